@@ -88,7 +88,7 @@ def usual(service: Service, name: str, function: Callable[..., Any]) -> dict[str
     """Arguments that are answered, by name."""
     good = {
         "text": "Hi", "texts": ["Hi"], "model": "tiny", "run": service.examples["tiny"][0],
-        "place": 1, "other": "Hello", "picture": "heatmap", "max_new_tokens": 2,
+        "position": 1, "other": "Hello", "picture": "heatmap", "max_new_tokens": 2,
     }  # fmt: skip
     wanted = inspect.signature(function).parameters.values()
     return {

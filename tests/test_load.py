@@ -95,14 +95,14 @@ async def seconds_beside_a_loop() -> tuple[list[float], list[str]]:
         mine = (await read(other, TEXT))["run"]
 
         async def loop(place: int) -> None:
-            asked = {"run": theirs, "other": TEXT.replace("dog", "cat") * 4, "place": 70 + place}
+            asked = {"run": theirs, "other": TEXT.replace("dog", "cat") * 4, "position": 70 + place}
             headers = {"x-session": f"loop {place}"}
             while True:
                 await many.post("resources/patching", json=asked, headers=headers)
 
         async def ask(place: int) -> None:
             began = time.monotonic()
-            asked = {"run": mine, "place": place, "by": "zero"}
+            asked = {"run": mine, "position": place, "by": "zero"}
             answer = await other.get("resources/importance", params=asked)
             took.append(time.monotonic() - began)
             refused.extend([] if answer.is_success else [answer.text])

@@ -1,6 +1,7 @@
 """Names of earlier versions. Files, links and requests with them are read, and none is written."""
 
-# Each with today's name: of hook points and arrays, interventions, settings, pictures, measures.
+# Each with today's name: of hook points and arrays, interventions, settings, pictures and their
+# parameters, measures.
 FORMER_NAMES: dict[str, str] = {
     "embedded": "embed",
     "positions": "pos_embed",
@@ -15,6 +16,7 @@ FORMER_NAMES: dict[str, str] = {
     "taken": "forced_tokens",
     "surprise": "surprisal",
     "worked": "attention_math",
+    "place": "position",
 }
 # Sections of the page, by which links name what is open.
 FORMER_SECTIONS = {"silence": "ablation", "surprise": "surprisal", "worked_row": "attention_math"}

@@ -73,7 +73,7 @@ def test_the_head_that_matters_most_is_named_by_layer_and_head():
     own, cross = torch.zeros(2, 3), torch.zeros(2, 3)
     own[0, 1], cross[1, 2] = 1.0, -2.0
     change = {("decoder", "self"): own, ("decoder", "cross"): cross}
-    found = HeadImportance(place=1, target=5, log_probability=-1.0, change=change)
+    found = HeadImportance(position=1, target=5, log_probability=-1.0, change=change)
     assert found.most() == (("decoder", 1, "cross"), 2)
 
 

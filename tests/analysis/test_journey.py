@@ -98,7 +98,7 @@ def test_the_parts_sum_to_the_logit_of_a_plain_pass_at_every_place(model):
     for place in range(run.trace_start, len(run.ids)):
         found, logits = journey(model, run, place), plain(model, run, place)
         torch.testing.assert_close(found.logits, logits, atol=2e-4, rtol=1e-4)
-        assert found.place == place
+        assert found.position == place
         assert found.target == int(logits.argmax())
         assert found.parts.total == pytest.approx(float(logits[found.target]), abs=1e-3)
         kinds = {"self", "cross"} if run.source_ids else {"self"}
@@ -182,7 +182,9 @@ def test_where_a_logit_is_no_sum_of_parts_the_rest_is_told(tiny_model, tokenizer
     bert = tiny("bert", "encoder", tokenizer, head_transform=True)
     read: Any = bert.trace(TEXT)
     found = journey(bert, read)
-    torch.testing.assert_close(found.logits, plain(bert, read, found.place), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        found.logits, plain(bert, read, found.position), atol=1e-4, rtol=1e-4
+    )
     assert found.parts is None
     assert "cannot be told apart" in finding(read, found, tokenizer)
 
@@ -191,9 +193,9 @@ def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(tiny_
     long = tiny_model.generate(TEXT * 2, max_new_tokens=30)
     assert long.trace_start > 0
     found = journey(tiny_model, long)
-    assert found.place == last_read(tiny_model, long)
+    assert found.position == last_read(tiny_model, long)
     torch.testing.assert_close(
-        found.logits, plain(tiny_model, long, found.place), atol=2e-4, rtol=1e-4
+        found.logits, plain(tiny_model, long, found.position), atol=2e-4, rtol=1e-4
     )
     run = run_of(tiny_model)
     again = from_json(run.to_json())  # without the vectors
@@ -220,11 +222,11 @@ def test_errors_say_what_is_allowed(tiny_model, tiny_encoder):
     run, read = run_of(tiny_model), run_of(tiny_encoder)
     last = len(run.ids) - 1
     for place in (-1, last + 1, True, "3"):
-        with pytest.raises(ValueError, match=f"place must be a whole number from 0 to {last}"):
+        with pytest.raises(ValueError, match=f"position must be a whole number from 0 to {last}"):
             journey(tiny_model, run, place)
-        with pytest.raises(ValueError, match="place must be a whole number from 0 to"):
+        with pytest.raises(ValueError, match="position must be a whole number from 0 to"):
             without_head(tiny_model, run, "decoder.0.self", 0, place)
-    with pytest.raises(ValueError, match="place must be a whole number from 0 to"):
+    with pytest.raises(ValueError, match="position must be a whole number from 0 to"):
         journey(tiny_encoder, read, len(read.ids))
     with pytest.raises(ValueError, match="target must be a whole number from 0 to 319"):
         journey(tiny_model, run, target=320)
@@ -257,7 +259,7 @@ def test_an_answer_holds_what_the_picture_draws(
 ):
     for model in (tiny_model, tiny_encoder, tiny_encoder_decoder):
         run, size = run_of(model), model.config.n_layers * model.config.n_heads
-        found = asked(experiments, "journey", run, place=3)
+        found = asked(experiments, "journey", run, position=3)
         kinds = ["self", "cross"] if run.source_ids else ["self"]
         assert [(kind, one.shape) for kind, one in found["heads"].items()] == [
             (kind, (size,)) for kind in kinds
@@ -283,12 +285,12 @@ def test_a_small_network_waits_for_no_turn_and_a_large_one_is_refused(
     asked(experiments, "journey", run)
     asked(experiments, "without_head", run, **head)
     monkeypatch.setattr(module, "QUICK_OPERATIONS", 2 * tiny_model.n_parameters)
-    asked(experiments, "journey", run, place=2)  # one token: the rest is recorded
+    asked(experiments, "journey", run, position=2)  # one token: the rest is recorded
     with pytest.raises(TypeError, match="NoneType"):
-        asked(experiments, "without_head", run, place=2, **head)
+        asked(experiments, "without_head", run, position=2, **head)
     monkeypatch.setattr(module, "MAX_PREVIEW_OPERATIONS", 2 * tiny_model.n_parameters)
     with pytest.raises(ValueError, match=r"this would read 3 tokens, .* choose an earlier token"):
-        asked(experiments, "without_head", run, place=3, **head)
+        asked(experiments, "without_head", run, position=3, **head)
 
 
 # --- what is said ---------------------------------------------------------------------------------
@@ -299,7 +301,7 @@ def told(run: Run, tokens: Tokenizer, place: int, **changes: Any) -> str:
     logits = torch.zeros(tokens.vocab_size)
     logits[changes.get("best", 70)] = changes.get("height", 12.0)
     parts = LogitContribution(
-        place=place,
+        position=place,
         target=70,
         logit=1.0,
         heads={"self": torch.full((2, 2), 0.1)},
@@ -308,7 +310,7 @@ def told(run: Run, tokens: Tokenizer, place: int, **changes: Any) -> str:
         others={},
     )
     found = Journey(
-        place=place,
+        position=place,
         target=70,
         logits=logits,
         parts=dataclasses.replace(parts, **changes.get("parts", {})),

@@ -125,7 +125,7 @@ def test_each_part_adds_what_is_missing_without_it_and_all_sum_to_the_logit(mode
     network = model.network
     whole = replay(steps, network.head, target, None, held)
     assert whole == pytest.approx(logit, abs=1e-4)
-    assert (found.place, found.target) == (place, target)
+    assert (found.position, found.target) == (place, target)
     assert found.logit == pytest.approx(logit, abs=1e-5)
     assert found.total == pytest.approx(logit, abs=1e-4)
 
@@ -161,7 +161,7 @@ def test_what_has_no_such_sum_is_refused_in_a_sentence(
         with pytest.raises(ValueError, match="target must be a whole number from 0 to"):
             logit_contribution(tiny_model, run, place, target)
     read: Any = tiny_encoder.trace("The fox")
-    with pytest.raises(ValueError, match="place must be a whole number from 0 to"):
+    with pytest.raises(ValueError, match="position must be a whole number from 0 to"):
         logit_contribution(tiny_encoder, read, len(read.ids))
     bert = tiny("bert", "encoder", tokenizer, head_transform=True)
     with pytest.raises(ValueError, match="the head of bert transforms the stream"):
@@ -191,7 +191,7 @@ def test_what_has_no_such_sum_is_refused_in_a_sentence(
 # --- the picture ----------------------------------------------------------------------------------
 
 FOUND = LogitContribution(
-    place=7,
+    position=7,
     target=3,
     logit=5.5,
     heads={"self": torch.tensor([[0.5, -1.0], [3.0, 0.25]])},

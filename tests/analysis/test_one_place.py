@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from transformer.analysis.layer_at_place import layer_at_place
+from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.step_filters import step_filters
 from transformer.interventions.descriptions import Ablate, Break
 from transformer.model.presets import PRESETS, preset
@@ -34,7 +34,7 @@ def test_a_layer_at_a_place_ends_where_the_recorded_stream_does(name, tokenizer)
     for stack, streams in run.trace.residuals.items():
         place = streams[0].shape[1] - 1
         for layer in range(2):
-            found = layer_at_place(model, run, stack, layer, place)
+            found = layer_at_position(model, run, stack, layer, place)
             assert found.agrees
             assert found.parts[0].stream.equal(streams[layer][0, place])
             added = shown["mlp_out", stack, layer][0, place]
@@ -42,7 +42,7 @@ def test_a_layer_at_a_place_ends_where_the_recorded_stream_does(name, tokenizer)
             assert (found.feed_forward.gate is not None) == model.config.gated
     stack = model.network.last_stack.name
     ablated = model.trace(TEXT, [Ablate(stack, 1, heads=[0])])
-    agree = [layer_at_place(model, ablated, stack, layer, 0).agrees for layer in range(2)]
+    agree = [layer_at_position(model, ablated, stack, layer, 0).agrees for layer in range(2)]
     assert agree == [True, False]
 
 

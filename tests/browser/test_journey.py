@@ -53,7 +53,7 @@ def choose(page: Visit, place: int) -> None:
 
 def test_the_picture_and_the_bars_say_what_the_server_says(page: Visit, server: Server) -> None:
     choose(page, 4)
-    said = told(page, place=4)
+    said = told(page, position=4)
     config = server.model.config
     assert page.page.locator(".picture-of .head").count() == config.n_layers * config.n_heads
     words = page.page.locator(".picture-of .lens bdi").all_inner_texts()

@@ -11,7 +11,7 @@ from serving import Server
 from visit import WAIT_MS, Visit
 
 from transformer import Run, with_lens
-from transformer.analysis.layer_at_place import layer_at_place
+from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.mask_removal import without_mask
 from transformer.ui.examples import EXAMPLES
 from transformer.views.drawing import style
@@ -286,7 +286,7 @@ def test_formula_code_and_numbers_are_gone_through(page: Visit, server: Server, 
     page.tokens.nth(4).click()
     root.get_by_role("radio", name="Norm and residual").check()
     until("norm", 4)
-    part = layer_at_place(server.model, run, "decoder", 0, 4).part("self")
+    part = layer_at_position(server.model, run, "decoder", 0, 4).part("self")
     for at, value in page.page.evaluate(NUMBERS, "out"):
         assert value == pytest.approx(float(part.out[at]), abs=6e-4)
     boxes = [side.bounding_box() or {} for side in root.locator(".equation-side").all()]

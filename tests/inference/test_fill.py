@@ -94,7 +94,7 @@ def test_a_bert_fills_in_what_transformers_says(tmp_path):
     places = (read.input_ids[0] == reader.mask_token_id).nonzero()[:, 0].tolist()
     found = transformer.load(folder).fill(text, n_best=3)
     assert list(found.ids) == read.input_ids[0].tolist()
-    assert list(found.places) == places
+    assert list(found.positions) == places
     for place, guesses in zip(places, found.guesses, strict=True):
         best = logits[place].softmax(dim=-1).topk(3)
         assert [one.id for one in guesses] == best.indices.tolist()
@@ -108,7 +108,7 @@ def test_each_place_is_filled_with_its_likeliest_token(model):
     assert found.text == f"The{first.text} ran up{second.text}."
     with torch.inference_mode():
         chances = model.network(torch.tensor([found.ids]))[0].softmax(dim=-1)
-    for place, guesses in zip(found.places, found.guesses, strict=True):
+    for place, guesses in zip(found.positions, found.guesses, strict=True):
         assert guesses[0].id == int(chances[place].argmax())
         assert guesses[0].probability == pytest.approx(float(chances[place].max()), abs=1e-6)
 

@@ -58,7 +58,7 @@ def test_answers_hold_the_numbers_of_the_analysis(
 ) -> None:
     run = service.store.run(altered)
     place = len(run.ids) - 2
-    asked = {"run": altered, "place": place}
+    asked = {"run": altered, "position": place}
     answer = ask(service, "importance", **asked, stack="decoder", kind="self", by="mean")
     change = head_importance(model, run, place, "mean").change["decoder", "self"].numpy()
     np.testing.assert_allclose(answer["change"], change, atol=1e-6)
@@ -83,10 +83,12 @@ def test_answers_hold_the_numbers_of_the_analysis(
 def test_importance_is_reckoned_once_for_a_token(
     service: Service, altered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = {"run": altered, "place": 3, "stack": "decoder", "kind": "self"}
+    asked = {"run": altered, "position": 3, "stack": "decoder", "kind": "self"}
     first = ask(service, "importance", **asked)
     monkeypatch.setattr(service.queries, "_asked", None)  # would be a TypeError
     assert ask(service, "importance", **asked) == first
+    before = {name if name != "position" else "place": one for name, one in asked.items()}
+    assert ask(service, "importance", **before) == first  # as earlier versions asked
     dark = ask(service, "importance", **asked, dark=True)
     assert dark["change"] == first["change"]
     assert dark["figure"] != first["figure"]
@@ -157,7 +159,7 @@ QUESTIONS = {
 
 
 def question(service: Service, name: str, run: str, place: int) -> dict[str, Any]:
-    return ask(service, name, run=run, place=place, **QUESTIONS[name])
+    return ask(service, name, run=run, position=place, **QUESTIONS[name])
 
 
 def fresh_run(service: Service) -> str:

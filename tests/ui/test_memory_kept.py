@@ -76,7 +76,7 @@ def test_what_is_remembered_of_every_step_of_many_runs_takes_no_more_than_its_sh
         run = service.generate("tiny", TEXT, max_new_tokens=9, temperature=1.0, top_k=9, seed=seed)
         key = service.store.put(run, f"visitor {seed}")
         for place in range(run.n_prompt, len(run.ids)):
-            assert "error" not in ask({"run": key, "topic": "sampling", "place": place})
+            assert "error" not in ask({"run": key, "topic": "sampling", "position": place})
     held = service.budget.held()[REMEMBERED]
     assert alive(StepFilters) - before <= held["count"] < 40
     assert 100_000 < held["bytes"] <= 200_000

@@ -172,7 +172,7 @@ def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bo
                 return "".join(answer.iter_text())
 
         def question(place: int) -> httpx.Response:
-            data = {"run": run, "other": "Twice", "place": 100}
+            data = {"run": run, "other": "Twice", "position": 100}
             headers = {"x-session": f"s{place}"}
             return client.post("resources/patching", json=data, headers=headers)
 

@@ -270,7 +270,7 @@ def test_what_a_model_does_not_have_is_said(tokenizer):
     assert "There is no mask here" in asked(encoder, read, "mask")["says"][0]
     gpt, _ = made(tokenizer, "decoder", {})
     assert "only read" in asked(gpt, gpt.trace(TEXT), "sampling")["says"][0]
-    greedy = asked(gpt, gpt.generate(TEXT, max_new_tokens=2), "sampling", place=1)
+    greedy = asked(gpt, gpt.generate(TEXT, max_new_tokens=2), "sampling", position=1)
     assert any("the first generated one is shown" in said for said in greedy["says"])
     assert any("greedy" in said for said in greedy["says"])
 
@@ -294,7 +294,7 @@ def test_a_step_whose_window_slid_on_says_what_is_no_longer_known(tokenizer):
     model = tiny("tiny", "decoder", tokenizer, max_len=12)
     run = model.generate("The fox", max_new_tokens=14, temperature=1.0, top_k=4)
     assert run.trace_start
-    answer = asked(model, run, "sampling", place=run.n_prompt)
+    answer = asked(model, run, "sampling", position=run.n_prompt)
     assert "no longer known" in answer["says"][-1]
     step = run.steps[0].candidates[0]
     (shown,) = [one for one in answer["tensors"] if one["part"] == "probabilities"]

@@ -185,7 +185,7 @@ def test_candidates_are_the_steps_own_numbers(run):
 
 
 NEXT = NextToken(
-    place=3, target=4, ids=(9, 4, 2), intact=torch.tensor([0.6, 0.3, 0.0004]),
+    position=3, target=4, ids=(9, 4, 2), intact=torch.tensor([0.6, 0.3, 0.0004]),
     intervened=torch.tensor([0.1, 0.0, 0.7]),
 )  # fmt: skip
 
@@ -199,7 +199,7 @@ def test_paired_bars_are_both_networks_probabilities():
     assert [("▶" in text) for text in figure.layout.yaxis.ticktext] == [False, True, False]
     both, left = masked(
         MaskedToken(
-            place=1, token=4, label="cat", ids=(9, 4), labels=("dog", "cat"),
+            position=1, token=4, label="cat", ids=(9, 4), labels=("dog", "cat"),
             probabilities=(0.7, 0.3), from_left=(0.2, 0.1),
         )
     ).data  # fmt: skip

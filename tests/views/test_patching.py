@@ -112,7 +112,7 @@ def test_a_later_token_has_all_of_the_text_before_it_as_its_text(experiments, st
         else:
             assert text == model.tokenizer.decode(run.ids[1 : place or run.n_prompt])
             assert text.startswith(TEXT)
-        answer = ask(experiments, "other_text", run=key, place=place)
+        answer = ask(experiments, "other_text", run=key, position=place)
         assert answer["variant"] == variant(model, text)
         assert answer["teaching"] == TEACHING[run.config.family]
 
@@ -127,11 +127,11 @@ def test_a_translators_map_is_of_the_token_that_the_other_source_changes_most(
     run = experiments.store.run(translation)
     model = experiments.model(run.model)
     answer = ask(experiments, "patching", run=translation, other=OTHER, stack=stack)
-    assert answer["place"] == most_changed(model, run, OTHER)
+    assert answer["position"] == most_changed(model, run, OTHER)
     meta = json.loads(answer["figure"])["layout"]["meta"]
     if stack == "encoder":
         there = model.tokenizer.labels(model.prepare(OTHER).source)
         n = min(len(run.source_labels), len(there))
         assert meta["column_labels"] == paired_labels(run.source_labels, there)[:n]
     else:
-        assert meta["column_labels"] == list(run.labels[: answer["place"]])
+        assert meta["column_labels"] == list(run.labels[: answer["position"]])

@@ -79,7 +79,7 @@ def test_the_strips_are_rows_of_the_models_own_tables(run, tiny_model):
     assert len({(cells.zmin, cells.zmax) for cells in strips.data}) == 1
     beyond = np.abs(np.stack([cells.z for cells in strips.data])) > strips.data[0].zmax
     assert 0 < beyond.mean() <= 0.006
-    assert input_token(run).layout.meta["place"] == len(run.ids) - 1
+    assert input_token(run).layout.meta["position"] == len(run.ids) - 1
 
 
 def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(run, translation, normed):

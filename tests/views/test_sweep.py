@@ -77,7 +77,7 @@ def hostile(item: Run | Batch) -> Run | Batch:
 def given_to(picture: Picture, item: Run | Batch) -> dict[str, Any]:
     """What the page would choose first for its parameters."""
     stack, kind = item.trace.kinds()[-1]
-    first = {"site": f"{stack}.0.{kind}", "stack": stack, "kind": kind, "place": 1}
+    first = {"site": f"{stack}.0.{kind}", "stack": stack, "kind": kind, "position": 1}
     return {one.name: first[one.name] for one in picture.parameters if one.name in first}
 
 
@@ -117,16 +117,16 @@ def of_network(name: str, labels: tuple[str, ...], dark: bool) -> go.Figure:
     given: dict[str, tuple[Any, ...]] = {
         "importance": (
             HeadImportance(
-                place=1, target=0, log_probability=-1.0, change={("decoder", "self"): cells}
+                position=1, target=0, log_probability=-1.0, change={("decoder", "self"): cells}
             ),
             "decoder", "self", labels[0],
         ),
         "next_token": (
-            NextToken(place=1, target=1, ids=ids, intact=shares, intervened=shares), labels, 1,
+            NextToken(position=1, target=1, ids=ids, intact=shares, intervened=shares), labels, 1,
         ),
         "contribution": (
             LogitContribution(
-                place=1, target=0, logit=1.0, heads={"self": cells}, feed_forward=cells[:, 0],
+                position=1, target=0, logit=1.0, heads={"self": cells}, feed_forward=cells[:, 0],
                 biases=cells[:, 1], others={"token": 0.25},
             ),
             labels[1],
@@ -137,7 +137,7 @@ def of_network(name: str, labels: tuple[str, ...], dark: bool) -> go.Figure:
         ),
         "masked": (
             MaskedToken(
-                place=0, token=1, label=labels[1], ids=ids, labels=labels,
+                position=0, token=1, label=labels[1], ids=ids, labels=labels,
                 probabilities=probabilities, from_left=probabilities,
             ),
         ),

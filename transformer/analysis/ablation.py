@@ -26,12 +26,12 @@ from transformer.runs.run import Run
 class HeadImportance:
     """How much each head alone matters for one token of a text.
 
-    place: the token's place in the run's ids; target: its id. log_probability: its natural
+    position: the token's position in the run's ids; target: its id. log_probability: its natural
     logarithm by the intact network. change: by (stack, kind), (L, H), what is added to it when that
     head is ablated.
     """
 
-    place: int
+    position: int
     target: int
     log_probability: float
     change: dict[tuple[str, str], Tensor]
@@ -52,7 +52,7 @@ class NextToken:
     order, and the target; intact, intervened: their probabilities, (K,).
     """
 
-    place: int
+    position: int
     target: int
     ids: tuple[int, ...]
     intact: Tensor
@@ -60,16 +60,18 @@ class NextToken:
 
 
 @torch.inference_mode()
-def head_importance(model: LoadedModel, run: Run, place: int, by: str = "zero") -> HeadImportance:
-    """Ablate every head of the intact network alone, for the token at `place` of the run's ids; at
-    their end, for the likeliest that would follow.
+def head_importance(
+    model: LoadedModel, run: Run, position: int, by: str = "zero"
+) -> HeadImportance:
+    """Ablate every head of the intact network alone, for the token at `position` of the run's ids;
+    at their end, for the likeliest that would follow.
 
     by: "zero" or "mean" (see Ablate). Raises ValueError for a token that nothing predicts.
     """
     check_choice("by", by, ABLATED_BY)
-    text = TextBefore.of(model, run, place)
+    text = TextBefore.of(model, run, position)
     intact = text.log_probabilities([unchanged])[0]
-    target = token_asked(run, place, intact)
+    target = token_asked(run, position, intact)
     before = intact[target]
     change = {}
     for kind in dict.fromkeys((site.stack, site.kind) for site in sites_of(run.config)):
@@ -81,26 +83,28 @@ def head_importance(model: LoadedModel, run: Run, place: int, by: str = "zero") 
             rows.append(text.log_probabilities([hook], len(part))[:, target])
         after = torch.cat(rows)
         change[kind] = (after - before).view(len(sites), run.config.n_heads).cpu()
-    return HeadImportance(place=place, target=target, log_probability=before.item(), change=change)
+    return HeadImportance(
+        position=position, target=target, log_probability=before.item(), change=change
+    )
 
 
 @torch.inference_mode()
-def next_token(model: LoadedModel, run: Run, place: int, n_kept: int = 8) -> NextToken:
-    """The token at `place` of the run's ids, foreseen with the run's interventions and without; at
-    their end, the likeliest of the intact network.
+def next_token(model: LoadedModel, run: Run, position: int, n_kept: int = 8) -> NextToken:
+    """The token at `position` of the run's ids, foreseen with the run's interventions and without;
+    at their end, the likeliest of the intact network.
 
     Raises ValueError for a token that nothing predicts.
     """
-    text = TextBefore.of(model, run, place)
+    text = TextBefore.of(model, run, position)
     source = list(run.source_ids)
     hooks = hooks_for(model, run.request, Prepared(source, list(run.ids[: run.n_prompt])))
     intact = text.log_probabilities([unchanged])[0].exp()
     intervened = text.log_probabilities(hooks)[0].exp() if hooks else intact
     best = {*intact.topk(n_kept).indices.tolist(), *intervened.topk(n_kept).indices.tolist()}
-    target = token_asked(run, place, intact)
+    target = token_asked(run, position, intact)
     ids = sorted(best | {target}, key=lambda token: -intact[token].item())
     return NextToken(
-        place=place,
+        position=position,
         target=target,
         ids=tuple(ids),
         intact=intact[ids].cpu(),

@@ -20,7 +20,7 @@ class Metric:
     label: what a head is said to do if the number is high (entropy: near that of a uniform head);
     None if that says nothing. short, sign: the same in one or two words and in one character, for
     the grid of heads.
-    place: it is the mean weight of certain cells, see `cells_of`. repeats: of rows whose token
+    position: it is the mean weight of certain cells, see `cells_of`. repeats: of rows whose token
     stood in the text before.
     """
 
@@ -32,7 +32,7 @@ class Metric:
     label: str | None = None
     short: str = ""
     sign: str = ""
-    place: bool = False
+    position: bool = False
     repeats: bool = False
 
 
@@ -53,53 +53,53 @@ ALL = {
             definition=mark("|query - key| in tokens, weighted by the weights"),
         ),
         Metric(
-            name="previous", title=mark("Previous"), place=True, against="shuffled",
+            name="previous", title=mark("Previous"), position=True, against="shuffled",
             label=mark("reads the previous token"), short=mark("previous token"), sign="←",
             definition=mark("the weight on the token just before the query (rows that have one)"),
         ),
         Metric(
-            name="next", title=mark("Next"), place=True, against="shuffled",
+            name="next", title=mark("Next"), position=True, against="shuffled",
             label=mark("reads the next token"), short=mark("next token"), sign="→",
             definition=mark("the weight on the token just after the query (rows that may read it)"),
         ),
         Metric(
-            name="itself", title=mark("Itself"), place=True, against="shuffled",
+            name="itself", title=mark("Itself"), position=True, against="shuffled",
             label=mark("reads itself"), short=mark("itself"), sign="○",
             definition=mark("the weight on the query's own token"),
         ),
         Metric(
-            name="first", title=mark("First"), place=True, against="shuffled",
+            name="first", title=mark("First"), position=True, against="shuffled",
             label=mark("reads the first token"), short=mark("first token"), sign="⇤",
             definition=mark("the weight on the first key"),
         ),
         Metric(
-            name="induction", title=mark("Induction"), place=True, against="shuffled", repeats=True,
-            label=mark("reads what followed the last time"), short=mark("induction"), sign="↻",
-            definition=mark(
+            name="induction", title=mark("Induction"), position=True, against="shuffled",
+            repeats=True, label=mark("reads what followed the last time"), short=mark("induction"),
+            sign="↻", definition=mark(
                 "the weight on the token that followed the last earlier occurrence of the query's "
                 "own token (rows whose token stood in the text before, with another between)"
             ),
         ),
         Metric(
-            name="duplicate", title=mark("Duplicate"), place=True, against="shuffled", repeats=True,
-            label=mark("reads the same token further back"),
+            name="duplicate", title=mark("Duplicate"), position=True, against="shuffled",
+            repeats=True, label=mark("reads the same token further back"),
             short=mark("duplicate token"), sign="=",
             definition=mark("the weight on that last earlier occurrence itself (the same rows)"),
         ),
         Metric(
-            name="backwards", title=mark("Backwards"), place=True, against="shuffled", repeats=True,
-            label=mark("reads the text backwards"), short=mark("anti-diagonal"), sign="↗",
-            definition=mark(
+            name="backwards", title=mark("Backwards"), position=True, against="shuffled",
+            repeats=True, label=mark("reads the text backwards"), short=mark("anti-diagonal"),
+            sign="↗", definition=mark(
                 "the weight on the token just before that last earlier occurrence (the same rows)"
             ),
         ),
         Metric(
-            name="last", title=mark("Last"), place=True, against="shuffled",
+            name="last", title=mark("Last"), position=True, against="shuffled",
             label=mark("reads the last source token"), short=mark("last token"), sign="⇥",
             definition=mark("the weight on the last source token, which is the sign that ends it"),
         ),
         Metric(
-            name="mirror", title=mark("Mirror"), place=True, against="shuffled",
+            name="mirror", title=mark("Mirror"), position=True, against="shuffled",
             label=mark("reads the source backwards"), short=mark("anti-diagonal"), sign="↗",
             definition=mark(
                 "the weight on the source token as far from the end as the query is from the start"
@@ -130,7 +130,7 @@ def repeats_of(tokens: Sequence[str], allowed: Tensor) -> Tensor:
     """(N, 2) int64: the rows of a mask (T, T) whose token stood before, and where it last did.
 
     Not rows whose token stood just before: what followed it there is the row's own token. Nor rows
-    that may not read that place and the one after it.
+    that may not read that position and the one after it.
     """
     last: dict[str, int] = {}
     found = []
@@ -143,7 +143,7 @@ def repeats_of(tokens: Sequence[str], allowed: Tensor) -> Tensor:
 
 
 def cells_of(name: str, allowed: Tensor, repeats: Tensor) -> tuple[Tensor, Tensor]:
-    """(N,) queries and (N,) keys: the cells whose mean weight a metric about a place is.
+    """(N,) queries and (N,) keys: the cells whose mean weight a metric about a position is.
 
     repeats: of the text, see `repeats_of`.
     """

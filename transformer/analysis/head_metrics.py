@@ -1,4 +1,4 @@
-"""What each head does, in numbers: how widely it reads, how far, and whether at a fixed place.
+"""What each head does, in numbers: how widely it reads, how far, and whether at a fixed position.
 
 Every number comes with a baseline of the same run and the same mask, because a causal mask alone
 makes early keys likely: see `Metrics`.
@@ -61,7 +61,7 @@ class HeadMetrics:
     """One head's numbers by metric. NaN: no row, or nothing varies.
 
     shuffled: (mean, largest) over the shuffled copies, for the metrics that are held against them.
-    most_read_key: the place of the key that the metric `most_read` is about.
+    most_read_key: the position of the key that the metric `most_read` is about.
     named_after: the metric that is high enough for a label (see `rule`), if one is.
     """
 
@@ -88,12 +88,12 @@ class Metrics:
     Two baselines, because neither fits all metrics:
     - even: a head that gives every allowed key of a row the same weight. It says what the mask and
       the length alone make of a metric. It is also, exactly, what shuffling a row's weights among
-      its allowed keys gives on average for a weight at a fixed place; entropy and the largest
+      its allowed keys gives on average for a weight at a fixed position; entropy and the largest
       weight are not changed by such a shuffle at all, and so have this baseline only.
-    - shuffled: `n_shuffles` copies of each head in which every key vector stands at another place:
-      one seeded permutation of the columns of the scores, then the same mask and softmax. A head
-      that looks for content, wherever it stands, keeps that content but loses the place; so a
-      number about a place that no copy reaches is about the place.
+    - shuffled: `n_shuffles` copies of each head in which every key vector stands at another
+      position: one seeded permutation of the columns of the scores, then the same mask and softmax.
+      A head that looks for content, wherever it stands, keeps that content but loses the position;
+      so a number about a position that no copy reaches is about the position.
     """
 
     stack: str
@@ -145,10 +145,10 @@ def _permutations(records: list[AttentionRecord], n_keys: int) -> list[Tensor]:
 
 def _moved(n_keys: int, generator: torch.Generator) -> Tensor:
     """A permutation that leaves no key in its place (of a single key there is none)."""
-    places = torch.arange(n_keys)
+    positions = torch.arange(n_keys)
     while True:  # one in three permutations is such a one
         order = torch.randperm(n_keys, generator=generator)
-        if n_keys < 2 or not (order == places).any():
+        if n_keys < 2 or not (order == positions).any():
             return order
 
 
@@ -187,7 +187,7 @@ def named_after(
     even: Mapping[str, float],
     shuffled: Mapping[str, tuple[float, float]],
 ) -> str | None:
-    """The metric that says clearly what the head does (see `rule`): the place that is the most
+    """The metric that says clearly what the head does (see `rule`): the position that is the most
     times a uniform head's, else one token, else order, else entropy (reads evenly), else None."""
 
     def clear(name: str) -> bool:
@@ -195,8 +195,8 @@ def named_after(
         least, times = (LEAST_AGAIN, TIMES_EVEN_AGAIN) if again else (LEAST_WEIGHT, TIMES_EVEN)
         return values[name] >= least and values[name] >= times * even[name]
 
-    places = [name for name in values if ALL[name].place]
-    found = [name for name in places if clear(name) and values[name] > shuffled[name][1]]
+    positions = [name for name in values if ALL[name].position]
+    found = [name for name in positions if clear(name) and values[name] > shuffled[name][1]]
     if found:
         return max(found, key=lambda name: values[name] / even[name])
     if clear("most_read"):
@@ -261,11 +261,11 @@ def strongest(run: Run, found: Metrics) -> Finding | None:
 
 
 def _nearly(found: Metrics) -> list[tuple[HeadMetrics, str]]:
-    """Heads with a number about a place above both baselines, though too low for a label."""
+    """Heads with a number about a position above both baselines, though too low for a label."""
     enough = {
         metric.name: found.n_repeats if metric.repeats else found.n_rows
         for metric in found.metrics
-        if metric.place
+        if metric.position
     }
     return [
         (head, name)
@@ -286,7 +286,7 @@ def _cells(
     run: Run, found: Metrics, head: HeadMetrics, name: str, weights: Tensor, allowed: Tensor
 ) -> tuple[Tensor, Tensor]:
     """(N,) queries and (N,) keys of the cells that a metric is about."""
-    if ALL[name].place:
+    if ALL[name].position:
         tokens = run.queries(found.stack) if found.kind == "self" else ()
         return cells_of(name, allowed, repeats_of(tokens, allowed))
     queries = choosing(allowed)

@@ -29,7 +29,7 @@ from transformer.runs.run import Run
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Journey:
-    """What happened to the token at `place` of a run's ids, its interventions included.
+    """What happened to the token at `position` of a run's ids, its interventions included.
 
     logits: (V,), of the token that follows; of an encoder, of that which stands there. target: id
     of the token that the parts add to. parts: direct logit attribution; None where the target's
@@ -37,7 +37,7 @@ class Journey:
     layer and after each. lens_ids, lens_probabilities: (L + 1,), the likeliest token of each layer.
     """
 
-    place: int
+    position: int
     target: int
     logits: Tensor
     parts: LogitContribution | None
@@ -53,16 +53,16 @@ class Journey:
 
 @torch.inference_mode()
 def journey(
-    model: LoadedModel, run: Run, place: int | None = None, target: int | None = None
+    model: LoadedModel, run: Run, position: int | None = None, target: int | None = None
 ) -> Journey:
     """The last token read and what follows it, in one pass: of that token alone, where the run
     recorded what it reads.
 
-    place: None = `last_read`. target: None = the likeliest. Raises ValueError for a place that the
-    network does not read, and for an unknown id.
+    position: None = `last_read`. target: None = the likeliest. Raises ValueError for a position
+    that the network does not read, and for an unknown id.
     """
-    place = last_read(model, run) if place is None else place
-    text = TextBefore.up_to(model, run, place)
+    position = last_read(model, run) if position is None else position
+    text = TextBefore.up_to(model, run, position)
     written = WrittenAt(text.network.last_stack.name, text.at)
     if _is_recorded(run) and not isinstance(model.network, EncoderOnly):
         logits = text.resumed(run, [written])[0]
@@ -73,10 +73,10 @@ def journey(
     stream = _stream(written, run.config.n_layers)
     best = lens_logits(model, run, stream[None]).softmax(dim=-1).max(dim=-1)
     return Journey(
-        place=place,
+        position=position,
         target=target,
         logits=logits.cpu(),
-        parts=_parts(model, written, place, target, float(logits[target])),
+        parts=_parts(model, written, position, target, float(logits[target])),
         stream=stream.cpu(),
         lens_ids=best.indices.cpu(),
         lens_probabilities=best.values.cpu(),
@@ -85,19 +85,19 @@ def journey(
 
 @torch.inference_mode()
 def without_head(
-    model: LoadedModel, run: Run, site: Site | str, head: int, place: int | None = None
+    model: LoadedModel, run: Run, site: Site | str, head: int, position: int | None = None
 ) -> Tensor:
-    """(V,) logits as of `journey`, with the output of one head ablated (0) at every place.
+    """(V,) logits as of `journey`, with the output of one head ablated (0) at every position.
 
     Raises ValueError for an unknown head; else as `journey`.
     """
-    place = last_read(model, run) if place is None else place
+    position = last_read(model, run) if position is None else position
     found = Site.parse(site) if isinstance(site, str) else site
     off = hooks_of([Ablate(found.stack, found.layer, (head,), found.kind)], model.config)
     altered = _altered(model, run)
     if not altered and model.config.heads_per_key == 1:
         off = (_WithoutValues(found, head),)
-    return TextBefore.up_to(model, run, place).logits([*altered, *off])[0].cpu()
+    return TextBefore.up_to(model, run, position).logits([*altered, *off])[0].cpu()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +121,7 @@ class _WithoutValues:
 def reading_weights(run: Run, stack: str, kind: str, query: int, key: int) -> Tensor:
     """(L, H): how much each head of a kind of attention reads the token `key` at the token `query`.
 
-    query: a place in the stack's text; key: in the same, or in the source for cross-attention.
+    query: a position in the stack's text; key: in the same, or in the source for cross-attention.
     Raises ValueError for what the run does not have.
     """
     sites = sites_of(run, stack, kind)
@@ -133,7 +133,7 @@ def reading_weights(run: Run, stack: str, kind: str, query: int, key: int) -> Te
 def row_weights(run: Run, site: Site, query: int) -> Tensor:
     """(H, Tk): the weights of every head of a site at the token `query`; no other row is computed.
 
-    Raises ValueError for a place that the run does not have.
+    Raises ValueError for a position that the run does not have.
     """
     row = _row("query", run, site.stack, query, run.queries(site.stack))
     part = part_at(run.trace, site)
@@ -148,8 +148,8 @@ def row_weights(run: Run, site: Site, query: int) -> Tensor:
 
 
 def last_read(model: LoadedModel, run: Run) -> int:
-    """The place that is looked at first: the last that is no end of a text; of an encoder the first
-    hidden token."""
+    """The position that is looked at first: the last that is no end of a text; of an encoder the
+    first hidden token."""
     if run.config.family == "encoder":
         hidden = model.tokenizer.mask_id
         return run.ids.index(hidden) if hidden in run.ids else min(1, len(run.ids) - 1)
@@ -177,16 +177,16 @@ def _stream(written: WrittenAt, n_layers: int) -> Tensor:
 
 
 def _parts(
-    model: LoadedModel, written: WrittenAt, place: int, target: int, logit: float
+    model: LoadedModel, written: WrittenAt, position: int, target: int, logit: float
 ) -> LogitContribution | None:
     try:
-        return attributed(model, written, place, target, logit)
+        return attributed(model, written, position, target, logit)
     except ValueError:  # of an altered norm, or a head that is not linear
         return None
 
 
-def _row(name: str, run: Run, stack: str, place: int, tokens: Sequence[str]) -> int:
+def _row(name: str, run: Run, stack: str, position: int, tokens: Sequence[str]) -> int:
     """The row of a stack's trace in which a token stands."""
     is_source = stack == "encoder" and run.config.family == "encoder-decoder"
     start = 0 if is_source else run.trace_start
-    return check_whole(name, place, start, start + len(tokens) - 1) - start
+    return check_whole(name, position, start, start + len(tokens) - 1) - start

@@ -32,7 +32,7 @@ EXACT = 1e-3  # by which the parts' sum may miss a logit of 1, of which float32 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class LogitContribution:
-    """What each part of a network adds to one logit: of the token at `place`.
+    """What each part of a network adds to one logit: of the token at `position`.
 
     heads: by kind of attention, (L, H); feed_forward: (L,), each with its bias; biases: (L,), of
     the attentions' outputs and, of a network with norm after its blocks, the norms' shifts.
@@ -40,7 +40,7 @@ class LogitContribution:
     shifts) and "output bias", those that there are. All of them sum to `logit`, the network's own.
     """
 
-    place: int
+    position: int
     target: int
     logit: float
     heads: dict[str, Tensor]
@@ -57,27 +57,27 @@ class LogitContribution:
 
 @torch.inference_mode()
 def logit_contribution(
-    model: LoadedModel, run: Run, place: int, target: int | None = None
+    model: LoadedModel, run: Run, position: int, target: int | None = None
 ) -> LogitContribution:
-    """What each part of the intact network adds to the logit of `target` as the token at `place` of
-    the run's ids, predicted from the text before it; by an encoder, from the whole text.
+    """What each part of the intact network adds to the logit of `target` as the token at `position`
+    of the run's ids, predicted from the text before it; by an encoder, from the whole text.
 
     target: id of a token; None = that which stands there, after the end the likeliest. The scale of
     every norm that the stream passes is held. Raises ValueError for a token that nothing predicts,
     for an unknown id, and for a network whose logits are no such sum.
     """
     is_encoder = isinstance(model.network, EncoderOnly)
-    text = (TextBefore.up_to if is_encoder else TextBefore.of)(model, run, place)
+    text = (TextBefore.up_to if is_encoder else TextBefore.of)(model, run, position)
     if target is not None:
         check_whole("target", target, 0, run.config.output_vocab_size - 1)
     written = WrittenAt(text.network.last_stack.name, text.at)
     logits = text.logits([written])[0]
-    wanted = token_asked(run, place, logits) if target is None else target
-    return attributed(model, written, place, wanted, float(logits[wanted]))
+    wanted = token_asked(run, position, logits) if target is None else target
+    return attributed(model, written, position, wanted, float(logits[wanted]))
 
 
 def attributed(
-    model: LoadedModel, written: WrittenAt, place: int, target: int, logit: float
+    model: LoadedModel, written: WrittenAt, position: int, target: int, logit: float
 ) -> LogitContribution:
     """The same of a pass that `written` was a hook of, which gave the target this logit."""
     network = model.network
@@ -96,7 +96,7 @@ def attributed(
     added = parts.along(network.head.weight[target].double())
     if network.head.bias is not None:
         added["output bias",] = float(network.head.bias[target])
-    found = _sorted(model.config, place, target, logit, added)
+    found = _sorted(model.config, position, target, logit, added)
     if abs(found.total - logit) > EXACT * (1 + abs(logit)):
         raise invalid(
             "a logit of {model} is not the sum of what its parts add: they add up to {total}, "
@@ -126,7 +126,7 @@ class WrittenAt:
 
 
 class _Parts:
-    """The stream at one place as the sum of its parts, each with a name; a name may come twice."""
+    """The stream at one position as the sum of its named parts; a name may come twice."""
 
     def __init__(self) -> None:
         self.names: list[tuple[Any, ...]] = []
@@ -197,7 +197,7 @@ def _add_layer(parts: _Parts, made: Any, layer: int, written: WrittenAt) -> None
 
 def _sorted(
     config: ModelConfig,
-    place: int,
+    position: int,
     target: int,
     logit: float,
     added: Mapping[tuple[Any, ...], float],
@@ -206,7 +206,7 @@ def _sorted(
     layers, n_heads = range(config.n_layers), config.n_heads
     kinds = [kind for kind in ("self", "cross") if (kind, 0, 0) in added]
     return LogitContribution(
-        place=place,
+        position=position,
         target=target,
         logit=logit,
         heads={

@@ -56,7 +56,7 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
 
 @torch.inference_mode()
 def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
-    """-log2 of the probability of each traced token, as the place before foresaw it.
+    """-log2 of the probability of each traced token, as the position before foresaw it.
 
     None for the first, and for all where the network is an encoder, which foresees nothing.
     Errors as `with_lens`.

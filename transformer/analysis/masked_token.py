@@ -17,7 +17,7 @@ N_BEST, N_FROM_LEFT = 8, 3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaskedToken:
-    """What is said of the place of one token.
+    """What is said of the position of one token.
 
     ids, labels: the N_BEST likeliest tokens with it masked, the likeliest first; those of the
     N_FROM_LEFT likeliest from the left alone that are not among them; and the token itself, where
@@ -25,7 +25,7 @@ class MaskedToken:
     the text to the right of the position is cut off.
     """
 
-    place: int
+    position: int
     token: int
     label: str
     ids: tuple[int, ...]
@@ -35,29 +35,29 @@ class MaskedToken:
 
 
 @torch.inference_mode()
-def masked_token(model: LoadedModel, run: Run, place: int) -> MaskedToken:
-    """What an encoder says of the token at `place` of the run's ids once it is masked: from the
+def masked_token(model: LoadedModel, run: Run, position: int) -> MaskedToken:
+    """What an encoder says of the token at `position` of the run's ids once it is masked: from the
     whole text, and from the text to its left.
 
     Raises ValueError for another family, for a tokenizer without a token that masks, and for a
-    place that the run does not have.
+    position that the run does not have.
     """
     network, mask = check_fills(model)
-    check_whole("place", place, 0, len(run.ids) - 1)
-    whole = [*run.ids[:place], mask, *run.ids[place + 1 :]]
-    cut = [*whole[: place + 1], *_end(model, run, place)]
+    check_whole("position", position, 0, len(run.ids) - 1)
+    whole = [*run.ids[:position], mask, *run.ids[position + 1 :]]
+    cut = [*whole[: position + 1], *_end(model, run, position)]
     both, from_left = (
-        network(torch.tensor([ids], device=model.device))[0, place].float().softmax(dim=-1).cpu()
+        network(torch.tensor([ids], device=model.device))[0, position].float().softmax(dim=-1).cpu()
         for ids in (whole, cut)
     )
     ids = both.topk(min(N_BEST, len(both))).indices.tolist()
     left_best = from_left.topk(min(N_FROM_LEFT, len(both))).indices.tolist()
     ids += [index for index in left_best if index not in ids]
-    ids += [] if run.ids[place] in (*ids, mask) else [run.ids[place]]
+    ids += [] if run.ids[position] in (*ids, mask) else [run.ids[position]]
     return MaskedToken(
-        place=place,
-        token=run.ids[place],
-        label=run.labels[place],
+        position=position,
+        token=run.ids[position],
+        label=run.labels[position],
         ids=tuple(ids),
         labels=tuple(model.tokenizer.labels(ids)),
         probabilities=tuple(both[ids].tolist()),
@@ -65,8 +65,8 @@ def masked_token(model: LoadedModel, run: Run, place: int) -> MaskedToken:
     )
 
 
-def _end(model: LoadedModel, run: Run, place: int) -> list[int]:
-    """What the tokenizer puts behind every text, where that stands to the right of the place."""
+def _end(model: LoadedModel, run: Run, position: int) -> list[int]:
+    """What the tokenizer puts behind every text, where that stands to the right of the position."""
     _, behind = around(model.tokenizer)
     stands = bool(behind) and list(run.ids[-len(behind) :]) == behind
-    return behind if stands and place < len(run.ids) - len(behind) else []
+    return behind if stands and position < len(run.ids) - len(behind) else []

@@ -1,4 +1,4 @@
-"""Activity of another text patched into a run, one layer and place at a time."""
+"""Activity of another text patched into a run, one layer and position at a time."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from transformer.runs.run import Run
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class PatchEffect:
-    """What another run's activity does to the next token, patched in at one place at a time.
+    """What another run's activity does to the next token, patched in at one position at a time.
 
     target: the id whose log-probability is looked at; before: in this run; other: in the other one
-    after its own last token. change: (L, T), what a patch at (layer, place) adds to it.
+    after its own last token. change: (L, T), what a patch at (layer, position) adds to it.
     """
 
     target: int
@@ -41,22 +41,22 @@ def patch_effect(
     model: LoadedModel,
     run: Run,
     other: str,
-    place: int,
+    position: int,
     *,
     stack: str = "decoder",
     part: str = "resid_post",
     kind: str = "self",
     target: int | None = None,
 ) -> PatchEffect:
-    """Patch what the network does with another text into the run, one layer and place at a time.
+    """Patch what the network does with another text into the run, one layer and position at a time.
 
-    place: the token of the run's ids that is predicted; only the text before it is read. target:
+    position: the token of the run's ids that is predicted; only the text before it is read. target:
     the id to look at; None = the likeliest one after the other text (of a translator: after the
     same target tokens, from the other source). Raises ValueError for what the network has not.
     """
     check_choice("part", part, PARTS)
     check_site(Site(stack, 0, kind), run.config)
-    text = TextBefore.of(model, run, place)
+    text = TextBefore.of(model, run, position)
     theirs = activations_of(model, other, text.ids)
     there = _after(model, theirs, stack)
     if target is not None:
@@ -77,7 +77,7 @@ def patch_effect(
 
 @torch.inference_mode()
 def most_changed(model: LoadedModel, run: Run, other: str) -> int:
-    """The place of the run's own token that another source makes least likely, of all that the
+    """The position of the run's own token that another source makes least likely, of all that the
     network predicted: ln p drops most there. Raises ValueError for a model without a source.
     """
     network = model.network
@@ -110,7 +110,7 @@ def _after(model: LoadedModel, theirs: ActivationCache, stack: str) -> Tensor:
 def _one_at_a_time(
     model: LoadedModel, theirs: ActivationCache, text: TextBefore, point: Point
 ) -> Iterator[tuple[Patched, int]]:
-    """(patch, rows) of batches, by layer and then by place."""
+    """(patch, rows) of batches, by layer and then by position."""
     read = text.source if point.stack == "encoder" else text.ids
     for layer in range(model.config.n_layers):
         at = point._replace(layer=layer, kind=point.kind if point.name == "z" else "")

@@ -97,27 +97,27 @@ def row_arithmetic(
     head = int(head)
     labels, key_labels = labels_of(run, found, row)
     record = one_head(run.trace, found, row, head)
-    place = _place(query, record.pattern.shape[2])
+    position = _position(query, record.pattern.shape[2])
     q, keys, values = (array(part[0, 0]) for part in heads_of(record))
-    allowed = record.allowed[0, place].cpu().numpy()
+    allowed = record.allowed[0, position].cpu().numpy()
     return RowArithmetic(
         site=record.site,
         head=head,
-        query=place,
-        query_label=labels[place],
+        query=position,
+        query_label=labels[position],
         key_labels=key_labels,
-        traced_scores=array(record.scores[0, 0, place]),
-        traced_weights=array(record.pattern[0, 0, place]),
-        q=q[place],
+        traced_scores=array(record.scores[0, 0, position]),
+        traced_weights=array(record.pattern[0, 0, position]),
+        q=q[position],
         keys=keys,
         values=values,
         allowed=allowed,
         score_size=run.config.score_size,
-        **_steps(q[place], keys, values, allowed, run.config.score_size),
+        **_steps(q[position], keys, values, allowed, run.config.score_size),
     )
 
 
-def _place(query: Any, n_queries: int) -> int:
+def _position(query: Any, n_queries: int) -> int:
     if query is None:
         return n_queries - 1
     return check_whole("query", query, 0, n_queries - 1)

@@ -36,30 +36,30 @@ class TextBefore:
     at: int = -1
 
     @classmethod
-    def of(cls, model: LoadedModel, run: Run, place: int) -> TextBefore:
-        """Before the token at `place` of the run's ids, one that a decoder predicts; len(run.ids)
-        is the one that would follow the text."""
+    def of(cls, model: LoadedModel, run: Run, position: int) -> TextBefore:
+        """Before the token at `position` of the run's ids, one that a decoder predicts;
+        len(run.ids) is the one that would follow the text."""
         first, last = run.trace_start + 1, _last_read(run) + 1
-        if not is_whole(place) or not first <= place <= last:
+        if not is_whole(position) or not first <= position <= last:
             raise invalid(
                 "the token must be one that the network predicted, at a place from "
                 "{first} to {last}; got {got}",
                 first=first,
                 last=last,
-                got=repr(place),
+                got=repr(position),
             )
         return dataclasses.replace(
-            cls.up_to(model, run, place - 1), network=model.generator_network
+            cls.up_to(model, run, position - 1), network=model.generator_network
         )
 
     @classmethod
-    def up_to(cls, model: LoadedModel, run: Run, place: int) -> TextBefore:
-        """Up to the token at `place`, for what follows it; an encoder reads the whole text and says
-        the token there. Raises ValueError for a position that the network does not read."""
-        check_whole("place", place, run.trace_start, _last_read(run))
+    def up_to(cls, model: LoadedModel, run: Run, position: int) -> TextBefore:
+        """Up to the token at `position`, for what follows it; an encoder reads the whole text and
+        says the token there. Raises ValueError for a position that the network does not read."""
+        check_whole("position", position, run.trace_start, _last_read(run))
         if isinstance(model.network, EncoderOnly):
-            return cls(model.network, (), run.ids, place)
-        return cls(model.network, run.source_ids, run.ids[run.trace_start : place + 1])
+            return cls(model.network, (), run.ids, position)
+        return cls(model.network, run.source_ids, run.ids[run.trace_start : position + 1])
 
     def log_probabilities(self, hooks: Sequence[Hook], n_rows: int = 1) -> Tensor:
         """(n_rows, V) of the next token, each row as the hooks alter it."""
@@ -110,9 +110,9 @@ class TextBefore:
         return max(1, min(MAX_WEIGHTS // n_weights, int(MAX_OPERATIONS // operations)))
 
 
-def token_asked(run: Run, place: int, scores: Tensor) -> int:
-    """The token at `place` of the run's ids; after their end the likeliest by these scores (V,)."""
-    return run.ids[place] if place < len(run.ids) else int(scores.argmax())
+def token_asked(run: Run, position: int, scores: Tensor) -> int:
+    """The token at `position` of the run's ids; after their end the likeliest by scores (V,)."""
+    return run.ids[position] if position < len(run.ids) else int(scores.argmax())
 
 
 def _last_read(run: Run) -> int:

@@ -84,10 +84,10 @@ class DecodeSession:
     def _fetch(self, tokens: Sequence[int], greedy: Greedy | None) -> list[tuple[int, Tensor]]:
         """The last of these tokens, and what was read beyond it, each with the logits after it; the
         last one first."""
-        place, reader = len(self.ids), cast(object, self._read)
+        position, reader = len(self.ids), cast(object, self._read)
         if greedy and len(tokens) == 1 and isinstance(reader, ReadsAhead):
-            return reader.ahead(tokens[0], place, greedy)[::-1]
-        return [(tokens[-1], self._read(tokens, place))]
+            return reader.ahead(tokens[0], position, greedy)[::-1]
+        return [(tokens[-1], self._read(tokens, position))]
 
     def trace_of(self, ids: Sequence[int]) -> Trace | None:
         """The trace of a text of which it has read the beginning, after reading the rest.

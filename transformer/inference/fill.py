@@ -12,7 +12,7 @@ from transformer.messages import invalid
 from transformer.model.transformer import EncoderOnly
 
 N_BEST = 5
-MOST = 50  # candidates a place
+MOST = 50  # candidates a position
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,16 +28,17 @@ class Guess:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filled:
-    """A text with its hidden places filled.
+    """A text with its hidden positions filled.
 
-    text: with the likeliest token at each place. places: where the hidden tokens stand in ids.
-    guesses: for each place the likeliest tokens, the likeliest first; each place is guessed by
-    itself, so that two of them need not fit together.
+    text: with the likeliest token at each position. positions: where the hidden tokens stand in
+    ids.
+    guesses: for each position the likeliest tokens, the likeliest first; each position is guessed
+    by itself, so that two of them need not fit together.
     """
 
     text: str
     ids: tuple[int, ...]
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     guesses: tuple[tuple[Guess, ...], ...]
 
 
@@ -52,22 +53,22 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
     check_whole("n_best", n_best, 1, MOST)
     ids = model.prepare(text).ids
     model.check_length(len(ids))
-    places = [place for place, index in enumerate(ids) if index == mask]
-    if not places:
+    positions = [position for position, index in enumerate(ids) if index == mask]
+    if not positions:
         raise invalid("a text to fill in must hold [MASK]; got {got}", got=repr(text[:60]))
-    logits = network(torch.tensor([ids], device=model.device))[0, places].float()
+    logits = network(torch.tensor([ids], device=model.device))[0, positions].float()
     best = logits.softmax(dim=-1).topk(min(n_best, logits.shape[1]))
     guesses = [
         tuple(_guess(model, *pair) for pair in zip(indices, chances, strict=True))
         for indices, chances in zip(best.indices.tolist(), best.values.tolist(), strict=True)
     ]
     filled = list(ids)
-    for place, (first, *_) in zip(places, guesses, strict=True):
-        filled[place] = first.id
+    for position, (first, *_) in zip(positions, guesses, strict=True):
+        filled[position] = first.id
     return Filled(
         text=model.tokenizer.whole(filled).decode("utf-8", errors="replace"),
         ids=tuple(ids),
-        places=tuple(places),
+        positions=tuple(positions),
         guesses=tuple(guesses),
     )
 

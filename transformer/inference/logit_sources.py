@@ -177,8 +177,8 @@ class _SessionSource(LogitSource):
         if not self.begun:
             self.begun = True
             self.session.begin(self.row, self.source)
-        place = len(self.session.ids)
-        if place < len(self.row):
-            left = self.greedy and self.greedy._replace(most=self.longest - place)
-            self.session.read(*self.row[place:], greedy=left)
+        position = len(self.session.ids)
+        if position < len(self.row):
+            left = self.greedy and self.greedy._replace(most=self.longest - position)
+            self.session.read(*self.row[position:], greedy=left)
         return self.session.logits[None]

@@ -103,7 +103,7 @@ def heads_over(runs: Sequence[Run]) -> tuple[tuple[HeadNumber, ...], int]:
         )  # fmt: skip
 
     places = range(len(found[0].heads))
-    names = [one.name for one in found[0].metrics if one.place]
+    names = [one.name for one in found[0].metrics if one.position]
     known = [name for name in names if np.isfinite(mean(name, (one.even[name] for one in found)))]
     best = [max((number(place, name) for place in places), key=_value) for name in known]
     even = mean("entropy", (one.even["entropy"] for one in found))

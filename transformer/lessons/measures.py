@@ -117,22 +117,22 @@ def surprisal(context: GradingContext, token: int) -> float:
 @measured(mark("the change of the token's log probability without this head"))
 def importance(context: GradingContext, site: str, head: int, token: int) -> float:
     """How much it matters for the next token: |change| where the head is ablated, in nats."""
-    place = Site.parse(site)
+    at = Site.parse(site)
     record_of(context, site, head)
     found = _importance(context, token)
-    return abs(float(found.change[place.stack, place.kind][place.layer, head]))
+    return abs(float(found.change[at.stack, at.kind][at.layer, head]))
 
 
 @measured(mark("what this head adds to the token's logit"))
 def contribution(context: GradingContext, site: str, head: int, token: int) -> float:
     """Directly, in the intact network, with every normalisation's scale held fixed."""
-    place, is_encoder = Site.parse(site), context.run.config.family == "encoder"
+    at, is_encoder = Site.parse(site), context.run.config.family == "encoder"
     record_of(context, site, head)
-    if place.stack == "encoder" and not is_encoder:
+    if at.stack == "encoder" and not is_encoder:
         raise invalid("heads of {site} have no {name}", site=site, name="contribution")
-    at = token if is_encoder else token + 1
-    found = context.models.ask(logit_contribution, context.run, place=at, target=None)
-    return float(found.heads[place.kind][place.layer, head])
+    position = token if is_encoder else token + 1
+    found = context.models.ask(logit_contribution, context.run, position=position, target=None)
+    return float(found.heads[at.kind][at.layer, head])
 
 
 @measured(mark("what its ablation costs beyond what it adds"))
@@ -140,9 +140,9 @@ def indirect(context: GradingContext, site: str, head: int, token: int) -> float
     """The fall of the next token's log probability without a head, in nats, less its direct
     contribution: large where later parts read its output, negative where they compensate."""
     added = contribution(context, site, head, token)
-    place = Site.parse(site)
-    change = _importance(context, token).change[place.stack, place.kind]
-    return -float(change[place.layer, head]) - added
+    at = Site.parse(site)
+    change = _importance(context, token).change[at.stack, at.kind]
+    return -float(change[at.layer, head]) - added
 
 
 @measured(mark("the number of layers after which the lens knows the next token"))
@@ -169,8 +169,8 @@ def guess_from_left(context: GradingContext, token: int, text: str) -> float:
 
 
 def _guessed(context: GradingContext, token: int, text: str, *, from_left: bool) -> float:
-    place = check_whole("token", token, 0, len(context.run.ids) - 1)
-    found = context.models.ask(masked_token, context.run, place=place)
+    position = check_whole("token", token, 0, len(context.run.ids) - 1)
+    found = context.models.ask(masked_token, context.run, position=position)
     tokenizer = context.models.model(context.run.model).tokenizer
     numbers = found.from_left if from_left else found.probabilities
     return next(
@@ -179,7 +179,7 @@ def _guessed(context: GradingContext, token: int, text: str, *, from_left: bool)
 
 
 def _importance(context: GradingContext, token: int) -> HeadImportance:
-    return context.models.ask(head_importance, context.run, place=token + 1, by="zero")
+    return context.models.ask(head_importance, context.run, position=token + 1, by="zero")
 
 
 def _step(context: GradingContext, token: int) -> GenerationStep:

@@ -92,8 +92,8 @@ def written(context: GradingContext) -> str:
         return "".join(step.text for step in run.steps) if run.steps else run.text
     tokenizer = context.models.model(run.model).tokenizer
     found = [
-        context.models.ask(masked_token, run, place=place).ids[0]
-        for place, index in enumerate(run.ids)
+        context.models.ask(masked_token, run, position=position).ids[0]
+        for position, index in enumerate(run.ids)
         if index == tokenizer.mask_id
     ]
     return "".join(map(tokenizer.text, found)) or run.text

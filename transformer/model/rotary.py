@@ -4,7 +4,7 @@ Feature i of the first half of what is rotated and feature i of the second half 
 in a plane; token p rotates the pair by p times its frequency. So q·k depends on where the two stand
 only through the distance between them. Nothing is added to a token.
 Source: Su et al. 2021 (RoFormer). Departure: pairs are (i, i + R/2), as in GPT-NeoX and Llama, in
-place of neighbours.
+position of neighbours.
 """
 
 from __future__ import annotations
@@ -91,15 +91,15 @@ def frequencies_of(settings: RotarySettings) -> Tensor:
 
 
 class Rotation(nn.Module):
-    """The angles of all places. Nothing to train, nothing to store in a checkpoint."""
+    """The angles of all positions. Nothing to train, nothing to store in a checkpoint."""
 
     cosines: Tensor
     sines: Tensor
 
     def __init__(self, settings: RotarySettings, max_len: int) -> None:
         super().__init__()
-        places = torch.arange(max_len, dtype=torch.float32)
-        angles = places[:, None] * frequencies_of(settings)  # (max_len, R/2)  # equation: angle
+        positions = torch.arange(max_len, dtype=torch.float32)
+        angles = positions[:, None] * frequencies_of(settings)  # (max_len, R/2)  # equation: angle
         self.register_buffer("cosines", angles.cos(), persistent=False)  # equation: cos
         self.register_buffer("sines", angles.sin(), persistent=False)  # equation: sin
 
@@ -108,9 +108,9 @@ class Rotation(nn.Module):
         """(max_len, R): the cosine of each pair's angle, then the sine of each."""
         return torch.cat([self.cosines, self.sines], dim=-1)
 
-    def forward(self, places: Tensor) -> Turn:
-        """places: (T,) or (B, T) int64 -> how the tokens there are rotated."""
-        return Turn(self.cosines[places], self.sines[places])
+    def forward(self, positions: Tensor) -> Turn:
+        """positions: (T,) or (B, T) int64 -> how the tokens there are rotated."""
+        return Turn(self.cosines[positions], self.sines[positions])
 
 
 def rotated(x: Tensor, turn: Turn) -> Tensor:

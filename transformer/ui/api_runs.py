@@ -117,20 +117,22 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
     def fill(text: str, model: str = encoder, n_best: int = 5) -> dict[str, Any]:
         """Predict each [MASK] of a text, by a model that reads both sides of it.
 
-        Gives the text with the likeliest token at each place, and for each place the likeliest
-        tokens; each is guessed by itself, so that two of them need not fit together.
+        Gives the text with the likeliest token at each position, and for each position the
+        likeliest tokens; each is guessed by itself, so that two of them need not fit together.
 
         Args:
             text: with [MASK] where a word is hidden
             model: name of one of /models, an encoder alone
-            n_best: tokens that are given for each place, 1 to 50
+            n_best: tokens that are given for each position, 1 to 50
         """
         found = service.fill(model, text, n_best)
         return {
             "text": found.text,
             "ids": list(found.ids),
-            "places": list(found.places),
-            "guesses": [[dataclasses.asdict(one) for one in place] for place in found.guesses],
+            "positions": list(found.positions),
+            "guesses": [
+                [dataclasses.asdict(one) for one in position] for position in found.guesses
+            ],
         }
 
     def batch(
@@ -172,39 +174,39 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
     """Those that ask "what if?" of a kept run, and what a text costs a model."""
     default = next(iter(service.models))
 
-    def importance(run: str, place: int, by: str = "zero") -> dict[str, Any]:
-        """How much each head matters for the token at a place of a run's ids.
+    def importance(run: str, position: int, by: str = "zero") -> dict[str, Any]:
+        """How much each head matters for the token at a position of a run's ids.
 
         For each kind of attention, layers x heads: the change of ln p of that token when this head
         alone is ablated (switched off) in the intact network.
 
         Args:
             run: the id that /generate or /trace gave
-            place: of the token, counted from 0; at the end of the ids, what would follow
+            position: of the token, counted from 0; at the end of the ids, what would follow
             by: zero, or mean, the head's mean over the text
         """
         item = service.store.run(run)
-        found = service.queries.ask(head_importance, item, place=place, by=by)
+        found = service.queries.ask(head_importance, item, position=position, by=by)
         return {
-            "place": place,
+            "position": position,
             "token": service.model(item.model).tokenizer.label(found.target),
             "log_probability": found.log_probability,
             "change": {f"{s} {k}": change.tolist() for (s, k), change in found.change.items()},
         }
 
-    def next_token(run: str, place: int) -> dict[str, Any]:
-        """The predictions of a place, by the intact network and with the run's interventions.
+    def next_token(run: str, position: int) -> dict[str, Any]:
+        """The predictions of a position, by the intact network and with the run's interventions.
 
         Args:
             run: the id that /generate or /trace gave
-            place: of the token, counted from 0; at the end of the ids, what would follow
+            position: of the token, counted from 0; at the end of the ids, what would follow
         """
         item = service.store.run(run)
-        found = service.queries.ask(next_token_of, item, place=place)
+        found = service.queries.ask(next_token_of, item, position=position)
         tokens = service.model(item.model).tokenizer
         rows = zip(found.ids, found.intact.tolist(), found.intervened.tolist(), strict=True)
         return {
-            "place": place,
+            "position": position,
             "token": tokens.label(found.target),
             "candidates": [
                 {"id": i, "token": tokens.label(i), "intact": intact, "altered": altered}
@@ -215,20 +217,21 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
     def patching(
         run: str,
         other: str,
-        place: int,
+        position: int,
         stack: str = "decoder",
         part: str = "resid_post",
         kind: str = "self",
         target: int | None = None,
     ) -> dict[str, Any]:
-        """Activation patching: another text's activations in a run, one layer and place at a time.
+        """Activation patching: another text's activations in a run, one layer and position at a
+        time.
 
-        Gives layers x places: the change of ln p of the target as the token at the place.
+        Gives layers x positions: the change of ln p of the target as the token at the position.
 
         Args:
             run: the id that /generate or /trace gave
             other: the text whose activations are patched in
-            place: of the token that is looked at, counted from 0
+            position: of the token that is looked at, counted from 0
             stack: where to patch, encoder or decoder
             part: resid_post, z or mlp_out
             kind: of the attention whose heads are patched, self or cross
@@ -237,9 +240,9 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
         item = service.store.run(run)
         part = today(part) if isinstance(part, str) else part
         where = {"stack": stack, "part": part, "kind": kind, "target": target}
-        found = service.queries.ask(patch_effect, item, other=other, place=place, **where)
+        found = service.queries.ask(patch_effect, item, other=other, position=position, **where)
         return {
-            "place": place,
+            "position": position,
             "target": found.target,
             "token": service.model(item.model).tokenizer.label(found.target),
             "before": found.before,

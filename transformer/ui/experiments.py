@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from transformer.analysis.ablation import head_importance
 from transformer.analysis.held_out import Broken, broken
 from transformer.analysis.journey import journey, without_head
-from transformer.analysis.layer_at_place import layer_at_place
+from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
 from transformer.analysis.patching import patch_effect
 from transformer.analysis.step_filters import step_filters
@@ -34,7 +34,7 @@ from transformer.ui.store import is_own
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # They compute one row of one layer: too little to wait for, and a whole class asks at once.
-QUICK = (layer_at_place, step_filters)
+QUICK = (layer_at_position, step_filters)
 # One text read once: a short one of a small network needs no turn either.
 ONE_TEXT = (journey, without_head)
 QUICK_OPERATIONS = 2e10  # about 0.2 s of the network on two cores
@@ -120,15 +120,15 @@ class Experiments:
 
 def _n_tokens(question: Callable[..., Any], run: Run, arguments: Mapping[str, Any]) -> int:
     """How many are read for all variants of a text; 0 for a question of which that is not known,
-    and for a place that is none, which the question refuses."""
-    place = arguments.get("place")
-    n_read = len(run.ids) if place is None else place if isinstance(place, int) else 0
+    and for a position that is none, which the question refuses."""
+    position = arguments.get("position")
+    n_read = len(run.ids) if position is None else position if isinstance(position, int) else 0
     n_read = min(n_read, run.config.output_max_len)
     if question is head_importance:
         n_variants = len(sites_of(run.config)) * run.config.n_heads
     elif question is patch_effect:
-        n_places = len(run.source_ids) if arguments.get("stack") == "encoder" else n_read
-        n_variants = run.config.n_layers * n_places
+        n_positions = len(run.source_ids) if arguments.get("stack") == "encoder" else n_read
+        n_variants = run.config.n_layers * n_positions
     else:
         n_variants = int(question in ONE_TEXT)
     if question is journey and run.config.family != "encoder" and not run.request.interventions:

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 
 from transformer.checks import check_flag, check_names
+from transformer.former_names import today
 from transformer.messages import invalid
 from transformer.views.drawing.style import in_theme
 from transformer.views.parameters import Item, Parameter
@@ -55,8 +56,12 @@ class Picture:
     idle: bool = False
 
     def checked(self, given: Mapping[str, Any], item: Item | None = None) -> dict[str, Any]:
-        """Every parameter with its value. Raises ValueError for unknown names and wrong values."""
+        """Every parameter with its value; former names are read.
+
+        Raises ValueError for unknown names and wrong values.
+        """
         known = {parameter.name for parameter in self.parameters}
+        given = {key if key in known else today(key): value for key, value in given.items()}
         check_names(self.name, {key: one for key, one in given.items() if key != "dark"}, known)
         check_flag("dark", given.get("dark", False))
         values = {

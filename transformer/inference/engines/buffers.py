@@ -29,7 +29,7 @@ WRITTEN_OUT: dict[str, frozenset[str | bool]] = {
     "activation": frozenset({"relu", "gelu", "gelu-tanh", "silu"}),
 }
 
-# (tokens, the first one's place) -> logits (V,) for the token after the last
+# (tokens, the first one's position) -> logits (V,) for the token after the last
 ReadTokens = Callable[[Sequence[int], int], Tensor]
 
 
@@ -48,7 +48,7 @@ class Greedy(NamedTuple):
 class ReadsAhead(Protocol):
     """Of what reads a text's tokens: whether several can be had sooner than one by one."""
 
-    def ahead(self, token: int, place: int, greedy: Greedy) -> list[tuple[int, Tensor]]:
+    def ahead(self, token: int, position: int, greedy: Greedy) -> list[tuple[int, Tensor]]:
         """Reads a token and what follows it: each with the logits (V,) for the one after it."""
 
 
@@ -86,7 +86,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Buffers:
-    """One text's numbers, by layer and place. Belongs to one run.
+    """One text's numbers, by layer and position. Belongs to one run.
 
     heads: (L, max_len, H + 2G, D), queries, keys and values of the self-attention, as they meet:
     turned where positions turn them. G: heads of keys and values, H where none are shared.
@@ -152,15 +152,15 @@ def lacks_plain_weights(network: DecoderOnly | EncoderDecoder) -> str | None:
     return None if plain else say("float32 weights on a CPU")
 
 
-def check_place(network: DecoderOnly | EncoderDecoder, token: int, place: int) -> None:
-    """Raises IndexError for a token or a place that the network does not have."""
+def check_position(network: DecoderOnly | EncoderDecoder, token: int, position: int) -> None:
+    """Raises IndexError for a token or a position that the network does not have."""
     size, room = network.head.out_features, network.config.output_max_len
-    if not (0 <= token < size and 0 <= place < room):
+    if not (0 <= token < size and 0 <= position < room):
         raise IndexError(
             say(
                 "token {token} at place {place}; allowed: tokens below {size}, places below {room}",
                 token=token,
-                place=place,
+                place=position,
                 size=size,
                 room=room,
             )

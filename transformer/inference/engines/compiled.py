@@ -22,7 +22,7 @@ from transformer.inference.engines.buffers import (
     Buffers,
     Greedy,
     ReadTokens,
-    check_place,
+    check_position,
     lacks_plain_weights,
 )
 from transformer.inference.engines.description import Description
@@ -73,29 +73,29 @@ class CompiledDecoder:
             self._step.work_size(byref(self._described.network), n_tokens, longest, threads)
         )
 
-    def read(self, text: Text, tokens: Sequence[int], place: int, threads: int) -> Tensor:
+    def read(self, text: Text, tokens: Sequence[int], position: int, threads: int) -> Tensor:
         """Logits (V,) for the token after these. Raises IndexError where one does not fit."""
         for n, token in enumerate(tokens):
-            check_place(self.network, token, place + n)
+            check_position(self.network, token, position + n)
         network = self._described.network
         logits, count = torch.empty(network.vocabulary), len(tokens)
         read = (c_int * count)(*tokens)
         self._step.read(
-            byref(network), byref(text), logits.data_ptr(), byref(read), count, place, threads
+            byref(network), byref(text), logits.data_ptr(), byref(read), count, position, threads
         )
         return logits
 
     def read_ahead(
-        self, text: Text, token: int, place: int, greedy: Greedy, threads: int
+        self, text: Text, token: int, position: int, greedy: Greedy, threads: int
     ) -> list[tuple[int, Tensor]]:
         """See ReadsAhead; as many as one call may take."""
-        check_place(self.network, token, place)
-        network, room = self._described.network, self.network.config.output_max_len - place
+        check_position(self.network, token, position)
+        network, room = self._described.network, self.network.config.output_max_len - position
         count = max(1, min(AHEAD, AHEAD_BYTES // self._n_bytes, greedy.most, room))
         logits, tokens = torch.empty(count, network.vocabulary), (c_int * count)(token)
         ends, never = list(greedy.ends), -1 if greedy.never is None else greedy.never
         n_read = self._step.ahead(
-            byref(network), byref(text), logits.data_ptr(), byref(tokens), count, place,
+            byref(network), byref(text), logits.data_ptr(), byref(tokens), count, position,
             (c_int * len(ends))(*ends), len(ends), never, threads,
         )  # fmt: skip
         return list(zip(tokens[:n_read], logits.unbind(), strict=False))
@@ -125,19 +125,19 @@ class _CompiledText:
         self._decoder, self._held = decoder, tensors
         self._text = Text(*(x.data_ptr() for x in tensors), buffers.memory.shape[1])
 
-    def __call__(self, tokens: Sequence[int], place: int) -> Tensor:
-        """Read tokens into their places: logits (V,) for the one after them."""
+    def __call__(self, tokens: Sequence[int], position: int) -> Tensor:
+        """Read tokens into their positions: logits (V,) for the one after them."""
         count, work, threads = len(tokens), self._work, torch.get_num_threads()
         if count > 1:
-            work = self._decoder.work(count, place + count, threads)
+            work = self._decoder.work(count, position + count, threads)
         self._text.work = work.data_ptr()
-        return self._decoder.read(self._text, tokens, place, threads)
+        return self._decoder.read(self._text, tokens, position, threads)
 
-    def ahead(self, token: int, place: int, greedy: Greedy) -> list[tuple[int, Tensor]]:
+    def ahead(self, token: int, position: int, greedy: Greedy) -> list[tuple[int, Tensor]]:
         """Read a token, and what follows it by greedy choice."""
         self._text.work = self._work.data_ptr()
         threads = torch.get_num_threads()
-        return self._decoder.read_ahead(self._text, token, place, greedy, threads)
+        return self._decoder.read_ahead(self._text, token, position, greedy, threads)
 
 
 def use_huge_pages(tensors: Iterable[Tensor]) -> int:

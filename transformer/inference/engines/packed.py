@@ -85,14 +85,14 @@ class PackedDecoder:
         """What reads one text's tokens."""
         return _PackedText(self, buffers)
 
-    def embed(self, token: int, place: int, into: Tensor) -> None:
+    def embed(self, token: int, position: int, into: Tensor) -> None:
         """Token and position vector into (C,), which is then normed where the model does so."""
         embedding = self.embedding
         vector, matrix = embedding.tokens.weight[token], embedding.positions.matrix
         if matrix is None:
             torch.mul(vector, embedding.scale, out=into)
         else:
-            torch.add(matrix[place], vector, alpha=embedding.scale, out=into)
+            torch.add(matrix[position], vector, alpha=embedding.scale, out=into)
         if embedding.types is not None:
             into += embedding.types.weight[0]
         if embedding.norm is not None:
@@ -124,42 +124,44 @@ class _PackedText:
             self._cross_queries = _in_groups(crossing, config.key_heads)
             self._memory = [part.unbind() for part in _by_head(*buffers.memory.unbind(2))]
 
-    def __call__(self, tokens: Sequence[int], place: int) -> Tensor:
-        """Read tokens into their places: logits (V,) for the one after them."""
+    def __call__(self, tokens: Sequence[int], position: int) -> Tensor:
+        """Read tokens into their positions: logits (V,) for the one after them."""
         for n, token in enumerate(tokens):
-            self._read(token, place + n)
-        return self.packed.logits(self.stream[-1, place + len(tokens) - 1])
+            self._read(token, position + n)
+        return self.packed.logits(self.stream[-1, position + len(tokens) - 1])
 
-    def _read(self, token: int, place: int) -> None:
-        packed, stream = self.packed, self.stream[:, place].unbind()
-        packed.embed(token, place, stream[0])
+    def _read(self, token: int, position: int) -> None:
+        packed, stream = self.packed, self.stream[:, position].unbind()
+        packed.embed(token, position, stream[0])
         rotation = packed.network.decoder.rotation
-        turn = None if rotation is None else Turn(rotation.cosines[place], rotation.sines[place])
-        for layer, at in zip(packed.layers, self._places(place, stream), strict=True):
+        turn = (
+            None if rotation is None else Turn(rotation.cosines[position], rotation.sines[position])
+        )
+        for layer, at in zip(packed.layers, self._positions(position, stream), strict=True):
             layer(at, self._scratch, turn)
 
-    def _places(self, place: int, stream: Sequence[Tensor]) -> Iterator[Position]:
+    def _positions(self, position: int, stream: Sequence[Tensor]) -> Iterator[Position]:
         """For each layer, its views of the buffers."""
-        seen = slice(max(0, place + 1 - self._window), place + 1)
+        seen = slice(max(0, position + 1 - self._window), position + 1)
         return map(
             Position,
             stream[:-1],
             stream[1:],
-            self._rows[:, place].unbind(),
-            self._queries[:, place].unbind(),
-            self._new_keys[:, place].unbind(),
+            self._rows[:, position].unbind(),
+            self._queries[:, position].unbind(),
+            self._new_keys[:, position].unbind(),
             self._keys[..., seen].unbind(),
             self._values[:, :, seen].unbind(),
-            self._crossings(place),
+            self._crossings(position),
         )
 
-    def _crossings(self, place: int) -> Iterable[Crossing | None]:
+    def _crossings(self, position: int) -> Iterable[Crossing | None]:
         if self.packed.layers[0].cross_query is None:
             return repeat(None)
         return map(
             Crossing,
-            self._cross_rows[:, place].unbind(),
-            self._cross_queries[:, place].unbind(),
+            self._cross_rows[:, position].unbind(),
+            self._cross_queries[:, position].unbind(),
             *self._memory,
         )
 

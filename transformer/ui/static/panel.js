@@ -14,8 +14,8 @@ import { siteName } from "../../web/sites.js";
 // What the page's chosen head and token say of a picture's parameters.
 const selection = () => {
   const { run, head, query } = page;
-  const place = query && query.stack === run.stack ? query.index : null;
-  const step = place === null ? 0 : place - run.n_prompt;
+  const position = query && query.stack === run.stack ? query.index : null;
+  const step = position === null ? 0 : position - run.n_prompt;
   const last = run.probabilities.length - 1;
   return {
     site: head && siteName(head),
@@ -24,7 +24,7 @@ const selection = () => {
     layer: head?.layer,
     head: head?.head,
     query: head ? chosenRow(head.stack) : null,
-    place,
+    position,
     step: Math.max(0, Math.min(step, last)),
   };
 };

@@ -10,7 +10,7 @@ from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.ablation.importance import importance as importance_figure
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import KIND, OF_STACK, PLACE
+from transformer.views.drawing.common import KIND, OF_STACK, POSITION
 from transformer.views.parameters import Choice
 
 
@@ -18,13 +18,13 @@ def answer_importance(
     models: ModelQueries,
     item: Run,
     *,
-    place: int,
+    position: int,
     stack: str,
     kind: str,
     by: str = "zero",
 ) -> Answer:
     """What each head of a kind of attention matters for one token: numbers, picture, a sentence."""
-    found = models.ask(head_importance, item, place=place, by=by)
+    found = models.ask(head_importance, item, position=position, by=by)
     label = models.model(item.model).tokenizer.label(found.target)
     figure = importance_figure(found, stack, kind, label, by=by)
     return {
@@ -67,7 +67,7 @@ VIEW = View(
             answer=answer_importance,
             network=True,
             parameters=(
-                PLACE,
+                POSITION,
                 OF_STACK,
                 KIND,
                 Choice(

@@ -66,10 +66,10 @@ const mapInWords = ({ log_probability: intact, limit }, by) =>
   ].join(" ");
 
 const ImportanceMap = ({ part, answer, asked, toggle }) => {
-  const { stack, kind, place, by } = asked;
+  const { stack, kind, position, by } = asked;
   const title = sayWith(
     "Change of ln p of token {place}, “{token}”, when each head alone is switched off",
-    tokenAt(place, answer.label),
+    tokenAt(position, answer.label),
   );
   const choose = ({ points: [{ x: head, y: layer }] }) => toggle({ stack, kind, layer, head });
   return html`<div class="matter-box">
@@ -81,10 +81,10 @@ const ImportanceMap = ({ part, answer, asked, toggle }) => {
 };
 // The question, and its answer; see ablation.js for what it is given.
 const Matter = ({ part, answer, asked, toggle, change }) => {
-  const place = placeAsked();
+  const position = placeAsked();
   const question =
-    place < page.run.labels.length
-      ? sayWith("How much does each head matter for “{token}”, token {place}?", tokenAt(place))
+    position < page.run.labels.length
+      ? sayWith("How much does each head matter for “{token}”, token {place}?", tokenAt(position))
       : say("How much does each head matter for the likeliest token?");
   const button = () =>
     html` <button type="button" class="ablation-most"
@@ -92,7 +92,7 @@ const Matter = ({ part, answer, asked, toggle, change }) => {
   return html`<div>
     <${Asked} />
     <div class="whatif-buttons">
-      <button type="button" class="matter" onClick=${() => change({ place })}>${question}</button>
+      <button type="button" class="matter" onClick=${() => change({ position })}>${question}</button>
     </div>
     <p class="matter-most" role="status" hidden=${!answer}>
       ${answer && [mostInWords(answer.most, answer.label), !isAblated(answer.most) && button()]}
@@ -113,8 +113,8 @@ const headsOf = (all) =>
   );
 const namesOf = (all) => new Set(headsOf(all).map((one) => `${siteName(one)}.${one.head}`));
 
-// What is chosen here of the shown run, [state, change(some of it)]: kind, its place among the run's;
-// chosen, what is to be ablated, as plain values; by; and place, of the token that the map is of.
+// What is chosen here of the shown run, [state, change(some of it)]: kind, its index among the run's;
+// chosen, what is to be ablated, as plain values; by; and position, of the token that the map is of.
 const useChoices = () => {
   const { run } = page;
   const [kept, keep] = useState(/** @type {any} */ ({ of: null, kind: 0, by: "zero" }));
@@ -126,7 +126,7 @@ const useChoices = () => {
       (all, head) => (isAblated(head, all) ? all : withAblation(head, all)),
       [],
     ),
-    place: null,
+    position: null,
   });
   const state = kept.of === run?.run ? kept : first();
   return [state, (changed) => keep({ ...state, ...changed })];
@@ -219,19 +219,19 @@ const Ablation = () => {
   const part = usePart();
   const [state, change] = useChoices();
   const { run, dark } = page;
-  const { place, by } = state;
+  const { position, by } = state;
   const { stack, kind } = run?.kinds[state.kind] ?? {};
   const found = useAnswer(
     part,
     "importance",
-    place !== null && { run: run.run, place, stack, kind, by, dark },
+    position !== null && { run: run.run, position, stack, kind, by, dark },
   );
-  const answer = place !== null && found.asked?.run === run.run ? found.answer : null;
+  const answer = position !== null && found.asked?.run === run.run ? found.answer : null;
   const { asked } = found;
   const isOfKind = answer && asked.stack === stack && asked.kind === kind;
   const toggle = (head) => change({ chosen: withAblation(head, state.chosen) });
   const colours = isOfKind && coloursOf(answer);
-  return html`<section class="ablation whatif" ...${part.shows({ run: run?.run, matter: answer ? `${asked.place} ${asked.by}` : undefined })}>
+  return html`<section class="ablation whatif" ...${part.shows({ run: run?.run, matter: answer ? `${asked.position} ${asked.by}` : undefined })}>
     <p>${say("What a head read is left out before it is added to the residual stream: it is set to zero, or replaced by its mean over the text (in the decoder, over the text so far).")}</p>
     <div class="whatif-head">
       <${KindButtons} name=${say("Which attention's heads")} kinds=${run?.kinds ?? []}

@@ -54,7 +54,7 @@ def importance(
     subtitle = say(
         "token {place}, {label}: p = {probability} with all heads; replaced by: "
         "{how}; colours from {least} to {most}",
-        place=found.place,
+        place=found.position,
         label=style.label(label),
         probability=numeral(math.exp(found.log_probability), ".4f"),
         how=say(_HOW[by]),
@@ -85,11 +85,11 @@ def foreseen(
 ) -> go.Figure:
     """Pairs of bars, one pair a token: its probability by the intact and by the altered network.
 
-    labels: of found.ids. here: the id that stands at that place, which gets an arrow. Trace 0:
-    intact, trace 1: altered; y is the token's place, the likeliest by the intact network on top.
+    labels: of found.ids. here: the id that stands at that position, which gets an arrow. Trace 0:
+    intact, trace 1: altered; y is the token's position, the likeliest by the intact network on top.
     """
     return paired_bars(
-        say("What comes at place {place}: intact and altered", place=found.place),
+        say("What comes at place {place}: intact and altered", place=found.position),
         say("probabilities of the next token, after the same text"),
         labels,
         (
@@ -99,5 +99,5 @@ def foreseen(
         ids=found.ids,
         here=here,
         dark=dark,
-        meta={"place": found.place},
+        meta={"position": found.position},
     )

@@ -1,7 +1,8 @@
 """Cross-attention as lines between words: which source token each target token read most.
 
 `layout.meta` carries, for a page's own script, source_labels and target_labels as plain, unescaped
-text, and links (one a line) and others (the thin lines) as [target place, source place, weight].
+text, and links (one a line) and others (the thin lines) as [target position, source position,
+weight].
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _WORDS = {  # the subtitle, and why a target token has no line
 
 
 class Link(NamedTuple):
-    """How much a target token reads a source token; both are places counted from 0."""
+    """How much a target token reads a source token; both are positions counted from 0."""
 
     target: int
     source: int
@@ -79,7 +80,7 @@ def alignment_links(
     queries = queries[: len(target) - shift, : len(source)]
     weights = np.full((len(target), len(source)), np.nan, dtype=np.float32)
     weights[shift : shift + len(queries)] = queries
-    best = {place + shift: int(read.argmax()) for place, read in enumerate(queries)}
+    best = {position + shift: int(read.argmax()) for position, read in enumerate(queries)}
     others = np.argwhere(weights >= (np.inf if threshold is None else threshold)).tolist()
     return AlignmentLinks(
         source_labels=source,
@@ -171,15 +172,15 @@ def _columns(found: AlignmentLinks, by: str) -> tuple[Column, Column]:
     of_sources = [
         say(
             "{token}<br>read most by {count} target tokens",
-            token=_named("source", place, label),
-            count=read.count(place),
+            token=_named("source", position, label),
+            count=read.count(position),
         )
-        for place, label in enumerate(found.source_labels)
+        for position, label in enumerate(found.source_labels)
     ]
     of_targets = [
-        f"{_named('target', place, label)}<br>"
-        + (_reading(found, place, by) if place in linked else say(_WORDS[by][1]))
-        for place, label in enumerate(found.target_labels)
+        f"{_named('target', position, label)}<br>"
+        + (_reading(found, position, by) if position in linked else say(_WORDS[by][1]))
+        for position, label in enumerate(found.target_labels)
     ]
     return (
         Column(say("source"), found.source_labels, of_sources, set(read)),
@@ -195,10 +196,10 @@ _PLACES = {
 }
 
 
-def _reading(found: AlignmentLinks, place: int, by: str) -> str:
+def _reading(found: AlignmentLinks, position: int, by: str) -> str:
     """Whose query it was, the most-read token and the second."""
-    query = place - 1 if by == "written" else place
-    read = found.weights[place]
+    query = position - 1 if by == "written" else position
+    read = found.weights[position]
     lines = [_named("query", query, found.target_labels[query])]
     for sentence, key in zip(_READ, np.argsort(-read, kind="stable"), strict=False):
         named = _named("source", key, found.source_labels[key])
@@ -206,5 +207,5 @@ def _reading(found: AlignmentLinks, place: int, by: str) -> str:
     return "<br>".join(lines)
 
 
-def _named(column: str, place: int, label: str) -> str:
-    return say(_PLACES[column], place=place, name=style.hover(label))
+def _named(column: str, position: int, label: str) -> str:
+    return say(_PLACES[column], place=position, name=style.hover(label))

@@ -2,7 +2,7 @@
 read, right.
 
 `layout.meta` carries, for a page's own script, query_labels and key_labels as plain, unescaped
-text, and links as [query place, key place, weight], strongest first.
+text, and links as [query position, key position, weight], strongest first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NO_NUMBER = "\u2007\u2008\u2007\u2007"  # as wide as "0.12"
 
 
 class Link(NamedTuple):
-    """How much a query reads a key; both are places counted from 0."""
+    """How much a query reads a key; both are positions counted from 0."""
 
     query: int
     key: int
@@ -142,7 +142,7 @@ def _columns(view: HeadView, query: int | None, links: Sequence[Link]) -> tuple[
     asking = {link.query for link in links} if query is None else {query}
     read = {link.key for link in links}
     numbers = {} if query is None else {link.key: numeral(link.weight, ".2f") for link in links}
-    before = [numbers.get(place, _NO_NUMBER) for place in range(len(view.key_labels))]
+    before = [numbers.get(position, _NO_NUMBER) for position in range(len(view.key_labels))]
     return (
         Column(say("query"), view.query_labels, _hover(view, links, "query"), asking),
         Column(say("weight, key"), view.key_labels, _hover(view, links, "key"), read, before),
@@ -167,7 +167,8 @@ def _hover(view: HeadView, links: Sequence[Link], side: str) -> list[str]:
     others = view.key_labels if side == "query" else view.query_labels
     heading, sentence, other = _LINKED[side]
     texts = [
-        [say(heading, place=place, name=style.hover(label))] for place, label in enumerate(labels)
+        [say(heading, place=position, name=style.hover(label))]
+        for position, label in enumerate(labels)
     ]
     for link in links:
         mine = texts[getattr(link, side)]

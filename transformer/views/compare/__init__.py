@@ -18,7 +18,7 @@ from transformer.views.compare.compare import (
 )
 from transformer.views.compare.outcomes import candidates_compared, probability_difference
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import HEAD, PLACE, SITE
+from transformer.views.drawing.common import HEAD, POSITION, SITE
 from transformer.views.parameters import HeadOrMean, Text
 
 
@@ -52,20 +52,20 @@ def _drawn(figure: Callable[..., go.Figure], *of: Any, **look: Any) -> Answer:
         return {"none": translated(error)}
 
 
-def answer_weighed(a: Run, b: Run, *, place: int) -> Answer:
-    """What could stand at `place` of the first run's text, by each; {"none": why} if one of them
+def answer_weighed(a: Run, b: Run, *, position: int) -> Answer:
+    """What could stand at `position` of the first run's text, by each; {"none": why} if one of them
     did not generate it."""
-    beside = opposite(align(a.labels, b.labels), place)
-    for name, item, at in (("A", a, place), ("B", b, beside)):
+    beside = opposite(align(a.labels, b.labels), position)
+    for name, item, at in (("A", a, position), ("B", b, beside)):
         if at is None or not item.n_prompt <= at < item.n_prompt + len(item.steps):
             return {"none": say("{name} generated no token there", name=name)}
     assert beside is not None
-    steps = place - a.n_prompt, beside - b.n_prompt
+    steps = position - a.n_prompt, beside - b.n_prompt
     figure = candidates_compared(a, b, *steps)
     return {
         "figure": figure,
-        "labels": [a.labels[place], b.labels[beside]],
-        "places": [place, beside],
+        "labels": [a.labels[position], b.labels[beside]],
+        "positions": [position, beside],
     }
 
 
@@ -110,7 +110,7 @@ VIEW = View(
             figure=candidates_compared,
             answer=answer_weighed,
             subject="runs",
-            parameters=(PLACE,),
+            parameters=(POSITION,),
         ),
     ),
 )

@@ -116,23 +116,23 @@ const bothOf = ({ data, layout: { meta } }) => ({
   corner: say("next token"),
 });
 
-const title = ({ none, labels, places }, { place }) => {
+const title = ({ none, labels, positions }, { position }) => {
   if (none) {
-    return say("Candidates for token {place} of A: {reason}.", { place, reason: none });
+    return say("Candidates for token {place} of A: {reason}.", { place: position, reason: none });
   }
   const [a, b] = labels.map((label) => html`<${Token} label=${label} />`);
   return sayWith(
     "Candidates for token {place_a} of A, which became “{token_a}”, and for token {place_b} " +
       "of B, which became “{token_b}”",
-    { place_a: places[0], token_a: a, place_b: places[1], token_b: b },
+    { place_a: positions[0], token_a: a, place_b: positions[1], token_b: b },
   );
 };
 const Weighed = ({ pair }) => {
   const part = usePart();
-  const wanted = { ...pair, place: placeOfA(), dark: page.dark };
+  const wanted = { ...pair, position: placeOfA(), dark: page.dark };
   const { answer, asked } = useAnswer(part, "weighed", wanted);
   return html`<section class="compare-weighed" ...${part.shows(asked)}>
-    <${Asked} of=${before(wanted.place).index} />
+    <${Asked} of=${before(wanted.position).index} />
     <h4 class="weighed-title">${answer ? title(answer, asked) : say("Candidates of both")}</h4>
     <${Figure} part=${part} name="weighed" figure=${answer?.figure} hidden=${Boolean(answer?.none)}
       change=${fitPairs} table=${bothOf} />

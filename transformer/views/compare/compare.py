@@ -18,7 +18,7 @@ from transformer.views.drawing.matrix import cell_hover, matrix_figure
 
 
 class Pair(NamedTuple):
-    """A token of A beside one of B, by their places; None where the other text has none.
+    """A token of A beside one of B, by their positions; None where the other text has none.
 
     same: whether both are the same token. Two tokens that are not stand beside each other where
     they replace each other, in a stretch of equal length.
@@ -41,7 +41,7 @@ class NothingShared(ValueError):
 
 
 class Shared(NamedTuple):
-    """Two tokens beside each other: their places in A and in B, and whether they are the same."""
+    """Two tokens beside each other: their positions in A and B, and whether they are the same."""
 
     a: int
     b: int
@@ -60,8 +60,8 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[Pair, ...]:
         if len(in_a) == len(in_b):
             pairs += [Pair(*both, what == "equal") for both in zip(in_a, in_b, strict=True)]
         else:
-            pairs += [Pair(place, None, False) for place in in_a]
-            pairs += [Pair(None, place, False) for place in in_b]
+            pairs += [Pair(position, None, False) for position in in_a]
+            pairs += [Pair(None, position, False) for position in in_b]
     return tuple(pairs)
 
 
@@ -75,16 +75,16 @@ def shared_labels(pairs: Sequence[Shared], a: Sequence[str], b: Sequence[str]) -
     return [a[p.a] if p.same else f"{a[p.a]} → {b[p.b]}" for p in pairs]
 
 
-def opposite(pairs: Sequence[Pair], place: int) -> int | None:
-    """The place in B whose step is to be held against that of place `place` in A: the same one if
-    the texts are equal up to there, else that of the token beside it, or of the token after the one
-    beside the token before. None where there is none."""
-    if all(pair == (at, at, True) for at, pair in enumerate(pairs[:place])):
-        return place
+def opposite(pairs: Sequence[Pair], position: int) -> int | None:
+    """The position in B whose step is to be held against that of position `position` in A: the same
+    one if the texts are equal up to there, else that of the token beside it, or of the token after
+    the one beside the token before. None where there is none."""
+    if all(pair == (at, at, True) for at, pair in enumerate(pairs[:position])):
+        return position
     beside = {pair.a: pair.b for pair in pairs if pair.a is not None}
-    if beside.get(place) is not None:
-        return beside[place]
-    before = beside.get(place - 1)
+    if beside.get(position) is not None:
+        return beside[position]
+    before = beside.get(position - 1)
     return None if before is None else before + 1
 
 
@@ -104,7 +104,7 @@ def attention_difference(
     the same. Cells that both masks forbid are NaN. customdata (T, T, 2): the weight in A, in B.
     Colours reach as far to both sides as the largest difference. `layout.meta` has query_labels
     and key_labels (plain text, "cat → dog" where tokens replace each other), queries and keys
-    (pairs of places), limit, and kept: [in A, in B], the share of all weight in these cells.
+    (pairs of positions), limit, and kept: [in A, in B], the share of all weight in these cells.
     Raises ValueError for a site or head that a run has not; NothingShared, which is one, for texts
     without a common token.
     """

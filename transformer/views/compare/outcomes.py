@@ -41,7 +41,7 @@ def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
     before temperature and filters. Bars from -1 to 1; hatched where the two tokens differ.
 
     customdata: (N, 2), the two probabilities. `layout.meta` has labels (plain text) and pairs
-    (places in A and B). NothingShared as generated_pairs.
+    (positions in A and B). NothingShared as generated_pairs.
     """
     pairs = generated_pairs(a, b)
     found = [
@@ -103,10 +103,10 @@ def candidates_compared(
     """What the next token could be, by a step of A and by one of B, as pairs of bars: the N_SHOWN
     likeliest of each, tokens of one label being the same.
 
-    Trace 0: A, trace 1: B; y is the token's place, A's likeliest on top. A bar is left out where a
-    token is not among the likeliest that are kept of a step; its place says at most how probable
-    it is. `layout.meta` has labels, a, b (probabilities or None). Raises ValueError for a step that
-    a run has not.
+    Trace 0: A, trace 1: B; y is the token's position, A's likeliest on top. A bar is left out where
+    a token is not among the likeliest that are kept of a step; its position says at most how
+    probable it is. `layout.meta` has labels, a, b (probabilities or None). Raises ValueError for a
+    step that a run has not.
     """
     of_a, of_b = step_of(a, step), step_of(b, other_step)
     in_a, in_b = _weighed(a, of_a), _weighed(b, of_b)

@@ -14,7 +14,7 @@ from transformer.messages import mark, numeral, say
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
-from transformer.views.drawing.common import PLACE
+from transformer.views.drawing.common import POSITION
 from transformer.views.parameters import Int
 
 NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each cell
@@ -49,7 +49,7 @@ def contribution(found: LogitContribution, label: str, *, dark: bool = False) ->
     )
     subtitle = say(
         "token {place}, {token}: logit {logit}, the sum of all cells; scales of norms held",
-        place=found.place,
+        place=found.position,
         token=style.label(label),
         logit=numeral(found.logit, ".4f"),
     )
@@ -134,10 +134,10 @@ def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
 
 
 def answer_contribution(
-    models: ModelQueries, item: Run, *, place: int, target: int | None = None, dark: bool = False
+    models: ModelQueries, item: Run, *, position: int, target: int | None = None, dark: bool = False
 ) -> Answer:
     """The map of what each part adds, its sum beside the network's own logit, and a sentence."""
-    found = models.ask(logit_contribution, item, place=place, target=target)
+    found = models.ask(logit_contribution, item, position=position, target=target)
     label = models.model(item.model).tokenizer.label(found.target)
     figure = contribution(found, label)
     return {
@@ -172,7 +172,7 @@ VIEW = View(
             answer=answer_contribution,
             network=True,
             parameters=(
-                PLACE,
+                POSITION,
                 Int(
                     name="target",
                     title=mark("Token"),

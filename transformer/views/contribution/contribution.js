@@ -92,10 +92,13 @@ const sumInWords = ({ limit, total, logit }) =>
   );
 
 // The map for one token, made on request.
-const Found = ({ part, answer, place }) => {
+const Found = ({ part, answer, position }) => {
   const [{ of, cell, says }, tell] = useState(/** @type {any} */ ({}));
   const title = (token) =>
-    sayWith("What each part adds to the logit of “{token}” as token {place}", { token, place });
+    sayWith("What each part adds to the logit of “{token}” as token {place}", {
+      token,
+      place: position,
+    });
   const { cells } = useCells({
     name: `${title(answer.label).join("")}. ${answer.sentence}`,
     keys: "contribution-keys",
@@ -124,25 +127,25 @@ const Found = ({ part, answer, place }) => {
 
 const Contribution = () => {
   const part = usePart();
-  const [wanted, ask] = useState(/** @type {any} */ (null)); // {run, place}
+  const [wanted, ask] = useState(/** @type {any} */ (null)); // {run, position}
   useEvent("run", () => ask(null));
   const { run, dark } = page;
   const { answer, asked } = useAnswer(part, "contribution", wanted && { ...wanted, dark });
   const shown = wanted && asked?.run === wanted.run && answer;
-  const place = run && placeAsked();
+  const position = run && placeAsked();
   const question =
     run &&
-    (place < run.labels.length
-      ? sayWith("What does each part add to “{token}”, token {place}?", tokenAt(place))
+    (position < run.labels.length
+      ? sayWith("What does each part add to “{token}”, token {place}?", tokenAt(position))
       : say("What does each part add to the likeliest token?"));
-  const facts = shown && { place: asked.place, total: answer.total, logit: answer.logit };
+  const facts = shown && { place: asked.position, total: answer.total, logit: answer.logit };
   return html`<section class="contribution whatif" ...${part.shows({ run: run?.run, ...facts })}>
     <p>${say("Every head and every feed-forward adds something to the residual stream, and the network's last step reads the logits from that stream. So the logit of a token is a sum, with one number for each part.")}</p>
     ${run && html`<${Asked} />`}
     <div class="whatif-buttons">
-      <button type="button" class="contributes" onClick=${() => ask({ run: run.run, place })}>${question}</button>
+      <button type="button" class="contributes" onClick=${() => ask({ run: run.run, position })}>${question}</button>
     </div>
-    ${shown && html`<${Found} part=${part} answer=${answer} place=${asked.place} />`}
+    ${shown && html`<${Found} part=${part} answer=${answer} position=${asked.position} />`}
   </section>`;
 };
 export const mount = mounted(...experiment(Contribution));

@@ -22,4 +22,4 @@ KIND = Choice(
 )  # fmt: skip
 QUERY = Int(name="query", title=mark("Query"), use="selection", optional=True)
 ROW = Int(name="row", title="Sentence", default=0, use="request")
-PLACE = Int(name="place", default=1, use="selection")
+POSITION = Int(name="position", default=1, use="selection")

@@ -10,13 +10,13 @@ from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.ablation.importance import foreseen
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import PLACE
+from transformer.views.drawing.common import POSITION
 from transformer.views.parameters import Bool
 
 
-def answer_next_token(models: ModelQueries, item: Run, *, place: int) -> Answer:
-    """What the intact and the altered network say comes at `place`, after the run's own text."""
-    found = models.ask(next_token, item, place=place)
+def answer_next_token(models: ModelQueries, item: Run, *, position: int) -> Answer:
+    """What the intact and the altered network say comes at `position`, after the run's own text."""
+    found = models.ask(next_token, item, position=position)
     labels = _labels(models, item, found.ids)
     return {
         "figure": foreseen(found, labels, found.target),
@@ -67,7 +67,7 @@ VIEW = View(
             figure=foreseen,
             answer=answer_next_token,
             network=True,
-            parameters=(PLACE,),
+            parameters=(POSITION,),
         ),
         Picture(
             name="intact_text",

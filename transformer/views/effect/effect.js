@@ -13,11 +13,14 @@ import { Token } from "../../web/text.js";
 const percent = (probability) =>
   `${numeral((100 * probability).toFixed(probability < 0.1 ? 2 : 1))} %`;
 
-const Foreseen = ({ part, answer, place }) => {
+const Foreseen = ({ part, answer, position }) => {
   const { label, intact, altered, here, figure } = answer ?? {};
   const title =
     answer &&
-    sayWith("Token {place}, “{token}”: what the two networks expect there", tokenAt(place, label));
+    sayWith(
+      "Token {place}, “{token}”: what the two networks expect there",
+      tokenAt(position, label),
+    );
   const says =
     answer &&
     say(
@@ -70,11 +73,11 @@ const Effect = () => {
   const texts = useAnswer(part, "intact_text", isAltered && { run });
   const both = texts.asked?.run === run ? texts.answer : null;
   // Unless a token is chosen: where the texts part.
-  const place = both && (askedIfChosen() ?? Math.min(both.same, labels.length - 1));
-  const wanted = isAltered && both && { run, place, dark: page.dark };
+  const position = both && (askedIfChosen() ?? Math.min(both.same, labels.length - 1));
+  const wanted = isAltered && both && { run, position, dark: page.dark };
   const { answer, asked } = useAnswer(part, "next_token", wanted);
   const facts = isAltered && {
-    place: asked?.place,
+    place: asked?.position,
     intact: answer?.intact[answer.here],
     altered: answer?.altered[answer.here],
     same: both?.same,
@@ -84,7 +87,7 @@ const Effect = () => {
     <p class="effect-none" hidden=${isAltered}>${say("Nothing is altered now.")}</p>
     ${isAltered && askedIfChosen() !== null && html`<${Asked} />`}
     <div class="two effect-body" hidden=${!isAltered}>
-      <${Foreseen} part=${part} answer=${answer} place=${asked?.place} />
+      <${Foreseen} part=${part} answer=${answer} position=${asked?.position} />
       <${Texts} answer=${both} labels=${labels} />
     </div>
   </section>`;

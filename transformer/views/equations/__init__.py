@@ -44,12 +44,12 @@ def answer_equation(
     site: str,
     head: Any,
     query: int | None = None,
-    place: int | None = None,
+    position: int | None = None,
 ) -> Answer:
     """A topic's formula, its code and the run's own numbers, of one head and one token.
 
-    query: a row of the site's trace; None, or beyond the trace: the last. place: of sampling, the
-    token in the run's ids; None: the last. Raises ValueError for an unknown site or head.
+    query: a row of the site's trace; None, or beyond the trace: the last. position: of sampling,
+    the token in the run's ids; None: the last. Raises ValueError for an unknown site or head.
     """
     found = item.trace.find(site)
     check_head(head, item.config.n_heads)
@@ -59,7 +59,7 @@ def answer_equation(
     row = len(labels) - 1 if query is None else min(query, len(labels) - 1)
     made = Topic(models=models, run=item, site=found, head=head, position=row)
     if topic == "sampling":
-        sampling(made, place)
+        sampling(made, position)
     else:
         _FILLED_BY[topic](made)
     of = {"topic": topic, "site": str(found), "head": head, "query": row}
@@ -93,7 +93,7 @@ VIEW = View(
                 SITE,
                 HEAD,
                 QUERY,
-                Int(name="place", use="selection", optional=True),
+                Int(name="position", use="selection", optional=True),
             ),
         ),
     ),

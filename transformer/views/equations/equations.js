@@ -217,7 +217,7 @@ const Equations = () => {
   const fields = useMemo(() => declaredFields("equations"), []);
   const { lit, clear, listeners } = useLit();
   const of = headLookedAt();
-  const wanted = of && { ...of, topic: fields.equation, place: placeAsked() };
+  const wanted = of && { ...of, topic: fields.equation, position: placeAsked() };
   const { answer, asked } = useAnswer(part, "equation", wanted);
   const choose = (topic) => {
     fields.equation = topic;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from transformer.analysis.layer_at_place import FedForward, SubLayer
+from transformer.analysis.layer_at_position import FedForward, SubLayer
 from transformer.messages import numeral, say
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.norms import RMSNorm

@@ -27,8 +27,8 @@ _FILTERS = {
 }  # fmt: skip
 
 
-def sampling(topic: Topic, place: int | None) -> None:
-    """One step of the run. place: the chosen token's, in the run's ids; None = the last."""
+def sampling(topic: Topic, position: int | None) -> None:
+    """One step of the run. position: the chosen token's, in the run's ids; None = the last."""
     run, request = topic.run, topic.run.request
     if run.config.family == "encoder":
         topic.says = [
@@ -43,7 +43,7 @@ def sampling(topic: Topic, place: int | None) -> None:
             say("This text was only read: nothing was generated, so nothing was sampled.")
         ]
         return
-    at = len(run.steps) - 1 if place is None else place - run.n_prompt
+    at = len(run.steps) - 1 if position is None else position - run.n_prompt
     step = run.steps[min(max(at, 0), len(run.steps) - 1)]
     if request.beams > 1:
         _found_by_beams(topic, step)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer.analysis.layer_at_place import LayerAtPlace, layer_at_place
+from transformer.analysis.layer_at_position import LayerAtPlace, layer_at_position
 from transformer.analysis.model_queries import ModelQueries
 from transformer.analysis.row_arithmetic import RowArithmetic, row_arithmetic
 from transformer.messages import say
@@ -70,7 +70,7 @@ class Topic:
         """The layer of the chosen head, at the chosen token."""
         stack, layer, _ = self.site
         return self.models.ask(
-            layer_at_place, self.run, stack=stack, layer=layer, place=self.position
+            layer_at_position, self.run, stack=stack, layer=layer, position=self.position
         )
 
     def label_of(self, token_id: int) -> str:
@@ -140,7 +140,7 @@ class Topic:
         *,
         note: str = "",
     ) -> None:
-        """Numbers of a row of features: those at some places, by default the first."""
+        """Numbers of a row of features: those at some positions, by default the first."""
         numbers = np.asarray(values, dtype=np.float64)
         shown = range(min(FIRST, len(numbers))) if at is None else at
         cells = [{"label": str(place), "value": plain(numbers[place])} for place in shown]

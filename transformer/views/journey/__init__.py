@@ -8,8 +8,8 @@ from transformer.views.drawing.common import KIND, OF_STACK, SITE
 from transformer.views.journey.journey import answer_journey, answer_readers, answer_without_head
 from transformer.views.parameters import Int
 
-_PLACE = Int(
-    name="place",
+_POSITION = Int(
+    name="position",
     title=mark("Last token read"),
     help=mark("Its place in the text; without one, the last."),
     use="selection",
@@ -32,7 +32,7 @@ VIEW = View(
             answer=answer_journey,
             network=True,
             parameters=(
-                _PLACE,
+                _POSITION,
                 Int(
                     name="target",
                     title=mark("Token"),
@@ -49,7 +49,7 @@ VIEW = View(
             answer=answer_without_head,
             network=True,
             parameters=(
-                _PLACE,
+                _POSITION,
                 SITE,
                 Int(name="head", title=mark("Head"), use="selection", default=0),
             ),

@@ -28,8 +28,8 @@ export const placeChosen = () => (page.query?.stack === page.run?.stack ? page.q
 /** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any}} */
 export const useJourney = (part) => {
   const model = useRef("");
-  const place = placeChosen();
-  const wanted = page.run && { run: page.run.run, ...(place === null ? {} : { place }) };
+  const position = placeChosen();
+  const wanted = page.run && { run: page.run.run, ...(position === null ? {} : { position }) };
   const found = useAnswer(part, journey, wanted);
   if (found.asked && found.asked.run === page.run?.run) model.current = page.run.model;
   return model.current === page.run?.model ? found : { answer: null, asked: null };

@@ -229,7 +229,7 @@ const Body = ({ part, answer, shown, cell }) => {
     height: heightLeft(part.element.current, !beside),
   };
   const width = beside ? Math.round(SHARE * part.width) : part.width;
-  const place = query?.stack === at.stack ? query.index : isOwn ? answer.place : null;
+  const place = query?.stack === at.stack ? query.index : isOwn ? answer.position : null;
   const row = place === null ? null : place - tracedFrom(at.stack);
   const columns = { gridTemplateColumns: beside ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
   return html`<div class="journey-body" style=${columns}>
@@ -249,7 +249,7 @@ const Journey = () => {
   const { head } = page;
   const facts = answer && {
     run: asked.run,
-    place: answer.place,
+    place: answer.position,
     site: head && siteName(head),
     head: head?.head,
   };

@@ -31,15 +31,15 @@ CLEARLY_READ = 0.2  # a weight
 
 
 def answer_journey(
-    models: ModelQueries, item: Run, *, place: int | None = None, target: int | None = None
+    models: ModelQueries, item: Run, *, position: int | None = None, target: int | None = None
 ) -> Answer:
     """What follows the last token read, what each part adds to it, and a finding."""
-    found = models.ask(journey, item, place=place, target=target)
+    found = models.ask(journey, item, position=position, target=target)
     tokens = models.model(item.model).tokenizer
     stack = "encoder" if item.config.family == "encoder" else "decoder"
     lens = zip(found.lens_ids.tolist(), found.lens_probabilities.tolist(), strict=True)
     return {
-        "place": found.place,
+        "position": found.position,
         "target": found.target,
         "target_label": tokens.label(found.target),
         "stack": stack,
@@ -56,10 +56,10 @@ def answer_journey(
 
 
 def answer_without_head(
-    models: ModelQueries, item: Run, *, place: int | None = None, site: str, head: int
+    models: ModelQueries, item: Run, *, position: int | None = None, site: str, head: int
 ) -> Answer:
     """The logits of what would follow, and the likeliest of it."""
-    logits = models.ask(without_head, item, place=place, site=site, head=head)
+    logits = models.ask(without_head, item, position=position, site=site, head=head)
     tokens = models.model(item.model).tokenizer
     return {"logits": array(logits), "likeliest": _likeliest(tokens, logits, N_WITHOUT)}
 
@@ -95,7 +95,7 @@ def _likeliest(tokens: Tokenizer, logits: Tensor, count: int) -> list[dict[str, 
 
 def _next(tokens: Tokenizer, item: Run, found: Journey) -> dict[str, Any] | None:
     """The token that the text goes on with; of an encoder, the one that stands there unhidden."""
-    at = found.place + (item.config.family != "encoder")
+    at = found.position + (item.config.family != "encoder")
     if at >= len(item.ids) or item.ids[at] == tokens.mask_id:
         return None
     index = item.ids[at]
@@ -149,13 +149,13 @@ def _expected(item: Run, found: Journey, tokens: Tokenizer) -> str:
     values = {
         "word": tokens.label(found.target),
         "percent": _percent(chance),
-        "read": item.labels[found.place],
+        "read": item.labels[found.position],
     }
     if found.target != best:
         values |= {"best": tokens.label(best), "most": _percent(float(chances[best]))}
         return say("{word} has {percent}; the likeliest is {best} with {most}.", **values)
     if item.config.family == "encoder":
-        is_hidden = item.ids[found.place] == tokens.mask_id
+        is_hidden = item.ids[found.position] == tokens.mask_id
         return say(_HIDDEN if is_hidden else _STANDS, **values)
     return say(_SURE if chance >= SURE else _LIKELY if chance >= LIKELY else _OPEN, **values)
 
@@ -188,31 +188,31 @@ def _reason(item: Run, found: Journey, tokens: Tokenizer) -> list[str]:
 def _reads(item: Run, found: Journey, kind: str, layer: int, head: int) -> str:
     """What the head reads most at the last token read."""
     stack = "encoder" if item.config.family == "encoder" else "decoder"
-    weights = row_weights(item, Site(stack, layer, kind), found.place)[head]
+    weights = row_weights(item, Site(stack, layer, kind), found.position)[head]
     column = int(weights.argmax())
     weight = float(weights[column])
     values = {
         "key": item.keys(stack, kind)[column],
         "weight": numeral(weight, ".2f"),
-        "read": item.labels[found.place],
+        "read": item.labels[found.position],
     }
     if weight < CLEARLY_READ:
         return say("It reads many tokens a little, {key} most ({weight}).", **values)
     if kind == "cross":
         return say("It reads {key} in the source ({weight}).", **values)
-    place = column + item.trace_start
-    return say(_READS[_relation(item, found, place)], **values)
+    position = column + item.trace_start
+    return say(_READS[_relation(item, found, position)], **values)
 
 
 def _relation(item: Run, found: Journey, key: int) -> str:
     """How the token read relates to the token that reads it and to the predicted one."""
-    if key == found.place:
+    if key == found.position:
         return "itself"
-    if key > item.trace_start and item.ids[key - 1] == item.ids[found.place]:
+    if key > item.trace_start and item.ids[key - 1] == item.ids[found.position]:
         return "induction"
-    if key == found.place - 1:
+    if key == found.position - 1:
         return "previous"
-    return "earlier" if item.ids[key] == found.target and key < found.place else "other"
+    return "earlier" if item.ids[key] == found.target and key < found.position else "other"
 
 
 def _settled(found: Journey, tokens: Tokenizer) -> list[str]:

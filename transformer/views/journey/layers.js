@@ -130,7 +130,7 @@ const Flow = ({ at, view }) => {
   const band = ({ path, width, amount, strength }) =>
     html`<path class=${amount < 0 ? "band-in takes" : "band-in adds"} d=${path}
       style=${{ strokeWidth: `${width}px`, opacity: String(strength) }} />`;
-  return html`<svg class="flow" ref=${useFilling(answer.place, 0)} width=${at.width} height=${at.height} aria-hidden="true">
+  return html`<svg class="flow" ref=${useFilling(answer.position, 0)} width=${at.width} height=${at.height} aria-hidden="true">
     <path class="stream" d=${`M${upper.join("L")}L${lower.reverse().join("L")}Z`} />
     <path class="bridge" d=${at.bridges} />
     ${bandsOf(at, answer, view.kinds).map(band)}
@@ -189,7 +189,7 @@ export const Picture = ({ view, room, source }) => {
   const number = (head) =>
     isTold(head, at.row + 6) && rowName(head, { top: at.y(head), height: at.cell.height });
   const inBox = at.inner > 34 * at.type; // else it stands beside the row
-  const read = html`<${Token} label=${page.run.labels[answer.place] ?? ""} />`;
+  const read = html`<${Token} label=${page.run.labels[answer.position] ?? ""} />`;
   return html`<div class="picture-of" style=${inPx({ width: at.width, height: at.height })}
     role="group" aria-label=${say("Layers and heads; arrow keys move")}>
     <${Flow} ...${{ at, view }} />

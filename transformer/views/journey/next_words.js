@@ -21,12 +21,12 @@ const REST_MS = 80; // that the pointer stays on a head before the server is ask
 // ---- without a head ----
 
 // What would follow without the head that is pointed at: {of, logits, likeliest}, or {of, refusal}.
-const usePreview = (part, place) => {
+const usePreview = (part, position) => {
   const { preview: head } = shared;
   const [found, setFound] = useState(/** @type {any} */ (null));
   const wanted = head &&
-    place !== undefined && {
-      ...{ run: page.run.run, place, site: siteName(head), head: head.head },
+    position !== undefined && {
+      ...{ run: page.run.run, position, site: siteName(head), head: head.head },
     };
   const key = JSON.stringify(wanted || null);
   useLayoutEffect(() => {
@@ -69,10 +69,10 @@ const Preview = ({ found }) => {
 
 // The tokens that have a bar: the likeliest, the one that the text goes on with, and the likeliest
 // without the head.
-const tokensShown = ({ place, likeliest }, without) => {
+const tokensShown = ({ position, likeliest }, without) => {
   const { ids, labels } = page.run;
-  const came = page.run.stack === "decoder" && place + 1 < ids.length;
-  const next = came ? { id: ids[place + 1], label: labels[place + 1] } : null;
+  const came = page.run.stack === "decoder" && position + 1 < ids.length;
+  const next = came ? { id: ids[position + 1], label: labels[position + 1] } : null;
   const extra = [next, without?.likeliest[0]].filter(Boolean);
   const first = likeliest.slice(0, SHOWN);
   const more = extra.filter(
@@ -145,7 +145,7 @@ const NextWords = ({ props, value }) => {
     setReader(tokenReader(HEATMAP)); // until Attention stands, and has its own
   }, []);
   const { answer, asked } = useJourney(part);
-  const preview = usePreview(part, answer?.place);
+  const preview = usePreview(part, answer?.position);
   const settings = settingsOf(value.value);
   const { probabilities, count } = useMemo(
     () => (answer ? distribution(answer.logits, settings) : { probabilities: [], count: 0 }),
@@ -156,17 +156,17 @@ const NextWords = ({ props, value }) => {
     () => preview?.logits && distribution(preview.logits, settings).probabilities,
     [preview, ...Object.values(settings)],
   );
-  const step = answer ? answer.place + 1 - page.run.n_prompt : -1;
+  const step = answer ? answer.position + 1 - page.run.n_prompt : -1;
   const bar = (
     token,
   ) => html`<${Bar} key=${token.id} ...${{ token, step }} p=${probabilities[token.id]}
     own=${own[token.id]} without=${without?.[token.id]} />`;
-  const facts = answer && { run: asked.run, place: answer.place, stack: page.run.stack };
+  const facts = answer && { run: asked.run, place: answer.position, stack: page.run.stack };
   const site = preview && `${siteName(preview.of)}.${preview.of.head}`;
   // Of a hidden word views/masked says the same, until a head is pointed at.
-  const isHidden = !page.query || page.run?.labels[answer?.place] === MASK;
+  const isHidden = !page.query || page.run?.labels[answer?.position] === MASK;
   const isSaid = page.run?.stack === "encoder" && isHidden && !preview;
-  const read = answer && (page.run.labels[answer.place] ?? "");
+  const read = answer && (page.run.labels[answer.position] ?? "");
   return html`<section class="next-words" aria-label=${say("What comes next")}
     ...${part.shows({ ...facts, without: site ?? undefined })}>
     <div class="next-head" hidden=${isSaid}>
@@ -184,7 +184,7 @@ const NextWords = ({ props, value }) => {
       }
       <button type="button" class="to-tab" onClick=${() => openTab("prediction")}>${say("Prediction")}</button>
     </div>
-    <ul hidden=${isSaid} ref=${useFilling(answer?.place, 500)}>
+    <ul hidden=${isSaid} ref=${useFilling(answer?.position, 500)}>
       ${answer && tokensShown(answer, preview?.logits && preview).map(bar)}
     </ul>
     <p class="drawn-says" hidden=${isSaid}>${answer && drawnInWords(settings, count, answer, own)}</p>

@@ -62,7 +62,7 @@ const Next = ({ answer: { likeliest } }) => html`<span class="next-bars">${likel
 // [part, what stands there, its words for who cannot see it, whether the next one follows from it].
 const partsOf = (answer) => {
   const { run } = page;
-  const read = run.labels[answer.place] ?? "";
+  const read = run.labels[answer.position] ?? "";
   const changed = run.interventions.length;
   const start = run.turns ? say("token") : say("token + position");
   return [
@@ -112,7 +112,7 @@ const Strip = ({ props: { tab: here } }) => {
   const { answer, asked } = useJourney(part);
   const made = answer && !part.left ? partsOf(answer) : [];
   return html`<nav class="strip" aria-label=${say("Where this is in the journey")}
-    ...${part.shows(answer ? { run: asked.run, place: answer.place } : {})}><ol>${made.map(
+    ...${part.shows(answer ? { run: asked.run, place: answer.position } : {})}><ol>${made.map(
       ([name, shown, words, flows]) =>
         html`<${Part} key=${name} of=${name} ...${{ shown, words, flows, here }} />`,
     )}</ol></nav>`;

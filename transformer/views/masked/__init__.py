@@ -20,7 +20,7 @@ def masked(found: MaskedToken, *, dark: bool = False) -> go.Figure:
     The token that stands in the text has an arrow before its label.
     """
     return paired_bars(
-        say("What stands at place {place}?", place=found.place),
+        say("What stands at place {place}?", place=found.position),
         say("{label} is masked: what the network says with the right side and without it",
             label=style.label(found.label)),
         found.labels,
@@ -32,21 +32,21 @@ def masked(found: MaskedToken, *, dark: bool = False) -> go.Figure:
         ids=found.ids,
         here=found.token,
         dark=dark,
-        meta={"place": found.place, "ids": list(found.ids)},
+        meta={"position": found.position, "ids": list(found.ids)},
     )  # fmt: skip
 
 
-def answer_masked(models: ModelQueries, item: Run, *, place: int | None = None) -> Answer:
+def answer_masked(models: ModelQueries, item: Run, *, position: int | None = None) -> Answer:
     """What the network says of one token masked; figure is None where nothing can be masked."""
     if item.config.family != "encoder" or models.model(item.model).tokenizer.mask_id is None:
         return {"figure": None}
     mask = models.model(item.model).tokenizer.mask_id
     hidden = item.ids.index(mask) if mask in item.ids else min(1, len(item.ids) - 1)
-    chosen = hidden if place is None else place
-    found = models.ask(masked_token, item, place=chosen)
+    chosen = hidden if position is None else position
+    found = models.ask(masked_token, item, position=chosen)
     return {
         "figure": masked(found),
-        "place": chosen,
+        "position": chosen,
         "label": found.label,
         "labels": list(found.labels),
         "probabilities": list(found.probabilities),
@@ -70,7 +70,7 @@ VIEW = View(
             figure=masked,
             answer=answer_masked,
             network=True,
-            parameters=(Int(name="place", title=mark("Place"), use="selection", optional=True),),
+            parameters=(Int(name="position", title=mark("Place"), use="selection", optional=True),),
         ),
     ),
 )

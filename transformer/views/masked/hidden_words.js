@@ -12,8 +12,8 @@ const MOST = 4;
 const word = (label) => label.replace(/^␣/u, "");
 
 // The likeliest token, large, and those after it, as wide as they are likely.
-const Hidden = ({ part, place, label }) => {
-  const { answer } = useAnswer(part, "masked", { run: page.run.run, place });
+const Hidden = ({ part, position, label }) => {
+  const { answer } = useAnswer(part, "masked", { run: page.run.run, position });
   if (!answer?.labels) return null;
   const [best, ...others] = answer.labels.slice(0, MOST).map((one, at) => ({
     label: word(one),
@@ -25,7 +25,7 @@ const Hidden = ({ part, place, label }) => {
   return html`<div class="hidden-word">
     <p>${
       label === MASK
-        ? say("Hidden at place {place}:", { place })
+        ? say("Hidden at place {place}:", { place: position })
         : sayWith("If {token} were hidden:", { token: html`<${Token} label=${label} />` })
     }</p>
     <p class="hidden-best"><strong><${Token} label=${best.label} /></strong> ${percentText(best.share, 1)}</p>
@@ -39,10 +39,10 @@ const HiddenWords = () => {
   const reads = run?.stack === "encoder";
   const chosen = reads && query?.stack === "encoder" ? query.index : null;
   const masks = reads ? run.labels.flatMap((label, at) => (label === MASK ? [at] : [])) : [];
-  const places = chosen === null ? masks : [...new Set([...masks, chosen])];
+  const positions = chosen === null ? masks : [...new Set([...masks, chosen])];
   return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!reads}
-    ...${part.shows({ run: run?.run, places: places.join(",") })}>
-    ${places.map((place) => html`<${Hidden} key=${place} ...${{ part, place, label: run.labels[place] }} />`)}
+    ...${part.shows({ run: run?.run, places: positions.join(",") })}>
+    ${positions.map((position) => html`<${Hidden} key=${position} ...${{ part, position, label: run.labels[position] }} />`)}
     <p class="hidden-hint">${say("Press a token of the text to hide it.")}</p>
   </section>`;
 };

@@ -11,15 +11,15 @@ const slim = ({ layout }) => (layout.margin.t = 12);
 const Masked = () => {
   const part = usePart();
   const { run, query } = page;
-  const place = query?.stack === "encoder" ? query.index : null; // the view's own choice
+  const position = query?.stack === "encoder" ? query.index : null; // the view's own choice
   const reads = run?.stack === "encoder";
   const { answer, asked } = useAnswer(
     part,
     "masked",
-    reads && { run: run.run, place, dark: page.dark },
+    reads && { run: run.run, position, dark: page.dark },
   );
   const none = answer && !answer.figure;
-  return html`<div class="masked" hidden=${!reads} ...${part.shows({ run: asked?.run, place: answer?.place })}>
+  return html`<div class="masked" hidden=${!reads} ...${part.shows({ run: asked?.run, place: answer?.position })}>
     <h3>${say("A masked token")}</h3>
     <p class="masked-says">${
       none
@@ -37,7 +37,7 @@ const Masked = () => {
           (
             label,
             index,
-          ) => html`<button type="button" aria-pressed=${String(index === answer?.place)}
+          ) => html`<button type="button" aria-pressed=${String(index === answer?.position)}
           onClick=${() => setQuery({ stack: "encoder", index })}>${label}</button>`,
         )
       }

@@ -16,11 +16,11 @@ from transformer.views.patching.patching import patching as patching_figure
 
 
 def _last(item: Item) -> int:
-    """The last place that the network predicts with all of the text in sight."""
+    """The last position that the network predicts with all of the text in sight."""
     return min(len(item.ids), item.config.output_max_len) if isinstance(item, Run) else 0
 
 
-_PLACE = Int(name="place", use="selection", optional=True, least=1, most=_last)
+_POSITION = Int(name="position", use="selection", optional=True, least=1, most=_last)
 _STACKS = {"encoder": "encoder", "decoder": "decoder"}
 _KINDS = {"self": "self", "cross": "cross"}
 _PARTS = {"resid_post": "stream", "z": "attention", "mlp_out": "feed-forward"}
@@ -30,11 +30,11 @@ _TARGETS = {
 }
 
 
-def answer_other_text(models: ModelQueries, item: Run, *, place: int | None = None) -> Answer:
+def answer_other_text(models: ModelQueries, item: Run, *, position: int | None = None) -> Answer:
     """Another text to patch from: this one with a word exchanged ("variant", None if it has none),
-    and one of ours to try ("teaching"). place: the chosen token, None = the first generated."""
+    and one of ours to try ("teaching"). position: the chosen token, None = the first generated."""
     model = models.model(item.model)
-    text = text_before(model, item, _first(item) if place is None else place)
+    text = text_before(model, item, _first(item) if position is None else position)
     return {"variant": variant(model, text), "teaching": TEACHING.get(item.config.family)}
 
 
@@ -43,32 +43,39 @@ def answer_patching(
     item: Run,
     *,
     other: str,
-    place: int | None = None,
+    position: int | None = None,
     stack: str = "decoder",
     part: str = "resid_post",
     kind: str = "self",
     target: str = "other",
 ) -> Answer:
-    """The layer x place map of what a patch does to one token.
+    """The layer x position map of what a patch does to one token.
 
-    place: the token; None = of a translation the one that the other source changes most, else the
-    first generated one. target: whose ln p it is, "other" = what the other run foresees there,
+    position: the token; None = of a translation the one that the other source changes most, else
+    the first generated one. target: whose ln p it is, "other" = what the other run foresees there,
     "here" = the token that stands there, after the end the likeliest of the intact network.
     """
     model = models.model(item.model)
-    at = _place(models, item, other, place)
+    at = _position(models, item, other, position)
     here = target == "here" or at == len(item.ids)
-    stands = models.ask(next_token, item, place=at).target if here else item.ids[at]
+    stands = models.ask(next_token, item, position=at).target if here else item.ids[at]
     wanted = stands if target == "here" else None
     found = models.ask(
-        patch_effect, item, other=other, place=at, stack=stack, part=part, kind=kind, target=wanted
+        patch_effect,
+        item,
+        other=other,
+        position=at,
+        stack=stack,
+        part=part,
+        kind=kind,
+        target=wanted,
     )
     read, there = _labels(model, item, other, at, stack)
     label = model.tokenizer.label(found.target)
     figure = patching_figure(found, read, there, label, part=part)
     return {
         "figure": figure,
-        "place": at,
+        "position": at,
         "stands": model.tokenizer.label(stands),
         "target": label,
         "before": found.before,
@@ -79,7 +86,7 @@ def answer_patching(
     }
 
 
-def _place(models: ModelQueries, run: Run, other: str, place: int | None) -> int:
+def _position(models: ModelQueries, run: Run, other: str, position: int | None) -> int:
     """The token to look at. Raises ValueError unless the network predicts it with all of the text
     in sight."""
     if run.trace_start:
@@ -89,9 +96,9 @@ def _place(models: ModelQueries, run: Run, other: str, place: int | None) -> int
             max_len=run.config.max_len,
             model=run.model,
         )
-    if place is None:
+    if position is None:
         return models.ask(most_changed, run, other=other) if run.source_ids else _first(run)
-    return place
+    return position
 
 
 def _first(run: Run) -> int:
@@ -100,11 +107,11 @@ def _first(run: Run) -> int:
 
 
 def _labels(
-    model: Model, run: Run, other: str, place: int, stack: str
+    model: Model, run: Run, other: str, position: int, stack: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the stack reads here and in the other run; a translator's decoder reads the same."""
     source, ids = model.prepare(other)
-    read = run.labels[:place]
+    read = run.labels[:position]
     if run.source_ids:
         there = tuple(model.tokenizer.labels(source))
         return (run.source_labels, there) if stack == "encoder" else (read, read)
@@ -125,7 +132,7 @@ VIEW = View(
             name="other_text",
             answer=answer_other_text,
             network=True,
-            parameters=(_PLACE,),
+            parameters=(_POSITION,),
         ),
         Picture(
             name="patching",
@@ -138,7 +145,7 @@ VIEW = View(
             network=True,
             parameters=(
                 Text(name="other", title=mark("Another text"), use="request"),
-                _PLACE,
+                _POSITION,
                 Choice(name="stack", options=_STACKS, default="decoder", use="request"),
                 Choice(
                     name="part",

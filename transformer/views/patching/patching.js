@@ -106,11 +106,11 @@ const Found = ({ part, answer, asked }) => {
   });
   useEvent("run", () => light(null));
   const { run, stack, part: what, target } = asked;
-  const facts = Object.entries({ run, stack, part: what, target, place: answer.place });
+  const facts = Object.entries({ run, stack, part: what, target, place: answer.position });
   const data = drawn === answer && facts.map(([name, value]) => [`data-${name}`, value]);
   const title = sayWith("Change of ln p(“{target}”) as token {place}, where “{token}” stands", {
     target: html`<${Token} label=${answer.target} />`,
-    ...tokenAt(answer.place, answer.stands),
+    ...tokenAt(answer.position, answer.stands),
   });
   return html`<div class="patch-found">
     <h4 class="patch-title">${title}</h4>
@@ -159,8 +159,8 @@ const Patching = () => {
   const [asked, setAsked] = useState(/** @type {any} */ (null)); // of: the model and text of its map
   const { run, dark } = page;
   const translates = (run?.source_labels.length ?? 0) > 0;
-  const place = run && askedIfChosen();
-  const reads = run && generates() && { run: run.run, place };
+  const position = run && askedIfChosen();
+  const reads = run && generates() && { run: run.run, position };
   const { answer: other } = useAnswer(part, "other_text", reads);
   const { text, type } = useText(other?.variant);
 
@@ -170,7 +170,13 @@ const Patching = () => {
   const showMap = (choices) => {
     if (!text.trim()) return showProblem(say("A patch needs another text: type one first."));
     const what = wanted(choices, translates);
-    return setAsked({ run: run.run, other: text, place, ...what, of: `${run.model} ${run.text}` });
+    return setAsked({
+      run: run.run,
+      other: text,
+      position,
+      ...what,
+      of: `${run.model} ${run.text}`,
+    });
   };
   const choose = (choices) => {
     setChosen(choices);
@@ -182,9 +188,9 @@ const Patching = () => {
     alter([]);
   };
   const show =
-    !run || place === null || place === run.labels.length
+    !run || position === null || position === run.labels.length
       ? say("Show what each patch changes")
-      : sayWith("Show what each patch changes for token {place}, “{token}”", tokenAt(place));
+      : sayWith("Show what each patch changes for token {place}, “{token}”", tokenAt(position));
   const none =
     other &&
     !other.variant &&
@@ -198,7 +204,7 @@ const Patching = () => {
         onInput=${({ target }) => type(target.value)}></textarea>
     </label>
     <p class="patch-hint hint" role="status">${none}</p>
-    ${place !== null && run && html`<${Asked} />`}
+    ${position !== null && run && html`<${Asked} />`}
     <${Choices} ...${{ chosen, choose, translates }} />
     <div class="whatif-buttons">
       <button type="button" class="main show-map" onClick=${() => showMap(chosen)}>${show}</button>

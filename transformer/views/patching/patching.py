@@ -1,4 +1,4 @@
-"""What another text's activity does to one token, patched in at one layer and place at a time."""
+"""What activity of another text does to one token, patched in at one layer and position each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from transformer.views.drawing import style
 CELL_PX, ROW_PX = 38, 34
 MIN_WIDTH = 480
 # On the right there is room for all that stands at the colour bar: for more, Plotly would draw
-# again, at first without a place for the upper axis.
+# again, at first without a position for the upper axis.
 MARGIN = {"l": 76, "r": 128, "t": 170, "b": 100}
 PARTS = {
     "resid_post": mark("residual stream after the layer"),
@@ -38,14 +38,14 @@ def patching(
     part: str = "resid_post",
     dark: bool = False,
 ) -> go.Figure:
-    """The change of ln p(target) by a patch at each layer (down) and place (to the right).
+    """The change of ln p(target) by a patch at each layer (down) and position (to the right).
 
     here, other: the tokens that this run and the other one read, whose activity is put in place of
     the one below it; where one is shorter, its label is left out. target: the label of the token
     that is looked at. Orange: the patch makes it likelier. Colours reach as far to both sides as
     the largest change; `layout.meta` has row_labels, column_labels ("cat ← dog" where the tokens
     differ; plain text), limit, before and other (ln p in the two runs). `layout.width` is CELL_PX a
-    place: a page scrolls a long text sideways.
+    position: a page scrolls a long text sideways.
     """
     n_layers, n_places = found.change.shape
     limit = style.bound_of(array(found.change), 1e-6)
@@ -64,7 +64,7 @@ def patching(
         width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * n_places + MARGIN["r"]),
         height=MARGIN["t"] + ROW_PX * n_layers + MARGIN["b"],
         meta={
-            "row_labels": [say("layer {place}", place=place) for place in range(n_layers)],
+            "row_labels": [say("layer {place}", place=position) for position in range(n_layers)],
             "column_labels": names, "limit": limit,
             "before": found.before, "other": found.other,
         },
@@ -83,7 +83,7 @@ def _cells(found: PatchEffect, names: Sequence[str], limit: float) -> go.Heatmap
 
 
 def paired_labels(here: Sequence[str], other: Sequence[str]) -> list[str]:
-    """ "cat ← dog" for the tokens at each place; one of them where they are the same."""
+    """ "cat ← dog" for the tokens at each position; one of them where they are the same."""
     return [
         a if a == b else f"{a or '–'} ← {b or '–'}"
         for a, b in itertools.zip_longest(here, other, fillvalue="")
@@ -157,12 +157,12 @@ TEACHING = {
 }
 
 
-def text_before(model: Model, run: Run, place: int) -> str:
-    """What another text stands in for: a translator's source, else all before the token at `place`
-    (the sign that begins every text left out)."""
+def text_before(model: Model, run: Run, position: int) -> str:
+    """What another text stands in for: a translator's source, else all before the token at
+    `position` (the sign that begins every text left out)."""
     if run.source_ids:
         return run.request.text
-    return model.tokenizer.decode(run.ids[run.trace_start : place])
+    return model.tokenizer.decode(run.ids[run.trace_start : position])
 
 
 def variant(model: Model, text: str) -> str | None:

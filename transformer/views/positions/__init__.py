@@ -48,19 +48,19 @@ def answer_inputs(
     item: Run,
     *,
     stack: str | None = None,
-    place: int | None = None,
+    position: int | None = None,
 ) -> Answer:
     """Token vectors, position vectors and their sums; the same of one token as lines.
 
-    place: which traced token; None, or beyond the trace: the last.
+    position: which traced token; None, or beyond the trace: the last.
     """
     found = input_parts(item, stack)
-    chosen = None if isinstance(place, int) and place >= len(found.labels) else place
+    chosen = None if isinstance(position, int) and position >= len(found.labels) else position
     token = input_token(item, chosen, stack)
     return {
         "strips": input_strips(item, stack),
         "token": token,
-        "place": token.layout.meta["place"],
+        "position": token.layout.meta["position"],
         "label": token.layout.meta["token"],
         "lengths": {part: found.mean_length(part) for part in PARTS},
         "normed": found.normed,
@@ -159,14 +159,14 @@ VIEW = View(
             help=mark("Token vectors, position vectors and their sum, one row a token."),
             figure=input_strips,
             answer=answer_inputs,
-            parameters=(STACK, Int(name="place", use="selection", optional=True)),
+            parameters=(STACK, Int(name="position", use="selection", optional=True)),
         ),
         Picture(
             name="input",
             title=mark("What enters for one token"),
             help=mark("One token's vector, its position's vector and their sum, as lines."),
             figure=input_token,
-            parameters=(Int(name="place", use="selection", optional=True), STACK),
+            parameters=(Int(name="position", use="selection", optional=True), STACK),
         ),
         Picture(
             name="shift",

@@ -153,15 +153,15 @@ def _meta(found: InputParts) -> dict[str, Any]:
 
 
 def input_token(
-    run: Run, place: int | None = None, stack: str | None = None, *, dark: bool = False
+    run: Run, position: int | None = None, stack: str | None = None, *, dark: bool = False
 ) -> go.Figure:
     """One token's vector, its position's, and their sum, as three lines over the dimensions.
 
-    place: which traced token, by default the last. Raises ValueError for one that is not there.
+    position: which traced token, by default the last. Raises ValueError for one that is not there.
     """
     found = input_parts(run, stack)
     last = len(found.sum) - 1
-    chosen = check_whole("place", last if place is None else place, 0, last)
+    chosen = check_whole("position", last if position is None else position, 0, last)
     colours = (style.LIGHT.accent, style.LIGHT.key, style.LIGHT.text)
     return line_figure(
         say(
@@ -179,5 +179,5 @@ def input_token(
         },
         style.axis(say("dimension"), tickformat="d"),
         dark=dark,
-        meta=_meta(found) | {"place": chosen, "token": found.labels[chosen]},
+        meta=_meta(found) | {"position": chosen, "token": found.labels[chosen]},
     )

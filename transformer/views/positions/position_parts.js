@@ -129,15 +129,15 @@ const sums = (_row, _column, values) => {
 // common: what every question to the server holds, null while there is none.
 export const Inputs = ({ common }) => {
   const part = usePart();
-  const wanted = common && { ...common, place: chosenRow(common.stack) };
+  const wanted = common && { ...common, position: chosenRow(common.stack) };
   const { answer, asked } = useAnswer(part, "inputs", wanted);
   const title =
     answer &&
     sayWith("One of them: token {place} {token} (choose another in the text)", {
-      place: answer.place,
+      place: answer.position,
       token: html`<${Token} label=${answer.label} />`,
     });
-  const facts = answer && { run: asked.run, stack: asked.stack, place: answer.place };
+  const facts = answer && { run: asked.run, stack: asked.stack, place: answer.position };
   return html`<div class="position-inputs" ...${part.shows(facts)}>
     <p class="input-lengths">${answer && sumInWords(answer)}</p>
     <${Figure} part=${part} name="strips" figure=${answer?.strips} change=${stackOnPhones} numbers=${sums} />

@@ -65,9 +65,9 @@ const title = ({ chosen, probability }, step, steps) =>
     token: html`<${Token} label=${chosen} />`,
     probability: numeral(probability.toFixed(3)),
   });
-const expects = ({ place }) =>
+const expects = ({ position }) =>
   sayWith("After {token} the network expects:", {
-    token: html`<strong><${Token} label=${page.run.labels[place] ?? ""} /></strong>`,
+    token: html`<strong><${Token} label=${page.run.labels[position] ?? ""} /></strong>`,
   });
 const seenText = ({ seen, chosen }) => [
   seen.length > MOST_TOKENS && "… ",

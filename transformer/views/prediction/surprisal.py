@@ -1,7 +1,7 @@
 """How much each token of a text surprised the network: -log2 of the probability that it gave it.
 
 `layout.meta`: labels (plain, unescaped text) and probabilities of the traced tokens, `given` (how
-many of them were), `first` (the place of the first one in the whole text), and the summary of
+many of them were), `first` (the position of the first one in the whole text), and the summary of
 `summarise`.
 """
 
@@ -145,7 +145,7 @@ def in_words(found: Summary) -> str:
 
 def _bars(run: Run, bits: Any, labels: Sequence[str]) -> go.Bar:
     colours = style.LIGHT
-    given = [place < _n_given(run) for place in range(len(labels))]
+    given = [position < _n_given(run) for position in range(len(labels))]
     return go.Bar(
         x=list(range(len(labels))),
         y=bits,

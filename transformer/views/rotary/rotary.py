@@ -34,8 +34,8 @@ class RotatedPair:
     """A query and a key of one head.
 
     q, k: (D,), as they meet, and q_before, k_before, rotated back. query, key: their positions.
-    angles: (max_len, R / 2), radians from 0 to 2 pi, of each place and pair. score: the network's
-    own, before the mask.
+    angles: (max_len, R / 2), radians from 0 to 2 pi, of each position and pair. score: the
+    network's own, before the mask.
     """
 
     site: Site
@@ -56,7 +56,7 @@ class RotatedPair:
         return self.angles.shape[1]
 
     def score_at(self, query: int, key: int) -> float:
-        """The score of the same two contents, had they stood at these places."""
+        """The score of the same two contents, had they stood at these positions."""
         q, k = (
             _rotated(self.q_before, self.angles[query]),
             _rotated(self.k_before, self.angles[key]),
@@ -104,8 +104,8 @@ def rotated_pair(
     at = check_whole("query", last if query is None else query, 0, last)
     other = check_whole("key", max(at - 1, 0) if key is None else key, 0, last)
     q, k = (
-        array(part[0, head, place]).astype(np.float64)
-        for part, place in ((record.q, at), (record.k, other))
+        array(part[0, head, position]).astype(np.float64)
+        for part, position in ((record.q, at), (record.k, other))
     )
     labels = labels_of(run, record.site, 0)[0]
     return RotatedPair(
@@ -158,13 +158,13 @@ def rotary_pair(
     both = [pair, pair + found.n_pairs]
     colours = {"q": BLUE, "k": ORANGE}
     arrows = []
-    for name, what, before, after, place in (
+    for name, what, before, after, position in (
         ("q", _QUERY, found.q_before, found.q, found.query),
         ("k", _KEY, found.k_before, found.k, found.key),
     ):
         for vector, dash, sentence in ((before, "dot", what[0]), (after, "solid", what[1])):
             x, y = vector[both]
-            words = say(sentence, place=place)
+            words = say(sentence, place=position)
             arrows.append(
                 go.Scatter(
                     x=[0, x], y=[0, y], mode="lines+markers", name=words,

@@ -70,8 +70,8 @@ class LayerAtPlace:
 
 
 @torch.inference_mode()
-def layer_at_place(
-    model: LoadedModel, run: Run, stack: str, layer: int, place: int
+def layer_at_position(
+    model: LoadedModel, run: Run, stack: str, layer: int, position: int
 ) -> LayerAtPlace:
     """A layer of a stack at a row of its trace, from its recorded input to its recorded output.
 
@@ -80,18 +80,18 @@ def layer_at_place(
     streams = streams_of(model, run, stack)
     made: Any = getattr(model.network, stack).layers[layer]
     # A copy: what is kept of this row must not hold the memory of the whole text.
-    start = streams[layer][0, place].clone().to(model.network.device, model.network.dtype)
+    start = streams[layer][0, position].clone().to(model.network.device, model.network.dtype)
     x, added, parts = start, start, []
     for kind in ("self", "cross", "feed_forward") if made.crosses else ("self", "feed_forward"):
         residual = getattr(made, f"{kind}_residual")
-        work = _work_of(made, kind, run, Site(stack, layer, kind), place)
+        work = _work_of(made, kind, run, Site(stack, layer, kind), position)
         x, part = _passed(residual, kind, x, work)
         parts.append(part)
         if made.parallel:  # each reads what came in, and all is added to it
             added = added + part.added.to(added)
             x = start
     out = (added if made.parallel else x).float().cpu()
-    expected = streams[layer + 1][0, place].cpu()
+    expected = streams[layer + 1][0, position].cpu()
     room = EXACT if model.network.dtype == torch.float32 else 0.05
     agrees = float((out - expected).abs().max()) <= room * (1 + float(expected.abs().max()))
     return LayerAtPlace(
@@ -101,13 +101,13 @@ def layer_at_place(
     )
 
 
-def _work_of(made: Layer, kind: str, run: Run, site: Site, place: int) -> Any:
+def _work_of(made: Layer, kind: str, run: Run, site: Site, position: int) -> Any:
     """A sub-layer's output for a row; attention's heads come from the recording."""
     if kind == "feed_forward":
         return made.feed_forward
     record = run.trace[site]
     _, _, values = heads_of(record)
-    heads = torch.einsum("hk,hkd->hd", record.pattern[0, :, place], values[0])
+    heads = torch.einsum("hk,hkd->hd", record.pattern[0, :, position], values[0])
     output = getattr(made, f"{kind}_attention").output
     return lambda x: output(heads.flatten().to(x))
 
