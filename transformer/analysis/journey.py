@@ -21,7 +21,7 @@ from transformer.interventions.hooks import hooks_of
 from transformer.model.hooks import Hook, Point
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
-from transformer.model.transformer import EncoderOnly
+from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.compact_trace import heads_at, part_at
 from transformer.runs.head_data import sites_of
 from transformer.runs.run import Run
@@ -97,7 +97,10 @@ def without_head(
     altered = _altered(model, run)
     if not altered and model.config.heads_per_key == 1:
         off = (_WithoutValues(found, head),)
-    return TextBefore.up_to(model, run, position).logits([*altered, *off])[0].cpu()
+    text = TextBefore.up_to(model, run, position)
+    if altered or isinstance(text.network, EncoderDecoder) or not run.trace.residuals:
+        return text.logits([*altered, *off])[0].cpu()
+    return text.from_layer(run, found.layer, off)[0].cpu()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
-from transformer.model.hooks import Hook
+from transformer.model.hooks import ForwardContext, Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.runs.compact_trace import heads_at
 from transformer.runs.run import Run
@@ -99,6 +99,22 @@ class TextBefore:
         source = torch.tensor([self.source], device=network.device)
         memory = run.trace.residuals["encoder"][-1]  # whose keys and values are in the cache
         return network.decode(ids, memory, source, cache=cache, hooks=hooks)[:, -1].float()
+
+    def from_layer(self, run: Run, layer: int, hooks: Sequence[Hook]) -> Tensor:
+        """(1, V) as `logits`, of a run without interventions through a network of one stack: from a
+        layer on, which the recorded residual stream enters. The hooks see no point before."""
+        network, stack = self.network, self.network.last_stack
+        recorded = run.trace.residuals[stack.name][layer][:, : len(self.ids)]
+        x = recorded.to(network.device, network.dtype)
+        positions = torch.arange(len(self.ids), device=x.device)
+        context = ForwardContext(
+            causal=stack.name == "decoder",
+            rotation=None if stack.rotation is None else stack.rotation(positions),
+            hooks=hooks,
+        )
+        for block in stack.layers[layer:]:
+            x = block(x, context)
+        return network.project(stack.end(x, context)[:, self.at]).float()
 
     @property
     def largest_batch(self) -> int:
