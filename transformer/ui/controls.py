@@ -16,9 +16,11 @@ from transformer.ui.limits import MAX_NEW_TOKENS
 from transformer.ui.page_data import model_card, settings_table, whatif_introduction
 
 
-def drawn_by(example: Example) -> list[Any]:
+def drawn_by(example: Example) -> dict[str, Any]:
     """The first values of the settings that say what is drawn: the first four of `settings_of`."""
-    return [example.methods[0], *(STARTS[name] for name in ("temperature", "top_k", "top_p"))]
+    return {"method": example.methods[0]} | {
+        name: STARTS[name] for name in ("temperature", "top_k", "top_p")
+    }
 
 
 def settings_of(example: Example) -> list[Any]:

@@ -46,10 +46,10 @@ from transformer.views.attention.grid import data_url, mosaic, tiles
 from transformer.views.attention.heatmap import head_title
 from transformer.views.declaration import tab_name, tabs
 
-ALL = "(...values) => [values]"
-DRAWS = (
-    '(method) => (method === "greedy" ? "sample" : method)'  # with a temperature tokens are drawn
-)
+SET = """(value) => {{
+  document.dispatchEvent(new CustomEvent("setting", {{ detail: {{ {name}: value }} }}));
+}}"""
+DRAWS = '(method) => (method === "greedy" ? "sample" : undefined)'  # with a temperature
 TEMPLATE = Path(__file__).parent / "static" / "first_look.html"
 FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
 HOLE = re.compile(r"/\*(text|title|heads|head)\*/")
@@ -136,11 +136,13 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
     )
     tokens = around("tokens", run)
     component("hidden_words", folder="views/masked")
-    bars = component("next_words", drawn_by(example), first=first, folder="views/journey")
+    drawn = drawn_by(example)
+    component("next_words", drawn, first=first, folder="views/journey")
     settings = settings_of(example)
     around("hypotheses")
-    method, temperature, *_ = drawn = settings[:4]  # with top-k and top-p: they move the bars
-    gr.on([one.change for one in drawn], None, drawn, bars, js=ALL, **PRIVATE)
+    method, temperature, *_ = settings
+    for name, one in zip(drawn, settings, strict=False):  # they move the bars
+        one.change(None, one, None, js=SET.format(name=name), **PRIVATE)
     temperature.input(None, method, method, js=DRAWS, **PRIVATE)
     return {
         "text": text, "start": start, "stop": stop, "drawn": drawn_seed, "status": status,

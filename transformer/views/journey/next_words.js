@@ -7,7 +7,7 @@ import { alter, generates, isAblated, withAblation } from "../../ui/static/inter
 import { MASK } from "../../web/looked_at.js";
 import { percentText, say, sayN, sayWith, wholeText } from "../../web/messages.js";
 import { mounted, openSection, useEvent, usePart } from "../../web/part.js";
-import { html, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
+import { html, signal, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
 import { page } from "../../web/store.js";
 import { Token, setReader } from "../../web/text.js";
@@ -16,39 +16,34 @@ import { HEATMAP, shared, useFilling, useJourney, withoutHead } from "./asked.js
 import { distribution, draws, probabilitiesOf } from "./distribution.js";
 
 const SHOWN = 5;
-const REST_MS = 80; // that the pointer stays on a head before the server is asked
 
 // ---- without a head ----
 
-// What would follow without the head that is pointed at: {of, logits, likeliest}, or {of, refusal}.
+// What would follow without the head that is pointed at: {of, logits, likeliest}, or {of, refusal}. One is
+// asked for at a time, and then the one that is pointed at by then.
 const usePreview = (part, position) => {
   const { preview: head } = shared;
   const [found, setFound] = useState(/** @type {any} */ (null));
+  const isAsked = useRef(false);
   const wanted = head &&
     position !== undefined && {
       ...{ run: page.run.run, position, site: siteName(head), head: head.head },
     };
   const key = JSON.stringify(wanted || null);
+  const isDue = Boolean(wanted) && found?.key !== key;
   useLayoutEffect(() => {
-    if (!wanted) return undefined;
-    let isCurrent = true;
-    part.owes(usePreview, true);
+    part.owes(usePreview, isDue);
+    if (!isDue || isAsked.current) return;
     const take = (told) => {
-      if (!isCurrent) return;
+      isAsked.current = false;
       setFound({ of: head, key, ...told });
-      part.owes(usePreview, false);
     };
-    const ask = () => withoutHead(wanted).then(take, ({ message }) => take({ refusal: message }));
-    const timer = setTimeout(ask, REST_MS);
-    return () => {
-      isCurrent = false;
-      clearTimeout(timer);
-      part.owes(usePreview, false);
-    };
-  }, [key]);
+    isAsked.current = true;
+    withoutHead(wanted).then(take, ({ message }) => take({ refusal: message }));
+  }, [key, found]);
   useEvent("escape", () => (shared.preview = null));
   useEvent("run", () => (shared.preview = null));
-  return wanted && found?.key === key ? found : null;
+  return wanted && !isDue ? found : null;
 };
 
 const headWords = ({ layer, head }) => say("layer {layer}, head {head}", { layer, head });
@@ -130,13 +125,35 @@ const compare = () => {
   openTab("what-if");
   openSection("compare");
 };
-// What Gradio's controls hold, [method, temperature, top_k, top_p]; see ui/page.py.
-const settingsOf = ([method, temperature, topK, topP]) => ({
-  method,
-  temperature: Number(temperature),
-  top_k: Number(topK),
-  top_p: Number(topP),
+
+// What Gradio's controls hold, {method, temperature, top_k, top_p}, those that have moved; see ui/page.py.
+const moved = signal(/** @type {Record<string, any>} */ ({}));
+globalThis.document?.addEventListener("setting", ({ detail }) => {
+  moved.value = { ...moved.peek(), ...detail };
 });
+
+// The bars and what is said of them, which alone are drawn anew as a control moves.
+const Drawn = ({ answer, preview, first, isSaid }) => {
+  const { method, ...numbers } = { ...first, ...moved.value };
+  const [temperature, topK, topP] = ["temperature", "top_k", "top_p"].map((name) =>
+    Number(numbers[name]),
+  );
+  const settings = { method, temperature, top_k: topK, top_p: topP };
+  const all = Object.values(settings);
+  const drawn = useMemo(() => distribution(answer.logits, settings), [answer, ...all]);
+  const own = useMemo(() => probabilitiesOf(answer.logits), [answer]);
+  const without = useMemo(
+    () => preview?.logits && distribution(preview.logits, settings).probabilities,
+    [preview, ...all],
+  );
+  const step = answer.position + 1 - page.run.n_prompt;
+  const bar = (token) => html`<${Bar} key=${token.id} ...${{ token, step }}
+    p=${drawn.probabilities[token.id]} own=${own[token.id]} without=${without?.[token.id]} />`;
+  return html`<ul hidden=${isSaid} ref=${useFilling(answer.position, 500)}>
+      ${tokensShown(answer, preview?.logits && preview).map(bar)}
+    </ul>
+    <p class="drawn-says" hidden=${isSaid}>${drawnInWords(settings, drawn.count, answer, own)}</p>`;
+};
 
 const NextWords = ({ props, value }) => {
   const part = usePart();
@@ -146,21 +163,6 @@ const NextWords = ({ props, value }) => {
   }, []);
   const { answer, asked } = useJourney(part);
   const preview = usePreview(part, answer?.position);
-  const settings = settingsOf(value.value);
-  const { probabilities, count } = useMemo(
-    () => (answer ? distribution(answer.logits, settings) : { probabilities: [], count: 0 }),
-    [answer, ...Object.values(settings)],
-  );
-  const own = useMemo(() => answer && probabilitiesOf(answer.logits), [answer]);
-  const without = useMemo(
-    () => preview?.logits && distribution(preview.logits, settings).probabilities,
-    [preview, ...Object.values(settings)],
-  );
-  const step = answer ? answer.position + 1 - page.run.n_prompt : -1;
-  const bar = (
-    token,
-  ) => html`<${Bar} key=${token.id} ...${{ token, step }} p=${probabilities[token.id]}
-    own=${own[token.id]} without=${without?.[token.id]} />`;
   const facts = answer && { run: asked.run, place: answer.position, stack: page.run.stack };
   const site = preview && `${siteName(preview.of)}.${preview.of.head}`;
   // Of a hidden word views/masked says the same, until a head is pointed at.
@@ -184,10 +186,7 @@ const NextWords = ({ props, value }) => {
       }
       <button type="button" class="to-tab" onClick=${() => openTab("prediction")}>${say("Prediction")}</button>
     </div>
-    <ul hidden=${isSaid} ref=${useFilling(answer?.position, 500)}>
-      ${answer && tokensShown(answer, preview?.logits && preview).map(bar)}
-    </ul>
-    <p class="drawn-says" hidden=${isSaid}>${answer && drawnInWords(settings, count, answer, own)}</p>
+    ${answer ? html`<${Drawn} ...${{ answer, preview, isSaid }} first=${value.value} />` : html`<ul hidden=${isSaid} />`}
     <${Preview} found=${preview} />
   </section>`;
 };
