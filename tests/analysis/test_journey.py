@@ -202,6 +202,14 @@ def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(tiny_
     torch.testing.assert_close(
         journey(tiny_model, again).logits, journey(tiny_model, run).logits, atol=2e-4, rtol=1e-4
     )
+    site = Site("decoder", 1, "self")
+    for one in (long, again):
+        handle = zeroed(tiny_model, site, 1)
+        wanted = plain(tiny_model, one, last_read(tiny_model, one))
+        handle.remove()
+        torch.testing.assert_close(
+            without_head(tiny_model, one, site, 1), wanted, atol=2e-4, rtol=1e-4
+        )
     torch.testing.assert_close(
         reading_weights(again, "decoder", "self", 3, 1),
         reading_weights(run, "decoder", "self", 3, 1), atol=1e-6, rtol=1e-5,

@@ -6,7 +6,7 @@ import { branchAt, pastRuns } from "../../ui/static/history.js";
 import { alter, generates, isAblated, withAblation } from "../../ui/static/interventions.js";
 import { MASK } from "../../web/looked_at.js";
 import { percentText, say, sayN, sayWith, wholeText } from "../../web/messages.js";
-import { mounted, openSection, useEvent, usePart } from "../../web/part.js";
+import { mounted, openSection, useDocument, useEvent, usePart } from "../../web/part.js";
 import { html, signal, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
 import { page } from "../../web/store.js";
@@ -128,9 +128,6 @@ const compare = () => {
 
 // What Gradio's controls hold, {method, temperature, top_k, top_p}, those that have moved; see ui/page.py.
 const moved = signal(/** @type {Record<string, any>} */ ({}));
-globalThis.document?.addEventListener("setting", ({ detail }) => {
-  moved.value = { ...moved.peek(), ...detail };
-});
 
 // The bars and what is said of them, which alone are drawn anew as a control moves.
 const Drawn = ({ answer, preview, first, isSaid }) => {
@@ -161,6 +158,7 @@ const NextWords = ({ props, value }) => {
     firstAtlas(props.first);
     setReader(tokenReader(HEATMAP)); // until Attention stands, and has its own
   }, []);
+  useDocument(["setting"], ({ detail }) => (moved.value = { ...moved.peek(), ...detail }));
   const { answer, asked } = useJourney(part);
   const preview = usePreview(part, answer?.position);
   const facts = answer && { run: asked.run, place: answer.position, stack: page.run.stack };
