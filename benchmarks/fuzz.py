@@ -161,7 +161,7 @@ class Sender:
 
     async def question(self) -> None:
         name = self.random.choice([*PICTURES, "grade", "train", "learned", "kept", "export"])
-        keys = ("run", "batch", "site", "head", "place", "stack", "kind", "other", "form", "row")
+        keys = ("run", "batch", "site", "head", "position", "stack", "kind", "other", "form", "row")
         asked = {key: self.value() for key in self.random.sample(keys, 4)}
         data = asked if self.random.random() < 0.8 else self.value()
         headers = {"x-session": str(self.session())}
