@@ -65,7 +65,9 @@ def see_all(tab: Any, pictures: str) -> None:
 def test_heads_stages_pointer_keys_and_table_have_the_runs_numbers(
     page: Any, scripted: Run
 ) -> None:
-    page.select_option("[name=scale]", "linear")
+    page.locator(".more-button").click()
+    expect(page.get_by_role("radio", name="heatmap")).to_be_hidden()  # the others need a server
+    page.get_by_role("radio", name="even").check()
     choose(page, 1, 1)
     record = scripted.trace["decoder.1.self"]
     allowed = record.allowed[0].numpy()
@@ -74,7 +76,7 @@ def test_heads_stages_pointer_keys_and_table_have_the_runs_numbers(
     assert np.isnan(shown(page)[~allowed]).all()
     assert page.locator(".head-grid button[aria-pressed='true']").count() == 1
     revision = page.get_attribute(".attention", "data-rev")
-    page.select_option("[name=stage]", "scores")
+    page.get_by_role("radio", name="scores", exact=True).check()
     expect(page.locator(".attention")).not_to_have_attribute("data-rev", revision)
     np.testing.assert_allclose(shown(page), record.scores[0, 1].numpy(), atol=1e-4)
     labels = scripted.queries("decoder")
@@ -144,6 +146,11 @@ def test_every_picture_of_a_search_with_hostile_labels_is_drawn_in_the_dark(
         assert HOSTILE[4] in said
         assert f"\u2068{HOSTILE[0]}" in said
         assert axe_complaints(tab, "html") == []
+        tab.get_by_role("radio", name="decoder self").click()
+        tab.get_by_role("group", name="Source").get_by_role("button").nth(1).hover()
+        weights = odd.trace.weights("encoder", "self")[:, 0, :, 1].mean((0, 1))
+        expect(tab.locator(".reading")).to_contain_text("The mean of all heads reads")
+        expect(tab.locator(".reading")).to_contain_text(f"({float(weights.max()):.2f})")
 
 
 def test_a_browser_that_cannot_unpack_gets_a_sentence(

@@ -7,7 +7,7 @@ import { sharedKeys } from "../../transformer/web/head_grid.js";
 import { cellText, figureTable } from "../../transformer/web/tables.js";
 import { runTree } from "../../transformer/views/branches/run_tree.js";
 import { sortHeads } from "../../transformer/views/head_metrics/known.js";
-import { recoloured } from "../../transformer/views/export/static/run_page.js";
+import { recoloured } from "../../transformer/views/export/static/pack.js";
 import { vectors } from "./vectors.js";
 
 test("labels are shortened and escaped as in Python, and a whole one says its token again", () => {

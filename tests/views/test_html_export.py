@@ -64,7 +64,7 @@ def test_token_text_cannot_leave_the_data(scripted_page):
     assert "document.title='broken'" not in source
     found = parsed(scripted_page)
     assert [attributes.get("id") or attributes.get("type") for attributes, _ in found.scripts] == [
-        None, "data", "plotly", "module",
+        None, "view-schema", "data", "plotly", "module",
     ]  # fmt: skip
     assert found.addresses == []
 

@@ -35,10 +35,11 @@ def translated(text: str, language: str) -> str:
 
 def glossary_element(language: str) -> str:
     """An element for a page's head, which terms.js reads: the glossary of a language."""
-    return f'<script type="application/json" id="glossary">{_safe(glossary(language))}</script>'
+    held = json_in_script(glossary(language))
+    return f'<script type="application/json" id="glossary">{held}</script>'
 
 
-def _safe(content: object) -> str:
+def json_in_script(content: object) -> str:
     """JSON that cannot end a script."""
     return json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
 
@@ -58,8 +59,8 @@ def of_scripts(language: str, only: Callable[[str], bool] = bool) -> str:
     messages = {key: known.messages[key] for key in sorted(filter(only, known.scripts))}
     return (
         'import { known } from "./messages.js";\n'
-        f"Object.assign(known, {_safe(signs)});\n"
-        f"Object.assign(known.messages, {_safe(messages)});\n"
+        f"Object.assign(known, {json_in_script(signs)});\n"
+        f"Object.assign(known.messages, {json_in_script(messages)});\n"
     )
 
 

@@ -15,7 +15,7 @@ import gradio as gr
 import numpy as np
 
 from transformer.messages import language
-from transformer.messages.markup import glossary_element
+from transformer.messages.markup import glossary_element, json_in_script
 from transformer.ui.gradio_patches import begin_page
 from transformer.ui.language import LOST
 from transformer.ui.link import fields_schema
@@ -104,7 +104,7 @@ def put_first(look: Callable[[], str]) -> None:
     scripts then hold, and with our scripts, which are one file. look: makes the
     markup that is seen until they have run."""
     style = f'<link rel="stylesheet" href="{MODULES.address(STYLE)}">'
-    schema = json.dumps(fields_schema()).replace("<", "\\u003c")  # no text in it ends its element
+    schema = json_in_script(fields_schema())
     begin_page(read_module(f"{STATIC}/first.js"), lambda: _head(schema), look, style)
 
 

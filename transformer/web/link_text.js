@@ -16,7 +16,7 @@ const none = { settings: [], request: [], batch: [], renamed: {}, page: {}, view
  * @property {any[]} views
  */
 /** @type {Declared} */
-export const declared = source ? JSON.parse(source.textContent) : none;
+export const declared = { ...none, ...JSON.parse(source?.textContent ?? "{}") };
 export const views = declared.views;
 
 // Of the page as it opens; a link that names none is of before there was another, see ui/link.py.

@@ -1,6 +1,7 @@
 // Every finished run that this page has shown, oldest first; to show one again, and to branch from one.
 
-import { continueFrom } from "./interventions.js";
+import { typeText } from "./gradio.js";
+import { alter, interventions } from "./interventions.js";
 import { shownFields } from "../../web/fields.js";
 import { apply } from "./link.js";
 import { say } from "../../web/messages.js";
@@ -35,14 +36,14 @@ export const beside = reactive({ run: /** @type {string | null} */ (null) });
 
 // What tells a run from others, in a line of plain text.
 export const runName = ({ number, facts }) => {
-  const { text, model, how, interventions, forced_tokens: forced } = facts;
+  const { text, model, how, interventions: altered, forced_tokens: forced } = facts;
   const shown = text.length > NAME ? `${text.slice(0, NAME - 1)}…` : text;
   const parts = [model, how];
   if (forced.length)
     parts.push(
       say("branched at token {n_prompt}", { n_prompt: facts.n_prompt + forced.length - 1 }),
     );
-  parts.push(...interventions.map(({ says }) => says));
+  parts.push(...altered.map(({ says }) => says));
   return `${number}: “${shown.replace(/\s+/g, " ")}” (${parts.join("; ")})`;
 };
 
@@ -54,6 +55,12 @@ export const showRun = (facts) => {
   return apply({ ...views, ...facts.link }, facts);
 };
 
+// The shown text up to a step, then the given token ids, then what the network writes.
+/** @type {(forced: number[]) => Promise<void>} */
+export const continueFrom = async (forced) => {
+  await typeText(page.run.text); // whatever was typed since: the tokens are of this text
+  alter(interventions(), forced);
+};
 // Another token at a step of the shown run: the text goes on from there.
 export const branchAt = (step, id) => {
   const { ids, n_prompt: start } = page.run;

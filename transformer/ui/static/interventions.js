@@ -3,7 +3,6 @@
 
 import { html } from "../../web/preact.js";
 import { emit, page } from "../../web/store.js";
-import { typeText } from "./gradio.js";
 
 /**
  * @typedef {Record<string, any>} Plain an intervention as plain values
@@ -18,12 +17,6 @@ export const interventions = () => (page.run?.interventions ?? []).map((one) => 
 /** @type {(changed: Plain[], forced?: number[]) => void} */
 export const alter = (changed, forced_tokens = []) =>
   emit("alter", { interventions: changed, forced_tokens });
-// The shown text up to a step, then the given token ids, then what the network writes.
-/** @type {(forced: number[]) => Promise<void>} */
-export const continueFrom = async (forced) => {
-  await typeText(page.run.text); // whatever was typed since: the tokens are of this text
-  alter(interventions(), forced);
-};
 
 // Whether the shown model writes text: nothing is altered in one that only reads.
 export const generates = () => page.run?.stack === "decoder";

@@ -5,7 +5,6 @@ import {
   isAblated,
   withAblation,
   experiment,
-  generates,
   interventions,
   ablationOf,
 } from "../../ui/static/interventions.js";
@@ -249,16 +248,3 @@ const Ablation = () => {
   </section>`;
 };
 export const mount = mounted(...experiment(Ablation, ablatedNow));
-
-// ---- beside a head's picture ----
-
-// Ablates the page's chosen head, or ends that.
-export const AblateButton = () => {
-  const { head } = page;
-  return html`<button type="button" class="ablate-head" disabled=${!head || !generates()}
-    onClick=${() => alter(withAblation(head))}>${
-      head && isAblated(head)
-        ? say("Switch this head on again")
-        : say("Switch off this head (ablate)")
-    }</button>`;
-};

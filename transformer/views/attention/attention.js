@@ -10,7 +10,7 @@ import { HeadGrid, MANY, sharedKeys } from "../../web/head_grid.js";
 import { mounted, usePart } from "../../web/part.js";
 import { computed, html, signal, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
 import { labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
-import { HeadFinding } from "../head_metrics/ranking.js";
+import { HeadFinding } from "../head_metrics/finding.js";
 import { knownHeads } from "../head_metrics/known.js";
 import { CellNumbers, newShown, useCell } from "./cell.js";
 import { Large } from "./large.js";
@@ -110,7 +110,7 @@ const newView = (part) => {
   return { part, fields, shown, store, turning: signal(false) };
 };
 
-const Attention = () => {
+export const Attention = () => {
   const part = usePart();
   const made = useMemo(() => newView(part), []);
   const { fields, shown, turning } = made;

@@ -1,6 +1,8 @@
 // The large picture of attention: a heatmap of a head or of many, or lines between tokens.
 
+import { alter, generates, isAblated, withAblation } from "../../ui/static/interventions.js";
 import { isStill } from "../../web/controls.js";
+import { views } from "../../web/link_text.js";
 import { useAnswer, useEvent } from "../../web/part.js";
 import { numeral, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";
@@ -10,7 +12,6 @@ import { Heatmap } from "../../web/heatmap.js";
 import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { emit, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
 import { headLabel } from "../head_metrics/known.js";
-import { AblateButton } from "../ablation/ablation.js";
 import { headShown, isHeatmap, numbersAsked, pictureTitle, Switches } from "./numbers.js";
 
 const LEAST_PX = 480; // the least side of the cells on a wide screen
@@ -152,6 +153,19 @@ const Motion = ({ view: { part, fields, turning }, hidden }) => {
   return html`<button type="button" class="motion" hidden=${hidden} onClick=${play}>${say("Watch softmax")}</button>`;
 };
 
+// ---- the chosen head, switched off or on again, where the page has such an experiment ----
+
+const ablates = views.some(({ name }) => name === "ablation");
+const AblateButton = () => {
+  const { head } = page;
+  return html`<button type="button" class="ablate-head" disabled=${!head || !generates()}
+    onClick=${() => alter(withAblation(head))}>${
+      head && isAblated(head)
+        ? say("Switch this head on again")
+        : say("Switch off this head (ablate)")
+    }</button>`;
+};
+
 // ---- all of it ----
 
 // The room for the cells: what is left of the window.
@@ -188,7 +202,7 @@ export const Large = ({ view }) => {
   return html`<div class="large-side" ref=${side}>
     <div class="large-head">
       <h3 class="large-title">${title}${label && html`<span class="head-label">${label}</span>`}</h3>
-      <span hidden=${!ofOne}><${AblateButton} /></span>
+      <span hidden=${!ofOne || !ablates}><${AblateButton} /></span>
       <${Switches} ...${{ fields, at, motion }} />
       <p class="picture-note" hidden=${!NOTES[picture]}>${NOTES[picture]}</p>
     </div>

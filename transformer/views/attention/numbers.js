@@ -217,7 +217,8 @@ const FieldSwitch = ({ fields, field, words = {}, offers = Boolean, ...how }) =>
     .filter(([value]) => offers(value))
     .map(([value, text]) => [value, words[value] ?? say(text), HINTS[value]]);
   return html`<${Switch} name=${`attention-${field}`} title=${say(title)} options=${offered}
-    value=${fields[field]} set=${(value) => (fields[field] = value)} data-field=${field} ...${how} />`;
+    value=${fields[field]} set=${(value) => (fields[field] = value)} data-field=${field}
+    hidden=${offered.length < 2} ...${how} />`;
 };
 
 // fields: of the view; at: the chosen head; motion: a button that stands among them.

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from transformer.analysis.head_metrics import head_metrics
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.run import Run
 from transformer.views import own_views
@@ -17,7 +16,7 @@ from transformer.views.architecture.architecture import architecture
 from transformer.views.attention.alignment import alignment
 from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
 from transformer.views.attention_math import attention_math
-from transformer.views.head_metrics import draw_metric
+from transformer.views.head_metrics import draw_metric, metrics_of
 from transformer.views.positions.inputs import input_strips
 from transformer.views.positions.positions import position_similarity
 from transformer.views.positions.rotation import position_shift
@@ -65,7 +64,7 @@ def _of_other_folders(run: Run) -> Iterator[Picture]:
 
 
 def _of_attention(run: Run, stack: str, kind: str) -> Iterator[Picture]:
-    found = head_metrics(run, stack, kind)
+    found = metrics_of(run, stack, kind)
     for metric in found.metrics:
         if all(math.isnan(head.values[metric.name]) for head in found.heads):
             continue  # such as of repeats, where nothing is repeated

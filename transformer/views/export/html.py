@@ -21,19 +21,22 @@ import plotly.graph_objects as go
 import torch
 
 from transformer.analysis.atlas import atlas
+from transformer.interventions.descriptions import to_dict
 from transformer.messages import language, say
-from transformer.messages.markup import of_scripts, whole_page
+from transformer.messages.markup import json_in_script, of_scripts, whole_page
 from transformer.model.functional import masked_softmax
 from transformer.model.trace import AttentionRecord
 from transformer.network_words import attention_name
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.head_data import array, head_view, records_of
 from transformer.runs.run import Run
-from transformer.views import PICTURES
+from transformer.views import PICTURES, VIEWS
+from transformer.views.attention.answers import mask_answer
 from transformer.views.drawing.style import in_the_dark
 from transformer.views.export.bundle import bundle, read_module
 from transformer.views.export.gallery import gallery
 from transformer.views.export.packing import Pack, packed, rounded
+from transformer.views.head_metrics import answer_metrics
 from transformer.views.masks import masks
 from transformer.views.positions import positions
 from transformer.views.prediction.candidates import how
@@ -45,6 +48,7 @@ STYLES = (
     "ui/static/pictures.css",
     "ui/static/tokens.css",
     "views/attention/attention.css",
+    "views/head_metrics/finding.css",
     "views/export/static/page.css",
 )
 PLOTLY = "ui/static/vendor/plotly-cartesian.min.js"
@@ -72,14 +76,23 @@ def whole(script: str, styles: Sequence[str], data: str) -> str:
     """A page that needs nothing else, in the language of this request. data: of a Pack."""
     parts = {
         "style": "\n".join(map(read_module, styles)),
+        "schema": json_in_script({"views": [_heatmap_alone()]}),
         "data": data,
         "plotly": _plotly(),
         "script": bundle(script, said=of_scripts(language())),
     }
     # Split once, so that nothing inside a part is taken for a marker.
     template = whole_page(read_module(TEMPLATE), language())
-    pieces = re.split(r"/\*(style|data|plotly|script)\*/", template)
+    pieces = re.split(r"/\*(style|schema|data|plotly|script)\*/", template)
     return "".join(parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
+
+
+def _heatmap_alone() -> dict[str, Any]:
+    """What may be chosen in the view of attention, with the one picture that needs no server."""
+    controls = VIEWS["attention"].schema()["controls"]
+    picture = controls["picture"]
+    picture["options"] = {"heatmap": picture["options"]["heatmap"]}
+    return {"name": "attention", "controls": controls}
 
 
 @cache
@@ -139,6 +152,8 @@ def _facts(run: Run, pack: Pack) -> dict[str, Any]:
         "source_labels": list(run.source_labels),
         "probabilities": [step.chosen.probability for step in run.steps],
         "n_heads": run.config.n_heads,
+        "heads_per_key": run.config.heads_per_key,
+        "interventions": [{"is": to_dict(one)} for one in run.request.interventions],
         "kinds": [_attention(run, stack, kind, pack) for stack, kind in run.trace.kinds()],
     }
 
@@ -147,16 +162,17 @@ def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
     records = records_of(run, stack, kind)
     view = head_view(run, records[0].site, 0)
     small = atlas(run, stack, kind)
+    mask = mask_answer(view.allowed, view.query_labels, view.key_labels)
     return {
         "stack": stack,
         "kind": kind,
         "n_layers": len(records),
-        "labels": {"query": list(view.query_labels), "key": list(view.key_labels)},
-        "allowed": pack.array(view.allowed.astype(np.uint8)),
+        "mask": mask | {"allowed": pack.array(mask["allowed"])},
         "atlas": {
             "pixels": pack.array(small.pixels),
             "masked": pack.array(small.masked),
         },
+        "metrics": answer_metrics(run, stack=stack, kind=kind),
         "layers": [heads_of(record, pack) for record in records],
     }
 

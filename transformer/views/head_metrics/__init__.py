@@ -49,7 +49,7 @@ DID = {
 def answer_metrics(item: Run, *, stack: str, kind: str) -> Answer:
     """The metrics of every head, their definitions and baselines; null where there is no number."""
     labels = item.keys(stack, kind)
-    found = _metrics(item, stack, kind)
+    found = metrics_of(item, stack, kind)
     return {
         "metrics": [_metric(found, metric) for metric in found.metrics],
         "heads": [_head(head, labels) for head in found.heads],
@@ -94,10 +94,10 @@ def answer_metric_map(
     item: Run, *, stack: str, kind: str, metric: str, dark: bool = False
 ) -> Answer:
     """One metric of every head as a picture: layers down, heads across."""
-    return {"figure": draw_metric(_metrics(item, stack, kind), metric)}
+    return {"figure": draw_metric(metrics_of(item, stack, kind), metric)}
 
 
-def _metrics(item: Run, stack: str, kind: str) -> Metrics:
+def metrics_of(item: Run, stack: str, kind: str) -> Metrics:
     return memoize_on_run(item, ("metrics", stack, kind), lambda: head_metrics(item, stack, kind))
 
 

@@ -1,92 +1,15 @@
 // A table of all heads: one number a column, sorted by any of them; a row chooses its head.
 
-import { numeral, say, sayWith, sayN } from "../../web/messages.js";
+import { numeral, say, sayN } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
-import { setHead, setQuery, tracedFrom, emit, page } from "../../web/store.js";
+import { setHead, emit, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { kindShown, headMetrics, knownHeads, once, sortHeads } from "./known.js";
 import { declaredFields } from "../../web/fields.js";
 import { headMap } from "../../web/plots.js";
 import { attentionOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
-
-// Beside the grid of heads: what the clearest head of all does, and what each sign in the grid means.
-
-// The finding as a sentence; its head's name chooses the head, and the token where it shows best.
-const sentence = ({ stack, kind }, found) => {
-  const { layer, head, clear, did, short, number, value, even, n_rows: rows, weight } = found;
-  const next = kind === "cross" ? found.next_label : null;
-  const at = { layer, head };
-  const choose = () => {
-    setHead({ stack, kind, layer, head });
-    setQuery({ stack, index: found.query + tracedFrom(stack) });
-  };
-  const pick = html`<button type="button" class="pick" onClick=${choose}
-    aria-label=${say("Show layer {layer}, head {head}", at)}>${
-      clear ? say("Layer {layer}, head {head}", at) : say("layer {layer}, head {head}", at)
-    }</button>`;
-  const values = {
-    number,
-    rows,
-    times: numeral((value / even).toFixed(value / even < 10 ? 1 : 0)),
-    value: numeral(value.toFixed(2)),
-    weight: numeral(weight.toFixed(2)),
-    query: html`<${Token} label=${found.query_label} />`,
-    key: html`<${Token} label=${found.key_label} />`,
-    next: html`<${Token} label=${next} />`,
-  };
-  return [
-    clear
-      ? [
-          say("The clearest of all heads on this text:"),
-          " ",
-          sayWith("{head} {does}.", { head: pick, does: did }),
-        ]
-      : sayWith("No head does just one thing on this text. The nearest is {head}, “{short}”.", {
-          head: pick,
-          short,
-        }),
-    " ",
-    // What reads a source is about to write its next token: the alignment is one place on.
-    next
-      ? sayWith(
-          "{number} {value} on average over {rows} tokens, {times} times that of a " +
-            "uniform head. Clearest at “{query}”: about to write “{next}”, it reads “{key}” " +
-            "({weight}).",
-          values,
-        )
-      : sayWith(
-          "{number} {value} on average over {rows} tokens, {times} times that of a " +
-            "uniform head. Clearest at “{query}”: it reads “{key}” ({weight}).",
-          values,
-        ),
-  ];
-};
-
-// The words of each sign that stands in the grid, once.
-const signsOf = (heads) =>
-  new Map(heads.filter(({ sign }) => sign).map(({ sign, short }) => [sign, short]));
-
-export const HeadFinding = () => {
-  const part = usePart();
-  const { answer, asked } = useAnswer(part, headMetrics, kindShown());
-  const sign = ([one, words]) =>
-    html`<span class="sign-words"><span class="sign">${one}</span>${words}</span>`;
-  return html`<div class="head-finding" ...${part.shows(asked)}>
-    ${
-      answer &&
-      html`<p class="finding">${
-        answer.finding
-          ? sentence(asked, answer.finding)
-          : say(
-              "No head stands out on this text: choose a token in it, and look at what each head reads there.",
-            )
-      }</p>
-      <p class="signs">${[...signsOf(answer.heads)].map(sign)}</p>`
-    }
-  </div>`;
-};
 
 const FIRST_ROWS = 24;
 const NUMBER_PX = 34; // room for a number in a cell of the map

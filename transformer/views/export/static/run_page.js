@@ -1,19 +1,23 @@
 // A run without a server: its text, attention, prediction, masks, positions and more, as components; and
 // how a page that carries its own data, in #data, and Plotly begins.
 
+import { answerFrom } from "../../../web/ask.js";
 import { Select } from "../../../web/controls.js";
+import { setFields } from "../../../web/fields.js";
 import { Figure } from "../../../web/figure.js";
+import { headNumbers } from "../../../web/head_numbers.js";
 import { thinLabels } from "../../../web/labels.js";
+import { siteNamed } from "../../../web/link_text.js";
 import { Asked, before, placeAsked, placeRead } from "../../../web/looked_at.js";
 import { numeral, say, sayWith } from "../../../web/messages.js";
 import { usePart } from "../../../web/part.js";
 import { takePlotlyFrom } from "../../../web/plots.js";
 import { html, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
-import { page, setQuery } from "../../../web/store.js";
+import { page, setHead, setQuery } from "../../../web/store.js";
 import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
-import { Attention } from "./attention.js";
-import { canUnpack, filled, gunzip, unpack } from "./pack.js";
+import { Attention } from "../../attention/attention.js";
+import { canUnpack, filled, flatAtlas, flatOf, gunzip, recoloured, unpack } from "./pack.js";
 
 // ---- the start ----
 
@@ -41,31 +45,6 @@ export const startWith = async (show) => {
   const [data, library] = parts;
   takePlotlyFrom(() => URL.createObjectURL(new Blob([library], { type: "text/javascript" })));
   return show(data, byId("content"));
-};
-
-// ---- a light figure's colours in the dark ----
-
-/** @typedef {Record<string, string>} Table what each colour becomes, see drawing/style.py */
-
-/** @type {(colour: string, table: Table) => string} */
-const changed = (colour, table) => {
-  const end = colour.lastIndexOf(",") + 1;
-  const start = colour.slice(0, end);
-  return table[colour] ?? (table[start] ? table[start] + colour.slice(end) : colour);
-};
-
-// The same figure in other colours. Only what is called a colour changes: a token may read "#ffffff".
-/** @type {(value: any, table: Table, isColour?: boolean) => any} */
-export const recoloured = (value, table, isColour = false) => {
-  if (typeof value === "string") return isColour ? changed(value, table) : value;
-  if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return value.map((one) => recoloured(one, table, isColour));
-  return Object.fromEntries(
-    Object.entries(value).map(([key, part]) => [
-      key,
-      recoloured(part, table, isColour || /color/.test(key)),
-    ]),
-  );
 };
 
 // ---- a whole picture of a run with its words: drawn at once, or when it is opened ----
@@ -144,6 +123,52 @@ const Candidates = ({ token, candidates }) => {
   </table>`;
 };
 
+// ---- attention: what the view of the page asks a server, from the file ----
+
+// Of the shown run, see html.py.
+/** @type {(of: {stack: string, kind: string}) => any} */
+const kindOf = ({ stack, kind }) =>
+  page.run.kinds.find((one) => one.stack === stack && one.kind === kind);
+const headOf = ({ mask, layers }, layer, head) => {
+  const part = (stored) => {
+    const all = flatOf(stored);
+    const size = all.length / stored.shape[0];
+    return all.subarray(head * size, (head + 1) * size);
+  };
+  const recorded = Object.entries(layers[layer]).map(([name, stored]) => [name, part(stored)]);
+  return { ...mask, allowed: flatOf(mask.allowed), ...Object.fromEntries(recorded) };
+};
+// The mean of all heads.
+const meanOf = (kind) => {
+  const heads = Array.from({ length: page.run.n_heads }, (_, head) => head);
+  const every = kind.layers.flatMap((_, layer) =>
+    heads.map((head) => headNumbers(headOf(kind, layer, head)).weights),
+  );
+  const mean = (_, at) => every.reduce((sum, one) => sum + one[at], 0) / every.length;
+  return { ...kind.mask, allowed: flatOf(kind.mask.allowed), weights: every[0].map(mean) };
+};
+answerFrom({
+  atlas: (of) => flatAtlas(kindOf(of).atlas),
+  metrics: (of) => kindOf(of).metrics,
+  flow: (of) => meanOf(kindOf(of)),
+  heatmap({ site, head }) {
+    const at = siteNamed("site", site, page.run);
+    return headOf(kindOf(at), at.layer, head);
+  },
+});
+
+// at: {site, head, stage, pin}, what is to be shown; null: as it is.
+const AttentionSection = ({ at, hidden }) => {
+  useLayoutEffect(() => {
+    if (hidden || !at) return;
+    setHead({ ...siteNamed("site", at.site, page.run), head: at.head });
+    setFields({ stage: at.stage, cell: at.pin ? `${at.pin.row},${at.pin.column}` : "" });
+  }, [page.run, at, hidden]);
+  return html`<section id="attention" aria-labelledby="attention-title" hidden=${hidden}>
+    <h2 id="attention-title">${say("Attention")}</h2><${Attention} />
+  </section>`;
+};
+
 // ---- the page ----
 
 // prediction
@@ -197,7 +222,7 @@ const Pictures = ({
 </section>`;
 
 // data: of a run, see html.py; its facts are the page's run. shown: the ids of the sections to show, all
-// of them without; inside: of the last, the pictures to show open; at: see Attention.
+// of them without; inside: of the last, the pictures to show open; at: see AttentionSection.
 /** @param {Record<string, any>} props */
 export const RunPage = ({ data, shown = null, inside = null, at = null, hidden = false }) => {
   useLayoutEffect(followDarkness, []);
@@ -217,7 +242,7 @@ export const RunPage = ({ data, shown = null, inside = null, at = null, hidden =
       <${Text} facts=${run} />
       <p class="note">${say("Outlined: given. Shaded: generated, the stronger the shade the likelier. Choose a token to mark what it reads and, if what follows it was generated, to see what else could have come.")}</p>
     </section>
-    <${Attention} at=${at} hidden=${isHidden("attention")} />
+    <${AttentionSection} at=${at} hidden=${isHidden("attention")} />
     <${Prediction} steps=${steps} start=${run.n_prompt} hidden=${isHidden("prediction")} key=${run.run} />
     <${Pictures} id="masks" title=${say("Masks")} hidden=${isHidden("masks")}>${pictures(masks)}<//>
     <${Pictures} id="positions" title=${say("Positions")} hidden=${isHidden("positions")}>${pictures(positions)}<//>
