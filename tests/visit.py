@@ -55,7 +55,7 @@ SECTIONS = {
     ".effect": "effect", ".surprisal-box": "surprisal", ".lens-box": "lens", ".tree-box": "beams",
     ".position-inputs": "inputs", ".position-curves": "curves", ".position-formula": "formula",
     ".position-shift": "shift", ".targets": "targets", ".mask-scores": "scores",
-    ".removal": "removal", ".equations": "equations", ".moments": "moments",
+    ".removal": "removal", ".equations": "equations", ".checkpoints": "checkpoints",
 }  # fmt: skip
 PARTS = {  # of each tab, the one that it opens on first
     "Journey": (".journey",),

@@ -17,9 +17,15 @@ FORMER_NAMES: dict[str, str] = {
     "surprise": "surprisal",
     "worked": "attention_math",
     "place": "position",
+    **{f"moments.{one}": f"checkpoints.{one}" for one in ("step", "sentence", "layer", "head")},
 }
 # Sections of the page, by which links name what is open.
-FORMER_SECTIONS = {"silence": "ablation", "surprise": "surprisal", "worked_row": "attention_math"}
+FORMER_SECTIONS = {
+    "silence": "ablation",
+    "surprise": "surprisal",
+    "worked_row": "attention_math",
+    "moments": "checkpoints",
+}
 
 
 def today(name: str) -> str:

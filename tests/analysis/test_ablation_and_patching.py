@@ -92,7 +92,7 @@ def test_a_patch_map_is_one_patch_after_the_other(model, part):
         assert found.change[layer, position].item() == pytest.approx(after - before, abs=1e-4)
 
 
-def test_a_patch_maps_target_is_what_the_other_text_foresees(tiny_model):
+def test_a_patch_maps_target_is_what_the_other_text_predicts(tiny_model):
     run = tiny_model.trace(TEXT)
     found = patch_effect(tiny_model, run, OTHER, len(run.ids) - 1)
     ids = torch.tensor([tiny_model.prepare(OTHER).ids])
@@ -104,7 +104,7 @@ def test_a_patch_maps_target_is_what_the_other_text_foresees(tiny_model):
     assert (chosen.target, chosen.other) == (7, pytest.approx(there[7].item(), abs=1e-4))
 
 
-def test_the_next_token_is_foreseen_with_the_interventions_and_without(tiny_model):
+def test_the_next_token_is_predicted_with_the_interventions_and_without(tiny_model):
     silence = Ablate("decoder", 0, [1])
     run = tiny_model.generate(TEXT, max_new_tokens=4, interventions=[silence])
     place = run.n_prompt + 1
@@ -137,7 +137,7 @@ def test_after_the_end_the_likeliest_token_of_the_intact_network_is_asked_about(
     assert logit_contribution(model, run, end).target == likeliest
 
 
-def test_what_nothing_foresees_is_refused(tiny_model, tiny_encoder):
+def test_what_nothing_predicts_is_refused(tiny_model, tiny_encoder):
     run = tiny_model.generate(TEXT, max_new_tokens=2)
     for place in (0, len(run.ids) + 1, -1, True, "3"):
         with pytest.raises(ValueError, match="the token must be one that the network predicted"):

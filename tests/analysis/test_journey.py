@@ -84,7 +84,7 @@ def zeroed(model: Model, site: Site, head: int) -> Any:
     return projection.register_forward_pre_hook(without)
 
 
-def normed(norm: nn.Module | None, x: Tensor) -> Tensor:
+def normalised(norm: nn.Module | None, x: Tensor) -> Tensor:
     if norm is None:
         return x
     if isinstance(norm, RMSNorm):
@@ -116,7 +116,7 @@ def test_the_lens_is_the_final_norm_and_the_unembedding_of_each_stream(model):
         found = journey(model, run, place)
         stream = torch.cat(run.trace.residuals[stack.name])[:, place - run.trace_start]
         torch.testing.assert_close(found.stream, stream, atol=2e-4, rtol=1e-4)
-        rows = normed(stack.norm, found.stream) @ network.head.weight.T
+        rows = normalised(stack.norm, found.stream) @ network.head.weight.T
         rows = rows if network.head.bias is None else rows + network.head.bias
         best = rows.softmax(dim=-1).max(dim=-1)
         assert found.lens_ids.tolist() == best.indices.tolist()

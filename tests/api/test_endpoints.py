@@ -221,11 +221,11 @@ def test_importance_and_next_token_are_those_of_the_run(client: Client, server: 
     change = torch.tensor(importance["change"]["decoder self"])
     torch.testing.assert_close(change, wanted.change["decoder", "self"], atol=1e-4, rtol=0)
     assert importance["token"] == run.labels[place]
-    foreseen = client.predict(got["run"], place, api_name="/next_token")
+    predicted = client.predict(got["run"], place, api_name="/next_token")
     both = next_token(server.model, run, place)
-    assert [candidate["id"] for candidate in foreseen["candidates"]] == list(both.ids)
+    assert [candidate["id"] for candidate in predicted["candidates"]] == list(both.ids)
     for name, expected in (("intact", both.intact), ("altered", both.intervened)):
-        shown = [candidate[name] for candidate in foreseen["candidates"]]
+        shown = [candidate[name] for candidate in predicted["candidates"]]
         assert shown == pytest.approx(expected.tolist(), abs=1e-5)
 
 

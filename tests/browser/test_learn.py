@@ -19,21 +19,22 @@ ON_ITS_WAY = """n => { const d = document.querySelector(".learn")?.dataset ?? {}
 
 def look_back_at_the_story_model(page: Page) -> None:
     """From the opened tab: a button, the slider, a head; a link holds all of it."""
-    moments = story_training()
-    assert moments is not None
-    shown, wait_ms = page.locator(".moments"), 60_000
+    recorded = story_training()
+    assert recorded is not None
+    shown, wait_ms = page.locator(".checkpoints"), 60_000
     page.get_by_role("button", name="See the story model’s own training").click()
-    expect(shown).to_have_attribute("data-step", str(moments.steps[-1]), timeout=wait_ms)
-    shown.locator(".moments-back").press("Home")
+    expect(shown).to_have_attribute("data-step", str(recorded.steps[-1]), timeout=wait_ms)
+    shown.locator(".checkpoints-back").press("Home")
     expect(shown).to_have_attribute("data-step", "0", timeout=wait_ms)
     expect(shown.locator(".learn-said li").first).to_contain_text("Before the first step")
-    expect(shown.locator(".moments-wrote")).to_contain_text(moments.standings[0].wrote[:40])
-    heads = shown.locator(".moments-heads button")
+    expect(shown.locator(".checkpoints-wrote")).to_contain_text(recorded.standings[0].wrote[:40])
+    heads = shown.locator(".checkpoints-heads button")
     assert heads.count() == 48
     heads.nth(2 * 8 + 3).click()
-    expect(shown.locator(".moments-title")).to_have_text("Layer 2, head 3", timeout=wait_ms)
+    expect(shown.locator(".checkpoints-title")).to_have_text("Layer 2, head 3", timeout=wait_ms)
     page.wait_for_function(
-        "part => location.hash.includes(part)", arg="moments.step=0&moments.layer=2&moments.head=3"
+        "part => location.hash.includes(part)",
+        arg="checkpoints.step=0&checkpoints.layer=2&checkpoints.head=3",
     )
 
 

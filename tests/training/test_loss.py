@@ -60,7 +60,7 @@ def by_hand(logits, targets, counted, smoothing=0.0):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_a_decoder_foresees_each_next_token_and_no_padding(smoothing):
+def test_a_decoder_predicts_each_next_token_and_no_padding(smoothing):
     model = network()
     logits = model(TARGET[:, :-1])
     wanted = by_hand(logits, TARGET[:, 1:], [(0, 0), (0, 1), (0, 2), (1, 0)], smoothing)
@@ -79,7 +79,7 @@ def test_an_encoder_is_asked_only_where_there_is_a_target():
 
 
 @pytest.mark.parametrize("padding", [0, 9])
-def test_a_translator_foresees_its_target_from_the_source_and_its_past(padding):
+def test_a_translator_predicts_its_target_from_the_source_and_its_past(padding):
     model, source = network("encoder-decoder", target_padding_id=padding), ids(2, 5)
     logits = model(source, TARGET[:, :-1])
     counted = [(r, p) for r in range(2) for p in range(3) if TARGET[r, p + 1] != padding]

@@ -141,11 +141,13 @@ class Seen:
 
     def _norm(self, place: str, query: int) -> dict[str, Any]:
         norm, name = self.modules[f"{place}_residual.norm"], f"{place}_residual.norm"
-        of, normed = self.read[name][query], self.gave[name][query]
+        of, normalised = self.read[name][query], self.gave[name][query]
         added = self.gave[f"{place}_attention"][query]
         first = self.config.norm == "pre"
         found = {"added": added, "gain": norm.weight, "x": of if first else of - added}
-        found |= {"normed": normed, "out": of + added} if first else {"y": of, "out": normed}
+        found |= (
+            {"normalised": normalised, "out": of + added} if first else {"y": of, "out": normalised}
+        )
         if not isinstance(norm, torch.nn.LayerNorm):
             return found | {"square": of.square().mean()}
         return found | {"mean": of.mean(), "variance": of.var(correction=0), "shift": norm.bias}

@@ -19,16 +19,16 @@ from transformer.views import (
     atlas,
     attention_heatmap,
     candidates,
-    foreseen,
     head_grid,
     mask_figure,
     masks_of,
     padded_batch,
+    predicted,
 )
+from transformer.views.checkpoints import recorded_head
 from transformer.views.drawing import style
 from transformer.views.learn.curves import MOST, learning_curves
 from transformer.views.masked import masked
-from transformer.views.moments import recorded_head
 
 # --- one head -------------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ NEXT = NextToken(
 
 
 def test_paired_bars_are_both_networks_probabilities():
-    figure = foreseen(NEXT, ["fox", "bird", "dog"], here=4)
+    figure = predicted(NEXT, ["fox", "bird", "dog"], here=4)
     intact, altered = figure.data
     np.testing.assert_allclose(intact.x, NEXT.intact)
     np.testing.assert_allclose(altered.x, NEXT.intervened)

@@ -27,9 +27,9 @@ from transformer.views.positions.rotation import largest_shift, shift
 
 
 @pytest.fixture(scope="module")
-def normed(tiny_encoder: Model, tokenizer: Tokenizer) -> Run:
+def normalised(tiny_encoder: Model, tokenizer: Tokenizer) -> Run:
     """Read by an encoder that norms its embeddings."""
-    model = model_of("normed", tiny_encoder.config.replace(norm_embeddings=True), tokenizer)
+    model = model_of("normalised", tiny_encoder.config.replace(norm_embeddings=True), tokenizer)
     found = model.trace("the fox said hello")
     return found
 
@@ -82,7 +82,7 @@ def test_the_strips_are_rows_of_the_models_own_tables(run, tiny_model):
     assert input_token(run).layout.meta["position"] == len(run.ids) - 1
 
 
-def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(run, translation, normed):
+def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(run, translation, normalised):
     for made, stack in ((run, "decoder"), (translation, "encoder"), (translation, "decoder")):
         parts = input_parts(made, stack)
         assert parts.labels == made.queries(stack)
@@ -90,8 +90,8 @@ def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(run, transl
         np.testing.assert_array_equal(parts.sum, parts.first)
         assert parts.difference == 0
         assert "norms the sum" not in input_strips(made, stack).layout.title.subtitle.text
-    assert input_parts(normed).difference > 0.01
-    assert "norms the sum" in input_strips(normed).layout.title.subtitle.text
+    assert input_parts(normalised).difference > 0.01
+    assert "norms the sum" in input_strips(normalised).layout.title.subtitle.text
 
 
 # --- the formula beside the model's own -----------------------------------------------------------

@@ -90,7 +90,7 @@ def head_importance(
 
 @torch.inference_mode()
 def next_token(model: LoadedModel, run: Run, position: int, n_kept: int = 8) -> NextToken:
-    """The token at `position` of the run's ids, foreseen with the run's interventions and without;
+    """The token at `position` of the run's ids, predicted with the run's interventions and without;
     at their end, the likeliest of the intact network.
 
     Raises ValueError for a token that nothing predicts.

@@ -27,8 +27,8 @@ class SubLayer:
     """One sub-layer and its way back into the stream, for one token; each (C,) float32.
 
     kind: "self", "cross" or "feed_forward". stream: what it starts from; read: what the sub-layer
-    reads (normed, with norm "pre"); added: what it adds; out: the stream after it. norm_of: what
-    the norm is taken of, normed: what it makes of that. norm: the module.
+    reads (normalised, with norm "pre"); added: what it adds; out: the stream after it. norm_of:
+    what the norm is taken of, normalised: what it makes of that. norm: the module.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class SubLayer:
     added: Tensor
     out: Tensor
     norm_of: Tensor
-    normed: Tensor
+    normalised: Tensor
     norm: nn.Module
 
 
@@ -115,15 +115,16 @@ def _work_of(made: Layer, kind: str, run: Run, site: Site, position: int) -> Any
 def _passed(residual: Residual, kind: str, x: Tensor, work: Any) -> tuple[Tensor, SubLayer]:
     """The stream after a sub-layer, and all that stood on the way."""
     if residual.norm_first:
-        normed = residual.norm(x)
-        read, norm_of, added = normed, x, work(normed)
+        normalised = residual.norm(x)
+        read, norm_of, added = normalised, x, work(normalised)
         out = x + added
     else:
         added = work(x)
         read, norm_of = x, x + added
-        out = normed = residual.norm(norm_of)
+        out = normalised = residual.norm(norm_of)
     rows = {
-        "stream": x, "read": read, "added": added, "out": out, "norm_of": norm_of, "normed": normed,
+        "stream": x, "read": read, "added": added, "out": out, "norm_of": norm_of,
+        "normalised": normalised,
     }  # fmt: skip
     shown = {name: row.float().cpu() for name, row in rows.items()}
     return out, SubLayer(kind=kind, norm=residual.norm, **shown)

@@ -58,7 +58,7 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
 def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     """-log2 of the probability of each traced token, as the position before foresaw it.
 
-    None for the first, and for all where the network is an encoder, which foresees nothing.
+    None for the first, and for all where the network is an encoder, which predicts nothing.
     Errors as `with_lens`.
     """
     last = streams_of(model, run, model.network.last_stack.name)[-1]

@@ -136,7 +136,7 @@ SWITCHES: dict[str, Switch] = {
             "so its probabilities come out wrong."
         ),
         "final_norm",
-        lambda config, point, normed, stream: stream,
+        lambda config, point, normalised, stream: stream,
         there_is_one=lambda config: config.norm == "pre",
     ),
     "unscaled-norm": Switch(
@@ -145,7 +145,7 @@ SWITCHES: dict[str, Switch] = {
             "much as any other, and blocks read what they were not trained on."
         ),
         "norm",
-        lambda config, point, normed, stream: unscaled_rms(stream, config.norm_eps).to(
+        lambda config, point, normalised, stream: unscaled_rms(stream, config.norm_eps).to(
             stream.dtype
         ),
         there_is_one=lambda config: config.norm_kind.startswith("rms"),

@@ -93,13 +93,13 @@ class Residual(nn.Module):
         stream = context.at("skip", self.place, x)  # equation: x
         if self.norm_first:
             return stream + self.added(x, sublayer, context)  # equation: pre
-        return self._normed(stream + self.dropout(sublayer(x, context)), context)  # equation: out
+        return self._norm(stream + self.dropout(sublayer(x, context)), context)  # equation: out
 
     def added(self, x: Tensor, sublayer: SubLayer, context: ForwardContext = PLAIN) -> Tensor:
         """What a sub-layer with its norm before it adds to the stream."""
-        return self.dropout(sublayer(self._normed(x, context), context))  # equation: added
+        return self.dropout(sublayer(self._norm(x, context), context))  # equation: added
 
-    def _normed(self, x: Tensor, context: ForwardContext) -> Tensor:
+    def _norm(self, x: Tensor, context: ForwardContext) -> Tensor:
         return context.at("norm", self.place, self.norm(x), stream=x)
 
 

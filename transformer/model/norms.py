@@ -32,7 +32,7 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., C) -> (..., C)."""
-        return (unscaled_rms(x, self.eps) * self.scale).to(x.dtype)  # equation: normed
+        return (unscaled_rms(x, self.eps) * self.scale).to(x.dtype)  # equation: normalised
 
 
 def unscaled_rms(x: Tensor, eps: float) -> Tensor:

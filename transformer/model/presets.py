@@ -55,7 +55,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         gated=True, attention_bias=False, feed_forward_bias=False, head_bias=False,
         tie_embeddings=True, dropout=0.0, init="normal", rotary_base=100_000.0,
     ),
-    # The same with heads of a size of their own, whose queries and keys are normed before they
+    # The same with heads of a size of their own, whose queries and keys are normalised before they
     # are turned.
     "qwen3": dict(
         family="decoder", norm="pre", norm_kind="rms", positions="rotary", activation="silu",

@@ -148,7 +148,7 @@ class EncoderDecoder(Transformer):
         )  # fmt: skip
 
     def loss(self, source: Tensor, target: Tensor, *, smoothing: float = 0.0) -> Tensor:
-        """Mean nats a token of target (B, Tt), each foreseen from the source and those before it.
+        """Mean nats a token of target (B, Tt), each predicted from the source and those before it.
 
         The first token, the start, is only read. Padding does not count. smoothing: see mean_nats.
         """

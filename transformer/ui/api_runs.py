@@ -286,7 +286,7 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
         bits = [bit for bit in asked if bit is not None]
         if not bits:
             raise invalid(
-                "{model} is an encoder: it foresees nothing, so a text has no cost", model=model
+                "{model} is an encoder: it predicts nothing, so a text has no cost", model=model
             )
         return {
             "tokens": list(run.labels[run.trace_start :]),

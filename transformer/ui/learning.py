@@ -33,8 +33,8 @@ from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
 from transformer.ui.trainings import CROWDED, ENDED, PUSHED_OUT, WAITING, Training
 from transformer.views import VIEWS
+from transformer.views.checkpoints import checkpoint_curves, recorded_head
 from transformer.views.learn.curves import learning_curves
-from transformer.views.moments import moment_curves, recorded_head
 
 RECORDED = "recorded-"  # before an exercise: the id of the training that comes with the page
 ASKED = 100  # held-out questions
@@ -222,7 +222,7 @@ def _curves(record: Record, at: int | None, dark: bool) -> Any:
     )
 
 
-# --- the view moments ---------------------------------------------------------------------------
+# --- the view checkpoints ------------------------------------------------------------------------
 
 
 def recorded_checkpoint(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,7 +262,8 @@ def _chosen_checkpoint(
 ) -> tuple[int, int, int, int]:
     """(number of the checkpoint, sentence, layer, head)."""
     values = {
-        one.name: one.check(data.get(one.name, one.default)) for one in VIEWS["moments"].parameters
+        one.name: one.check(data.get(one.name, one.default))
+        for one in VIEWS["checkpoints"].parameters
     }
     steps, (n_layers, n_heads) = training.steps, training.shape
     step = steps[-1] if values["step"] is None else values["step"]
@@ -293,4 +294,4 @@ def _checkpoint_curves(training: CheckpointedTraining, step: int, dark: bool) ->
     losses = [one.loss for one in training.standings]
     shares = {say(ALL[metric].short): values(metric) for metric in DRAWN}
     drawn, total = training.curve, training.total
-    return moment_curves(drawn, training.steps, losses, shares, total=total, at=step, dark=dark)
+    return checkpoint_curves(drawn, training.steps, losses, shares, total=total, at=step, dark=dark)

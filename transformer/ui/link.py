@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from transformer.former_names import FORMER_SECTIONS, today
+from transformer.former_names import FORMER_NAMES, FORMER_SECTIONS, today
 from transformer.messages import invalid, numeral, say
 from transformer.ui.limits import (
     MAX_LINK_CHARACTERS,
@@ -139,9 +139,10 @@ def fields_schema() -> dict[str, Any]:
 
     renamed: field names of older links, with today's names.
     """
+    fields = {*REQUEST, *view_fields()}
     return {
         "settings": SETTINGS, "request": REQUEST, "batch": BATCH,
-        "renamed": {"taken": today("taken")},
+        "renamed": {old: new for old, new in FORMER_NAMES.items() if new in fields},
         "page": {name: field.schema() for name, field in page_fields().items()},
         "views": [view.schema() for view in VIEWS.values()],
     }  # fmt: skip

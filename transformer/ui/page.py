@@ -80,7 +80,7 @@ def _lay_out(service: Service) -> None:
         # The small pictures of all heads.
         "first": place | {part: in_base64(value) for part, value in small.items()},
         "tasks": {one.name: {"title": one.title, "words": one.words} for one in EXERCISES.values()},
-        "moments": story_training() is not None,
+        "checkpoints": story_training() is not None,
     }
     # Plotly's first figure is slow
     answer(service, PICTURES["heatmap"], {"run": run["run"], "site": str(site), "head": head})

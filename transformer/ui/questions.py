@@ -37,7 +37,7 @@ def questions(service: Service) -> dict[str, Question]:
     """All of them, by name. Their work raises ValueError for a mistake, RunExpired for a run that
     is not kept here, or no longer."""
     works: dict[str, Callable[[dict[str, Any]], Answer]] = {
-        "moment": learning.recorded_checkpoint,
+        "recorded_checkpoint": learning.recorded_checkpoint,
         "kept": partial(exists, service.store),
         "export": partial(_file, service),
     }

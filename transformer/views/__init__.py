@@ -17,7 +17,7 @@ from transformer.analysis.atlas import Atlas, atlas
 from transformer.analysis.mask_removal import masks_of
 from transformer.messages import invalid
 from transformer.messages.catalogues import add_catalogues
-from transformer.views.ablation.importance import foreseen, importance
+from transformer.views.ablation.importance import importance, predicted
 from transformer.views.architecture.architecture import architecture
 from transformer.views.attention.alignment import alignment, alignment_links
 from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
@@ -103,7 +103,6 @@ __all__ = [
     "candidates",
     "candidates_compared",
     "contribution",
-    "foreseen",
     "head_grid",
     "head_metrics",
     "importance",
@@ -124,6 +123,7 @@ __all__ = [
     "position_matrix",
     "position_shift",
     "position_similarity",
+    "predicted",
     "probability_difference",
     "query_lines",
     "query_links",

@@ -86,7 +86,7 @@ class PackedDecoder:
         return _PackedText(self, buffers)
 
     def embed(self, token: int, position: int, into: Tensor) -> None:
-        """Token and position vector into (C,), which is then normed where the model does so."""
+        """Token and position vector into (C,), which is then normalised where the model does so."""
         embedding = self.embedding
         vector, matrix = embedding.tokens.weight[token], embedding.positions.matrix
         if matrix is None:

@@ -80,7 +80,7 @@ def _digits(limit: float) -> int:
     return min(4, max(2, 1 + math.ceil(-math.log10(limit))))
 
 
-def foreseen(
+def predicted(
     found: NextToken, labels: Sequence[str], here: int, *, dark: bool = False
 ) -> go.Figure:
     """Pairs of bars, one pair a token: its probability by the intact and by the altered network.

@@ -45,7 +45,7 @@ const Heads = ({ view }) => {
   };
   const press = (layer, head) => {
     if (isHeatmap(view.fields.picture))
-      view.store.foresee(numbersAsked(view.fields, { stack, kind, layer, head }));
+      view.store.prefetch(numbersAsked(view.fields, { stack, kind, layer, head }));
   };
   const isHere = of?.stack === stack && of?.kind === kind;
   return html`<div class="heads-side" ...${part.shows(of ?? {})}>

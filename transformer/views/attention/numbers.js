@@ -115,7 +115,7 @@ export const numbersAsked = ({ picture, depth }, { stack, kind, layer, head }) =
   return { name: "heatmap", data: { run, site, head, numbers: true }, stacks };
 };
 
-// get(asked) gives {numbers, labels: {query, key}}, fetched once; foresee() and forget().
+// get(asked) gives {numbers, labels: {query, key}}, fetched once; prefetch() and forget().
 const numberStore = () => {
   const kept = new Map();
   const keep = (key, found) => {
@@ -138,8 +138,8 @@ const numberStore = () => {
     return kept.get(key);
   };
   // As a finger goes down on a head, a tenth of a second before it is lifted.
-  const foresee = (asked) => get(asked).catch(() => {});
-  return { get, foresee, forget: () => kept.clear() };
+  const prefetch = (asked) => get(asked).catch(() => {});
+  return { get, prefetch, forget: () => kept.clear() };
 };
 export const store = numberStore(); // of all pictures
 

@@ -8,7 +8,7 @@ from transformer.analysis.ablation import intact_ids, next_token
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark
 from transformer.runs.run import Run
-from transformer.views.ablation.importance import foreseen
+from transformer.views.ablation.importance import predicted
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing.common import POSITION
 from transformer.views.parameters import Bool
@@ -19,7 +19,7 @@ def answer_next_token(models: ModelQueries, item: Run, *, position: int) -> Answ
     found = models.ask(next_token, item, position=position)
     labels = _labels(models, item, found.ids)
     return {
-        "figure": foreseen(found, labels, found.target),
+        "figure": predicted(found, labels, found.target),
         "label": labels[found.ids.index(found.target)],
         "intact": found.intact.tolist(),
         "altered": found.intervened.tolist(),
@@ -64,7 +64,7 @@ VIEW = View(
             help=mark(
                 "What comes next after the same text, by the intact and by the altered network."
             ),
-            figure=foreseen,
+            figure=predicted,
             answer=answer_next_token,
             network=True,
             parameters=(POSITION,),

@@ -31,7 +31,7 @@ const Foreseen = ({ part, answer, position }) => {
   return html`<section>
     <h4 class="effect-title">${title ?? say("What the two expect")}</h4>
     <p class="effect-says">${says}</p>
-    <${Figure} part=${part} name="foreseen" figure=${figure} change=${fitPairs} />
+    <${Figure} part=${part} name="predicted" figure=${figure} change=${fitPairs} />
   </section>`;
 };
 

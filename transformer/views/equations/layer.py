@@ -21,26 +21,26 @@ def norm(topic: Topic) -> None:
     """The norm of the chosen attention's sub-layer, and its way back into the stream."""
     layer = topic.layer
     part, first = layer.part(topic.site.kind), topic.config.norm == "pre"
-    of, result = ("x:x", "normed") if first else ("y:y", "out")
+    of, result = ("x:x", "normalised") if first else ("y:y", "out")
     topic.says = _say_of_norm(topic)
     topic.say_if_altered(layer.agrees)
     name = say("the residual stream that comes in")
     topic.features("x", "x", name, _STREAM, part.stream)
-    made = "{f(N:normed(x:x))}:added" if first else "{f(x:x)}:added"
+    made = "{f(N:normalised(x:x))}:added" if first else "{f(x:x)}:added"
     if not first:
         topic.features("added", made, say("what the sub-layer makes"), _STREAM, part.added)
-        name = say("the sum of both, which is normed")
+        name = say("the sum of both, which is normalised")
         topic.features("y", "y", name, _STREAM, part.norm_of)
     add = _add_layer_norm if isinstance(part.norm, nn.LayerNorm) else _add_rms
     add(topic, part, of, result)
     _add_way_back(topic, made)
     if first:
-        topic.features("normed", f"N({of})", say("normed"), _STREAM, part.normed)
+        topic.features("normalised", f"N({of})", say("normalised"), _STREAM, part.normalised)
         topic.features("added", made, say("what the sub-layer makes"), _STREAM, part.added)
     name = (
         say("the residual stream that goes on")
         if first
-        else say("normed: the residual stream that goes on")
+        else say("normalised: the residual stream that goes on")
     )
     topic.features("out", "x′", name, _STREAM, part.out)
 
@@ -105,7 +105,7 @@ def _add_rms(topic: Topic, part: SubLayer, of: str, result: str) -> None:
         ),
         excerpt(
             "model.norms.RMSNorm.forward",
-            normed={
+            normalised={
                 "(unscaled_rms(x, self.eps) * self.scale).to(x.dtype)": result,
                 "self.scale": "gain",
             },
@@ -144,7 +144,7 @@ def _add_way_back(topic: Topic, made: str) -> None:
         excerpt(
             "model.blocks.Residual.added",
             "added",
-            added={"self._normed(x, context)": "normed", "x": "x"},
+            added={"self._norm(x, context)": "normalised", "x": "x"},
         )
     )
     if topic.config.parallel:

@@ -222,7 +222,7 @@ const Body = ({ part, answer, shown, cell }) => {
       part.clicked();
       setHead(head);
     },
-    press: (head) => store.foresee(numbersAsked(HEATMAP, head)),
+    press: (head) => store.prefetch(numbersAsked(HEATMAP, head)),
     point: (head) => isOwn && (shared.preview = head),
     lit: found && found.heads,
     most: largest(told),

@@ -42,5 +42,5 @@ VIEW = View(
         Int(name="seed", title=mark("Seed"), default=0, most=2**32 - 1),
     ),
     pictures=(),
-    gets=("tasks", "moments"),
+    gets=("tasks", "checkpoints"),
 )  # fmt: skip

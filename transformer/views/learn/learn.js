@@ -163,8 +163,8 @@ const Buttons = ({ props, training, facts, status, question, again }) => {
     <button type="button" class="one-step" disabled=${still} onClick=${steer("step")}>${say("One step")}</button>
     <button type="button" class="stop" disabled=${!isLive(facts)} onClick=${steer("stop")}>${say("Stop")}</button>
     <button type="button" class="recorded" onClick=${showRecorded}>${say("Show the recorded training")}</button>
-    <button type="button" class="to-moments" hidden=${!props.moments}
-      onClick=${() => openSection("moments")}>${say("See the story model’s own training")}</button>
+    <button type="button" class="to-checkpoints" hidden=${!props.checkpoints}
+      onClick=${() => openSection("checkpoints")}>${say("See the story model’s own training")}</button>
     <span class="learn-status" role="status">${status}</span>
   </div>`;
 };

@@ -52,7 +52,7 @@ def answer_patching(
     """The layer x position map of what a patch does to one token.
 
     position: the token; None = of a translation the one that the other source changes most, else
-    the first generated one. target: whose ln p it is, "other" = what the other run foresees there,
+    the first generated one. target: whose ln p it is, "other" = what the other run predicts there,
     "here" = the token that stands there, after the end the likeliest of the intact network.
     """
     model = models.model(item.model)

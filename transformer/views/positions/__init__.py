@@ -63,7 +63,7 @@ def answer_inputs(
         "position": token.layout.meta["position"],
         "label": token.layout.meta["token"],
         "lengths": {part: found.mean_length(part) for part in PARTS},
-        "normed": found.normed,
+        "normalised": found.normalised,
         "difference": found.difference,
     }
 

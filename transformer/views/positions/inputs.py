@@ -45,7 +45,7 @@ class InputParts:
     """What a stack's input is made of, for the traced tokens: token + position = sum.
 
     token, position, sum, first: (T, C) float32. first is what entered the first layer as recorded;
-    it differs from the sum where the model norms its embeddings (`normed`).
+    it differs from the sum where the model norms its embeddings (`normalised`).
     """
 
     stack: str
@@ -54,7 +54,7 @@ class InputParts:
     position: Matrix
     sum: Matrix
     first: Matrix
-    normed: bool
+    normalised: bool
 
     def part(self, name: str) -> Matrix:
         """One of PARTS by its name."""
@@ -89,7 +89,7 @@ def input_parts(run: Run, stack: str | None = None) -> InputParts:
         position=position,
         sum=token + position,
         first=array(run.trace.residuals[chosen][0][0]),
-        normed=run.config.norm_embeddings,
+        normalised=run.config.norm_embeddings,
     )
 
 
@@ -127,7 +127,7 @@ def input_strips(run: Run, stack: str | None = None, *, dark: bool = False) -> g
         cells,
         say("What enters the first layer {of_stack}", of_stack=of_stack(found.stack)),
         say("token vector + position vector; the model then norms the sum of each token")
-        if found.normed
+        if found.normalised
         else say("token vector + position vector; the sum is what the layer reads"),
         height=min(_MOST_PX, max(_LEAST_PX, _ROW_PX * count)) + 72 + 90,
         margin={"l": 110, "r": 90, "t": 100, "b": 62},
@@ -149,7 +149,7 @@ def _with_length(found: InputParts, name: str) -> str:
 
 
 def _meta(found: InputParts) -> dict[str, Any]:
-    return {"stack": found.stack, "normed": found.normed}
+    return {"stack": found.stack, "normalised": found.normalised}
 
 
 def input_token(

@@ -98,7 +98,7 @@ const stackOnPhones = ({ layout, data }) => {
   });
 };
 
-const sumInWords = ({ lengths: { token, position, sum }, normed, difference }) => {
+const sumInWords = ({ lengths: { token, position, sum }, normalised, difference }) => {
   const added = say(
     "Mean lengths of the vectors: tokens {token}, positions {position}, their sums {sum}. " +
       "All three share one colour scale; 0.5 % of the numbers lie beyond its ends.",
@@ -108,7 +108,7 @@ const sumInWords = ({ lengths: { token, position, sum }, normed, difference }) =
       sum: numeral(sum.toFixed(2)),
     },
   );
-  const read = normed
+  const read = normalised
     ? say(
         "This model normalises each sum before its first layer reads it; the sums are shown " +
           "as they are before that.",

@@ -49,7 +49,7 @@ def answer_lens(item: Run, *, first: int = 0) -> Answer:
         "figure": figure,
         "says": what_is_done(item),
         "tied": item.config.tie_embeddings,
-        "foresees": item.config.family != "encoder",
+        "predicts": item.config.family != "encoder",
         "columns": LENS_COLUMNS,
     }
 

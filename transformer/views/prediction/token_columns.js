@@ -43,9 +43,9 @@ const cellText = (meta, row, column, [value]) =>
 const gradient = (scale) =>
   `linear-gradient(to right, ${scale.map(([at, colour]) => `${colour} ${at * 100}%`).join(", ")})`;
 
-const words = ({ says, tied, foresees }) => {
+const words = ({ says, tied, predicts }) => {
   const told = [
-    foresees
+    predicts
       ? say(
           "The residual stream after each layer, read as the last one is: which token comes next?",
         )
@@ -54,7 +54,7 @@ const words = ({ says, tied, foresees }) => {
       head: says,
     }),
   ];
-  if (tied && foresees) {
+  if (tied && predicts) {
     told.push(say("The input repeats the token just read: head and embedding are one matrix."));
   }
   told.push(

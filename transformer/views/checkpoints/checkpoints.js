@@ -1,4 +1,4 @@
-// Moments: the story model at ten steps of its training, as they were recorded.
+// Checkpoints: the story model at ten steps of its training, as they were recorded.
 
 import { declaredFields } from "../../web/fields.js";
 import { numeral, say, wholeText } from "../../web/messages.js";
@@ -27,8 +27,8 @@ const Tokens = ({ labels, surprisal, mean }) => {
       <${Token} label=${label} /><small>${nats === null ? "–" : numeral(nats.toFixed(1))}</small>
     </span>`;
   };
-  return html`<p class="moments-tokens">${labels?.map(one)}</p>
-    <p class="hint moments-mean">${
+  return html`<p class="checkpoints-tokens">${labels?.map(one)}</p>
+    <p class="hint checkpoints-mean">${
       labels &&
       say("Below each token its surprisal in nats; the mean is {mean}.", {
         mean: numeral(mean.toFixed(2)),
@@ -37,41 +37,41 @@ const Tokens = ({ labels, surprisal, mean }) => {
 };
 
 const Slider = ({ steps = [], step, total, choose }) => html`<label
-  class="learn-slider moments-slider">
-  <span>${`${say("Checkpoint: step")} `}<output class="moments-at">${steps.length ? wholeText(step) : "–"}</output></span>
-  <input type="range" class="moments-back" min="0" max=${Math.max(0, steps.length - 1)}
+  class="learn-slider checkpoints-slider">
+  <span>${`${say("Checkpoint: step")} `}<output class="checkpoints-at">${steps.length ? wholeText(step) : "–"}</output></span>
+  <input type="range" class="checkpoints-back" min="0" max=${Math.max(0, steps.length - 1)}
     disabled=${!steps.length} value=${Math.max(0, steps.indexOf(step))}
     aria-valuetext=${say("step {step} of {total}", { step, total })}
     onInput=${({ target }) => choose(steps[Number(target.value)])} />
 </label>`;
 
-const Moments = () => {
+const Checkpoints = () => {
   const part = usePart();
-  const declared = useMemo(() => Object.entries(fieldsOf("moments")), []);
-  const fields = useMemo(() => declaredFields("moments"), []);
+  const declared = useMemo(() => Object.entries(fieldsOf("checkpoints")), []);
+  const fields = useMemo(() => declaredFields("checkpoints"), []);
   const set = (values) => {
-    for (const [name, value] of Object.entries(values)) fields[`moments.${name}`] = value;
+    for (const [name, value] of Object.entries(values)) fields[`checkpoints.${name}`] = value;
   };
   const wanted = Object.fromEntries(declared.map(([field, one]) => [one.name, fields[field]]));
-  const { answer } = useAnswer(part, "moment", { ...wanted, dark: page.dark });
+  const { answer } = useAnswer(part, "recorded_checkpoint", { ...wanted, dark: page.dark });
   const { step, layer, head } = answer ?? {};
   const name = answer && headName(layer, head);
-  return html`<section class="moments" ...${part.shows({ step, layer, head })}>
-    <p class="moments-about learn-task">${answer?.about}</p>
+  return html`<section class="checkpoints" ...${part.shows({ step, layer, head })}>
+    <p class="checkpoints-about learn-task">${answer?.about}</p>
     <${Slider} ...${answer} choose=${(one) => set({ step: one })} />
-    <div class="moments-body">
+    <div class="checkpoints-body">
       <div>
-        <${Figure} part=${part} name="moments" class="moments-curves" figure=${answer?.curves}
+        <${Figure} part=${part} name="checkpoints" class="checkpoints-curves" figure=${answer?.curves}
           label=${say("Loss of each step, and the best heads")} />
         <ul class="learn-said">${answer?.said.map((one) => html`<li>${one}</li>`)}</ul>
       </div>
       <div>
         <h4>${say("What it writes")}</h4>
-        <p class="moments-wrote" aria-live="polite"><bdi><b class="moments-start">${answer?.start}</b><span
-          class="moments-rest">${answer?.wrote}</span></bdi></p>
+        <p class="checkpoints-wrote" aria-live="polite"><bdi><b class="checkpoints-start">${answer?.start}</b><span
+          class="checkpoints-rest">${answer?.wrote}</span></bdi></p>
         <p class="hint">${say("The same start and the same seed at every checkpoint. The networks themselves are not kept: they would be fifty million numbers.")}</p>
-        <label class="moments-choice">${`${say("Sentence")} `}<${Select} class="moments-sentence"
-          options=${[...(answer?.sentences ?? []).entries()]} value=${fields["moments.sentence"]}
+        <label class="checkpoints-choice">${`${say("Sentence")} `}<${Select} class="checkpoints-sentence"
+          options=${[...(answer?.sentences ?? []).entries()]} value=${fields["checkpoints.sentence"]}
           set=${(place) => set({ sentence: Number(place) })} /></label>
         <${Tokens} ...${answer} />
       </div>
@@ -79,18 +79,20 @@ const Moments = () => {
         <h4>${say("All heads, for this sentence")}</h4>
         ${
           answer &&
-          html`<${SmallHeads} class="moments-heads" chosen=${{ layer, head }} choose=${(a, b) => set({ layer: a, head: b })}
+          html`<${SmallHeads} class="checkpoints-heads" chosen=${{ layer, head }} choose=${(a, b) => set({ layer: a, head: b })}
             picture=${answer.picture} signs=${answer.signs} />`
         }
         <p class="hint">${say("A sign says what a head does. It is measured on ten texts: the head's number is three times a uniform head's, and above that of every shuffled copy of the head.")}</p>
       </div>
       <div>
-        <h4 class="moments-title">${name}</h4>
-        <${Figure} part=${part} name="moment" class="moments-large" figure=${answer?.large}
+        <h4 class="checkpoints-title">${name}</h4>
+        <${Figure} part=${part} name="checkpoint" class="checkpoints-large" figure=${answer?.large}
           label=${name} wide=${name} change=${fitted} />
         <p class="hint">${say("Attention weights are kept to within 0.004.")}</p>
       </div>
     </div>
   </section>`;
 };
-export const mount = mounted((given) => given.props.moments && html`<${Moments} ...${given} />`);
+export const mount = mounted(
+  (given) => given.props.checkpoints && html`<${Checkpoints} ...${given} />`,
+);

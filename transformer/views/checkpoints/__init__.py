@@ -1,4 +1,4 @@
-"""Moments: a language model at ten steps of its training, as they were recorded."""
+"""Checkpoints: a language model at ten steps of its training, as they were recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BEFORE = 0.5  # where step 0 stands: its logarithm has no place
 LEAST = 0.1  # where the shares' axis ends, if all are less
 
 
-def moment_curves(
+def checkpoint_curves(
     training: tuple[Sequence[int], Sequence[float]],
     steps: Sequence[int],
     losses: Sequence[float],
@@ -32,8 +32,8 @@ def moment_curves(
     at: int,
     dark: bool = False,
 ) -> go.Figure:
-    """Above: nats a token, of training text and, at the moments, of held-out text; below: shares
-    from 0 to 1 by their names, at the moments. Steps are drawn by their logarithm.
+    """Above: nats a token, of training text and, at the checkpoints, of held-out text;
+    below: shares from 0 to 1 by their names. Steps are drawn by their logarithm.
 
     training: (steps, losses). losses: of held-out text. total: steps of the training; at: the one
     looked at.
@@ -87,7 +87,7 @@ def recorded_head(
 
 
 VIEW = View(
-    name="moments",
+    name="checkpoints",
     tab=mark("Learn"),
     order=620,
     folded=True,
@@ -100,5 +100,5 @@ VIEW = View(
         Int(name="head", title=mark("Head"), optional=True),
     ),
     pictures=(),
-    gets=("moments",),
+    gets=("checkpoints",),
 )
