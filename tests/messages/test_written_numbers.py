@@ -83,11 +83,3 @@ def test_a_number_is_written_as_its_language_writes_it(texts, language):
         if numbers(said, language) not in [numbers(one, "en") for one in english]
     ]
     assert wrong == []
-
-
-@pytest.mark.parametrize("language", languages()[1:])
-def test_a_readme_has_no_other_numbers_than_the_english_one(language):
-    root = FOLDER.parent.parent
-    said, english = (root / one for one in (f"docs/README.{language}.md", "README.md"))
-    found = numbers(said.read_text(encoding="utf-8"), language)
-    assert found <= numbers(english.read_text(encoding="utf-8"), "en")

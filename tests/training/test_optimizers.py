@@ -6,14 +6,12 @@ import copy
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from torch import nn
 
 from transformer import Model
 from transformer.model.network import Transformer
-from transformer.training.optimizer import Muon, flatten_params, make_optimizer
+from transformer.training.optimizer import Muon, make_optimizer
 from transformer.training.recipe import Settings
-from transformer.training.state import FILE, load_state, save_state
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -65,21 +63,6 @@ def updated_by(optimizer: torch.optim.Optimizer, network: nn.Module, *, none: bo
         optimizer.zero_grad(set_to_none=none)
 
 
-def test_they_share_one_tensor_a_shape_and_keep_their_values():
-    parts = [
-        nn.Parameter(torch.full(shape, float(n))) for n, shape in enumerate([(2, 3), (4,), (2, 3)])
-    ]
-    wholes = flatten_params(parts)
-    assert [tuple(whole.shape) for whole in wholes] == [(2, 2, 3), (1, 4)]
-    assert parts[2].tolist() == [[2] * 3] * 2
-    with torch.no_grad():
-        wholes[0][1] += 5
-    assert parts[0].tolist() == [[0] * 3] * 2
-    assert parts[2].tolist() == [[7] * 3] * 2
-    parts[2].sum().backward()
-    assert wholes[0].grad.tolist() == [[[0] * 3] * 2, [[1] * 3] * 2]
-
-
 def test_a_network_is_updated_as_by_torch_adamw(tiny_model):
     ours, theirs = trainable(tiny_model), trainable(tiny_model)
     settings = Settings(optimizer="adamw", weight_decay=0.1)
@@ -107,26 +90,3 @@ def test_a_network_is_updated_as_by_torch_adamw(tiny_model):
             continue
         assert torch.allclose(mine, wanted, atol=1e-6), name
     assert sum(len(group["params"]) for group in optimizer.param_groups) < len(named) / 2
-
-
-def test_gradients_set_to_none_are_refused(tiny_model):
-    network = trainable(tiny_model)
-    optimizer = make_optimizer(network, Settings())
-    network(torch.tensor([[1, 2]])).sum().backward()
-    optimizer.step()
-    optimizer.zero_grad()
-    with pytest.raises(RuntimeError, match=r"set_to_none=False"):
-        optimizer.step()
-
-
-def test_a_training_state_without_their_moments_is_refused(tiny_model, tmp_path):
-    network = trainable(tiny_model)
-    optimizer = make_optimizer(network, Settings())
-    updated_by(optimizer, network, none=False)
-    save_state(tmp_path, network, optimizer, {"step": 3})
-    assert load_state(tmp_path, network, optimizer) == {"step": 3}
-    tensors = load_file(tmp_path / FILE)
-    older = {name: tensor for name, tensor in tensors.items() if name.startswith("model/")}
-    save_file(older, tmp_path / FILE, metadata={"progress": "{}"})
-    with pytest.raises(ValueError, match=r"written by an older version; train anew"):
-        load_state(tmp_path, network, optimizer)
