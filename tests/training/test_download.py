@@ -16,14 +16,6 @@ from transformer.training.download import download_pairs
 from transformer.training.recipe import load_recipe
 from transformer.training.tasks import TASKS
 
-RECIPE = """
-task = "translation"
-[data]
-{data}
-[model]
-preset = "pre-norm"
-"""
-
 
 class Server(ThreadingHTTPServer):
     """Answers with what `pages` holds for a path, and remembers who asked."""
@@ -107,33 +99,18 @@ def test_an_archive_is_fetched_once_cleaned_and_split(server, tmp_path, capsys):
     assert len(server.agents) == 1
 
 
-def test_german_keeps_its_spaces(server, tmp_path):
-    text = sentences(3050).replace("Je vois le", "Ich sehe: „")
-    server.pages["/deu-eng.zip"] = archive(deu=text)
-    folder = download_pairs(server.url("/deu-eng.zip"), tmp_path)
-    assert read_pairs(folder / "test.tsv")[0][1].startswith('Ich sehe: "')
-    assert all(target.endswith("a!") for _, target in read_pairs(folder / "train.tsv"))
-
-
-def test_a_recipe_is_trained_on_what_it_names(server, tmp_path, monkeypatch):
+def test_a_recipe_is_trained_on_the_german_that_it_names(server, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    server.pages["/fra-eng.zip"] = archive(fra=sentences(3040))
+    server.pages["/deu-eng.zip"] = archive(deu=sentences(3040).replace("Je vois le", "Ich sehe: „"))
+    data = f'[data]\ndownload = "{server.url("/deu-eng.zip")}"'
     path = tmp_path / "mine.toml"
-    path.write_text(RECIPE.format(data=f'download = "{server.url("/fra-eng.zip")}"'))
+    path.write_text(f'task = "translation"\n{data}\n[model]\npreset = "pre-norm"\n')
     task = TASKS["translation"](load_recipe(str(path)), "download")
     assert (len(task.train), len(task.valid)) == (40, 2000)
-    assert sorted(p.name for p in (tmp_path / "runs/data/fra-eng").iterdir()) == [
-        "fra-eng.zip", "test.tsv", "train.tsv", "valid.tsv"
-    ]  # fmt: skip
-
-
-def test_where_the_text_came_from_does_not_make_another_recipe(tmp_path):
-    path = tmp_path / "r.toml"
-    made = []
-    for data in ("", 'download = "https://example.org/a.zip"'):
-        path.write_text(RECIPE.format(data=data))
-        made.append(load_recipe(str(path)).to_dict())
-    assert made[0] == made[1]
+    for _, target in task.train:  # French would have spaces before its signs
+        assert target.startswith('Ich sehe: "')
+        assert target.endswith("a!")
+    assert len(list((tmp_path / "runs/data/deu-eng").iterdir())) == 4
 
 
 @pytest.mark.parametrize(
@@ -190,15 +167,14 @@ def test_too_large_an_answer_is_left(server, tmp_path, monkeypatch):
         download_pairs(server.url("/fra-eng.zip"), tmp_path)
 
 
-def test_without_a_network_a_folder_is_asked_for(server, tmp_path):
+def test_without_a_network_a_folder_is_asked_for_and_only_web_addresses_are_fetched(
+    server, tmp_path
+):
     address = server.url("/fra-eng.zip")
     server.shutdown()
     server.server_close()
     with pytest.raises(ValueError, match="with no network, give --data a folder"):
         download_pairs(address, tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
-
-
-def test_only_web_addresses_are_fetched(tmp_path):
     with pytest.raises(ValueError, match="must be an http or https address; got 'file:///etc/"):
         download_pairs("file:///etc/hosts.zip", tmp_path)
