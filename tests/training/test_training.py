@@ -25,19 +25,16 @@ def data(tmp_path: Path) -> Path:
     return written(tmp_path / "data")
 
 
-def test_a_model_overfits_ten_lines_and_then_says_them(tmp_path):
-    out = loop.train(
-        recipe(tmp_path, steps=150, dropout=0.0, rate=1e-2, every=150),
-        task(tmp_path),
-        tmp_path / "o",
-    )
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+def test_a_model_overfits_ten_lines_and_then_says_them(tmp_path, precision):
+    made = recipe(tmp_path, steps=150, dropout=0.0, rate=1e-2, every=150, precision=precision)
+    out = loop.train(made, task(tmp_path), tmp_path / "o")
     model = transformer.load(out)
     for line in LINES:
         run = model.generate(" ".join(line.split()[:2]), max_new_tokens=40)
         assert run.text == line
         assert run.stopped == "end"
-    scores = model.metadata["scores"]["valid"]
-    assert scores["loss"] < 0.25
+    assert model.metadata["scores"]["valid"]["loss"] < 0.25
 
 
 def test_the_loss_curve_and_card_say_what_happened(tmp_path):
@@ -71,12 +68,6 @@ def test_a_training_can_begin_with_a_trained_model(tmp_path):
     with pytest.raises(ValueError, match="cannot start this recipe: d_ff is 64, needed: 128"):
         loop.train(wider, task(tmp_path), tmp_path / "wider", start=start)
     assert not (tmp_path / "wider").exists()
-
-
-def test_bf16_trains_on_a_cpu_too(tmp_path):
-    made = recipe(tmp_path, steps=30, rate=3e-3, dropout=0.0, precision="bf16")
-    out = loop.train(made, task(tmp_path), tmp_path / "o")
-    assert losses(out)[-1] < losses(out)[0] - 0.5
 
 
 @pytest.mark.gpu
@@ -131,16 +122,15 @@ def test_mistakes_get_one_sentence_before_a_folder_is_made(
     assert re.search(sentence, printed)
 
 
-@pytest.mark.parametrize("package", ["accelerate", "tqdm"])
 def test_without_the_packages_of_training_one_sentence_says_how_to_get_them(
-    package, tmp_path, data, monkeypatch, capsys
+    tmp_path, data, monkeypatch, capsys
 ):
     recipe(tmp_path, steps=1)
     for name in ("loop", "setup"):
         monkeypatch.delitem(sys.modules, f"transformer.training.{name}", raising=False)
-    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, "accelerate", None)
     assert main(command(tmp_path / "tiny.toml", data, tmp_path / "o")[2:]) == 2
-    told = f"error: .* needs the package {package}: pip install {package}\n"
+    told = "error: .* needs the package accelerate: pip install accelerate\n"
     assert re.fullmatch(told, capsys.readouterr().err)
     assert not (tmp_path / "o").exists()
 
