@@ -13,20 +13,14 @@ import torch
 
 from transformer import Model
 from transformer.inference.logit_sources import pad
-from transformer.training import Step, steps
+from transformer.training import steps
 from transformer.training.exercises import EXERCISES, Row, is_held_out
 
 pytestmark = pytest.mark.slow
 
 SMALL = dict(d_model=64, d_ff=64, n_heads=2)
-ONE_KEY_HEAD = {"llama": dict(n_key_heads=1)}
-# Of each family, place of the norms and kind of positions one.
-LEARNERS = ("vaswani-2017", "pre-norm", "gpt-2", "llama", "bert")
-
-
-def last(**wanted) -> Step:
-    *_, step = steps(**wanted)
-    return step
+# One of each family, and of each kind of positions.
+LEARNERS = {"vaswani-2017": {}, "llama": dict(n_key_heads=1), "bert": {}}
 
 
 def written(model: Model, sign: str, rows: list[Row]) -> list[str]:
@@ -51,10 +45,8 @@ def written(model: Model, sign: str, rows: list[Row]) -> list[str]:
 def test_a_preset_learns_to_reverse(preset):
     """Whole words, of which guessing would find one in thousands."""
     task = "reverse"
-    small = SMALL | ONE_KEY_HEAD.get(preset, {})
-    step = last(
-        task=task, preset=preset, n_steps=180, learning_rate=0.02, measure_every=180, **small
-    )
+    asked = dict(task=task, preset=preset, n_steps=180, learning_rate=0.02, measure_every=180)
+    *_, step = steps(**asked, **SMALL, **LEARNERS[preset])
     assert step.accuracy >= 0.85
     rows = EXERCISES[task].rows(random.Random(1), 100, held_out=True)
     model, sign = step.model(), EXERCISES[task].sign

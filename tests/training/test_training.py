@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
-from trainings import LINES, ROOT, command, losses, metadata, recipe, task, written
+from trainings import LINES, command, losses, metadata, recipe, task, written
 
 import transformer
 from transformer.training import loop
 from transformer.training.__main__ import main
-from transformer.training.data import load_texts
+from transformer.training.data import hub_texts, load_texts
 from transformer.training.recipe import load_recipe
 
 
@@ -135,24 +134,30 @@ def test_without_the_packages_of_training_one_sentence_says_how_to_get_them(
     assert not (tmp_path / "o").exists()
 
 
-def test_without_a_network_the_hub_source_ends_in_one_sentence(tmp_path):
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
-    finished = subprocess.run(
-        [
-            sys.executable, "-m", "transformer.training", "stories",
-            "--data", "hub:roneneldan/TinyStories", "--out", str(tmp_path / "o"), "--cpu",
-        ],
-        cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert finished.returncode == 2
-    errors = [line for line in finished.stderr.splitlines() if line]
-    assert len(errors) == 1
-    assert "cannot stream 'roneneldan/TinyStories'" in errors[0]
-    assert "give --data a folder" in errors[0]
-
-
 def test_documents_are_split_at_end_of_text_lines_only(tmp_path):
     path = tmp_path / "train.txt"
     path.write_text("a\n\nb <|endoftext|> c\n<|endoftext|>\nd\n<|endoftext|>\n", encoding="utf-8")
     (tmp_path / "valid.txt").write_text("e\n<|endoftext|>\n", encoding="utf-8")
     assert load_texts(str(tmp_path)).train == ["a\n\nb <|endoftext|> c", "d"]
+
+
+def test_documents_of_the_hub_are_streamed_and_without_a_network_it_is_said(
+    tmp_path, monkeypatch, capsys
+):
+    rows = [{"text": text} for text in ("One.", " ", "Two.", "Three.")]
+
+    def load_dataset(name, *, split, streaming):
+        assert (name, split, streaming) == ("some/stories", "train", True)
+        yield from rows
+
+    hub = SimpleNamespace(load_dataset=load_dataset)
+    monkeypatch.setitem(sys.modules, "datasets", hub)
+    assert list(hub_texts("some/stories", "train", instead="x")) == ["One.", "Two.", "Three."]
+
+    def offline(*_, **__):
+        raise ConnectionError("no way there\n(a second line)")
+
+    hub.load_dataset = offline
+    assert main(["stories", "--data", "hub:some/stories", "--out", str(tmp_path / "o")]) == 2
+    said = r".* cannot stream 'some/stories' .*: no way there; .*give --data a folder.*\n"
+    assert re.fullmatch(said, capsys.readouterr().err)

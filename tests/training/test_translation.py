@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -104,21 +101,10 @@ def test_the_command_prints_bleu_of_tokenised_text_too(trained, capsys):
         "length 1.0",
     ):
         assert printed.count(line) == 2  # greedy and with beams
-
-
-def test_the_language_is_the_recipes_or_must_be_given(trained, tmp_path, capsys):
-    arguments = ["--data", str(trained / "valid.tsv"), "--tokenised", "--beams", "1"]
-    assert main(["evaluate", str(trained / "o"), *arguments]) == 2
-    assert "the recipe of o names none; give --language" in capsys.readouterr().err
-    assert main(["evaluate", str(trained / "o"), *arguments, "--language", "tlh"]) == 2
+    assert main([*arguments, "--tokenised", "--language", "tlh"]) == 2
     assert "must be one that has Moses rules; got 'tlh'; allowed: [" in capsys.readouterr().err
-    shutil.copytree(trained / "o", tmp_path / "named")
-    path = tmp_path / "named" / "config.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["metadata"]["recipe"]["data"]["target"] = "de"
-    path.write_text(json.dumps(content), encoding="utf-8")
-    assert main(["evaluate", str(tmp_path / "named"), *arguments]) == 0
-    assert "Moses rules for de" in capsys.readouterr().out
+    assert main([*arguments, "--tokenised"]) == 2
+    assert "the recipe of o names none; give --language" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
