@@ -11,12 +11,11 @@ import torch
 from transformer.learning.plan import Plan
 from transformer.learning.record import Record, watched
 from transformer.learning.recorded import PLANS, make, recorded
-from transformer.learning.words import sudden_fall, told
+from transformer.learning.words import sudden_fall
 from transformer.model.presets import PRESETS
 from transformer.training.exercises import EXERCISES
 from transformer.training.exercises.asking import share_right, weight_on_wanted
 from transformer.views.learn import TASKS, VIEW
-from transformer.views.learn.curves import learning_curves
 
 TINY = Plan(task="reverse", preset="vaswani-2017", n_steps=12, width=8, n_heads=2, n_layers=1)
 
@@ -81,13 +80,6 @@ def test_a_recorded_network_is_as_good_as_its_curve_says(task):
         )
 
 
-def test_without_feed_forward_layers_attention_does_it_all():
-    model = recorded("induction").model(400, "learned")
-    for name, value in model.network.named_parameters():
-        if "feed_forward" in name and "norm" not in name:
-            assert not value.any(), name
-
-
 def test_a_sudden_fall_is_found_where_it_is_and_a_slow_one_is_none():
     plateau = [3.0] * 200 + [3.0 - 0.05 * step for step in range(50)] + [0.5] * 150
     first, last = sudden_fall(plateau) or (0, 0)
@@ -95,25 +87,3 @@ def test_a_sudden_fall_is_found_where_it_is_and_a_slow_one_is_none():
     assert 240 <= last <= 270
     assert sudden_fall([3.0 - 0.002 * step for step in range(400)]) is None
     assert sudden_fall([3.0] * 20) is None
-
-
-def test_what_is_told_of_a_step_is_of_that_step():
-    record = recorded("induction")
-    early, late = told(record, 50), told(record, 400)
-    assert early[0].startswith("After step 50 of 400: loss ")
-    assert len(early) == 2
-    assert len(late) == 3
-    assert told(Record(plan=TINY), 0) == []
-
-
-def test_the_curves_hold_what_was_measured():
-    figure = learning_curves(
-        [3.0, 2.0, 1.0], [1, 3], [0.0, 0.5], total=10, score=[0.1, 0.9], score_name="a score", at=3
-    )
-    loss, right, score = figure.data
-    assert (list(loss.x), list(loss.y)) == ([1, 2, 3], [3.0, 2.0, 1.0])
-    assert (list(right.x), list(right.y)) == ([1, 3], [0.0, 0.5])
-    assert (score.name, list(score.y)) == ("a score", [0.1, 0.9])
-    assert figure.layout.shapes[0].x0 == 3
-    many = learning_curves([1.0] * 2000, [], [], total=2000)
-    assert len(many.data[0].x) <= 400

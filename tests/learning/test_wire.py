@@ -17,22 +17,23 @@ JOB = Job(plan=Plan(task="copy", n_steps=20), question="ab", seconds=2.5, langua
 
 
 def through(message):
+    """What is received of it, of which another message follows and half of a third."""
     file = io.BytesIO()
     send(file, message)
     send(file, ("next", "stop", None))
-    file.seek(0)
+    whole = file.getvalue()
+    file = io.BytesIO(whole + whole[:-1])
     found = receive(file)
     assert receive(file) == ("next", "stop", None)
+    receive(file)
     with pytest.raises(EOFError):
         receive(file)
     return found
 
 
-@pytest.mark.parametrize(
-    "message", [("a", "begin", JOB), ("b", "ask", "é‹"), ("c", "end", "done"), ("d", "go", None)]
-)
-def test_a_message_comes_as_it_was_sent(message):
-    assert through(message) == message
+def test_a_message_comes_as_it_was_sent_and_half_of_one_is_the_end():
+    for message in (("a", "begin", JOB), ("b", "ask", "é‹"), ("d", "go", None)):
+        assert through(message) == message
 
 
 def test_reports_come_with_every_number_with_and_without_the_network():
@@ -53,13 +54,6 @@ def test_reports_come_with_every_number_with_and_without_the_network():
         for name, array in (report.weights or {}).items():
             assert found.weights[name].dtype == np.float16
             np.testing.assert_array_equal(found.weights[name], array)
-
-
-def test_half_a_message_is_the_end():
-    file = io.BytesIO()
-    send(file, ("a", "begin", JOB))
-    with pytest.raises(EOFError):
-        receive(io.BytesIO(file.getvalue()[:-1]))
 
 
 def test_nothing_is_unpickled():
