@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transformer.lesson import export
+from transformer import lesson as command
 from transformer.lessons.lesson import Lesson, check_of, read_lesson
 from transformer.lessons.measures import GradingContext
 from transformer.lessons.stored import stored
@@ -13,7 +13,6 @@ from transformer.ui.lessons import lesson_file
 from transformer.ui.service import Service
 from transformer.views.export import lesson as page
 
-LARGEST = 5_000_000  # bytes of a lesson's file
 STATE = "model=tiny&site=decoder.1.self&head=1"
 STEP = """
 ## {title}
@@ -102,18 +101,15 @@ def test_what_is_stored_is_said_of_each_answer_as_the_page_gives_it(tiny_model):
     assert (number["value"], number["answer"]) == (len(run.labels), {"number": len(run.labels)})
 
 
-@pytest.mark.slow
-def test_a_bundled_lesson_is_written_in_a_language(tmp_path, capsys):
-    out = tmp_path / "lesson.html"
-    export("heads", ["stories"], "fr", out)
+def test_a_lesson_is_written_in_a_language(lesson, tiny_model, tmp_path, monkeypatch, capsys):
+    tiny_model.save(tmp_path / "tiny")
+    monkeypatch.setattr(command, "all_lessons", lambda: {"mine": lesson})
+    out, served = tmp_path / "lesson.html", [str(tmp_path / "tiny")]
+    command.export("mine", served, "fr", out)
     text = out.read_text("utf-8")
-    assert len(text.encode()) < LARGEST
     assert '<html lang="fr">' in text
     assert "http://" not in text.replace("http://www.w3.org/", "")  # names of SVG and MathML
     assert "https://" not in text
     assert "MB" in capsys.readouterr().out
-
-
-def test_a_lesson_that_there_is_not_is_told(tmp_path):
     with pytest.raises(ValueError, match="lesson must be one of"):
-        export("none", [], "en", tmp_path / "none.html")
+        command.export("none", served, "en", out)
