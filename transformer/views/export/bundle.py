@@ -24,7 +24,8 @@ _LISTED = re.compile(rf"{_BEGIN}export ?\{{([^}}]*)\}};", re.MULTILINE)
 _DEFAULT = re.compile(rf"{_BEGIN}export default (?=function\()", re.MULTILINE)
 _EXPORT = re.compile(r"^export (const|class|(?:async )?function) (\w+)", re.MULTILINE)
 _OTHER = re.compile(
-    r"^(?:import|export)\b.*|;export\b.{,60}|.*(?:</script|<!--).*", re.MULTILINE | re.IGNORECASE
+    r"^(?:import|export)\b.*|;export\b.{,60}|.{,60}(?:</script|<!--).*",
+    re.MULTILINE | re.IGNORECASE,
 )
 _COMMENT = re.compile(
     r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n|//# sourceMappingURL=.*", re.MULTILINE
