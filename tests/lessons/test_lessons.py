@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+import torch
 
 import transformer
-from transformer import Model, Run
+from transformer import Model
 from transformer.analysis.ablation import head_importance
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.checkpoint import bundled_names
@@ -192,81 +192,62 @@ def test_one_of_several_is_the_largest(ground):
         assert (check.n_options, check.right_answer(ground)) == (3, {"option": 2})
 
 
-def test_what_can_be_measured_is_what_is_recorded(ground):
+def test_what_can_be_measured_is_what_is_recorded_or_the_network_says(ground, tiny_model):
     run, batch = ground.run, ground.batch
     record, place = run.trace[SITE], {"site": SITE, "head": 1, "query": 7}
-    assert of(ground, "weight", place | {"key": 2}) == float(record.pattern[0, 1, 7, 2])
-    assert of(ground, "score", place | {"key": 2}) == float(record.scores[0, 1, 7, 2])
-    assert of(ground, "row_sum", place) == pytest.approx(1, abs=1e-5)
-    assert of(ground, "hidden", {"site": SITE, "query": 7}) == len(run.labels) - 8
-    assert of(ground, "padding", {"sentence": 1}) == int((~batch.padding[1]).sum()) > 0
-    assert of(ground, "padding_weight", {"site": SITE, "head": 0, "sentence": 1}) == 0
-    step = run.steps[2]
-    token = run.n_prompt + 1  # the last one read before that step
-    assert of(ground, "probability", {"token": token}) == step.chosen.probability
-    assert of(ground, "kept", {"token": token}) == step.n_kept
-    other = step.candidates[1]
-    assert of(ground, "candidate", {"token": token, "text": other.text}) == other.probability
-    assert of(ground, "candidate", {"token": token, "text": "nowhere"}) == 0
-    matrix = run.position_matrices["decoder"]
-    assert of(ground, "position", {"position": 3, "dimension": 4}) == float(matrix[3, 4])
-    alike = float(matrix[3] @ matrix[9] / matrix[3].norm() / matrix[9].norm())
-    found = of(ground, "position_similarity", {"position": 3, "other": 9})
-    assert found == pytest.approx(alike, abs=1e-6)
-    assert of(ground, "tokens", {}) == len(run.ids)
-    assert of(ground, "heads", {}) == 2
-
-
-def test_what_takes_the_network_is_asked_of_it(ground, tiny_model):
-    run = ground.run
+    step, token = run.steps[2], run.n_prompt + 1  # the last one read before that step
+    other, matrix = step.candidates[1], run.position_matrices["decoder"]
     seen = transformer.with_lens(tiny_model, run)
-    assert of(ground, "surprisal", {"token": 3}) == pytest.approx(seen.surprisal[4])
     best = seen.lens.ids[:, 5, 0].tolist()
-    first = next(n for n in range(len(best)) if set(best[n:]) == {best[-1]})
-    assert of(ground, "knows_from", {"token": 5}) == first
-
-
-def test_a_heads_contribution_and_what_its_silence_costs_beyond_it(ground, tiny_model):
-    run, token = ground.run, ground.run.n_prompt + 2
-    added = logit_contribution(tiny_model, run, token).heads["self"]
-    change = head_importance(tiny_model, run, token).change["decoder", "self"]
-    place = {"site": SITE, "head": 1, "token": token - 1}
-    assert of(ground, "contribution", place) == pytest.approx(float(added[1, 1]))
-    assert of(ground, "importance", place) == pytest.approx(abs(float(change[1, 1])))
-    beyond = float(-change[1, 1] - added[1, 1])
-    assert of(ground, "indirect", place) == pytest.approx(beyond, abs=1e-5)
+    added = logit_contribution(tiny_model, run, token + 1).heads["self"][1, 1]
+    change = head_importance(tiny_model, run, token + 1).change["decoder", "self"][1, 1]
+    silent = {"site": SITE, "head": 1, "token": token}
+    for measure, given, wanted in (
+        ("weight", place | {"key": 2}, record.pattern[0, 1, 7, 2]),
+        ("score", place | {"key": 2}, record.scores[0, 1, 7, 2]),
+        ("row_sum", place, 1),
+        ("hidden", {"site": SITE, "query": 7}, len(run.labels) - 8),
+        ("padding", {"sentence": 1}, (~batch.padding[1]).sum()),
+        ("padding_weight", {"site": SITE, "head": 0, "sentence": 1}, 0),
+        ("probability", {"token": token}, step.chosen.probability),
+        ("kept", {"token": token}, step.n_kept),
+        ("candidate", {"token": token, "text": other.text}, other.probability),
+        ("candidate", {"token": token, "text": "nowhere"}, 0),
+        ("position", {"position": 3, "dimension": 4}, matrix[3, 4]),
+        ("position_similarity", {"position": 3, "other": 9},
+         torch.cosine_similarity(matrix[3], matrix[9], dim=0)),
+        ("tokens", {}, len(run.ids)),
+        ("heads", {}, 2),
+        ("surprisal", {"token": 3}, seen.surprisal[4]),
+        ("knows_from", {"token": 5},
+         next(n for n in range(len(best)) if set(best[n:]) == {best[-1]})),
+        ("contribution", silent, added),
+        ("importance", silent, abs(change)),
+        ("indirect", silent, -change - added),
+    ):  # fmt: skip
+        assert of(ground, measure, given) == pytest.approx(float(wanted), abs=1e-5), measure
     with pytest.raises(ValueError, match="head must be a whole number"):
-        of(ground, "contribution", place | {"head": 2})
+        of(ground, "contribution", silent | {"head": 2})
 
 
 def test_what_the_network_says_is_graded_on_the_run(tiny_model, experiments):
     silence = transformer.Ablate(stack="decoder", layer=1, heads=[0, 1])
     intact = tiny_model.generate(TEXT, max_new_tokens=4)
     altered = tiny_model.generate(TEXT, max_new_tokens=4, interventions=[silence])
-
-    def right(check: dict[str, Any], run: Run) -> bool:
-        return (
-            check_of({"run": check})
-            .grade(GradingContext(run=run, models=experiments.queries), {})
-            .right
-        )
-
     forced = tiny_model.generate(TEXT, max_new_tokens=4, forced_tokens=[5])
-    word = intact.steps[0].text
+    word, silenced = intact.steps[0].text, {"alters": ["ablate"]}
     assert altered.ids != intact.ids
-    for check, run in (
-        ({"has": word}, intact), ({"text": "fox"}, intact), ({"method": "greedy"}, intact),
-        ({"model": "ti"}, intact), ({"alters": ["ablate"]}, altered), ({"forced": True}, forced),
-        ({"alters": ["ablate"], "changed": True}, altered),
-    ):  # fmt: skip
-        assert right(check, run), check
-    for check, run in (
-        ({"lacks": word}, intact), ({"has": "nowhere"}, intact), ({"text": "ox fox"}, intact),
-        ({"alters": ["ablate"]}, intact), ({"alters": ["break"]}, altered),
-        ({"changed": True}, intact), ({"method": "sample"}, intact), ({"model": "stories"}, intact),
-        ({"forced": True}, intact),
-    ):  # fmt: skip
-        assert not right(check, run), check
+    wrong = [{"lacks": word}, {"has": "nowhere"}, {"text": "ox fox"}, {"method": "sample"}]
+    wrong += [silenced, {"changed": True}, {"model": "stories"}, {"forced": True}]
+    right = [{"has": word}, {"text": "fox"}, {"method": "greedy"}, {"model": "ti"}]
+    for run, checks, others in (
+        (intact, right, wrong),
+        (altered, [silenced, silenced | {"changed": True}], [{"alters": ["break"]}]),
+        (forced, [{"forced": True}], [silenced]),
+    ):
+        ground = GradingContext(run=run, models=experiments.queries)
+        for check in (*checks, *others):
+            assert check_of({"run": check}).grade(ground, {}).right == (check in checks), check
 
 
 @pytest.mark.parametrize(
