@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { distribution, draws } from "../../transformer/views/journey/distribution.js";
-import { bandsOf, geometryOf, segmentsOf } from "../../transformer/views/journey/geometry.js";
+import { bandsOf, geometryOf } from "../../transformer/views/journey/geometry.js";
 import { apart, vectors } from "./vectors.js";
 
 test("what is drawn from is Python's, at every temperature, top-k and top-p, with equal logits too", () => {
@@ -47,19 +47,4 @@ test("a band is as wide as its part adds, and the bands of a layer do not cross"
   assert.ok(Math.abs(wide - 4 * narrow) < 1e-6);
   assert.ok(of(4).lane > of(1).lane && of(1).lane > of(2).lane); // head 0, head 1, the feed-forward below them
   assert.ok(of(4).lane < at.x(1)); // beside their own layer
-});
-
-test("words of the lens that stand beside themselves are one where there is little room", () => {
-  const lens = ["x", "a", "a", "b"].map((label, at) => ({ label, probability: at / 10 }));
-  const short = (pitch) =>
-    segmentsOf(lens, pitch).map(({ label, first, last }) => [label, first, last]);
-  assert.deepEqual(short(20), [
-    ["a", 0, 1],
-    ["b", 2, 2],
-  ]);
-  assert.deepEqual(short(80), [
-    ["a", 0, 0],
-    ["a", 1, 1],
-    ["b", 2, 2],
-  ]);
 });

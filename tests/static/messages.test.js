@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { asSentence, known, numeral, say, sayN, sayWith } from "../../transformer/web/messages.js";
+import { known, numeral, say, sayN, sayWith } from "../../transformer/web/messages.js";
 
 const entries = {
   forms: Array.from({ length: 200 }, (_, n) => (n === 1 ? 0 : n > 4 ? 2 : 1)).join(""),
@@ -11,7 +11,6 @@ const entries = {
   group_from: 5,
   messages: {
     "no {name}; got {got}": "{got}: NOT {name}",
-    "{sentence}.": "{sentence}。",
     "token {token} at {place}": "AT {place} {token}!",
     "{n} token": ["ONE", "{n} FEW", "{n} MANY"],
   },
@@ -49,9 +48,4 @@ test("a number takes its form", () => {
 test("numbers have the signs of the language, and groups where it makes them", () => {
   const written = ["0.25", "-1,234.5", "12,345.6", "1.2e-7", "12,345"].map(numeral);
   assert.deepEqual(written, ["0,25", "-1234,5", "12.345,6", "1,2e-7", "12.345"]);
-});
-
-test("a text becomes a sentence with the language's own full stop", () => {
-  assert.equal(asSentence("état initial"), "État initial。");
-  assert.equal(asSentence("𝑥 of it"), "𝑥 of it。");
 });

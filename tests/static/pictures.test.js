@@ -5,9 +5,7 @@ import test from "node:test";
 import { plainLabel, shortLabel, thinLabels } from "../../transformer/web/labels.js";
 import { sharedKeys } from "../../transformer/web/head_grid.js";
 import { cellText, figureTable } from "../../transformer/web/tables.js";
-import { runTree } from "../../transformer/views/branches/run_tree.js";
-import { sortHeads } from "../../transformer/views/head_metrics/known.js";
-import { recoloured } from "../../transformer/views/export/static/pack.js";
+import { recoloured } from "../../transformer/views/export/static/run_page.js";
 import { vectors } from "./vectors.js";
 
 test("labels are shortened and escaped as in Python, and a whole one says its token again", () => {
@@ -69,34 +67,6 @@ test("series as a table: one column each, rows by their ticks", () => {
   assert.deepEqual([table.value(1, 0), table.value(1, 1), table.corner], ["0.2500", "2", "token"]);
   assert.equal(figureTable([{ type: "scatter", visible: true, x: [] }], { layout }), null);
   assert.deepEqual([null, "x", 3].map(cellText), ["hidden", "x", "3"]);
-});
-
-test("runs hang below the one with which they share most tokens", () => {
-  const entry = (...ids) => ({ facts: { ids, n_prompt: 2 } });
-  const nodes = runTree([entry(1, 2, 3, 4), entry(1, 2, 9), entry(1, 2, 3, 5), entry(1, 2, 9, 9)]);
-  assert.deepEqual(
-    nodes.map(({ parent, leaves }) => [parent ? nodes.indexOf(parent) : -1, leaves]),
-    [
-      [-1, 2],
-      [0, 2],
-      [0, 3],
-      [1, 3],
-    ],
-  );
-});
-
-test("heads without a number come last, whichever way the others go", () => {
-  const heads = [
-    { values: { entropy: 2 }, label: "b" },
-    { values: { entropy: null }, label: null },
-    { values: { entropy: 1 }, label: "a" },
-    { values: { entropy: 2 }, label: null },
-  ];
-  const places = (by, down) => sortHeads(heads, { by, down }).map((one) => heads.indexOf(one));
-  assert.deepEqual(places("entropy", false), [2, 0, 3, 1]);
-  assert.deepEqual(places("entropy", true), [0, 3, 2, 1]);
-  assert.deepEqual(places("label", false), [2, 0, 1, 3]);
-  assert.deepEqual(places("head", true), [3, 2, 1, 0]);
 });
 
 test("light pictures become the dark ones by their colours alone, and tokens stay", () => {

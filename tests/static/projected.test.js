@@ -35,17 +35,6 @@ test("a batch's cells say their tokens as large as there is room for, shortened 
   assert.equal(full.data[0].texttemplate, undefined);
 });
 
-test("numbers in cells stand where they can be read, whole", () => {
-  const numbers = batch(10);
-  delete numbers.data[0].text;
-  Object.assign(numbers.data[0], { texttemplate: "%{z:.2f}", z: { shape: "2, 10", bdata: "" } });
-  enlargeCells(numbers);
-  assert.equal(numbers.data[0].textfont.size, 24);
-  numbers.layout.width = 500;
-  enlargeCells(numbers);
-  assert.equal(numbers.data[0].texttemplate, undefined);
-});
-
 test("all type of a figure becomes as large, and what it needs becomes larger with it", () => {
   const bars = ["a", "b"].map((name) => ({
     type: "bar",

@@ -27,12 +27,11 @@ from plotly.colors import sample_colorscale, unlabel_rgb
 from transformer import Run, Site
 from transformer.analysis.row_arithmetic import row_arithmetic
 from transformer.inference.sampling import apply_sampling
-from transformer.interventions.descriptions import Ablate, EditMask, interventions_of, to_dict
+from transformer.interventions.descriptions import EditMask, interventions_of, to_dict
 from transformer.interventions.hooks import edited_mask
 from transformer.runs.compact_trace import Heads
 from transformer.runs.request import Sampling
 from transformer.ui.link import read_link
-from transformer.ui.page_data import kinds_of
 from transformer.views import PICTURES
 from transformer.views.attention.heatmap import (
     RANGES,
@@ -225,18 +224,6 @@ def clicks() -> list[dict[str, Any]]:
     return found
 
 
-def ablations() -> list[dict[str, Any]]:
-    heads = [
-        ({"stack": "decoder", "kind": "self", "layer": 1}, [0], "zero"),
-        ({"stack": "decoder", "kind": "cross", "layer": 0}, [1, 3], "zero"),
-        ({"stack": "encoder", "kind": "self", "layer": 2}, [2], "mean"),
-    ]
-    return [
-        {"head": at, "heads": some, "by": by, "plain": to_dict(Ablate(heads=some, by=by, **at))}
-        for at, some, by in heads
-    ]
-
-
 def modes(run: Run) -> list[dict[str, Any]]:
     """Each picture that an offline page shows, in its light colours and in its dark ones."""
     modes = {"light": False, "dark": True}
@@ -244,12 +231,6 @@ def modes(run: Run) -> list[dict[str, Any]]:
         {name: json.loads(in_theme(one.figure, dark).to_json()) for name, dark in modes.items()}
         for one in gallery(run)
     ]
-
-
-def in_order(run: Run) -> list[Site]:
-    """Its places of attention, kind by kind."""
-    sites = run.trace.sites
-    return [site for kind in run.trace.kinds() for site in sites if (site.stack, site.kind) == kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,13 +269,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
             "projected-px": 24,
             "weights": " ".join(LIGHT.weights),
         },
-        "sites": [
-            {"kinds": kinds_of(one), "names": [str(site) for site in in_order(one)]}
-            for one in (run, translation)
-        ],
         "masks": masks(),
         "clicks": clicks(),
-        "ablations": ablations(),
         "states": STATES,
         "dark": {"table": in_the_dark(), "pictures": modes(run) + modes(translation)},
         "labels": [

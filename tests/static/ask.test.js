@@ -1,56 +1,9 @@
-// The page's state, its events, and questions to the server.
+// Questions to the server.
 import assert from "node:assert/strict";
 import test from "node:test";
 
 import { RUN_GONE, ask, session } from "../../transformer/web/ask.js";
-import {
-  chosenRow,
-  on,
-  page,
-  sameToken,
-  setHead,
-  setQuery,
-  setRun,
-  tracedFrom,
-} from "../../transformer/web/store.js";
-
-const heard = [];
-for (const name of ["run", "query", "head"]) on(name, (detail) => heard.push([name, detail]));
-const told = () => heard.splice(0);
-
-test("a new run lets go of the token, after all have heard of the run", () => {
-  setQuery({ stack: "decoder", index: 1 });
-  told();
-  const run = /** @type {any} */ ({ stack: "decoder", trace_start: 3 });
-  setRun(run);
-  assert.deepEqual(told(), [
-    ["run", run],
-    ["query", null],
-  ]);
-  assert.equal(page.query, null);
-});
-
-test("the same choice is told once", () => {
-  const head = { stack: "decoder", kind: "self", layer: 1, head: 2 };
-  setHead(head);
-  setHead({ ...head });
-  for (const index of [4, 4]) setQuery({ stack: "decoder", index });
-  assert.deepEqual(
-    told().map(([name]) => name),
-    ["head", "query"],
-  );
-  assert.equal(sameToken(null, undefined), true);
-  assert.equal(sameToken(null, { stack: "decoder", index: 0 }), false);
-});
-
-test("a token's row counts from the first that is traced; another stack has none", () => {
-  assert.equal(tracedFrom("decoder"), 3);
-  assert.equal(tracedFrom("encoder"), 0);
-  assert.equal(chosenRow("decoder"), 1);
-  assert.equal(chosenRow("encoder"), null);
-  setQuery({ stack: "decoder", index: 2 });
-  assert.equal(chosenRow("decoder"), null);
-});
+import { setRun } from "../../transformer/web/store.js";
 
 // What the server answers each question with, by its data.
 const asked = [];
