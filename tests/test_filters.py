@@ -89,13 +89,6 @@ def test_the_filter_that_cut_a_candidate_is_the_first_of_a_plain_computation(
     assert seen or reasons == {} or EITHER in reasons.values()
 
 
-def test_both_late_filters_are_told_apart_where_the_mass_is_known(tiny_model: Model) -> None:
-    run = tiny_model.generate("the fox", max_new_tokens=8, top_k=15, top_p=0.8, min_p=0.2, seed=1)
-    reasons = [reason for step in run.steps for reason in reasons_of(run, step).values()]
-    assert EITHER not in reasons
-    assert {TOP_K, TOP_P} <= set(reasons)
-
-
 def test_greedy_beams_and_padding_have_words_of_their_own(
     tiny_model: Model, tiny_encoder_decoder: Model
 ) -> None:
