@@ -1,4 +1,4 @@
-"""Why a candidate could not be taken: the first filter that cut it, by a plain computation."""
+"""Why a candidate could not be taken: the first filter that cut it, by those of transformers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 import pytest
 import torch
 from pictured import sampled_run
+from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from transformer import Model
 from transformer.runs.steps import Candidate
@@ -24,31 +25,17 @@ from transformer.views.prediction.candidates import (
 from transformer.views.prediction.candidates import why_cut as reasons_of
 
 
-def kept_by_hand(
-    logits: list[float], temperature: float, k: int | None, p: float | None, m: float | None
+def first_cuts(
+    logits: torch.Tensor, temperature: float, k: int | None, p: float | None, m: float | None
 ) -> dict[int, str]:
-    """token -> the first filter that cuts it, by sorting and adding up in double precision."""
-    scaled = [logit / temperature for logit in logits]
-    order = sorted(range(len(logits)), key=lambda token: -scaled[token])
-    cut: dict[int, str] = {}
-    alive = [token for token in order if scaled[token] > -math.inf]
-    if k is not None:
-        cut |= dict.fromkeys(alive[k:], TOP_K)
-        alive = alive[:k]
-    if p is not None and p < 1:
-        weights = [math.exp(scaled[token] - scaled[alive[0]]) for token in alive]
-        before, kept = 0.0, []
-        for token, weight in zip(alive, weights, strict=True):
-            if before >= p * sum(weights) and kept:
-                cut[token] = TOP_P
-            else:
-                kept.append(token)
-            before += weight
-        alive = kept
-    if m:
-        for token in list(alive):
-            if math.exp(scaled[token] - scaled[alive[0]]) < m:
-                cut[token] = MIN_P
+    """token -> the first filter that cuts it, by the filters of transformers."""
+    scores, cut = logits[None] / temperature, {}
+    filters = {TOP_K: k and TopKLogitsWarper(k), TOP_P: p and TopPLogitsWarper(p)}
+    for reason, keep in (filters | {MIN_P: m and MinPLogitsWarper(m)}).items():
+        after = keep(None, scores) if keep else scores
+        lost = (after[0] == -math.inf) & (scores[0] > -math.inf)
+        cut |= dict.fromkeys(lost.nonzero()[:, 0].tolist(), reason)
+        scores = after
     return cut
 
 
@@ -60,7 +47,7 @@ def kept_by_hand(
         (None, 0.6, 0.25), (15, 0.8, 0.2), (30, 0.5, 0.1), (7, 1.0, None),
     ],
 )  # fmt: skip
-def test_the_filter_that_cut_a_candidate_is_the_first_of_a_plain_computation(
+def test_the_filter_that_cut_a_candidate_is_the_first_that_cuts_it_in_transformers(
     tiny_model: Model, temperature: float, k: int | None, p: float | None, m: float | None
 ) -> None:
     run = tiny_model.generate(
@@ -72,7 +59,7 @@ def test_the_filter_that_cut_a_candidate_is_the_first_of_a_plain_computation(
             window = torch.tensor([run.ids[slice(*step.window)]])
             logits = tiny_model.network(window)[0, -1].double()
         logits[tiny_model.tokenizer.padding_id] = -math.inf
-        expected = kept_by_hand(logits.tolist(), temperature, k, p, m)
+        expected = first_cuts(logits, temperature, k, p, m)
         reasons = reasons_of(run, step)
         for candidate in step.candidates:
             if candidate.id == tiny_model.tokenizer.padding_id:
