@@ -6,7 +6,6 @@ from builders import ONE_FILE, model_of, save_model
 from safetensors.torch import load_file
 
 import transformer
-from transformer import checkpoint
 from transformer.checkpoint import writing
 
 IDS = torch.tensor([[2, 7, 30, 200, 41, 9]])
@@ -47,15 +46,3 @@ def test_saving_again_leaves_no_file_of_the_last_time(tiny_model, tmp_path, monk
     save_model(tiny_model, tmp_path / "again")
     assert [path.name for path in (tmp_path / "again").glob("*.safetensors")] == [ONE_FILE]
     transformer.load(tmp_path / "again")
-
-
-def test_bundled_checkpoints_load_by_name_and_stay_below_ten_megabytes():
-    assert transformer.bundled_names() == ["stories", "translate-en-fr", "fill-in"]
-    for name in transformer.bundled_names():
-        model = transformer.load(name)
-        assert model.name == name
-        if model.config.family != "encoder":
-            run = model.generate("Once upon a time", max_new_tokens=2)
-            assert len(run.steps) >= 1
-        for path in (checkpoint.BUNDLED / name).iterdir():
-            assert path.stat().st_size < 10_000_000

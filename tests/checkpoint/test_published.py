@@ -7,7 +7,6 @@ import torch
 from published import PUBLISHED, publish
 
 import transformer
-from transformer.inference.engines.choice import ENGINES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 TEXTS = ["The black cat is sleeping on the bed", "The cat"]
@@ -50,25 +49,6 @@ def test_each_is_read_in_a_batch_as_transformers_reads_it_alone(name, folders):
         assert 1 <= len(model.generate(TEXTS[1], max_new_tokens=5).steps) <= 5
     else:
         assert len(model.fill("The [MASK] is sleeping", 3).guesses[0]) == 3
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", ["llama-3", "mistral", "qwen2", "qwen3", "gemma"])
-def test_stored_attention_of_grouped_queries_is_that_of_transformers(name, engine, folders):
-    folder, theirs = folders[name]
-    model = transformer.load(folder, engine=engine)
-    assert model.config.key_heads > 1
-    assert model.config.heads_per_key > 1
-    together = model.trace(TEXTS)
-    for row, text in enumerate(TEXTS):
-        made = [model.trace(text), model.generate(text, max_new_tokens=4)]
-        made.append(model.generate_batch(TEXTS, max_new_tokens=4)[row])
-        for run in made:
-            said = attentions(theirs, torch.tensor([run.ids])).attentions
-            close(run.trace.weights("decoder"), torch.stack(said))
-        length = len(made[0].ids)
-        said = attentions(theirs, torch.tensor([made[0].ids])).attentions
-        close(together.trace.weights("decoder")[:, [row], :, :length, :length], torch.stack(said))
 
 
 def close(found, wanted):

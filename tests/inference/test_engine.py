@@ -174,15 +174,9 @@ def test_several_rows_are_left_to_the_network(engine):
     assert session.ids == []
 
 
-def test_an_engine_is_chosen_by_name():
-    assert engine_of(network("gpt"), "compiled").name == "compiled"
-    assert engine_of(network("gpt"), "packed").name == "packed"
-    assert engine_of(network("gpt"), "network") is None
+def test_without_a_compiler_the_packed_weights_do_the_work(monkeypatch):
     with pytest.raises(ValueError, match=r"engine must be one of \['auto', .*\]; got 'fast'"):
         engine_of(network("gpt"), "fast")
-
-
-def test_without_a_compiler_the_packed_weights_do_the_work(monkeypatch):
     monkeypatch.setattr("transformer.inference.engines.c_compiler.compiled_step", lambda: None)
     assert engine_of(network("gpt")).name == "packed"
     with pytest.raises(ValueError, match="needs a C compiler, and none was found"):
