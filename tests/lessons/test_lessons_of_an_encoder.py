@@ -12,7 +12,6 @@ from transformer import Run, Tokenizer
 from transformer.inference.model import Model
 from transformer.lessons.lesson import check_of
 from transformer.lessons.measures import GradingContext, of
-from transformer.lessons.stored import stored
 from transformer.model.presets import preset
 from transformer.ui.lessons import shown_by
 from transformer.ui.service import Service
@@ -64,20 +63,7 @@ def test_a_hidden_token_is_measured_from_both_sides_and_from_the_left(ground, mo
         of(ground, "guess", {"token": len(ids), "text": "dog"})
 
 
-def test_a_choice_about_a_hidden_token_is_stored_as_verdicts(ground, model):
-    first, _ = places(model, ground.run)
-    both = chances(model, list(ground.run.ids), first)
-    best = float(both.max())
-    text = model.tokenizer.text(int(both.argmax()))
-    check = check_of(
-        {"choose": "guess", "token": first, "text": text, "bounds": [best - 0.001, best + 0.001]}
-    )
-    assert check.right_answer(ground) == {"option": 1}
-    found = stored(check, ground)
-    assert [right for right, _ in found["verdicts"].values()] == [False, True, False]
-
-
-def test_what_an_encoder_finds_is_what_it_says(ground, model):
+def test_what_an_encoder_finds_is_what_it_says(ground, model, experiments):
     ids = list(ground.run.ids)
     found = [
         model.tokenizer.text(int(chances(model, ids, place).argmax()))
@@ -92,8 +78,5 @@ def test_what_an_encoder_finds_is_what_it_says(ground, model):
     assert graded({"has": said}) == (True, f"The network says “{said.strip()}”.")
     assert not graded({"lacks": said})[0]
     assert not graded({"has": " ran up"})[0]  # stands in the text, but was not found
-
-
-def test_a_text_that_hides_nothing_is_what_was_read(experiments):
-    whole = shown_by(experiments, {"model": "tiny", "text": STORY})
+    whole = shown_by(experiments, {"model": "tiny", "text": STORY})  # hides nothing
     assert check_of({"run": {"has": "ran up"}}).grade(whole, {}).right

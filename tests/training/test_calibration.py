@@ -52,17 +52,10 @@ def test_the_command_writes_a_checkpoint_that_costs_fewer_bits(tiny_model, tmp_p
     assert calm.metadata["calibration"]["documents"] == 2
     assert calm.card.startswith("# A card")
     assert "fitted on 2 held-out documents" in calm.card
-    assert main([*command, "--documents", "0", "--out", str(tmp_path / "no")]) == 2
-    assert "--documents must be a whole number from 1; got 0" in capsys.readouterr().err
 
 
-def test_what_cannot_be_calibrated_is_said(tiny_model, tiny_encoder_decoder, tiny_encoder):
+def test_what_cannot_be_calibrated_is_said(tiny_encoder_decoder, tiny_encoder):
     with pytest.raises(ValueError, match="only a decoder-only model is calibrated; tiny-tr"):
         fit_temperature(tiny_encoder_decoder, DOCUMENTS)
-    with pytest.raises(ValueError, match="at least one document; got none"):
-        fit_temperature(tiny_model, [])
     with pytest.raises(ValueError, match="tiny-encoder has no last norm"):
         fold_temperature(tiny_encoder, 1.1)
-    for temperature in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(ValueError, match="temperature must be a number above 0"):
-            fold_temperature(tiny_model, temperature)

@@ -19,7 +19,6 @@ from transformer.training.data import Batches, windows_of
 from transformer.training.download import clean_pairs, split_pairs
 from transformer.training.evaluate import longest_shared_passage, score_documents, windows
 from transformer.training.recipe import Settings, load_recipe
-from transformer.training.tasks import Translation
 
 documents = st.lists(
     st.lists(st.integers(3, 50), min_size=2, max_size=70), min_size=1, max_size=30
@@ -88,21 +87,6 @@ def test_the_learning_rate_warms_up_stays_and_falls_to_zero():
     assert settings.learning_rate_at(99) == pytest.approx(0.05)
 
 
-def test_a_recipe_may_say_what_its_sources_are_written_in(tmp_path):
-    path = tmp_path / "r.toml"
-    head = 'task = "translation"\n[model]\npreset = "pre-norm"\n[data]\nsource_text = '
-    path.write_text(f'{head}"plain English"')
-    (tmp_path / "train.tsv").write_text("It’s  a cat.\tC’est un chat.\n", encoding="utf-8")
-    (tmp_path / "valid.tsv").write_text("It’s  a dog.\tC’est un chien.\n", encoding="utf-8")
-    task = Translation(load_recipe(str(path)), str(tmp_path))
-    assert task.train == [("It's a cat.", "C’est un chat.")]
-    path.write_text(f'{head}"Latin"')
-    with pytest.raises(
-        ValueError, match="must be one of \\['plain English', 'English stories'\\]; got 'Latin'"
-    ):
-        load_recipe(str(path))
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -117,6 +101,10 @@ def test_a_recipe_may_say_what_its_sources_are_written_in(tmp_path):
         (
             'task = "language-model"\n[model]\npreset = "gpt"\n[training]\nspeed = 1',
             "\\[training\\] takes .*got 'speed'",
+        ),
+        (
+            'task = "translation"\n[model]\npreset = "pre-norm"\n[data]\nsource_text = "Latin"',
+            r"must be one of \['plain English', 'English stories'\]; got 'Latin'",
         ),
     ],
 )
