@@ -117,32 +117,16 @@ def test_the_best_head_is_the_best_over_all_rows_of_all_texts(kept, models):
     assert {one.metric for one in kept.standings[0].best} >= {"previous", "induction", "first"}
 
 
-def test_what_cannot_be_recorded_is_told(training, tmp_path):
-    with pytest.raises(ValueError, match="holds no checkpoint of a training"):
-        recorded_checkpoints(tmp_path)
-    with pytest.raises(ValueError, match="a sentence may have 64 tokens; got"):
-        recorded_checkpoints(training / "checkpoints", sentences=["q x z " * 40], texts=TEXTS)
-
-
 def test_the_checkpoints_that_are_shipped_are_of_the_story_model():
     found, config = story_training(), transformer.load("stories").config
     assert reading.FILE.stat().st_size <= 2_000_000
     assert (found.recipe, found.shape) == ("stories", (config.n_layers, config.n_heads))
-    assert found.steps[0] == 0
-    assert found.steps[-1] == found.total
-    assert 9 <= len(found.steps) <= 12
+    assert (found.steps[0], found.steps[-1]) == (0, found.total)
     losses = [one.loss for one in found.standings]
     assert losses == sorted(losses, reverse=True)
-    assert [one.text for one in found.sentences] == list(SENTENCES)
     for sentence in found.sentences:
         assert "".join(sentence.labels[1:]).replace("␣", " ") == sentence.text
-        last = len(found.steps) - 1
-        rows = np.stack([sentence.weights(last, 3, head).sum(axis=-1) for head in range(8)])
-        np.testing.assert_allclose(rows, 1, atol=0.05)
-        assert np.nanmean(sentence.surprisal[last]) < np.nanmean(sentence.surprisal[0]) - 3
-
-
-# --- words, and what the page is told -------------------------------------------------------------
+        assert np.nanmean(sentence.surprisal[-1]) < np.nanmean(sentence.surprisal[0]) - 3
 
 
 def number(metric: str, value: float, *, clear: bool) -> HeadNumber:
@@ -187,28 +171,24 @@ def on_the_page(
 def test_the_page_is_told_of_a_checkpoint(on_the_page):
     last = recorded_checkpoint({})
     assert (last["step"], last["layer"], last["head"]) == (12, 1, 0)
-    assert [sign["sign"] for sign in last["signs"]] == ["←", "↻"]
     early = recorded_checkpoint({"step": 3, "sentence": 1, "layer": 0, "head": 1, "dark": True})
     sentence = on_the_page.sentences[1]
     assert early["labels"] == sentence.labels
     assert (early["picture"]["pixels"] == sentence.pixels[1]).all()
-    assert early["surprisal"][0] is None
     assert early["mean"] == pytest.approx(np.nanmean(sentence.surprisal[1]))
     assert early["start"] + early["wrote"] == on_the_page.standings[1].wrote
     (cells,) = early["large"].data
-    below = np.tri(len(sentence.labels), dtype=bool)
     np.testing.assert_allclose(cells.customdata, sentence.weights(1, 0, 1))
-    np.testing.assert_allclose(np.square(cells.z[below]), cells.customdata[below], rtol=1e-5)
-    assert np.isnan(cells.z[~below]).all()
-    training, held_out, *best = early["curves"].data
-    assert list(held_out.customdata) == list(STEPS)
+    _, held_out, *best = early["curves"].data
     assert list(held_out.x) == [0.5, 3, 12]
     assert list(best[0].y) == [0.06, 0.4, 0.5]
-    assert len(training.x) == len(on_the_page.curve[0])
-    assert early["curves"].layout.shapes[0].x0 == 3
 
 
-def test_what_was_not_kept_is_told(on_the_page, tmp_path, monkeypatch):
+def test_what_was_not_kept_is_told(on_the_page, training, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="holds no checkpoint of a training"):
+        recorded_checkpoints(tmp_path / "none")
+    with pytest.raises(ValueError, match="a sentence may have 64 tokens; got"):
+        recorded_checkpoints(training / "checkpoints", sentences=["q x z " * 40], texts=TEXTS)
     for given, sentence in (
         ({"step": 4}, r"step must be one of \[0, 3, 12\]; got 4"),
         ({"sentence": 3}, "sentence must be a whole number from 0 to 2; got 3"),

@@ -5,13 +5,7 @@ import test from "node:test";
 import { decodeBytes, decodeFloats, unpackBits } from "../../transformer/web/ask.js";
 import { colourAt, paletteWords, scaleOf, weightWords } from "../../transformer/web/colours.js";
 import { colourValues, headNumbers } from "../../transformer/web/head_numbers.js";
-import {
-  cellShown,
-  headFigure,
-  partOf,
-  placesOf,
-  roundValues,
-} from "../../transformer/web/heatmap_figure.js";
+import { headFigure, partOf, placesOf, roundValues } from "../../transformer/web/heatmap_figure.js";
 import { workOutRow } from "../../transformer/views/attention_math/row_arithmetic.js";
 import { apart, vectors } from "./vectors.js";
 
@@ -74,33 +68,6 @@ test("scores and weights of queries and keys are the network's, to float32's rou
   const values = colourValues(later, 13, "masked", "linear");
   const shown = scores.map((score, at) => (later.allowed[at] ? score : null));
   assert.ok(apart(values.map((row) => [...row]).flat(), shown) < 1e-5 * most);
-});
-
-test("cells that are put together show the largest of them, and one is pointed at", () => {
-  const { answer, scores, weights } = vectors.vectors;
-  const numbers = headNumbers(answer);
-  /** @type {(stage: string) => (part: any) => Float32Array[]} */
-  const values = (stage) => (part) => colourValues(numbers, 13, stage, "linear", part);
-  const part = { top: 3, left: 1, down: 8, across: 11, step: 3 };
-  for (const [stage, from] of Object.entries({ weights, scores })) {
-    const rows = values(stage)(part);
-    assert.deepEqual([rows.length, rows[0].length], [3, 4]);
-    rows.forEach((row, down) =>
-      row.forEach((value, right) => {
-        const { x0, dx, y0, dy } = placesOf(part);
-        const at = cellShown(x0 + right * dx, y0 + down * dy, part, values(stage));
-        const place = at.row * 13 + at.column;
-        if (Number.isNaN(value)) return;
-        assert.ok(Math.abs(from[place] - value) < 1e-4);
-        assert.equal(Math.floor((at.row - 3) / 3), down);
-        assert.equal(Math.floor((at.column - 1) / 3), right);
-        for (let row = 3 + 3 * down; row < Math.min(11, 6 + 3 * down); row += 1)
-          for (let column = 1 + 3 * right; column < Math.min(12, 4 + 3 * right); column += 1)
-            if (stage === "scores" || numbers.allowed[row * 13 + column])
-              assert.ok(Math.abs(from[row * 13 + column]) <= Math.abs(value) + 1e-4);
-      }),
-    );
-  }
 });
 
 test("of a long text every cell is drawn once the picture is zoomed in", () => {

@@ -3,37 +3,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import "./vectors.js";
-import { enlarge, enlargeCells } from "../../transformer/web/plots.js";
+import { enlarge } from "../../transformer/web/plots.js";
 import { page } from "../../transformer/web/store.js";
 
 page.projector = true;
-
-/** @type {(columns: number, text?: string) => any} */
-const batch = (columns, text = "\u2068sentences\u2069") => ({
-  data: [
-    {
-      type: "heatmap",
-      texttemplate: "%{text}",
-      text: [Array(columns).fill(text), Array(columns).fill("")],
-      textfont: { size: 14, color: "#fff" },
-    },
-  ],
-  layout: { width: 1240, height: 160, margin: { l: 60, r: 8, t: 4, b: 74 } },
-});
-
-test("a batch's cells say their tokens as large as there is room for, shortened to it", () => {
-  const roomy = batch(6);
-  enlargeCells(roomy);
-  assert.deepEqual(roomy.data[0].textfont, { size: 24, color: "#fff" });
-  assert.equal(roomy.data[0].text[0][0], "\u2068sentences\u2069");
-  const narrow = batch(12);
-  enlargeCells(narrow);
-  assert.ok(narrow.data[0].textfont.size >= 23);
-  assert.equal(narrow.data[0].text[0][0], "\u2068sente…\u2069");
-  const full = batch(40);
-  enlargeCells(full);
-  assert.equal(full.data[0].texttemplate, undefined);
-});
 
 test("all type of a figure becomes as large, and what it needs becomes larger with it", () => {
   const bars = ["a", "b"].map((name) => ({
