@@ -5,9 +5,7 @@ import test from "node:test";
 import {
   editCell,
   editLine,
-  editsByPlace,
   maskOf,
-  masksOf,
   noEdits,
   planOf,
 } from "../../transformer/views/edit_mask/mask_edits.js";
@@ -36,15 +34,4 @@ test("a click on a cell always turns it round", () => {
     return { size, mask: maskOf(SITE, edits), allowed: table(size, planOf([edits], true).planned) };
   });
   hand("masks", made); // Python: the network's mask with these edits is the same
-});
-
-test("what several interventions make of a mask is what the network makes of them", () => {
-  for (const { interventions, size, allowed } of vectors.masks) {
-    const byPlace = editsByPlace(interventions);
-    const acting = ["decoder.*.self", "decoder.0.self"].map(
-      (name) => byPlace.get(name) ?? noEdits(),
-    );
-    assert.deepEqual(table(size, planOf(acting, true).planned), allowed);
-    assert.deepEqual(editsByPlace(masksOf(byPlace)), byPlace);
-  }
 });

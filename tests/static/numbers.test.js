@@ -1,20 +1,10 @@
-// Bytes, softmax, the colours' values, one row's arithmetic, colours: against Python.
+// Softmax and the colours' values: against Python.
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { decodeBytes, decodeFloats, unpackBits } from "../../transformer/web/ask.js";
-import { colourAt, paletteWords, scaleOf, weightWords } from "../../transformer/web/colours.js";
 import { colourValues, headNumbers } from "../../transformer/web/head_numbers.js";
 import { headFigure, partOf, placesOf, roundValues } from "../../transformer/web/heatmap_figure.js";
-import { workOutRow } from "../../transformer/views/attention_math/row_arithmetic.js";
 import { apart, vectors } from "./vectors.js";
-
-test("numpy's arrays are read from base64", () => {
-  const { floats, bytes, bits } = vectors.binary;
-  assert.equal(apart(decodeFloats(floats.base64), floats.values), 0);
-  assert.deepEqual([...decodeBytes(bytes.base64)], bytes.values);
-  assert.deepEqual([...unpackBits(decodeBytes(bits.base64), bits.values.length)], bits.values);
-});
 
 test("a head's weights and what its colours stand for are Python's, for every stage and scale", () => {
   const { answer, weights, values } = vectors.head;
@@ -79,30 +69,6 @@ test("of a long text every cell is drawn once the picture is zoomed in", () => {
   assert.deepEqual(near, { top: 774, left: 50, down: 250, across: 300, step: 1 });
   const between = partOf(3000, 3000, { x: [-200, 800.2], y: [1.5, 900.5] });
   assert.deepEqual([between.step, between.left, between.top % 2], [2, 0, 0]);
-});
-
-test("one row worked out step by step is Python's", () => {
-  for (const { steps, ...row } of vectors.rows) {
-    const found = workOutRow(row);
-    for (const [name, wanted] of Object.entries(steps)) {
-      assert.ok(apart(found[name], wanted) < 1e-12, name);
-    }
-    assert.ok(Math.abs(found.weights.reduce((a, b) => a + b) - 1) < 1e-12);
-  }
-});
-
-test("colours between the stops are Plotly's", () => {
-  const { scale, samples } = vectors.colours;
-  assert.deepEqual(scaleOf(vectors.css.weights.split(" ")), scale);
-  const words = paletteWords(scale);
-  assert.deepEqual(weightWords.value, words);
-  const channels = (word) => [word & 255, (word >> 8) & 255, (word >> 16) & 255];
-  for (const { value, colour } of samples) {
-    assert.ok(apart(channels(words[value]), colour) <= 0.5, `${value}`);
-    assert.equal(words[value] >>> 24, 255);
-    const found = [...colourAt(scale, value / 255).matchAll(/\d+/g)].map(Number);
-    assert.ok(apart(found, colour) <= 0.5, `${value}`);
-  }
 });
 
 test("round values lie within the colours, as many as there is room for", () => {

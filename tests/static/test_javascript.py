@@ -5,7 +5,6 @@ Python writes what it worked out to vectors.json; what JavaScript made of it is 
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import random
@@ -22,12 +21,10 @@ import pytest
 import torch
 from asking import plain
 from pictured import HOSTILE
-from plotly.colors import sample_colorscale, unlabel_rgb
 
 from transformer import Run, Site
-from transformer.analysis.row_arithmetic import row_arithmetic
 from transformer.inference.sampling import apply_sampling
-from transformer.interventions.descriptions import EditMask, interventions_of, to_dict
+from transformer.interventions.descriptions import EditMask, interventions_of
 from transformer.interventions.hooks import edited_mask
 from transformer.runs.compact_trace import Heads
 from transformer.runs.request import Sampling
@@ -43,7 +40,6 @@ from transformer.views.drawing.style import (
     FONT,
     FONT_SIZE,
     LIGHT,
-    WEIGHTS,
     escape,
     in_the_dark,
     in_theme,
@@ -64,18 +60,6 @@ STATES = [
 def nullable(values: Any) -> Any:
     """Nested lists with null for NaN, which JSON has not."""
     return np.where(np.isnan(values), None, np.asarray(values, object)).tolist()
-
-
-def arrays() -> dict[str, Any]:
-    chance = np.random.default_rng(1)
-    floats = np.append(chance.normal(size=7).astype("float32"), np.float32([0, -0.0, 1e-45, 3e38]))
-    whole = chance.integers(0, 256, 11).astype("uint8")
-    bits = chance.integers(0, 2, 21).astype(bool)
-    return {
-        "floats": {"base64": plain(floats), "values": [float(one) for one in floats]},
-        "bytes": {"base64": plain(whole), "values": whole.tolist()},
-        "bits": {"base64": plain(np.packbits(bits)), "values": bits.astype(int).tolist()},
-    }
 
 
 def one_head(run: Run) -> dict[str, Any]:
@@ -151,59 +135,6 @@ def vectors_of_a_head() -> dict[str, Any]:
     }
 
 
-def rows(run: Run) -> list[dict[str, Any]]:
-    historical = dataclasses.replace(run, config=run.config.replace(score_divisor="d_model"))
-    found = [row_arithmetic(run, site, 1, 3) for site in ("decoder.0.self", "decoder.1.self")]
-    found.append(row_arithmetic(historical, "decoder.0.self", 1, 3))
-    return [
-        {
-            **{name: getattr(one, name).tolist() for name in ("q",)},
-            "keys": one.keys.flatten().tolist(),
-            "values": one.values.flatten().tolist(),
-            "allowed": one.allowed.astype(int).tolist(),
-            "score_size": one.score_size,
-            "steps": {
-                name: getattr(one, name).tolist()
-                for name in ("dots", "scores", "exps", "weights", "output")
-            },
-        }
-        for one in found
-    ]
-
-
-def colours() -> dict[str, Any]:
-    """Plotly's own colours between the stops of a scale, unrounded."""
-    values = (0, 1, 17, 100, 127, 128, 200, 254, 255)
-    found = sample_colorscale(list(LIGHT.weights), [value / 255 for value in values])
-    return {
-        "scale": WEIGHTS,
-        "samples": [
-            {"value": value, "colour": list(unlabel_rgb(colour))}
-            for value, colour in zip(values, found, strict=True)
-        ],
-    }
-
-
-def masks() -> list[dict[str, Any]]:
-    """Edits of every layer and of one, and what the network makes of them together."""
-    chance, found = random.Random(2), []
-    for _ in range(12):
-        size = chance.randint(2, 6)
-
-        def cells(size: int = size) -> list[tuple[int | None, int | None]]:
-            lines = [(chance.randrange(size), None), (None, chance.randrange(size))]
-            single = [(chance.randrange(size), chance.randrange(size)) for _ in range(4)]
-            return chance.sample([*lines, *single], chance.randint(1, 4))
-
-        edits = [
-            EditMask("decoder", layer=layer, allow=cells(), forbid=cells()) for layer in (None, 0)
-        ]
-        allowed = edited(edits, size)
-        values = [to_dict(edit) for edit in edits]
-        found.append({"interventions": values, "size": size, "allowed": allowed})
-    return found
-
-
 def edited(edits: list[EditMask], size: int) -> list[list[bool]]:
     causal = torch.ones(size, size, dtype=torch.bool).tril()
     mask: Any = causal
@@ -249,7 +180,6 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
     """All tests in JavaScript, run once."""
     folder = tmp_path_factory.mktemp("vectors")
     vectors = {
-        "binary": arrays(),
         "head": one_head(run),
         "looks": {
             "figures": looks_of_a_head(run),
@@ -261,15 +191,12 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
         },
         "vectors": vectors_of_a_head(),
         "draws": draws(),
-        "rows": rows(run),
-        "colours": colours(),
         "css": {
             "font": FONT,
             "font-px": FONT_SIZE,
             "projected-px": 24,
             "weights": " ".join(LIGHT.weights),
         },
-        "masks": masks(),
         "clicks": clicks(),
         "states": STATES,
         "dark": {"table": in_the_dark(), "pictures": modes(run) + modes(translation)},
