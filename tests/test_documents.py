@@ -18,7 +18,6 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*.md")])
 ONLINE = "# Needs the internet"  # how a block begins that is not run here
 PAGE = "http://127.0.0.1:7860"
-LONGEST = 200  # lines of README.md
 
 
 def name(document: Path) -> str:
@@ -110,7 +109,3 @@ def test_every_document_can_be_reached_from_the_readme():
             reached.add(one)
             waiting += [path for path, _ in links(one) if path in DOCUMENTS]
     assert reached == set(DOCUMENTS)
-
-
-def test_the_readme_is_a_front_page():
-    assert len(text_of(ROOT / "README.md").splitlines()) <= LONGEST

@@ -7,7 +7,6 @@ from builders import L, network
 
 from transformer.interventions.descriptions import Patch
 from transformer.interventions.hooks import ActivationCache, hooks_of
-from transformer.model.trace import Trace
 
 
 def activations_of(model, text):
@@ -22,20 +21,6 @@ def test_all_of_the_last_layers_stream_makes_the_other_runs_prediction():
     patch = Patch("decoder", L - 1, range(T), "other")
     hooks = hooks_of([patch], model.config, {"other": activations_of(model, other)})
     close(read(model, text, hooks=hooks), read(model, other))
-
-
-def test_a_patched_place_holds_the_other_runs_stream_and_its_past_does_not_change():
-    model, trace = network(), Trace()
-    text, other, theirs, mine = given(model), given(model), Trace(), Trace()
-    read(model, other, trace=theirs)
-    read(model, text, trace=mine)
-    patch = Patch("decoder", 0, [3], "other")
-    hooks = hooks_of([patch], model.config, {"other": activations_of(model, other)})
-    read(model, text, hooks=hooks, trace=trace)
-    first = trace.residuals["decoder"][1][0]
-    close(first[3], theirs.residuals["decoder"][1][0, 3])
-    close(first[:3], mine.residuals["decoder"][1][0, :3])
-    close(trace.residuals["decoder"][2][0, :3], mine.residuals["decoder"][2][0, :3])
 
 
 def test_patched_heads_are_the_chosen_ones_only():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,19 +78,17 @@ def recipe(
 
 
 def task(folder: Path, lines: list[str] = LINES) -> LanguageModel:
-    data = folder / "lines"
-    data.mkdir(exist_ok=True)
-    for name in ("train.txt", "valid.txt"):
-        (data / name).write_text("".join(f"{line}\n<|endoftext|>\n" for line in lines))
-    return LanguageModel(recipe(folder, steps=1), str(data))
+    return LanguageModel(recipe(folder, steps=1), str(written(folder / "lines", lines, lines)))
 
 
-def written(folder: Path, lines: list[str] = LINES) -> Path:
+def written(
+    folder: Path, train: Sequence[str] = LINES * 3, valid: Sequence[str] = ("A cat ran.",)
+) -> Path:
     """A folder with train.txt and valid.txt."""
     folder.mkdir(exist_ok=True)
-    train = "".join(f"{line}\n<|endoftext|>\n" for line in lines * 3)
-    (folder / "train.txt").write_text(train, encoding="utf-8")
-    (folder / "valid.txt").write_text("A cat ran.\n<|endoftext|>\n", encoding="utf-8")
+    for name, lines in (("train", train), ("valid", valid)):
+        text = "".join(f"{line}\n<|endoftext|>\n" for line in lines)
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
     return folder
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 import torch
-from builders import model_of
+from builders import tiny
 from hf_tokenizers import word_piece
 from published import write
 
@@ -21,8 +21,6 @@ from transformer.inference.model import Model
 from transformer.interventions.descriptions import Ablate
 from transformer.interventions.hooks import hooks_of
 from transformer.model.network import IGNORED
-from transformer.model.presets import preset
-from transformer.model.transformer import build_transformer
 from transformer.tokenizer import MASK, hidden_ids
 from transformer.training.__main__ import main
 from transformer.training.mlm import Hiding, Words, hidden_places, score_hidden
@@ -38,22 +36,12 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def model(tokenizer) -> Model:
-    config = preset(
-        "bert", vocab_size=tokenizer.vocab_size, d_model=16, n_heads=2, n_layers=1, d_ff=32,
-        max_len=64, dropout=0.0, attention_dropout=0.0,
-    )  # fmt: skip
-    return model_of("tiny", config, tokenizer)
+    return tiny("tiny", "encoder", tokenizer, n_layers=1, max_len=64, norm="post")
 
 
 @pytest.fixture(scope="module")
-def decoder(tokenizer) -> Model:
-    config = preset(
-        "gpt", vocab_size=tokenizer.vocab_size - 1, d_model=16, n_heads=2, n_layers=1, d_ff=32,
-        max_len=64, padding_id=0, dropout=0.0,
-    )  # fmt: skip
-    plain = Tokenizer.train([STORY] * 3, 300)
-    network = build_transformer(config).eval()
-    return Model(name="left", config=config, tokenizer=plain, network=network)
+def decoder() -> Model:
+    return tiny("left", "decoder", Tokenizer.train([STORY] * 3, 300), n_layers=1, max_len=64)
 
 
 def test_the_mask_is_one_more_id_and_no_text_of_a_visitor(tokenizer, tmp_path):

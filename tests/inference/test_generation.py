@@ -169,14 +169,7 @@ def test_a_prompt_without_a_token_gets_a_sentence(prompts):
 def test_what_cannot_generate_says_so():
     with pytest.raises(ValueError, match=r"an? encoder model cannot generate; it has no decoder"):
         next(generate(network("encoder"), PROMPTS, max_new_tokens=1, end_id=END))
+    translator = network("encoder-decoder")
     for sources in (None, [], [[]], [[3], [4]]):
         with pytest.raises(ValueError, match="needs one source of at least one token"):
-            next(
-                generate(
-                    network("encoder-decoder"),
-                    [[1]],
-                    sources=sources,
-                    max_new_tokens=1,
-                    end_id=END,
-                )
-            )
+            next(generate(translator, [[1]], sources=sources, max_new_tokens=1, end_id=END))

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import tiny
 
 import transformer
 from transformer import Model, Run, Site
@@ -29,9 +28,6 @@ def numbers(run: Run | transformer.Batch) -> dict[str, Any]:
     }
 
 
-# --- what is asked --------------------------------------------------------------------------------
-
-
 def test_a_string_is_no_list_of_texts(tiny_model: Model, tiny_encoder_decoder: Model) -> None:
     for ask in (tiny_model.generate_batch, tiny_encoder_decoder.translate_batch):
         with pytest.raises(ValueError, match=r"a list of texts is needed; got one string, 'Once'"):
@@ -42,13 +38,8 @@ def test_a_string_is_no_list_of_texts(tiny_model: Model, tiny_encoder_decoder: M
 
 def test_numpy_scalars_are_numbers(tiny_model: Model) -> None:
     plain = tiny_model.generate(TEXT, max_new_tokens=6, temperature=0.5, top_k=7, seed=3)
-    run = tiny_model.generate(
-        TEXT,
-        max_new_tokens=np.int64(6),
-        temperature=np.float32(0.5),
-        top_k=np.int16(7),
-        seed=np.uint8(3),
-    )
+    asked = dict(temperature=np.float32(0.5), top_k=np.int16(7), seed=np.uint8(3))
+    run = tiny_model.generate(TEXT, max_new_tokens=np.int64(6), **asked)
     assert (run.request, run.ids) == (plain.request, plain.ids)
     assert transformer.from_json(run.to_json()).request == plain.request
     head = run.attention("decoder.1.self", np.int64(1))
@@ -57,9 +48,6 @@ def test_numpy_scalars_are_numbers(tiny_model: Model) -> None:
     assert forced.request.forced_tokens == (70, 71)
     seeds = np.arange(2)
     assert [one.request.seed for one in tiny_model.generate_batch([TEXT] * 2, seeds)] == [0, 1]
-
-
-# --- what is shown --------------------------------------------------------------------------------
 
 
 def test_a_trace_is_its_records_and_says_what_it_has(tiny_model: Model) -> None:
@@ -72,9 +60,6 @@ def test_a_trace_is_its_records_and_says_what_it_has(tiny_model: Model) -> None:
         trace["attention"]
     with pytest.raises(ValueError, match=r"no record of site decoder.9.self; recorded: decoder.0"):
         trace[Site("decoder", 9, "self")]
-
-
-# --- copies ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder_decoder", "tiny_encoder"])
@@ -111,16 +96,7 @@ def test_a_pickled_run_holds_its_own_tokens_and_no_room_for_more() -> None:
         assert all(found[key].equal(value) for key, value in numbers(run).items())
 
 
-# --- files and devices ----------------------------------------------------------------------------
-
-
 def test_a_model_is_saved_whole_and_loaded_again(tiny_model: Model, tmp_path: Path) -> None:
-    pairs = HeldOutSample(
-        about="two", texts=(("The fox.", "Le renard."), ("A bird.", "Un oiseau."))
-    )
-    translator = tiny("translator", "encoder-decoder", tiny_model.tokenizer)
-    dataclasses.replace(translator, sample=pairs).save(tmp_path / "t")
-    assert transformer.load(tmp_path / "t").sample == pairs
     sample = HeldOutSample(about="two", texts=(("The fox.",), ("A bird.",)))
     model = dataclasses.replace(tiny_model, card="# A card", metadata={"a": 1}, sample=sample)
     model.save(str(tmp_path / "m"), dtype="float32")
@@ -149,7 +125,5 @@ def test_a_device_that_is_not_there_gets_a_sentence(tiny_model: Model, device: A
 def test_a_moved_model_writes_the_same_and_the_first_stays(tiny_model: Model) -> None:
     there = tiny_model.to("cuda")
     assert (there.device.type, tiny_model.device.type) == ("cuda", "cpu")
-    assert (
-        there.generate(TEXT, max_new_tokens=5).ids
-        == tiny_model.generate(TEXT, max_new_tokens=5).ids
-    )
+    one, other = (model.generate(TEXT, max_new_tokens=5) for model in (there, tiny_model))
+    assert one.ids == other.ids

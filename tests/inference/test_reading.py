@@ -7,9 +7,8 @@ import itertools
 
 import pytest
 import torch
-from builders import spread
+from builders import tiny
 
-from transformer import Model, build_transformer
 from transformer.analysis.logit_lens import surprisal
 from transformer.inference.engines.choice import KINDS
 from transformer.model.trace import Trace
@@ -18,22 +17,15 @@ TEXT = "the fox said hello"
 MAX_LEN = 40
 
 
-CASES = list(itertools.product(("gpt", "vaswani-2017"), KINDS))
+CASES = list(itertools.product(("decoder", "encoder-decoder"), KINDS))
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{case[1].name}")
 def fast_model(request, tokenizer):
     """A model of either family with a decoder, with each engine."""
-    preset, kind = request.param
-    network = build_transformer(
-        preset, vocab_size=tokenizer.vocab_size, d_model=24, n_heads=3, n_layers=2, d_ff=40,
-        max_len=MAX_LEN, padding_id=tokenizer.padding_id,
-    )  # fmt: skip
-    spread(network, seed=1).eval().requires_grad_(False)
-    return Model(
-        name=preset, config=network.config, tokenizer=tokenizer, network=network,
-        engine=kind(network),
-    )  # fmt: skip
+    family, kind = request.param
+    model = tiny("fast", family, tokenizer, seed=1, d_model=24, n_heads=3, max_len=MAX_LEN)
+    return dataclasses.replace(model, engine=kind(model.network))
 
 
 def check(model, run):

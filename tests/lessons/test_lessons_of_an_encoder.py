@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from builders import model_of
+from builders import tiny
 
 from transformer import Run, Tokenizer
 from transformer.inference.model import Model
 from transformer.lessons.lesson import check_of
 from transformer.lessons.measures import GradingContext, of
-from transformer.model.presets import preset
 from transformer.ui.lessons import shown_by
 from transformer.ui.service import Service
 
@@ -23,11 +22,7 @@ HIDDEN = "The [MASK] ran up the [MASK]."
 @pytest.fixture(scope="module")
 def model() -> Model:
     tokenizer = Tokenizer.train([STORY] * 3, 300).with_mask()
-    config = preset(
-        "bert", vocab_size=tokenizer.vocab_size, d_model=16, n_heads=2, n_layers=1, d_ff=32,
-        max_len=64, dropout=0.0, attention_dropout=0.0,
-    )  # fmt: skip
-    return model_of("tiny", config, tokenizer)
+    return tiny("tiny", "encoder", tokenizer, n_layers=1, max_len=64, norm="post")
 
 
 @pytest.fixture(scope="module")
