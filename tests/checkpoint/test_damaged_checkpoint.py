@@ -59,13 +59,31 @@ def replaced(name, put):
     return damage
 
 
-def model_with(**changes):
+def json_with(name, change):
     def damage(folder):
-        content = json.loads((folder / "config.json").read_text())
-        content["model"].update(changes)
-        (folder / "config.json").write_text(json.dumps(content))
+        content = json.loads((folder / name).read_text())
+        change(content)
+        (folder / name).write_text(json.dumps(content))
 
     return damage
+
+
+def model_with(**changes):
+    return json_with("config.json", lambda content: content["model"].update(changes))
+
+
+def tokenizer_with(part="", **changes):
+    return json_with(
+        "tokenizer.json", lambda content: (content[part] if part else content).update(changes)
+    )
+
+
+def splitting_first(way):
+    def change(content):
+        both = [way, content["pre_tokenizer"] | {"use_regex": False}]
+        content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": both}
+
+    return json_with("tokenizer.json", change)
 
 
 def weights_with(change):
@@ -73,27 +91,6 @@ def weights_with(change):
         weights = load_file(folder / ONE_FILE)
         change(weights)
         save_file(weights, folder / ONE_FILE)
-
-    return damage
-
-
-def tokenizer_with(change):
-    def damage(folder):
-        content = json.loads((folder / "tokenizer.json").read_text())
-        for name, value in change.items():
-            into = isinstance(value, dict) and isinstance(content[name], dict)
-            plain = into and "type" not in value
-            content[name] = {**content[name], **value} if plain else value
-        (folder / "tokenizer.json").write_text(json.dumps(content))
-
-    return damage
-
-
-def splitting_first(way):
-    def damage(folder):
-        own = json.loads((folder / "tokenizer.json").read_text())["pre_tokenizer"]
-        both = [way, own | {"use_regex": False}]
-        tokenizer_with({"pre_tokenizer": {"type": "Sequence", "pretokenizers": both}})(folder)
 
     return damage
 
@@ -136,14 +133,14 @@ HEADS = [
 ]  # fmt: skip
 UNREADABLE = f"{ONE_FILE} is not a readable safetensors file"
 OTHER_IDS = {
-    "it has lstrip for the token '<|padding|>';": {"added_tokens": [WORD]},
-    "it has truncation;": {"truncation": LONGEST},
-    "it has padding;": {"padding": FILLED},
-    "it has normalizer;": {"normalizer": {"type": "Lowercase"}},
-    "a pre_tokenizer of type Split;": {"pre_tokenizer": PATTERN},
-    "a pre_tokenizer of type None;": {"pre_tokenizer": None},
-    "it has dropout;": {"model": {"dropout": 0.5}},
-    "it has add_prefix_space;": {"pre_tokenizer": {"add_prefix_space": True}},
+    "it has lstrip for the token '<|padding|>';": tokenizer_with(added_tokens=[WORD]),
+    "it has truncation;": tokenizer_with(truncation=LONGEST),
+    "it has padding;": tokenizer_with(padding=FILLED),
+    "it has normalizer;": tokenizer_with(normalizer={"type": "Lowercase"}),
+    "a pre_tokenizer of type Split;": tokenizer_with(pre_tokenizer=PATTERN),
+    "a pre_tokenizer of type None;": tokenizer_with(pre_tokenizer=None),
+    "it has dropout;": tokenizer_with("model", dropout=0.5),
+    "it has add_prefix_space;": tokenizer_with("pre_tokenizer", add_prefix_space=True),
 }
 DAMAGES = [
     *((replaced(name, id), f"holds no {name}; a checkpoint needs")
@@ -176,8 +173,7 @@ DAMAGES = [
     *((weights_with(lambda w, name=name: w[name][0].fill_(1e38)),
        "weights so large that its results are no numbers")
       for name in ("head.weight", "embedding.tokens.weight")),
-    *((tokenizer_with(change), f"{told}.*needed: a plain byte-level BPE")
-      for told, change in OTHER_IDS.items()),
+    *((damage, f"{told}.*needed: a plain byte-level BPE") for told, damage in OTHER_IDS.items()),
     (splitting_first(PATTERN), "the tokenizer's own pattern cannot split this text"),
     (splitting_first({**PATTERN, "pattern": {"String": "é"}, "behavior": "Removed"}),
      "stand for another text"),

@@ -134,11 +134,8 @@ def test_french_is_made_plain_and_stays_as_it_then_is(text, expected):
 def test_unusable_pairs_are_dropped():
     kept = ["I am 10% here.\tJe suis ici à 10%.", "one two three\tun"]
     dropped = [
-        "I am 10% here.\tJe suis ici à 10%.",  # again
-        "I ♥ you.\tJe t'aime.",
-        "...\tRien.",
-        "\tRien.",
-        "a b c d e f\tun deux",
+        *("I am 10% here.\tJe suis ici à 10%.", "I ♥ you.\tJe t'aime.", "...\tRien."),  # one again
+        *("\tRien.", "a b c d e f\tun deux"),
         " ".join("a" * 26) + "\t" + " ".join("b" * 26),
         " ".join("a" * 25) + "\t" + " ".join("b" * 31),
     ]
