@@ -45,21 +45,6 @@ def test_the_readme_sums_up_the_figures_of_one_cpu():
         assert figure in readme
 
 
-def test_a_part_replaces_its_own_old_figures_of_this_cpu_and_no_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "SAMPLE_S", 0.01)
-    path = tmp_path / "results.json"
-    for part, value in (("page", 1), ("training", 2), ("page", 3)):
-        results.add(part, {"value": value}, path)
-    monkeypatch.setattr(results, "cpu_name", lambda: "another")
-    results.add("page", {"value": 4}, path)
-    found = results.load(path)
-    values = {part: [one["value"] for one in cpus.values()] for part, cpus in found.items()}
-    assert values == {"page": [3, 4], "training": [2]}
-    (here, there) = found["page"]
-    assert "another" in there
-    assert found["page"][here]["machine"]["versions"]["torch"] == torch.__version__
-
-
 def test_every_installed_tool_is_timed_and_the_others_are_named(tmp_path):
     path = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(path)]

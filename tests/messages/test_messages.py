@@ -22,7 +22,6 @@ from transformer.messages import (
 )
 from transformer.messages.catalogues import Catalogue, catalogue, languages
 from transformer.messages.extract import SAYING, errors_of_network
-from transformer.messages.update import problems
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "transformer"
@@ -122,32 +121,6 @@ def test_numbers_are_written_as_the_language_writes_them(shouted):
         assert messages.signs() == ",\u00a0"
     spanish = messages.Catalogue(decimal=",", group=".", group_from=5)
     assert [spanish.number(text) for text in ("1,234.5", "12,345.6")] == ["1234,5", "12.345,6"]
-
-
-def test_what_is_wrong_with_a_catalogue_is_found(tmp_path, monkeypatch):
-    said = ["no {name}", "<b>one</b> `x`", "kept", "gone", ("{n} token", "{n} tokens")]
-    monkeypatch.setattr("transformer.messages.update._all", lambda: iter(said))
-    monkeypatch.setattr("transformer.messages.update.of_scripts", lambda: {"kept"})
-    head = 'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=n!=1;\\n"\n\n'
-    po = tmp_path / "de.po"
-    po.write_text(
-        head + 'msgid "no {name}"\nmsgstr "kein {nome}"\n\n'
-        'msgid "<b>one</b> `x`"\nmsgstr "<i>eins</i> `x`"\n\nmsgid "kept"\nmsgstr ""\n\n'
-        'msgid "old"\nmsgstr "alt"\n\nmsgid "{n} token"\nmsgid_plural "{n} tokens"\n'
-        'msgstr[0] "ein Token"\n'
-    )
-    found = list(problems(po))
-    po.write_text(po.read_text().replace("nplurals=2", "nplurals=3"))
-    assert "3 plural forms, not 2" in problems(po)
-    assert found == [
-        "missing: gone",
-        "obsolete: old",
-        "other tags, entities or code: <b>one</b> `x`",
-        'the comment "page" is not where it belongs: kept',
-        "not translated: kept",
-        "other placeholders: no {name}",
-        "not translated: {n} token",
-    ]
 
 
 def test_the_browser_chooses_the_language(shouted):

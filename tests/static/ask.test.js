@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { RUN_GONE, ask, session } from "../../transformer/web/ask.js";
+import { RUN_GONE, ask } from "../../transformer/web/ask.js";
 import { setRun } from "../../transformer/web/store.js";
 
 // What the server answers each question with, by its data.
@@ -48,19 +48,4 @@ test("a server that does not keep a run is told how it was made", async () => {
   await ask("lens", { run: "known", other: "other" });
   assert.deepEqual(asked.at(-1)?.data.made, { ...made, other: { text: "Bye" } });
   await assert.rejects(ask("lens", { run: "unknown" }), { message: RUN_GONE });
-});
-
-test("a refusal is an error with the server's own sentence", async () => {
-  const answers = [refusing(400, "No such head."), new Response("<html>", { status: 502 })];
-  answering(() => {
-    const answer = answers.shift();
-    if (!answer) throw new TypeError("offline");
-    return answer;
-  });
-  const messages = [/No such head./, /refused the request/, /did not answer/];
-  for (const message of messages) await assert.rejects(ask("lesson", { name: "a" }), { message });
-  const { url, method, headers, data } = asked[0];
-  const wanted = ["resources/lesson?__lang=en", "POST", { name: "a" }];
-  assert.deepEqual([url, method, data], wanted);
-  assert.equal(headers["x-session"], session);
 });

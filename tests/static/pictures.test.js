@@ -25,36 +25,6 @@ test("labels that would lie on each other are left out, evenly", () => {
   assert.equal(axis.tickvals.length, 7);
 });
 
-test("a matrix as a table: names of tokens, numbers, and what a mask hides", () => {
-  const trace = {
-    type: "heatmap",
-    visible: true,
-    z: [
-      [0.25, NaN],
-      [1, 0.5],
-    ],
-    x: [0, 1],
-    y: [0, 1],
-  };
-  const layout = {
-    meta: { query_labels: ["a", "b"], key_labels: ["c", "d"] },
-    xaxis: { title: { text: "key" } },
-    yaxis: { title: { text: "query" } },
-  };
-  const table = figureTable([trace, { ...trace, visible: "legendonly" }], { layout });
-  assert.ok(table);
-  assert.deepEqual(table.rows, ["0 a", "1 b"]);
-  assert.deepEqual(table.columns, ["0 c", "1 d"]);
-  assert.equal(table.corner, "query \\ key");
-  assert.deepEqual(
-    [table.value(0, 0), table.value(0, 1), table.value(1, 0)],
-    ["0.2500", "hidden", "1"],
-  );
-  const own = figureTable([trace], { layout }, (row, column) => `${row}/${column}`);
-  assert.ok(own);
-  assert.equal(own.value(1, 0), "1/0");
-});
-
 test("series as a table: one column each, rows by their ticks", () => {
   const bar = (name, x) => ({ type: "bar", visible: true, orientation: "h", name, x, y: [0, 1] });
   const layout = {
