@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -17,35 +18,21 @@ from transformer.training.recipe import load_recipe
 from transformer.training.tasks import TASKS
 
 
-class Server(ThreadingHTTPServer):
-    """Answers with what `pages` holds for a path, and remembers who asked."""
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.pages: dict[str, bytes] = {}
-        self.agents: list[str] = []
-
-    def url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.server_port}{path}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.server.agents.append(self.headers["User-Agent"])
-        body = self.server.pages.get(self.path)
-        self.send_response(200 if body is not None else 404)
-        self.end_headers()
-        self.wfile.write(body or b"not here")
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
-def server(monkeypatch):
+def server(tmp_path, monkeypatch):
+    """Answers with the files of its folder, and remembers who asked."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    with Server() as server:
+    folder, agents = tmp_path / "pages", []
+    folder.mkdir()
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            agents.append(self.headers["User-Agent"])
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=folder)) as server:
+        server.folder, server.agents = folder, agents
+        server.url = lambda name: f"http://127.0.0.1:{server.server_port}/{name}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
@@ -78,8 +65,8 @@ def contents(folder):
 
 def test_an_archive_is_fetched_once_cleaned_and_split(server, tmp_path, capsys):
     text = sentences(3100) + "Stop!\tArrêtez!\n“I’m  here.”\t«J’y suis.»\n" + sentences(2)
-    server.pages["/anki/fra-eng.zip"] = archive(fra=text.replace("\n", "\r\n"))
-    folder = download_pairs(server.url("/anki/fra-eng.zip"), tmp_path / "cache")
+    (server.folder / "fra-eng.zip").write_bytes(archive(fra=text.replace("\n", "\r\n")))
+    folder = download_pairs(server.url("fra-eng.zip"), tmp_path / "cache")
     assert folder == tmp_path / "cache"
     splits = {name: read_pairs(folder / f"{name}.tsv") for name in ("train", "valid", "test")}
     assert {name: len(pairs) for name, pairs in splits.items()} == {
@@ -92,17 +79,19 @@ def test_an_archive_is_fetched_once_cleaned_and_split(server, tmp_path, capsys):
     assert "Mozilla" in server.agents[0]  # the site turns Python's own name away
 
     before = contents(folder)
-    assert download_pairs(server.url("/anki/fra-eng.zip"), folder) == folder
+    assert download_pairs(server.url("fra-eng.zip"), folder) == folder
     (folder / "train.tsv").unlink()  # as after a kill: made again from the archive
-    download_pairs(server.url("/anki/fra-eng.zip"), folder)
+    download_pairs(server.url("fra-eng.zip"), folder)
     assert contents(folder) == before
     assert len(server.agents) == 1
 
 
 def test_a_recipe_is_trained_on_the_german_that_it_names(server, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    server.pages["/deu-eng.zip"] = archive(deu=sentences(3040).replace("Je vois le", "Ich sehe: „"))
-    data = f'[data]\ndownload = "{server.url("/deu-eng.zip")}"'
+    (server.folder / "deu-eng.zip").write_bytes(
+        archive(deu=sentences(3040).replace("Je vois le", "Ich sehe: „"))
+    )
+    data = f'[data]\ndownload = "{server.url("deu-eng.zip")}"'
     path = tmp_path / "mine.toml"
     path.write_text(f'task = "translation"\n{data}\n[model]\npreset = "pre-norm"\n')
     task = TASKS["translation"](load_recipe(str(path)), "download")
@@ -134,7 +123,7 @@ def test_a_source_that_does_not_fit_the_recipe_gets_one_sentence(
 FEW = archive(fra=sentences(50))
 NO_PAIR = archive(fra="I am.\tJe suis.\nI am")
 BAD_ANSWERS = [
-    (None, "cannot download http.*: HTTP Error 404: Not Found; with no network"),
+    (None, "cannot download http.*: HTTP Error 404: .*; with no network"),
     (b"<html>no robots</html>", "must answer with a zip archive; got b'<html>no robots"),
     (archive(fra="a\tb", deu="a\tb"), "must hold one text file; got"),
     (archive(fra=b"\xc3(\tb"), "no usable archive.*delete it"),
@@ -146,27 +135,27 @@ BAD_ANSWERS = [
 @pytest.mark.parametrize(("body", "sentence"), BAD_ANSWERS)
 def test_an_answer_without_enough_pairs_gets_one_sentence(server, tmp_path, body, sentence):
     if body is not None:
-        server.pages["/fra-eng.zip"] = body
+        (server.folder / "fra-eng.zip").write_bytes(body)
     with pytest.raises(ValueError, match=sentence):
-        download_pairs(server.url("/fra-eng.zip"), tmp_path / "cache")
+        download_pairs(server.url("fra-eng.zip"), tmp_path / "cache")
     assert not list(tmp_path.glob("cache/*.tsv"))
 
 
 def test_too_large_an_answer_is_left(server, tmp_path, monkeypatch):
-    server.pages["/fra-eng.zip"] = FEW
+    (server.folder / "fra-eng.zip").write_bytes(FEW)
     monkeypatch.setattr(download, "LARGEST_BYTES", len(FEW) - 1)
     with pytest.raises(ValueError, match=f"larger than the allowed {len(FEW) - 1:,} bytes"):
-        download_pairs(server.url("/fra-eng.zip"), tmp_path)
+        download_pairs(server.url("fra-eng.zip"), tmp_path)
     monkeypatch.setattr(download, "LARGEST_BYTES", len(FEW))
     monkeypatch.setattr(download, "LARGEST_TEXT_BYTES", 100)
     with pytest.raises(ValueError, match="text exceeds the allowed 100 bytes"):
-        download_pairs(server.url("/fra-eng.zip"), tmp_path)
+        download_pairs(server.url("fra-eng.zip"), tmp_path)
 
 
 def test_without_a_network_a_folder_is_asked_for_and_only_web_addresses_are_fetched(
     server, tmp_path
 ):
-    address = server.url("/fra-eng.zip")
+    address = server.url("fra-eng.zip")
     server.shutdown()
     server.server_close()
     with pytest.raises(ValueError, match="with no network, give --data a folder"):
