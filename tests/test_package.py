@@ -74,7 +74,7 @@ def programs(wheel, tmp_path_factory) -> Path:
 
 def ran(command: list[str | Path], folder: Path) -> str:
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -212,7 +212,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
     command = [str(node.find()), "--test", "--test-reporter=spec", *files]
     env = os.environ | {"VECTORS": str(folder)}
     done = subprocess.run(
-        command, env=env, capture_output=True, text=True, check=False, timeout=120
+        command, env=env, capture_output=True, text=True, check=False, timeout=600
     )
     return Outcome(done, folder)
 

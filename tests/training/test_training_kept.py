@@ -144,7 +144,7 @@ def test_the_processes_of_the_documented_command_have_the_losses_of_one(tmp_path
     assert warm.run(alone, env=environment).returncode == 0
     finished = subprocess.run(
         documented_command(tmp_path, data, two), cwd=ROOT, env=environment, capture_output=True,
-        text=True, check=False, timeout=120,
+        text=True, check=False, timeout=600,
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.count("seed 0") == 1
