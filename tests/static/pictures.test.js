@@ -5,7 +5,7 @@ import test from "node:test";
 import { plainLabel, shortLabel, thinLabels } from "../../transformer/web/labels.js";
 import { sharedKeys } from "../../transformer/web/head_grid.js";
 import { cellText, figureTable } from "../../transformer/web/tables.js";
-import { recoloured } from "../../transformer/views/export/static/run_page.js";
+import { recoloured } from "../../transformer/views/export/static/pack.js";
 import { vectors } from "./vectors.js";
 
 test("labels are shortened and escaped as in Python, and a whole one says its token again", () => {
