@@ -7,7 +7,7 @@ import asyncio
 import re
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import fastapi
 import gradio as gr
@@ -202,10 +202,8 @@ def test_fetched_messages_no_longer_count() -> None:
     assert none == 0
 
 
-def held(of: type[state_holder.StateHolder]) -> int:
-    """Sessions that a holder keeps after three have asked."""
-
-    async def asked() -> int:
+def test_gradio_keeps_what_every_session_sent_and_got_and_we_do_not() -> None:
+    async def kept(of: type[state_holder.StateHolder]) -> int:
         with gr.Blocks(analytics_enabled=False) as made:
             box = gr.Textbox()
         holder = of()
@@ -214,64 +212,28 @@ def held(of: type[state_holder.StateHolder]) -> int:
             holder[session]._update_value_in_config(box._id, "x")
         return len(holder.session_data)
 
-    return loops.run(asked())
+    assert loops.run(kept(state_holder.StateHolder)) == 3
+    assert loops.run(kept(NoSessions)) == 0
 
 
-def test_gradio_keeps_what_every_session_sent_and_got_and_we_do_not() -> None:
-    assert held(state_holder.StateHolder) == 3
-    assert held(NoSessions) == 0
-
-
-def test_what_a_session_changes_is_no_other_sessions_and_the_page_needs_nothing_kept(
-    tiny_model: Model,
-) -> None:
-    """And no endpoint holds a place of the model while it waits for one of the experiments: two
-    that do, and one the other way round, would wait for each other for ever."""
-
+def test_the_page_needs_nothing_kept_of_a_session(tiny_model: Model) -> None:
     async def asked() -> gr.Blocks:
-        with gr.Blocks(analytics_enabled=False) as made:
-            box = gr.Textbox()
-        holder = NoSessions()
-        holder.set_blocks(made)
-        mine = holder["me"]
-        mine[box._id] = changed = gr.Textbox(label="mine", render=False)
-        assert mine[box._id] is changed
-        assert box._id in mine
-        assert holder["me"][box._id] is holder["you"][box._id] is box
         return build(Service([tiny_model]))
 
     page = loops.run(asked())
     assert isinstance(page._queue, Queue)
     assert isinstance(page.app.state_holder, NoSessions)
     assert [block for block in page.blocks.values() if block.stateful] == []
-    lines = {str(one.api_name): str(one.concurrency_id) for one in page.fns.values()}
-    asking = ("importance", "next_token", "patching", "breaks", "score", "view")
-    assert {lines[name] for name in asking} == {"experiments"}
-    assert lines["generate"] == lines["trace"] == "model"
-
-
-def fetched(given: Any) -> list[str]:
-    """What the server fetches for an input that says this."""
-    asked = []
-
-    class Block:
-        proxy_url = None
-
-        async def async_move_resource_to_block_cache(self, address: str) -> str:
-            asked.append(address)
-            return "copy"
-
-    loops.run(processing_utils.async_move_files_to_cache(given, Block()))
-    return asked
-
-
-NAMED = {"path": "http://127.0.0.1:1/x", "meta": {"_type": "gradio.FileData"}}
 
 
 def test_gradio_fetches_what_an_input_names_and_we_do_not() -> None:
-    assert fetched([{"deep": NAMED}]) == [NAMED["path"]]
-    gradio_patches.install()
-    assert fetched([{"deep": NAMED}]) == []
+    block = Mock(proxy_url=None, async_move_resource_to_block_cache=AsyncMock(return_value="copy"))
+    named = {"path": "http://127.0.0.1:1/x", "meta": {"_type": "gradio.FileData"}}
+    for n_fetched in (1, 0):
+        loops.run(processing_utils.async_move_files_to_cache([{"deep": named}], block))
+        assert block.async_move_resource_to_block_cache.await_count == n_fetched
+        block.reset_mock()
+        gradio_patches.install()
 
 
 def refusal(inputs: list[Any]) -> Exception | None:
@@ -323,60 +285,43 @@ def turns(*asked: tuple[str, str]) -> list[str]:
     return loops.run(served())
 
 
-MANY = [("a", "greedy")] * 4 + [("b", "other"), ("a", "neighbour")]
-
-
 def test_gradio_serves_whoever_asks_the_most_and_we_addresses_and_their_sessions_in_turn() -> None:
-    assert turns(*MANY) == [session for _, session in MANY]
+    many = [("a", "greedy")] * 4 + [("b", "other"), ("a", "neighbour")]
+    assert turns(*many) == [session for _, session in many]
     gradio_patches.install()
-    assert turns(*MANY) == ["greedy", "other", "neighbour", *["greedy"] * 3]
+    assert turns(*many) == ["greedy", "other", "neighbour", *["greedy"] * 3]
 
 
-def refused(*asked: tuple[str, str], waiting: int) -> tuple[list[str], list[str], int]:
-    """What those are told who may not wait too, what those who waited, and how many wait."""
-
+def test_a_full_queue_makes_room_for_another_address_and_tells_who_made_it() -> None:
     async def told() -> tuple[list[str], list[str], int]:
         queue = page()._queue
-        if isinstance(queue, Queue):
-            queue.shares = {"events": Line(Resource(1, waiting=waiting))}
-        answers = [
-            await queue.push(body(queue.blocks, session), sent_from(address), None)
-            for address, session in asked
-        ]
-        at_once = [said for done, said, kind in answers if not done and kind == "queue_full"]
+        queue.shares = {"events": Line(Resource(1, waiting=3))}
+        at_once = []
+        for address, session in [*(("a", f"s{place}") for place in range(5)), ("b", "other")]:
+            sent = body(queue.blocks, session)
+            done, said, kind = await queue.push(sent, sent_from(address), None)
+            at_once += [] if done else [(said, kind)]
         boxes = list(queue.pending_messages_per_session.values())
         messages = [box.get_nowait() for box in boxes for _ in range(box.qsize())]
         ended = [it.output["error"] for it in messages if isinstance(it, ProcessCompletedMessage)]
         return at_once, ended, len(queue)
 
-    return loops.run(told())
-
-
-def test_a_full_queue_makes_room_for_another_address_and_tells_who_made_it() -> None:
-    many = [("a", f"s{place}") for place in range(5)]
-    assert refused(*many, ("b", "other"), waiting=4) == ([], [], 6)
     gradio_patches.install()
-    assert refused(*many, ("b", "other"), waiting=3) == ([BUSY], [BUSY], 4)  # and one runs
-
-
-def headers_for_another_site(path: str, method: str, **more: str) -> httpx.Headers:
-    async def asked() -> httpx.Headers:
-        app = gradio.routes.App.create_app(page())
-        transport = httpx.ASGITransport(app=app)
-        asking = {"Origin": "https://elsewhere.example", **more}
-        async with httpx.AsyncClient(transport=transport, base_url="http://served") as client:
-            return (await client.request(method, path, headers=asking)).headers
-
-    return loops.run(asked())
+    assert loops.run(told()) == ([(BUSY, "queue_full")], [BUSY], 4)  # and one runs
 
 
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
 def test_gradio_lets_any_site_ask_as_the_visitor_and_we_do_not(method: str) -> None:
-    asked = {"Access-Control-Request-Method": "GET"}
+    async def headers_for_another_site() -> httpx.Headers:
+        transport = httpx.ASGITransport(app=gradio.routes.App.create_app(page()))
+        asking = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "GET"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://served") as client:
+            return (await client.request(method, "/gradio_api/app_id", headers=asking)).headers
+
     name = "access-control-allow-credentials"
-    assert headers_for_another_site("/gradio_api/app_id", method, **asked)[name] == "true"
+    assert loops.run(headers_for_another_site())[name] == "true"
     gradio_patches.install()
-    ours = headers_for_another_site("/gradio_api/app_id", method, **asked)
+    ours = loops.run(headers_for_another_site())
     assert name not in ours
     assert ours["access-control-allow-origin"] == "https://elsewhere.example"
 
@@ -426,19 +371,6 @@ def test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not(
     assert "a sentence" in answer_of_a_mistake(gr.Error("a sentence", print_exception=False))
 
 
-def test_an_event_without_a_function_is_refused_before_it_waits() -> None:
-    async def asked() -> Any:
-        with gr.Blocks(analytics_enabled=False) as made:
-            made.load(None, js="() => 1")
-        queue = made.queue()._queue
-        answer = await queue.push(body(made, "me"), sent_from("here"), None)
-        return answer[0], len(queue)
-
-    assert loops.run(asked()) == (True, 1)
-    gradio_patches.install()
-    assert loops.run(asked()) == (False, 0)
-
-
 def test_gradios_server_waits_for_a_request_without_end_and_ours_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -461,29 +393,19 @@ def test_gradios_server_waits_for_a_request_without_end_and_ours_does_not(
     assert loops.run(closed(gradio_patches.Server))
 
 
-def test_gradios_loading_message_has_a_clock_that_first_js_stops() -> None:
-    """first.js knows it by its source; once no script has it, that part can go."""
+def test_our_scripts_still_have_something_to_mend_in_gradios() -> None:
+    """first.js stops a clock of its loading message, which it knows by its source, and says what
+    the browser's language is; connection.js replaces fetch for the queue's two questions."""
     assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
+    scripts = {path.name: path.read_text("utf-8") for path in assets.glob("*.js")}
     clock = re.compile(r"performance\.now\(\)-[^;]*/1e3")
-    found = [path.name for path in assets.glob("*.js") if clock.search(path.read_text("utf-8"))]
-    assert any(name.startswith("statustracker") for name in found)
-
-
-def test_gradios_page_gives_its_client_neither_headers_nor_a_session() -> None:
-    """connection.js replaces fetch for the queue's two questions; once it does, that can go."""
-    assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
-    connect = re.compile(r"\.Client\.connect\([^{]*\{([^}]*)\}")
-    found = [call for path in assets.glob("*.js") for call in connect.findall(path.read_text())]
-    assert found
-    assert [call for call in found if re.search("headers|session", call)] == []
-
-
-def test_gradios_own_words_follow_the_browser_and_not_the_page() -> None:
-    """first.js says what the browser's language is; once Gradio reads <html lang>, that can go."""
-    assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
-    texts = [path.read_text("utf-8") for path in assets.glob("*.js")]
-    assert any("window.navigator.language||window.navigator.languages[0]" in one for one in texts)
-    assert not any("return document.documentElement.lang" in one for one in texts)
+    assert any(name.startswith("statustracker") for name in scripts if clock.search(scripts[name]))
+    whole = "\n".join(scripts.values())
+    connects = re.findall(r"\.Client\.connect\([^{]*\{([^}]*)\}", whole)
+    assert connects
+    assert not any(re.search("headers|session", call) for call in connects)
+    assert "window.navigator.language||window.navigator.languages[0]" in whole
+    assert "return document.documentElement.lang" not in whole
 
 
 def test_the_page_is_not_described_with_what_only_programs_use(tiny_model: Model) -> None:
@@ -494,16 +416,13 @@ def test_the_page_is_not_described_with_what_only_programs_use(tiny_model: Model
     assert any(one["type"] == "api" for one in whole["components"])  # else the patch can go
     seen = gradio_patches.without_api(whole)
 
-    def numbers(node: dict[str, Any]) -> set[int]:
-        return {node["id"]}.union(*(numbers(one) for one in node.get("children", ())))
-
     left = [one for one in whole["components"] if one["type"] != "api"]
     assert seen["components"] == left
+    unseen = {one["id"] for one in whole["components"]} - {one["id"] for one in left}
     for layout in (seen["layout"], seen["page"][""]["layout"]):
-        assert {one["id"] for one in left} <= numbers(layout)
-        assert len(numbers(layout)) == len(numbers(whole["layout"])) - (
-            len(whole["components"]) - len(left)
-        )
+        numbers = set(map(int, re.findall(r"'id': (\d+)", str(layout))))
+        assert {one["id"] for one in left} <= numbers
+        assert not unseen & numbers
     assert seen["dependencies"] == whole["dependencies"]
 
 
