@@ -64,39 +64,45 @@ class Inside:
         await send({"type": "http.response.body", "body": b"{}"})
 
 
-def gate_before(inside: Any, *, left: list[str] | None = None, tools: bool = False) -> AsgiGuard:
+async def no_listener(_: dict[str, Any]) -> None:
+    """In place of `send` where nothing of the answer is looked at."""
+
+
+def gate_before(inside: Any, left: list[str] | None = None, tools: bool = False) -> AsgiGuard:
+    leave = [].append if left is None else left.append
     return AsgiGuard(
-        inside,
-        health=lambda: {"status": "ok"},
-        shares=shares(),
-        leave=[].append if left is None else left.append,
-        tools=tools,
+        inside, health=lambda: {"status": "ok"}, shares=shares(), leave=leave, tools=tools
     )
+
+
+def asked_for(path: str, **more: Any) -> dict[str, Any]:
+    """A request's scope."""
+    method = {"type": "http", "method": "POST", "client": ("127.0.0.1", 1)}
+    return {**method, "path": path, "headers": IN_JSON, "query_string": b"", **more}
 
 
 async def answered(
     gate: AsgiGuard,
     path: str,
     *messages: dict[str, Any],
-    method: str = "POST",
-    query: bytes = b"",
+    receive: Any = None,
     length: int | None = None,
     headers: Headers = IN_JSON,
     client: str = "127.0.0.1",
+    **asked: Any,
 ) -> tuple[int, Any]:
     """(status, content) of one request."""
-    coming = [*messages, {"type": "http.request", "body": b""}]
-    sent: list[dict[str, Any]] = []
+    coming, sent = list(messages), list[dict[str, Any]]()
 
-    async def receive() -> dict[str, Any]:
-        return coming.pop(0) if coming else {"type": "http.request", "body": b""}
+    async def comes() -> dict[str, Any]:
+        return coming.pop(0) if coming else body(b"")
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
     sized = [] if length is None else [(b"content-length", str(length).encode())]
-    scope = {"type": "http", "method": method, "path": path, "headers": [*headers, *sized]}
-    await gate({**scope, "query_string": query, "client": (client, 1)}, receive, send)
+    scope = asked_for(path, headers=[*headers, *sized], client=(client, 1), **asked)
+    await gate(scope, receive or comes, send)
     return sent[0]["status"], json.loads(sent[1]["body"] or b"null")
 
 
@@ -109,9 +115,7 @@ def exchange(
     **asked: Any,
 ) -> tuple[int, Any]:
     """The same of a new gate before `inside`."""
-    return loops.run(
-        answered(gate_before(inside, left=left, tools=tools), path, *messages, **asked)
-    )
+    return loops.run(answered(gate_before(inside, left, tools), path, *messages, **asked))
 
 
 def body(content: bytes, more: bool = False) -> dict[str, Any]:
@@ -169,37 +173,21 @@ REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "asked", "status", "told"), REFUSED)
-def test_a_request_is_refused_in_a_sentence_before_the_framework_sees_it(
-    path: str, asked: dict[str, Any], status: int, told: str
-) -> None:
-    inside, left = Inside(), list[str]()
-    given = dict(asked)
-    messages = [body(given.pop("messages"))] if "messages" in given else []
-    assert exchange(inside, path, *messages, left=left, **given) == (status, {"detail": told})
-    assert inside.asked == left == []
+def test_a_request_is_refused_in_a_sentence_before_the_framework_sees_it() -> None:
+    for path, asked, status, told in REFUSED:
+        inside, left = Inside(), list[str]()
+        messages = [body(asked["messages"])] if "messages" in asked else []
+        given = {name: value for name, value in asked.items() if name != "messages"}
+        found = exchange(inside, path, *messages, left=left, **given)
+        assert found == (status, {"detail": told}), (path, asked)
+        assert inside.asked == left == [], (path, asked)
 
 
-@pytest.mark.parametrize(
-    ("path", "asked"),
-    [
-        *((path, {}) for path in ("/", "/config", "/theme.css", "/assets/index.js", *POSTED)),
-        *((API + name, {}) for name in ("queue/data", "info", "app_id")),
-        *((path, {"tools": True}) for path in (TOOLS, TOOLS[:-1])),
-        *((POSTED[0], {"headers": [*IN_JSON, (CROSS[0], it)]}) for it in (b"none", b"same-origin")),
-    ],
-)  # fmt: skip
-def test_what_the_page_programs_and_tools_use_is_open(path: str, asked: dict[str, Any]) -> None:
-    inside = Inside()
-    assert exchange(inside, path, **asked) == (200, {})
-    assert inside.asked == [path]
-
-
-@pytest.mark.parametrize("given", [b'"a"', b'"' + b"x" * 64 + b'"', b"null"])
-def test_a_session_that_may_be_one_comes_to_the_queue_with_all_that_was_sent(given: bytes) -> None:
-    whole, inside = b'{"data": ["words"], "session_hash": ' + given + b"}", Inside()
-    assert exchange(inside, JOIN, body(whole[:9], more=True), body(whole[9:]))[0] == 200
-    assert inside.bodies == [whole]
+def test_a_session_that_may_be_one_comes_to_the_queue_with_all_that_was_sent() -> None:
+    for given in (b'"' + b"x" * 64 + b'"', b"null"):
+        whole, inside = b'{"data": ["words"], "session_hash": ' + given + b"}", Inside()
+        assert exchange(inside, JOIN, body(whole[:9], more=True), body(whole[9:]))[0] == 200
+        assert inside.bodies == [whole]
 
 
 def test_a_body_is_bounded_by_what_it_is_too() -> None:
@@ -211,21 +199,11 @@ def test_a_body_is_bounded_by_what_it_is_too() -> None:
 def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_guard, "BODY_S", 0.02)
 
-    async def asked() -> tuple[int, Any]:
-        sent: list[dict[str, Any]] = []
+    async def drips() -> dict[str, Any]:
+        await asyncio.sleep(0.005)
+        return body(b"{", more=True)
 
-        async def receive() -> dict[str, Any]:
-            await asyncio.sleep(0.005)
-            return body(b"{", more=True)
-
-        async def send(message: dict[str, Any]) -> None:
-            sent.append(message)
-
-        scope = {"type": "http", "method": "POST", "path": JOIN, "headers": IN_JSON}
-        await gate_before(Inside())({**scope, "query_string": b""}, receive, send)
-        return sent[0]["status"], json.loads(sent[1]["body"])
-
-    assert loops.run(asked()) == (408, {"detail": TOO_SLOW})
+    assert exchange(Inside(), JOIN, receive=drips) == (408, {"detail": TOO_SLOW})
 
 
 @pytest.mark.parametrize(
@@ -244,7 +222,7 @@ def test_gradio_gets_only_what_it_keeps_from_other_visitors(
     path: str, given: bytes, passed: bytes
 ) -> None:
     inside = Inside()
-    assert exchange(inside, path, method="GET", query=given)[0] == 200
+    assert exchange(inside, path, method="GET", query_string=given)[0] == 200
     assert [scope["query_string"] for scope in inside.scopes] == [passed]
 
 
@@ -276,11 +254,9 @@ def test_only_so_many_calls_of_tools_are_under_way_and_others_wait_or_are_refuse
             await Inside()(scope, receive, send)
 
         gate = gate_before(inside, tools=True)
-        scope = {"type": "http", "method": "POST", "path": TOOLS, "headers": IN_JSON}
         never = asyncio.Event().wait
         half = [
-            asyncio.ensure_future(gate({**scope, "query_string": b""}, never, never))
-            for _ in range(MAX_CALLS)
+            asyncio.ensure_future(gate(asked_for(TOOLS), never, never)) for _ in range(MAX_CALLS)
         ]
         at_once = int(gate.shares["tools"].resource.address or 0)
         count = at_once + MAX_CALLS_WAITING
@@ -321,10 +297,10 @@ def test_who_goes_before_the_answer_is_finished_or_says_so_is_told_by_name() -> 
     """All tools' calls are of no session: an empty name would end them all."""
     left: list[str] = []
     stream, gone = {"method": "GET", "left": left}, [body(b""), GONE]
-    exchange(Inside(), API + "queue/data", *gone, query=b"session_hash=abc", **stream)
+    exchange(Inside(), API + "queue/data", *gone, query_string=b"session_hash=abc", **stream)
     exchange(Inside(), API + "call/generate/event1", *gone, **stream)
     exchange(Inside(), API + "call/generate", *gone, left=left)
-    exchange(Inside(), API + "queue/data", query=b"session_hash=stays", **stream)
+    exchange(Inside(), API + "queue/data", query_string=b"session_hash=stays", **stream)
     assert left == ["abc", "event1"]
     for headers in (IN_JSON, named(b""), named(b"closes")):
         assert exchange(Inside(), "/leave", headers=headers, left=left) == (204, None)
@@ -350,19 +326,12 @@ def test_a_question_whose_asker_has_gone_is_told_to_stop(has_gone: bool) -> None
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"{}"})
 
-    async def asked() -> None:
-        coming = [body(b"{}"), *([GONE] if has_gone else [])]
+    coming = [body(b"{}"), *([GONE] if has_gone else [])]
 
-        async def receive() -> Any:
-            return coming.pop(0) if coming else await asyncio.Event().wait()
+    async def receive() -> Any:
+        return coming.pop(0) if coming else await asyncio.Event().wait()
 
-        async def send(_: dict[str, Any]) -> None:
-            pass
-
-        scope = {"type": "http", "method": "POST", "path": RESOURCES + "heatmap"}
-        await gate_before(inside)({**scope, "headers": IN_JSON, "query_string": b""}, receive, send)
-
-    loops.run(asked())
+    loops.run(gate_before(inside)(asked_for(RESOURCES + "heatmap"), receive, no_listener))
     assert heard == [has_gone]
 
 
@@ -374,7 +343,7 @@ def test_a_server_that_ends_refuses_new_requests_but_not_streams_that_wait_for_a
         answer = loops.run(answered(gate, path, body(b"{}"), method=method))
         assert answer == (503, {"detail": ENDING})
     stream = API + "queue/data"
-    assert loops.run(answered(gate, stream, method="GET", query=b"session_hash=a"))[0] == 200
+    assert loops.run(answered(gate, stream, method="GET", query_string=b"session_hash=a"))[0] == 200
     assert inside.asked == [stream]
 
 
@@ -404,17 +373,15 @@ def test_only_named_pages_may_show_the_page_inside_them() -> None:
         with pytest.raises(ValueError, match="https://HOST"):
             policy_for([one])
 
-    async def html(scope: Any, receive: Any, send: Any) -> None:
+    async def html(_scope: Any, _receive: Any, send: Any) -> None:
         headers = [(b"content-type", b"text/html")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
 
-    sent: list[Any] = []
+    gate, sent = gate_before(html), list[Any]()
+    gate.policy = policy_for(others)
 
     async def send(message: Any) -> None:
         sent.append(message)
 
-    gate = gate_before(html)
-    gate.policy = policy_for(others)
-    scope = {"type": "http", "path": "/", "method": "GET", "headers": [], "query_string": b""}
-    loops.run(gate(scope, send, send))
+    loops.run(gate(asked_for("/", method="GET", headers=[]), no_listener, send))
     assert (b"content-security-policy", gate.policy.encode()) in sent[0]["headers"]
