@@ -7,17 +7,17 @@ import io
 import os
 import re
 import signal
-import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from links import CONTROLS
 
 import transformer
 from transformer import Model
@@ -26,9 +26,8 @@ from transformer.learning.plan import Plan
 from transformer.learning.recorded import PLANS, make
 from transformer.learning.trainer import Trainer
 from transformer.training.exercises import EXERCISES
-from transformer.ui import handlers, learning, limits
+from transformer.ui import handlers, learning, limits, open_link
 from transformer.ui.examples import example_of
-from transformer.ui.open_link import opened
 from transformer.ui.service import Service
 from transformer.ui.sessions import ADDRESS, current_session, shares
 from transformer.ui.trainings import Trainings
@@ -68,60 +67,71 @@ def service(tiny_model: Model) -> Iterator[Service]:
         trainer.close()
 
 
-def until(service: Service, key: str, state: str) -> dict[str, Any]:
-    """What is told once a training is in this state and something is known of it."""
-    give_up = time.monotonic() + LONG_S
-    while (facts := learning.learned(service, {"id": key}))["state"] != state or not facts["kept"]:
-        assert facts["state"] != "ended", facts["why"]
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
-    return facts
-
-
 # --- a training of a process of its own -----------------------------------------------------------
 
 
 def test_a_training_rests_makes_a_step_goes_on_and_is_a_model_afterwards(
     service: Service, tmp_path: Path
 ) -> None:
+    """And the next one, in the same process, learns what the same plan learns here."""
     with visiting("me"):
         key = learning.train(service, {"plan": {**TINY, "n_steps": 2000}, "question": "ab"})["id"]
+        facts: dict[str, Any] = {}
+
+        def stands(state: str, after: int = 0) -> bool:
+            facts.update(learning.learned(service, {"id": key}))
+            return facts["state"] == state and facts["kept"] and facts["step"] > after
+
         learning.steer(service, {"id": key, "do": "pause"})
-        rests = until(service, key, "paused")
-        assert rests["step"] == rests["at"] == rests["kept"][-1]
-        assert (rests["question"], rests["wanted"]) == ("ab", "ab")
+        wait_until(lambda: stands("paused"))
+        rested = facts["step"]
+        assert rested == facts["at"] == facts["kept"][-1]
+        assert (facts["question"], facts["wanted"]) == ("ab", "ab")
         learning.steer(service, {"id": key, "do": "step"})
-        while (facts := learning.learned(service, {"id": key}))["step"] == rests["step"]:
-            time.sleep(0.05)
-        assert facts["step"] == rests["step"] + 1
+        wait_until(lambda: stands("paused", rested))
+        assert facts["step"] == rested + 1
         learning.steer(service, {"id": key, "do": "stop"})
-        while (stopped := learning.learned(service, {"id": key}))["state"] != "ended":
-            time.sleep(0.05)
-        assert stopped["at"] == facts["step"] == stopped["kept"][-1]
-        assert stopped["why"] == "Stopped."
+        wait_until(lambda: stands("ended"))
+        assert facts["at"] == facts["step"] == facts["kept"][-1] == rested + 1
+        assert facts["why"] == "Stopped."
         early = learning.learned(service, {"id": key, "at": 1, "question": "abcd"})
         assert (early["at"], early["wanted"]) == (1, "abcd")
         assert early["said"][0].startswith("After step 1 of 2,000: loss ")
         packed = learning.checkpoint(service, {"id": key, "at": 1})
+
+        key = learning.train(service, {"plan": TINY})["id"]
+        wait_until(lambda: stands("ended"))
+        there, here = learning._training(service, key), make(Plan(**TINY))
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(packed["base64"]))) as files:
         files.extractall(tmp_path)
     loaded = transformer.load(tmp_path / "copy-1")
     assert loaded.metadata is not None
     assert (loaded.metadata["exercise"], loaded.metadata["steps"]) == ("copy", 1)
     assert example_of(loaded).text == EXERCISES["copy"].example + "="
-
-
-def test_the_process_learns_what_the_same_plan_learns_here(service: Service) -> None:
-    plan = Plan(**TINY)
-    here = make(plan)
-    with visiting("me"):
-        key = learning.train(service, {"plan": TINY})["id"]
-        while learning.learned(service, {"id": key})["state"] != "ended":
-            time.sleep(0.05)
-        there = learning._training(service, key)
     assert there.why == "done"
     assert there.record.losses == pytest.approx(here.losses, rel=1e-4)
-    assert sorted(there.record.snapshots) == sorted(here.snapshots) == plan.kept()
+    assert sorted(there.record.snapshots) == sorted(here.snapshots) == here.plan.kept()
+
+
+def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trainer_module, "SILENT_S", 2.0)
+    two = Trainings(shares()["trainings"])
+    try:
+        stuck = two.begin("a", Plan(**TINY | {"n_steps": 2000}))
+        wait_until(lambda: stuck.record.losses)
+        process = stuck.trainer._process
+        next_one = two.begin("b", Plan(**TINY))
+        os.kill(process.pid, signal.SIGSTOP)
+        wait_until(lambda: next_one.state != "waiting")  # on a busy machine it may have ended too
+        assert (stuck.state, stuck.why, process.wait(5)) == ("ended", "broken", -signal.SIGKILL)
+    finally:
+        for visitor in "ab":
+            two.leave(visitor)
+        for one in two._free + [one.trainer for one in two._underway.values()]:
+            if one is not None:
+                one.close()
 
 
 # --- turns, without a process ---------------------------------------------------------------------
@@ -165,44 +175,17 @@ def test_one_is_trained_at_a_time_and_the_others_are_told_how_many_are_before_th
         turns.begin("one more", plan)
 
 
-def test_one_address_with_thirty_trainings_leaves_the_next_place_to_another(
+def test_one_address_with_many_trainings_leaves_the_next_place_to_another(
     turns: Trainings,
 ) -> None:
-    plan, many = Plan(**TINY), []
+    plan = Plan(**TINY)
     with coming_from("127.0.0.1"):
-        for place in range(30):
-            with suppress(ValueError):
-                many.append(turns.begin(f"visitor {place}", plan))
-    assert len(many) == 1 + limits.MAX_TRAININGS_WAITING
+        many = [turns.begin(f"visitor {n}", plan) for n in range(1 + limits.MAX_TRAININGS_WAITING)]
     with coming_from("127.0.0.2"):
         other = turns.begin("other", plan)
     assert (many[-1].state, many[-1].why) == ("ended", "pushed out")
-    assert (turns.before(other), turns.before(many[1])) == (1, 2)
     turns.leave("visitor 0")
     assert (other.state, many[1].state) == ("running", "waiting")
-    turns.leave("other")
-    assert many[1].state == "running"
-
-
-def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(trainer_module, "SILENT_S", 2.0)
-    two = Trainings(shares()["trainings"])
-    try:
-        stuck = two.begin("a", Plan(**TINY | {"n_steps": 2000}))
-        wait_until(lambda: stuck.record.losses)
-        process = stuck.trainer._process
-        next_one = two.begin("b", Plan(**TINY))
-        os.kill(process.pid, signal.SIGSTOP)
-        wait_until(lambda: next_one.state != "waiting")  # on a busy machine it may have ended too
-        assert (stuck.state, stuck.why, process.wait(5)) == ("ended", "broken", -signal.SIGKILL)
-    finally:
-        for visitor in "ab":
-            two.leave(visitor)
-        for one in two._free + [one.trainer for one in two._underway.values()]:
-            if one is not None:
-                one.close()
 
 
 def test_a_visitor_has_one_training_and_nobody_else_finds_it(turns: Trainings) -> None:
@@ -261,66 +244,38 @@ def test_what_cannot_be_trained_is_told_in_a_sentence(
 # --- recorded trainings, and models of a visit ----------------------------------------------------
 
 
-@pytest.mark.parametrize("task", PLANS)
-def test_a_recorded_training_can_be_looked_at_by_all(service: Service, task: str) -> None:
-    facts = learning.learned(service, {"id": f"recorded-{task}"})
-    assert (facts["state"], facts["at"]) == ("ended", facts["total"])
-    assert facts["answer"] == facts["wanted"]
-    first = learning.learned(service, {"id": f"recorded-{task}", "at": 1})
-    assert first["answer"] != first["wanted"]
-    assert set(first["pictures"]) == set(facts["pictures"]) != set()
+def test_a_recorded_training_can_be_looked_at_by_all(service: Service) -> None:
+    for task in PLANS:
+        facts = learning.learned(service, {"id": f"recorded-{task}"})
+        assert (facts["state"], facts["at"]) == ("ended", facts["total"])
+        assert facts["answer"] == facts["wanted"]
+        first = learning.learned(service, {"id": f"recorded-{task}", "at": 1})
+        assert first["answer"] != first["wanted"]
+        assert set(first["pictures"]) == set(facts["pictures"]) != set()
 
 
-def test_eight_visits_at_once_have_each_their_own_network(service: Service) -> None:
-    together = threading.Barrier(8)
-    found: dict[str, tuple[str, str]] = {}
-
-    def visit(name: str, step: int) -> None:
+def test_each_visit_has_its_own_network_and_a_link_to_anothers_says_whose_it_was(
+    service: Service,
+) -> None:
+    names, steps = ("me", "you"), PLANS["copy"].kept()[-2:]
+    models = {}
+    for name, step in zip(names, steps, strict=True):
         with visiting(name):
-            together.wait()
-            model = learning.adopt(service, {"id": "recorded-copy", "at": step})["model"]
-            (*_, (facts, _, _)) = handlers.generate(
-                service, name, model, "bdface=", {"max_new_tokens": 8}
-            )
-            assert facts is not None
-            found[name] = (model, "".join(facts["labels"]))
-
-    steps = PLANS["copy"].kept()[-8:]
-    threads = [
-        threading.Thread(target=visit, args=(f"visitor {place}", step))
-        for place, step in enumerate(steps)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 8
-    for name, (model, text) in found.items():
+            models[name] = learning.adopt(service, {"id": "recorded-copy", "at": step})["model"]
+    for name, model in models.items():
         assert [own for _, own in service.names(name)] == ["tiny", model]
         alone = service.own.find(model, name).model.generate("bdface=", max_new_tokens=8)
-        assert text == "".join(alone.labels)
-        for other in found:
+        for other in names:
             *_, (facts, status, _) = handlers.generate(
-                service, other, model, "ab=", {"max_new_tokens": 4}
+                service, other, model, "bdface=", {"max_new_tokens": 8}
             )
             assert (status["kind"] == "error") == (other != name)
-            assert (facts is None) == (other != name)
+            assert (facts and facts["labels"]) == (list(alone.labels) if other == name else None)
+            told = [*open_link.opened(service, other, f"model={model}", CONTROLS)]
+            assert told[0]["model"].value == (model if other == name else "tiny")
+            problems = "".join(told[-1]["share"]["problems"])
+            assert ("in a visit: it belonged to that visit alone" in problems) == (other != name)
     assert [own for _, own in service.names("somebody else")] == ["tiny"]
-
-
-def test_a_link_to_another_visits_network_says_whose_it_was(service: Service) -> None:
-    with visiting("me"):
-        model = learning.adopt(service, {"id": "recorded-induction", "at": None})["model"]
-    settings = dict(
-        method="greedy", temperature=0.7, top_k=0, top_p=1, beams=4, penalty=1, length=5, seed=0
-    )
-    mine = [*opened(service, "me", f"model={model}", settings)]
-    assert mine[-1]["share"]["problems"] == []
-    assert mine[0]["model"].value == model
-    theirs = [*opened(service, "you", f"model={model}", settings)]
-    assert theirs[0]["model"].value == "tiny"
-    (problem,) = theirs[-1]["share"]["problems"]
-    assert "was trained in a visit: it belonged to that visit alone" in problem
 
 
 def test_a_visits_networks_go_soon_after_it(
