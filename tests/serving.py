@@ -1,5 +1,5 @@
 """One real server for all tests that need one, in a process of its own, on a free port: app.py,
-which also speaks "eo" (see app_with.py)."""
+which also speaks "eo" (see app_with.py) and offers tools."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def running() -> Server:
     log = folder / "server.log"
     port = free_port()
     offered = [own.get(name, name) for name in NAMES]
-    process = started(port, offered, log, "brackets")
+    process = started(port, offered, log, "brackets", ["--mcp"])
     atexit.register(stop, process)
     return Server(url=f"http://127.0.0.1:{port}/", log=log, process=process, **models)
 

@@ -37,7 +37,6 @@ def test_models_lists_every_model_with_its_configuration(client: Client, server:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"max_new_tokens": 9},
         {"max_new_tokens": 9, "temperature": 0, "top_k": 9},
         SAMPLED,
         SETTINGS,
@@ -83,23 +82,16 @@ def test_a_batch_is_padded_and_each_row_reads_as_it_does_alone(
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *(("generate", {"text": "Hi"} | wrong, sentence) for wrong, sentence in [
-        ({"text": "   \n"}, "the text is empty"),
         ({"text": "a" * 100_000}, "at most 2,000 characters; got 100,000"),
         ({"text": 7}, "must be a string; got int"),
-        ({"top_p": 1.5}, "top_p must be a number"),
         ({"max_new_tokens": 100_000}, "max_new_tokens must be a whole number from 1 to 200"),
         ({"model": "gpt-9"}, f"model must be one of {list(NAMES)}"),
         ({"interventions": [SILENCE | {"layer": 9}]}, "this network has no site decoder.9.self"),
         ({"interventions": [SILENCE] * 65}, "at most 64 interventions; got 65"),
         ({"forced_tokens": [10**9]}, "a forced token must be an id from 0 to"),
     ]),
-    *(("batch", {"texts": texts}, sentence) for texts, sentence in [
-        ([], "from 1 to 8 texts; got 0"),
-        (["a"] * 9, "from 1 to 8 texts; got 9"),
-        (["a", ""], "the text is empty"),
-        ("a single string", "must be a list of strings; got str"),
-        (["a", 3], "must be a string; got int"),
-    ]),
+    ("batch", {"texts": ["a"] * 9}, "from 1 to 8 texts; got 9"),
+    ("batch", {"texts": "a single string"}, "must be a list of strings; got str"),
     *(("translate", {"model": "tiny-translator", "texts": ["Hi"]} | wrong, sentence)
       for wrong, sentence in [
         ({"texts": ["Hi", " "]}, "text 1 of 2, counted from 0: the text is empty"),
@@ -109,7 +101,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *(("attention", {"run": "RUN"} | wrong, sentence) for wrong, sentence in [
         ({"run": "guess"}, "no longer keeps this run"),
         ({"site": "decoder.9.self"}, "no record of site decoder.9.self"),
-        ({"site": "nowhere"}, "a site is written STACK.LAYER.KIND"),
         ({"head": 3}, "head must be a whole number from 0 to 2"),
         ({"row": 1}, "row must be a whole number from 0 to 0"),
         ({"packed": 1}, "packed must be true or false; got 1"),
@@ -117,8 +108,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("positions", {"run": "RUN", "stack": "encoder"}, "must be one of ['decoder']; got 'encoder'"),
     ("fill", {"text": "The [MASK] ran.", "model": "tiny"}, "only an encoder alone "),
     ("score", {"text": "Hi", "target": "Le chien"}, "a target is for a translator"),
-    ("view", {"picture": "candidates", "run": "RUN", "parameters": {"step": "x"}},
-     "step must be a whole number from 0; got 'x'"),
     ("view", {"picture": "heatmap", "run": "RUN", "parameters": [["row", 1]]},
      "parameters must be an object; got [['row', 1]]"),
     ("view", {"picture": "nothing", "run": "RUN"}, "picture must be one of"),
@@ -235,10 +224,8 @@ def test_patching_is_that_of_the_run(client: Client, server: Server) -> None:
     place = len(run.ids) - 1
     shown = client.predict(got["run"], "The cat ran", place, api_name="/patching")
     wanted = patch_effect(server.model, run, "The cat ran", place)
-    assert (shown["target"], shown["before"]) == (
-        wanted.target,
-        pytest.approx(wanted.before, abs=1e-4),
-    )
+    assert shown["target"] == wanted.target
+    assert shown["before"] == pytest.approx(wanted.before, abs=1e-4)
     torch.testing.assert_close(torch.tensor(shown["change"]), wanted.change, atol=1e-4, rtol=0)
 
 

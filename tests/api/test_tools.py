@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import loops
 import pytest
-import serving
 import torch
-from builders import save_model
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
+from serving import Server
 
-from transformer import Model
 from transformer.ui import api as tools
 from transformer.ui import launch
-from transformer.ui.limits import (
-    MAX_CALLS,
-    MAX_VISITOR_RUNS,
-)
+from transformer.ui.limits import MAX_CALLS, MAX_VISITOR_RUNS
 
 # On a machine that does much else, the framework's own request to itself runs out of time, and its
 # tool then fails without a word.
@@ -36,44 +30,25 @@ NAMES = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def model() -> Model:
-    return serving.tiny_model()
-
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("tools") / "server.log"
-
-
-@pytest.fixture(scope="module")
-def url(model: Model, log: Path) -> Iterator[str]:
-    folder, port = log.parent, serving.free_port()
-    save_model(model, folder / "tiny", dtype="float32")
-    process = serving.started(port, [str(folder / "tiny")], log, more=["--mcp"])
-    yield f"http://127.0.0.1:{port}/"
-    serving.stop(process)
-
-
-def asked(url: str, *calls: tuple[str, dict[str, Any]]) -> list[types.CallToolResult]:
-    """What a client of the protocol gets for these calls, one after the other."""
-
-    async def ask(session: ClientSession) -> list[types.CallToolResult]:
-        return [await session.call_tool(name, arguments) for name, arguments in calls]
-
-    return in_session(url, ask)
-
-
-def in_session(url: str, ask: Callable[[ClientSession], Any]) -> Any:
+def in_session(server: Server, ask: Callable[[ClientSession], Any]) -> Any:
     async def session() -> Any:
         async with (
-            streamable_http_client(f"{url}gradio_api/mcp/") as (incoming, outgoing, _),
+            streamable_http_client(f"{server.url}gradio_api/mcp/") as (incoming, outgoing, _),
             ClientSession(incoming, outgoing) as session,
         ):
             await session.initialize()
             return await ask(session)
 
     return loops.run(session())
+
+
+def asked(server: Server, *calls: tuple[str, dict[str, Any]]) -> list[types.CallToolResult]:
+    """What a client of the protocol gets for these calls, one after the other."""
+
+    async def ask(session: ClientSession) -> list[types.CallToolResult]:
+        return [await session.call_tool(name, arguments) for name, arguments in calls]
+
+    return in_session(server, ask)
 
 
 def text_of(result: types.CallToolResult) -> str:
@@ -87,8 +62,10 @@ def values_of(result: types.CallToolResult) -> Any:
     return json.loads(text_of(result))
 
 
-def test_every_endpoint_is_a_tool_that_says_what_it_does_and_nothing_else_is_one(url: str) -> None:
-    listed = in_session(url, ClientSession.list_tools).tools
+def test_every_endpoint_is_a_tool_that_says_what_it_does_and_nothing_else_is_one(
+    server: Server,
+) -> None:
+    listed = in_session(server, ClientSession.list_tools).tools
     assert {tool.name for tool in listed} == NAMES
     for tool in listed:
         assert tool.description
@@ -98,55 +75,34 @@ def test_every_endpoint_is_a_tool_that_says_what_it_does_and_nothing_else_is_one
             assert schema["description"], f"{tool.name}: {name}"
 
 
-def test_a_text_is_generated_traced_and_looked_at(url: str, model: Model) -> None:
-    settings = {"max_new_tokens": 7, "temperature": 0.9, "top_k": 20, "seed": 5}
-    silenced = {"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}
-    text = "The fox & the <b>“bird”</b>"
-    made, read = map(
-        values_of,
-        asked(
-            url,
-            ("generate", {"text": text, **settings}),
-            ("trace", {"text": text, "interventions": [silenced]}),
-        ),
-    )
-    run = model.generate(text, **settings)
-    assert (made["text"], made["ids"]) == (run.text, list(run.ids))
-    assert read["tokens"] == list(model.trace(text).tokens)
-    place = {"run": made["run"], "site": "decoder.1.self", "head": 2}
-    (head,) = map(values_of, asked(url, ("attention", place)))
-    weights = run.trace["decoder.1.self"].pattern[0, 2]
-    assert torch.tensor(head["weights"]).allclose(weights, atol=1e-5)
-
-
-def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged(url: str, log: Path) -> None:
+def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged(server: Server) -> None:
+    before = len(server.log.read_text(encoding="utf-8"))
     calls = [
         ("generate", {"text": " "}, "the text is empty: write something in it first"),
-        (
-            "generate",
-            {"text": "a", "max_new_tokens": 201},
-            "max_new_tokens must be a whole number from 1 to 200",
-        ),
-        ("generate", {"text": "a", "model": "gpt"}, "model must be one of ['tiny']; got 'gpt'"),
+        ("generate", {"text": "a", "model": "gpt"}, "model must be one of ['tiny', "),
         ("attention", {"run": "guessed"}, "the server no longer keeps this run"),
         ("page_generate", {}, "page_generate"),
     ]
-    found = asked(url, *[(name, arguments) for name, arguments, _ in calls])
+    found = asked(server, *[(name, arguments) for name, arguments, _ in calls])
     for result, (name, _, sentence) in zip(found, calls, strict=True):
         assert result.isError, name
         assert sentence in text_of(result)
-    written = log.read_text(encoding="utf-8")
+    written = server.log.read_text(encoding="utf-8")[before:]
     assert not [word for word in ("page_generate", "gpt", "guessed") if word in written]
 
 
-def test_runs_of_many_calls_do_not_push_out_each_other_as_one_visitors_would(url: str) -> None:
-    calls = [("trace", {"text": f"Text {place}"}) for place in range(MAX_VISITOR_RUNS + 2)]
-    keys = [values_of(result)["run"] for result in asked(url, *calls)]
-    (head,) = asked(url, ("attention", {"run": keys[0]}))
-    assert values_of(head)["queries"]
+def test_runs_of_many_calls_do_not_push_out_each_other_as_one_visitors_would(
+    server: Server,
+) -> None:
+    texts = [f"Text {place} & <b>“bird”</b>" for place in range(MAX_VISITOR_RUNS + 2)]
+    made = asked(server, *[("trace", {"text": text}) for text in texts])
+    place = {"run": values_of(made[0])["run"], "site": "decoder.1.self", "head": 2}
+    (head,) = map(values_of, asked(server, ("attention", place)))
+    weights = server.model.trace(texts[0]).trace["decoder.1.self"].pattern[0, 2]
+    assert torch.tensor(head["weights"]).allclose(weights, atol=1e-5)
 
 
-def test_calls_at_the_same_time_get_their_own_results_and_end(url: str, model: Model) -> None:
+def test_calls_at_the_same_time_get_their_own_results_and_end(server: Server) -> None:
     texts = [f"{place} fox" for place in range(MAX_CALLS // 2)]  # a session may have two under way
 
     async def one(text: str) -> dict[str, Any]:
@@ -157,13 +113,13 @@ def test_calls_at_the_same_time_get_their_own_results_and_end(url: str, model: M
                     break
             return values_of(made)
 
-        return await asyncio.to_thread(in_session, url, ask)
+        return await asyncio.to_thread(in_session, server, ask)
 
     async def all_of_them() -> list[dict[str, Any]]:
         return await asyncio.gather(*map(one, texts))
 
     found = loops.run(all_of_them())
-    alone = [list(model.generate(text, max_new_tokens=40).ids) for text in texts]
+    alone = [list(server.model.generate(text, max_new_tokens=40).ids) for text in texts]
     assert [made["ids"] for made in found] == alone
 
 
@@ -178,6 +134,5 @@ def test_without_the_package_the_option_is_refused_in_one_sentence(
 
     monkeypatch.setattr(tools.metadata, "version", installed)
     told = rf"needs the package mcp>=1.21,<2; installed: {version or 'none'}; allowed: pip install"
-    for refused in (tools.check_tools, lambda: launch([], mcp=True)):  # before it loads anything
-        with pytest.raises(ValueError, match=told):
-            refused()
+    with pytest.raises(ValueError, match=told):
+        launch([], mcp=True)  # before it loads anything
