@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
+from unittest.mock import create_autospec
 
 import httpx
 import pytest
 import serving
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 
 import transformer
+from deploy import space
 from deploy.space import files
 
 pytestmark = pytest.mark.slow
 
 ROOT = serving.ROOT
 SPACE = "someone/attention"
-TOKEN = "hf_written_for_a_test"
+GONE = ("checkpoints/old/config.json", "transformer/gone.py")  # files of an earlier version
 
 
-def test_a_space_is_given_the_page_and_its_models_and_nothing_else() -> None:
+def test_a_space_is_given_the_page_and_its_models_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """None of the tests and figures; of the package all that is tracked."""
     if not (ROOT / ".git").exists():
         pytest.skip("needs a git checkout; this is a copy without one")
@@ -47,8 +48,8 @@ def test_a_space_is_given_the_page_and_its_models_and_nothing_else() -> None:
     others = {name for name in named if not name.startswith(parts)}
     assert {"app.py", "requirements.txt", "README.md", "LICENSE", "docs/screenshot.png"} <= others
     assert all(name.endswith(".png") for name in others if "/" in name)
-    done = space()
-    *listed, total = done.stdout.splitlines()
+    commanded(monkeypatch)
+    *listed, total = capsys.readouterr().out.splitlines()
     size = sum((ROOT / name).stat().st_size for name in named)
     assert set(listed) == named
     assert total == f"{len(named)} files, {size / 1e6:.1f} MB"
@@ -110,154 +111,59 @@ def test_the_page_starts_from_these_files_where_nothing_can_be_written(
         serving.stop(process)
 
 
-class Hub(BaseHTTPRequestHandler):
-    """What an upload asks of the hub. As there, a binary file must come by large-file storage."""
-
-    made: ClassVar[list[dict[str, Any]]]
-    held: ClassVar[dict[str, bytes]]  # the Space's files
-    stored: ClassVar[dict[str, bytes]]  # large files by their hash
-    commits: ClassVar[list[str]]
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        assert self.path.startswith(f"/api/spaces/{SPACE}/tree/main")
-        entries = [dict(type="file", path=name, oid="0" * 40, size=1) for name in self.held]
-        self.answer(entries)
-
-    def do_PUT(self) -> None:
-        self.stored[self.path.removeprefix("/large/")] = self.body()
-        self.answer({})
-
-    def do_POST(self) -> None:
-        body = self.body()
-        if self.headers["Authorization"] != f"Bearer {TOKEN}":
-            self.answer({"error": "Invalid user token."}, 401)
-        elif self.path == "/api/repos/create":
-            self.made.append(json.loads(body))
-            self.answer({"url": f"{self.home()}/spaces/{SPACE}"}, 409 if self.commits else 200)
-        elif self.path == "/api/validate-yaml":
-            self.answer({"errors": [], "warnings": []})
-        elif self.path == f"/api/spaces/{SPACE}/preupload/main":
-            asked = json.loads(body)["files"]
-            self.answer({"files": [self.mode(one) for one in asked]})
-        elif self.path == f"/spaces/{SPACE}.git/info/lfs/objects/batch":
-            asked = json.loads(body)["objects"]
-            self.answer({"transfer": "basic", "objects": [self.action(one) for one in asked]})
-        else:
-            assert self.path == f"/api/spaces/{SPACE}/commit/main"
-            self.commit([json.loads(line) for line in body.splitlines()])
-
-    @staticmethod
-    def mode(asked: dict[str, Any]) -> dict[str, Any]:
-        binary = b"\0" in base64.b64decode(asked["sample"])
-        mode = "lfs" if binary else "regular"
-        return {"path": asked["path"], "uploadMode": mode, "shouldIgnore": False}
-
-    def action(self, asked: dict[str, Any]) -> dict[str, Any]:
-        upload = {"href": f"{self.home()}/large/{asked['oid']}"}
-        return asked | {"actions": {"upload": upload}}
-
-    def commit(self, lines: list[dict[str, Any]]) -> None:
-        for line in lines:
-            value = line["value"]
-            if line["key"] == "header":
-                self.commits.append(value["summary"])
-            elif line["key"] == "deletedFile":
-                del self.held[value["path"]]
-            elif line["key"] == "lfsFile":
-                self.held[value["path"]] = self.stored[value["oid"]]
-                assert hashlib.sha256(self.stored[value["oid"]]).hexdigest() == value["oid"]
-            else:
-                self.held[value["path"]] = base64.b64decode(value["content"])
-                assert b"\0" not in self.held[value["path"]], value["path"]
-        self.answer({"commitUrl": f"{self.home()}/spaces/{SPACE}/commit/1", "commitOid": "1"})
-
-    def home(self) -> str:
-        return f"http://{self.headers['Host']}"
-
-    def body(self) -> bytes:
-        if self.headers["Transfer-Encoding"] != "chunked":
-            return self.rfile.read(int(self.headers["Content-Length"] or 0))
-        parts = []
-        while size := int(self.rfile.readline(), 16):
-            parts.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(parts)
-
-    def answer(self, content: Any, status: int = 200) -> None:
-        told = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(told)))
-        self.end_headers()
-        self.wfile.write(told)
-
-
 @pytest.fixture
-def hub() -> Iterator[str]:
-    """The address of an empty hub on this machine."""
-    Hub.made, Hub.held, Hub.stored, Hub.commits = [], {}, {}, []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+def hub(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The hub's client, called as it can be called: it makes the Space and holds other files."""
+    api = create_autospec(HfApi, instance=True)
+    api.create_repo.return_value = f"https://hub.example/spaces/{SPACE}"
+    api.list_repo_files.return_value = [*GONE, "notes.md", "app.py", "transformer/__init__.py"]
+    monkeypatch.setattr(space, "HfApi", lambda: api)
+    monkeypatch.setattr(space, "get_token", lambda: "hf_written_for_a_test")
+    return api
 
 
-def space(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command, ended."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
-    return subprocess.run(
-        [sys.executable, "deploy/space.py", *arguments],
-        # Large files go to a server of another kind, which takes their chunks; here in one piece.
-        cwd=ROOT, env=kept | {"HF_HUB_DISABLE_XET": "1", "HF_HOME": "/nowhere"} | environment,
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+def commanded(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["deploy/space.py", *arguments])
+    space.main()
 
 
-def test_every_file_arrives_as_it_is_in_one_commit(hub: str) -> None:
-    """First in a Space that is made for it, then in one where other files are."""
-    expected = {name: (ROOT / name).read_bytes() for name in files()}
-    done = space(SPACE, HF_ENDPOINT=hub, HF_TOKEN=TOKEN)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{hub}/spaces/{SPACE}\n"
-    made = {"name": "attention", "organization": "someone", "type": "space", "sdk": "gradio"}
-    assert Hub.made == [made]
-    assert Hub.held == expected
-    assert len(Hub.stored) == len([name for name in expected if b"\0" in expected[name]])
-    own = {".gitattributes": b"*.safetensors filter=lfs\n", "notes.md": b"ours\n"}
-    Hub.held |= own | {"transformer/gone.py": b"", "checkpoints/old/config.json": b"{}"}
-    again = space(SPACE, HF_ENDPOINT=hub, HF_TOKEN=TOKEN)
-    assert again.returncode == 0, again.stderr
-    assert Hub.held == expected | own
-    assert len(Hub.commits) == 2
+def test_every_file_arrives_as_it_is_in_one_commit(
+    hub: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And what is the Space's own stays, but in the folders of the page and its models."""
+    commanded(monkeypatch, SPACE)
+    assert capsys.readouterr().out == f"https://hub.example/spaces/{SPACE}\n"
+    made = {"repo_type": "space", "space_sdk": "gradio", "exist_ok": True}
+    hub.create_repo.assert_called_once_with(SPACE, **made)
+    hub.create_commit.assert_called_once()
+    (name, operations), settings = hub.create_commit.call_args
+    assert (name, settings["repo_type"]) == (SPACE, "space")
+    added = [one for one in operations if isinstance(one, CommitOperationAdd)]
+    assert [one.path_in_repo for one in added] == files()
+    assert all(one.path_or_fileobj == str(ROOT / one.path_in_repo) for one in added)
+    others = {one.path_in_repo for one in operations if isinstance(one, CommitOperationDelete)}
+    assert others == set(GONE)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "environment", "sentence"),
+    ("name", "token", "fault", "sentence"),
     [
-        ([SPACE], {}, "the hub asks who you are: run `hf auth login`, or set HF_TOKEN to a write"),
-        (["attention"], {"HF_TOKEN": TOKEN}, "a Space is called OWNER/NAME; got 'attention'"),
-        (["a b/c"], {"HF_TOKEN": TOKEN}, "cannot upload to a b/c: "),
-        ([SPACE], {"HF_TOKEN": "hf_other"}, f"cannot upload to {SPACE}: "),
-        (
-            [SPACE],
-            {"HF_TOKEN": TOKEN, "HF_ENDPOINT": "http://127.0.0.1:9"},
-            f"cannot upload to {SPACE}: ",
-        ),
+        (SPACE, None, None, "the hub asks who you are: run `hf auth login`, or set HF_TOKEN to a"),
+        ("attention", "hf_x", None, "a Space is called OWNER/NAME; got 'attention'"),
+        (SPACE, "hf_x", OSError("no way\nto it"), f"cannot upload to {SPACE}: no way"),
+        (SPACE, "hf_x", OSError(), f"cannot upload to {SPACE}: OSError"),
     ],
 )
 def test_what_keeps_an_upload_from_succeeding_is_told_in_one_sentence(
-    hub: str, arguments: list[str], environment: dict[str, str], sentence: str
+    hub: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    token: str | None,
+    fault: Exception | None,
+    sentence: str,
 ) -> None:
-    done = space(*arguments, **({"HF_ENDPOINT": hub} | environment))
-    assert done.returncode == 1
-    assert done.stderr.startswith(sentence)
-    assert done.stderr.count("\n") == 1
-    assert done.stdout == ""
-    assert not Hub.held
+    monkeypatch.setattr(space, "get_token", lambda: token)
+    hub.create_repo.side_effect = fault
+    with pytest.raises(SystemExit, match=f"^{re.escape(sentence)}.*$"):
+        commanded(monkeypatch, name)
+    hub.create_commit.assert_not_called()
