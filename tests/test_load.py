@@ -58,11 +58,15 @@ def test_kept_results_hold_what_was_promised() -> None:
         assert figures["start_s"] < 60, name
 
 
-def test_odd_requests_from_callers_who_leave_do_the_server_no_harm() -> None:
-    server = serving.running()
-    found = loops.run(fuzz(server.url, 80, psutil.Process(server.process.pid)))
+def test_odd_requests_from_callers_who_leave_do_the_server_no_harm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server, sleep = serving.running(), asyncio.sleep
+    # Memory, before which it waits long at the end, is judged over many more.
+    monkeypatch.setattr(asyncio, "sleep", lambda seconds, *more: sleep(min(seconds, 1), *more))
+    found = loops.run(fuzz(server.url, 120, psutil.Process(server.process.pid)))
     faults = [fault for fault in found.faults if not fault.startswith("memory grew")]
-    assert faults == []  # memory is judged over many more
+    assert faults == []
     assert sum(found.answers.values()) > 55
 
 
