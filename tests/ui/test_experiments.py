@@ -127,27 +127,23 @@ def test_losses_are_measured_when_asked_for_and_then_known(
     assert ask(fresh, "broken", model="tiny") == measured
 
 
-@pytest.mark.parametrize("what", [None, "uniform-attention"])
 def test_a_prompt_goes_on_greedily_without_an_idea(
-    service: Service, model: Model, altered: str, what: str | None
+    service: Service, model: Model, altered: str
 ) -> None:
-    breaks = [] if what is None else [Break(what)]
-    alone = model.generate("The fox", max_new_tokens=BROKEN_TOKENS, interventions=breaks)
-    answer = ask(service, "broken_text", run=altered, what=what)
-    assert answer["labels"] == list(alone.labels[alone.n_prompt :])
+    for what, breaks in ((None, []), ("uniform-attention", [Break("uniform-attention")])):
+        alone = model.generate("The fox", max_new_tokens=BROKEN_TOKENS, interventions=breaks)
+        answer = ask(service, "broken_text", run=altered, what=what)
+        assert answer["labels"] == list(alone.labels[alone.n_prompt :])
 
 
 def test_the_used_mask_is_the_recorded_one(service: Service) -> None:
     edit = EditMask("decoder", layer=1, forbid=[(2, None)], allow=[(0, 3)])
     run = service.generate("tiny", "The fox", **SETTINGS, interventions=[edit])
-    answer_of = asking(service, "used_mask")
-    key = service.store.put(run)
-    for site in ("decoder.0.self", "decoder.1.self"):
-        answer = answer_of({"run": key, "site": site})
-        allowed = run.trace[site].allowed[0].numpy()
-        bits = np.unpackbits(np.frombuffer(base64.b64decode(answer["allowed"]), np.uint8))
-        np.testing.assert_array_equal(bits[: allowed.size].reshape(answer["shape"]), allowed)
-        assert answer["query_labels"] == answer["key_labels"] == list(run.labels)
+    answer = ask(service, "used_mask", run=service.store.put(run), site="decoder.1.self")
+    allowed = run.trace["decoder.1.self"].allowed[0].numpy()
+    bits = np.unpackbits(np.frombuffer(base64.b64decode(answer["allowed"]), np.uint8))
+    np.testing.assert_array_equal(bits[: allowed.size].reshape(answer["shape"]), allowed)
+    assert answer["query_labels"] == answer["key_labels"] == list(run.labels)
     assert not allowed[2].any()
     assert allowed[0, 3]
 
@@ -158,42 +154,29 @@ QUESTIONS = {
 }
 
 
-def question(service: Service, name: str, run: str, place: int) -> dict[str, Any]:
+def question(service: Service, name: str, run: str, place: int = 4) -> dict[str, Any]:
     return ask(service, name, run=run, position=place, **QUESTIONS[name])
 
 
-def fresh_run(service: Service) -> str:
-    """Of which no importance is known yet."""
+@pytest.fixture
+def fresh(service: Service) -> str:
+    """The id of a run of which no importance is known yet."""
     return service.store.put(service.generate("tiny", "The fox", **SETTINGS))
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_question_ends_within_its_time_and_when_nobody_waits_for_it(
-    service: Service, name: str, monkeypatch: pytest.MonkeyPatch
+    service: Service, name: str, fresh: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, gone = fresh_run(service), threading.Event()
-    gone.set()
-    with deadline.until(deadline.Deadline(60, gone)):
-        told = question(service, name, run, 4)
-    assert told == {"error": "nobody waits for this any more"}
-    monkeypatch.setattr(module, "MAX_SECONDS", 0.0)
-    told = question(service, name, run, 4)
-    assert told == {"error": "this takes longer than one request may: take a shorter text"}
+    """Between two of its batches, not only before the first one."""
     monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
-    assert "takes longer than" in ask(service, "broken_text", run=run)["error"]
+    told = "this takes longer than one request may: take a shorter text"
+    assert question(service, name, fresh) == {"error": told}
+    assert ask(service, "broken_text", run=fresh) == {"error": told}
     monkeypatch.undo()
-    assert "figure" in question(service, name, run, 4)
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_a_question_is_stopped_between_two_of_its_batches(
-    service: Service, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not only before the first one: the network has read something by then."""
-    run, read = fresh_run(service), []
     monkeypatch.setattr(text_before, "MAX_WEIGHTS", 1)  # one variant a batch
     network = type(service.model("tiny").network)
-    forward, gone = network.forward, threading.Event()
+    forward, gone, read = network.forward, threading.Event(), []
 
     def counted(*args: Any, **settings: Any) -> Any:
         read.append(1)
@@ -203,23 +186,23 @@ def test_a_question_is_stopped_between_two_of_its_batches(
 
     monkeypatch.setattr(network, "forward", counted)
     with deadline.until(deadline.Deadline(60, gone)):
-        assert "error" in question(service, name, run, 4)
+        assert question(service, name, fresh) == {"error": "nobody waits for this any more"}
     assert len(read) == 3
+    assert "figure" in question(service, name, fresh)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_what_is_too_much_for_the_time_is_refused_before_it_begins(
-    service: Service, name: str, monkeypatch: pytest.MonkeyPatch
+    service: Service, name: str, fresh: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = fresh_run(service)
     tiny = service.model("tiny")
     variants = {"importance": 2 * 2, "patching": 2 * 4}[name]  # layers x heads; layers x places
     monkeypatch.setattr(module, "MAX_OPERATIONS", 2 * tiny.n_parameters * variants * 4 - 1)
     monkeypatch.setattr(service.queries, "_asked", None)  # would be a TypeError
-    told = question(service, name, run, 4)["error"]
+    told = question(service, name, fresh)["error"]
     assert told.startswith(f"this would read {variants * 4:,} tokens, about ")
     with pytest.raises(TypeError, match="NoneType"):
-        question(service, name, run, 3)
+        question(service, name, fresh, 3)
 
 
 def test_one_question_at_a_time_and_no_endless_waiting(

@@ -244,7 +244,7 @@ def test_what_cannot_be_trained_is_told_in_a_sentence(
 # --- recorded trainings, and models of a visit ----------------------------------------------------
 
 
-def test_a_recorded_training_can_be_looked_at_by_all(service: Service) -> None:
+def test_a_recorded_training_can_be_looked_at_by_all_and_is_counted_once(service: Service) -> None:
     for task in PLANS:
         facts = learning.learned(service, {"id": f"recorded-{task}"})
         assert (facts["state"], facts["at"]) == ("ended", facts["total"])
@@ -252,6 +252,9 @@ def test_a_recorded_training_can_be_looked_at_by_all(service: Service) -> None:
         first = learning.learned(service, {"id": f"recorded-{task}", "at": 1})
         assert first["answer"] != first["wanted"]
         assert set(first["pictures"]) == set(facts["pictures"]) != set()
+    held = service.budget.held()[limits.RECORDS]
+    assert held["count"] == len(PLANS)
+    assert 1_000_000 < held["bytes"] < 4_000_000
 
 
 def test_each_visit_has_its_own_network_and_a_link_to_anothers_says_whose_it_was(

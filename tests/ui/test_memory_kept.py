@@ -13,13 +13,12 @@ from serving import tiny_model
 from transformer import Ablate, Model
 from transformer.analysis.step_filters import StepFilters
 from transformer.interventions.descriptions import Break
-from transformer.learning.recorded import PLANS
 from transformer.model.trace import Trace
 from transformer.runs.compact_trace import bytes_of
 from transformer.runs.memory_budget import REMEMBERED, Limits
 from transformer.ui import handlers, limits
 from transformer.ui import service as services
-from transformer.ui.learning import adopt, learned
+from transformer.ui.learning import adopt
 from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
 
@@ -101,14 +100,6 @@ def test_a_silent_visits_runs_go_before_its_model_whose_example_is_made_again(
     service.sweep()
     with pytest.raises(ValueError, match="is gone with it"):
         service.model(name, "me")
-
-
-def test_a_recorded_training_is_read_once_and_counted(service: Service) -> None:
-    for task in (*PLANS, *PLANS):
-        learned(service, {"id": f"recorded-{task}"})
-    held = service.budget.held()[limits.RECORDS]
-    assert held["count"] == len(PLANS)
-    assert 1_000_000 < held["bytes"] < 4_000_000
 
 
 def test_an_altered_batch_takes_no_more_than_an_intact_one_or_is_refused(

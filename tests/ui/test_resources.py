@@ -42,13 +42,10 @@ def asked(
 
 
 def test_a_figure_is_the_object_that_python_draws(service: Service, example: str) -> None:
-    answer = asked(service, "heatmap", run=example, dark="true", **HEAD)
-    run = service.store.run(example)
-    drawn = attention_heatmap(run, "decoder.1.self", 1, dark=True)
-    assert (
-        answer.json()["figure"]["layout"]["title"] == json.loads(drawn.to_json())["layout"]["title"]
-    )
-    assert answer.json()["figure"]["data"][0]["type"] == "heatmap"
+    figure = asked(service, "heatmap", run=example, dark="true", **HEAD).json()["figure"]
+    drawn = attention_heatmap(service.store.run(example), "decoder.1.self", 1, dark=True)
+    assert figure["layout"]["title"] == json.loads(drawn.to_json())["layout"]["title"]
+    assert figure["data"][0]["type"] == "heatmap"
 
 
 def test_numbers_come_as_bytes_for_who_accepts_them_and_else_in_json(
@@ -86,9 +83,8 @@ def test_what_a_visitor_typed_is_kept_on_no_disk_and_what_is_nobodys_is_sent_onc
     service: Service, example: str
 ) -> None:
     own = service.store.put(service.generate("tiny", "My words", max_new_tokens=2))
-    assert (
-        asked(service, "heatmap", run=own, **HEAD).headers["cache-control"] == "private, no-store"
-    )
+    kept = asked(service, "heatmap", run=own, **HEAD).headers["cache-control"]
+    assert kept == "private, no-store"
     first = asked(service, "heatmap", run=example, **HEAD)
     assert first.headers["cache-control"] == "private, no-cache"
     assert "Accept-Language" in first.headers["vary"]

@@ -7,7 +7,7 @@ import pytest
 from transformer import Model
 from transformer.runs.memory_budget import ENTRY_BYTES, MemoryBudget
 from transformer.ui.limits import KEPT, MAX_VISITOR_RUNS
-from transformer.ui.store import RunExpired, RunStore, on_cpu, size_of
+from transformer.ui.store import RunExpired, RunStore, size_of
 
 
 def test_a_run_is_found_by_its_id_and_by_nothing_else(tiny_model: Model) -> None:
@@ -49,12 +49,3 @@ def test_a_batch_is_not_a_run(tiny_model: Model) -> None:
         store.run(batch)
     with pytest.raises(ValueError, match="belongs to a run"):
         store.batch(run)
-
-
-def test_moving_to_main_memory_changes_no_number(tiny_model: Model) -> None:
-    run = tiny_model.generate("Hello", max_new_tokens=3)
-    moved = on_cpu(run)
-    assert moved.ids == run.ids
-    for site in run.trace.sites:
-        assert moved.trace[site].pattern.equal(run.trace[site].pattern)
-        assert moved.trace[site].scores.equal(run.trace[site].scores)
