@@ -132,26 +132,26 @@ def test_nothing_is_kept_of_a_run_for_which_nobody_waits(there: Service) -> None
     assert not there.store.has("b" * 22)
 
 
-@pytest.mark.parametrize(
-    ("made", "sentence"),
-    [
-        ([], "must be an object of at most 3 runs"),
-        ({f"{place:022}": GOOD for place in range(MAX_MADE + 1)}, "at most 3 runs"),
-        ({"../../etc/passwd-aaaaaa": GOOD}, "by its id"),
-        ({"c" * 22: 7}, "how it was made"),
-        ({"c" * 22: GOOD | {"model": "none"}}, "model must be one of"),
-        ({"c" * 22: GOOD | {"length": 3}}, "how it was made"),
-        ({"c" * 22: GOOD | {"name": "x"}}, "does not know such a part"),
-        ({"c" * 22: GOOD | {"length": "1000000000"}}, "max_new_tokens"),
-        ({"c" * 22: GOOD | {"text": "x" * 3000}}, "at most 2,000 characters"),
-        ({"c" * 22: {"model": "tiny", "lines": "a\n" * 9}}, "from 1 to 8 texts"),
-    ],
-)
-def test_what_makes_no_run_gets_a_sentence(there: Service, made: Any, sentence: str) -> None:
-    asked = {"run": "c" * 22, "site": "decoder.0.self", "head": 0, "made": made}
-    status, told = posted(there, "heatmap", asked)
-    assert (status, sentence in told["detail"]) == (400, True)
-    assert not there.store.has("c" * 22)
+NO_RUNS: list[tuple[Any, str]] = [
+    ([], "must be an object of at most 3 runs"),
+    ({f"{place:022}": GOOD for place in range(MAX_MADE + 1)}, "at most 3 runs"),
+    ({"../../etc/passwd-aaaaaa": GOOD}, "by its id"),
+    ({"c" * 22: 7}, "how it was made"),
+    ({"c" * 22: GOOD | {"model": "none"}}, "model must be one of"),
+    ({"c" * 22: GOOD | {"length": 3}}, "how it was made"),
+    ({"c" * 22: GOOD | {"name": "x"}}, "does not know such a part"),
+    ({"c" * 22: GOOD | {"length": "1000000000"}}, "max_new_tokens"),
+    ({"c" * 22: GOOD | {"text": "x" * 3000}}, "at most 2,000 characters"),
+    ({"c" * 22: {"model": "tiny", "lines": "a\n" * 9}}, "from 1 to 8 texts"),
+]
+
+
+def test_what_makes_no_run_gets_a_sentence(there: Service) -> None:
+    for made, sentence in NO_RUNS:
+        asked = {"run": "c" * 22, "site": "decoder.0.self", "head": 0, "made": made}
+        status, told = posted(there, "heatmap", asked)
+        assert (status, sentence in told["detail"]) == (400, True), (made, told)
+        assert not there.store.has("c" * 22)
 
 
 CONTROLS: dict[str, Any] = {
