@@ -8,11 +8,12 @@ import re
 import shlex
 import subprocess
 import sys
-from itertools import chain
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import warm
+from packaging.requirements import Requirement
 from trainings import recipe, written
 
 import transformer
@@ -90,10 +91,9 @@ def test_every_module_that_can_be_run_says_how(tmp_path: Path) -> None:
         assert "went on" not in told
 
 
-@pytest.mark.parametrize("module", ["transformer", "transformer.training", "transformer.serve"])
-def test_a_command_tells_its_version(module: str) -> None:
-    done = run(f"python -m {module} --version")
-    assert done.stdout == f"python -m {module} {transformer.__version__}\n"
+def test_a_command_tells_its_version() -> None:
+    done = run("python -m transformer.serve --version")
+    assert done.stdout == f"python -m transformer.serve {transformer.__version__}\n"
 
 
 TRANSLATION = """
@@ -146,14 +146,12 @@ PACKAGES = ("datasets", "huggingface_hub", "ray[data]", "sentencepiece")
 
 
 def test_the_command_that_installs_a_package_can_be_run_as_it_is_printed() -> None:
-    """All are here already: pip has nothing to fetch, and says so."""
+    """All are here already, by the name that it gives to pip."""
     files = (ROOT / "transformer").rglob("*.py")
     used = "".join(path.read_text(encoding="utf-8") for path in files)
     assert set(re.findall(r'needs_package\(.+"([a-z_[\]]+)"\)', used)) == set(PACKAGES)
-    lines = [needs_package("it", package).split(": ") for package in PACKAGES]
-    given = [shlex.split(line)[2:] for _, line in lines]
-    assert all(line.startswith("pip install ") for _, line in lines)
-    done = run(shlex.join(["python", "-m", "pip", "install", "--no-index", *chain(*given)]))
-    assert done.returncode == 0, done.stderr
     for package in PACKAGES:
-        assert f"Requirement already satisfied: {package}" in done.stdout
+        _, line = needs_package("it", package).split(": ")
+        pip, install, named = shlex.split(line)
+        assert (pip, install, named) == ("pip", "install", package)
+        assert metadata.version(Requirement(named).name)

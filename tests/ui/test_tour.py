@@ -41,6 +41,10 @@ def test_an_alteration_changes_the_text_as_its_card_says(service: Service, title
     before, after = WRITES[title]
     assert intact.endswith(before), intact
     assert altered.endswith(after), altered
+    if title == "Take away the word order":  # both sentences are translated alike
+        other = "The dog bit the man."
+        assert other in CARDS[title]["look"]
+        assert shown_by(service, state | {"text": other}).run.text.endswith(after)
 
 
 def test_the_example_is_read_and_its_next_token_is_the_one_that_the_first_card_names(
@@ -78,13 +82,6 @@ def test_only_the_last_two_layers_say_what_the_last_one_says(service: Service):
     lens = with_lens(model, run).lens
     said = [model.tokenizer.label(int(best)) for best in lens.ids[:, LAST - run.trace_start, 0]]
     assert said[3:] == ["ittle", "ittle", "o", "o"]
-
-
-def test_without_positions_both_sentences_are_translated_alike(service: Service):
-    card = CARDS["Take away the word order"]
-    state = as_link(card["state"]) | {"text": "The dog bit the man."}
-    assert state["text"] in card["look"]
-    assert shown_by(service, state).run.text.endswith(WRITES[card["title"]][1])
 
 
 def test_the_lines_of_the_translators_head_cross(service: Service):
