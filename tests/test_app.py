@@ -21,7 +21,6 @@ from gradio_client import Client
 
 import transformer
 from transformer import Model, serve
-from transformer.inference.engines.choice import ENGINES, engine_words
 from transformer.ui import launch
 from transformer.ui.limits import AT_ONCE, KEPT
 from transformer.ui.service import Service
@@ -103,18 +102,6 @@ def test_a_model_whose_example_fails_is_told_and_the_others_are_offered(
     ]
     with pytest.raises(ValueError, match=r"(?s)deaf reads too little.*odd cannot be used"):
         Service([deaf, odd])
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_every_engine_offers_all_bundled_models(engine, capsys):
-    names = transformer.bundled_names()
-    models = serve.load_all(names, "cpu", engine)
-    assert [model.name for model in models] == names
-    assert capsys.readouterr().err == ""
-    words = {one.name: engine_words(one.engine, one.network) for one in models}
-    assert words.pop("fill-in") == ("network: an encoder generates no text, so no engine is needed")
-    named = "compiled" if engine == "auto" else engine
-    assert {word.split(":")[0] for word in words.values()} == {named}
 
 
 def test_a_port_that_is_taken_or_impossible_ends_the_server_with_one_sentence():

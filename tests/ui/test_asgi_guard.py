@@ -14,7 +14,6 @@ import pytest
 from transformer.inference import deadline
 from transformer.ui import request_guard
 from transformer.ui.asgi_guard import API, FROM, RESOURCES, AsgiGuard
-from transformer.ui.fair_scheduler import Caller
 from transformer.ui.limits import (
     BUSY,
     CLOSED,
@@ -32,7 +31,7 @@ from transformer.ui.limits import (
 )
 from transformer.ui.request_guard import POLICY, policy_for, safe_headers
 from transformer.ui.resources import SESSION
-from transformer.ui.sessions import caller, shares
+from transformer.ui.sessions import shares
 
 Headers = Sequence[tuple[bytes, bytes]]
 IN_JSON: Headers = ((b"content-type", b"application/json"),)
@@ -45,8 +44,6 @@ class Inside:
 
     def __init__(self, error: Exception | None = None) -> None:
         self.scopes: list[Any] = []
-        self.callers: list[Caller] = []
-        self.bodies: list[bytes] = []
         self.error = error
 
     @property
@@ -55,8 +52,7 @@ class Inside:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.scopes.append(scope)
-        self.callers.append(caller())
-        self.bodies.append((await receive()).get("body", b""))
+        await receive()
         if self.error:
             raise self.error
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -183,13 +179,6 @@ def test_a_request_is_refused_in_a_sentence_before_the_framework_sees_it() -> No
         assert inside.asked == left == [], (path, asked)
 
 
-def test_a_session_that_may_be_one_comes_to_the_queue_with_all_that_was_sent() -> None:
-    for given in (b'"' + b"x" * 64 + b'"', b"null"):
-        whole, inside = b'{"data": ["words"], "session_hash": ' + given + b"}", Inside()
-        assert exchange(inside, JOIN, body(whole[:9], more=True), body(whole[9:]))[0] == 200
-        assert inside.bodies == [whole]
-
-
 def test_a_body_is_bounded_by_what_it_is_too() -> None:
     half = body(b"x" * (MAX_REQUEST_BYTES // 2 + 1), more=True)
     assert exchange(Inside(), JOIN, half, half) == (413, {"detail": f"{TOO_LARGE}."})
@@ -305,13 +294,6 @@ def test_who_goes_before_the_answer_is_finished_or_says_so_is_told_by_name() -> 
     for headers in (IN_JSON, named(b""), named(b"closes")):
         assert exchange(Inside(), "/leave", headers=headers, left=left) == (204, None)
     assert left == ["abc", "event1", "closes"]
-
-
-def test_a_question_is_its_sessions() -> None:
-    inside = Inside()
-    for asked in ({"headers": named(b"mine")}, {"headers": named(b"mine"), "method": "GET"}, {}):
-        exchange(inside, RESOURCES + "heatmap", **asked)
-    assert inside.callers == [Caller("127.0.0.1", session) for session in ("mine", "mine", "")]
 
 
 @pytest.mark.parametrize("has_gone", [True, False])

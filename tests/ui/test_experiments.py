@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import math
 import threading
@@ -80,20 +79,6 @@ def test_answers_hold_the_numbers_of_the_analysis(
     assert both.ids[answer["here"]] == run.ids[place]
 
 
-def test_importance_is_reckoned_once_for_a_token(
-    service: Service, altered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = {"run": altered, "position": 3, "stack": "decoder", "kind": "self"}
-    first = ask(service, "importance", **asked)
-    monkeypatch.setattr(service.queries, "_asked", None)  # would be a TypeError
-    assert ask(service, "importance", **asked) == first
-    before = {name if name != "position" else "place": one for name, one in asked.items()}
-    assert ask(service, "importance", **before) == first  # as earlier versions asked
-    dark = ask(service, "importance", **asked, dark=True)
-    assert dark["change"] == first["change"]
-    assert dark["figure"] != first["figure"]
-
-
 @pytest.mark.parametrize("change", [SILENCE, EditMask("decoder", without=["padding"])])
 def test_the_intact_text_is_that_of_the_same_request(
     service: Service, model: Model, change: Any
@@ -134,18 +119,6 @@ def test_a_prompt_goes_on_greedily_without_an_idea(
         alone = model.generate("The fox", max_new_tokens=BROKEN_TOKENS, interventions=breaks)
         answer = ask(service, "broken_text", run=altered, what=what)
         assert answer["labels"] == list(alone.labels[alone.n_prompt :])
-
-
-def test_the_used_mask_is_the_recorded_one(service: Service) -> None:
-    edit = EditMask("decoder", layer=1, forbid=[(2, None)], allow=[(0, 3)])
-    run = service.generate("tiny", "The fox", **SETTINGS, interventions=[edit])
-    answer = ask(service, "used_mask", run=service.store.put(run), site="decoder.1.self")
-    allowed = run.trace["decoder.1.self"].allowed[0].numpy()
-    bits = np.unpackbits(np.frombuffer(base64.b64decode(answer["allowed"]), np.uint8))
-    np.testing.assert_array_equal(bits[: allowed.size].reshape(answer["shape"]), allowed)
-    assert answer["query_labels"] == answer["key_labels"] == list(run.labels)
-    assert not allowed[2].any()
-    assert allowed[0, 3]
 
 
 QUESTIONS = {

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from serving import tiny_translator
 
 from transformer import Model
-from transformer.inference.deadline import Deadline, renewed, until
+from transformer.inference.deadline import Deadline
 from transformer.inference.stream import Stream
 from transformer.ui import handlers
 from transformer.ui.fair_scheduler import Busy, Caller, Line, Place, Resource
@@ -212,22 +212,9 @@ def test_who_is_no_longer_wanted_does_not_wait_and_leaves_its_place() -> None:
     assert line.counts() == {"running": 1, "waiting": 0}
 
 
-def test_a_request_uses_the_place_that_it_came_with() -> None:
-    one, two = Line(Resource(1)), Line(Resource(1))
-    place = one.join(A)
-    with place.lent(), one.taken(A) as same, two.taken(A) as other:
-        assert same is place
-        assert other.has
-    assert one.counts() == {"running": 0, "waiting": 0}
-
-
-def test_time_aside_is_not_counted_and_is_asked_for_by_the_innermost() -> None:
+def test_time_aside_is_not_counted() -> None:
     assert Deadline(0, None, lambda wanted: 0.0).is_over()
     assert not Deadline(0, None, lambda wanted: 60.0).is_over()
-    named = Deadline(60, None, lambda wanted: 7.0)
-    with until(named), renewed(60) as inherited, renewed(60, lambda wanted: 9.0) as own:
-        assert inherited.step_aside is named.step_aside
-        assert own.step_aside is not named.step_aside
 
 
 def test_a_short_request_does_not_wait_for_the_end_of_long_ones(

@@ -16,7 +16,7 @@ import httpx
 import loops
 import pytest
 import uvicorn
-from gradio import http_server, processing_utils, queueing, state_holder
+from gradio import http_server, processing_utils, state_holder
 from gradio.data_classes import PredictBodyInternal
 from gradio.server_messages import ProcessCompletedMessage
 from uvicorn.server import ServerState
@@ -33,17 +33,6 @@ from transformer.ui.service import Service
 pytestmark = pytest.mark.slow
 
 GRADIOS = [(where, name, getattr(where, name)) for where, name, _ in PATCHES]  # not yet installed
-# The test that fails once Gradio no longer needs the patch.
-ENDED_BY = {
-    "Queue": "test_gradios_queue_ends_when_one_waits_whose_messages_are_not_kept",
-    "traceback": "test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not",
-    "error_payload": "test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not",
-    "Server": "test_gradios_server_waits_for_a_request_without_end_and_ours_does_not",
-    "StateHolder": "test_gradio_keeps_what_every_session_sent_and_got_and_we_do_not",
-    "CustomCORSMiddleware": "test_gradio_lets_any_site_ask_as_the_visitor_and_we_do_not",
-    "async_move_files_to_cache": "test_gradio_fetches_what_an_input_names_and_we_do_not",
-    "validate_inputs": "test_gradio_tells_what_was_sent_in_its_refusal_and_we_do_not",
-}
 
 
 @pytest.fixture(autouse=True)
@@ -120,36 +109,22 @@ def test_who_leaves_no_longer_waits_in_the_queue() -> None:
     assert loops.run(asked()) == ["stays", "stays"]
 
 
-async def finished(made: gr.Blocks, session: str, size: int) -> queueing.Event:
-    """An answer of so many characters that nobody has fetched."""
-    queue = made._queue
-    await queue.push(body(made, session), sent_from("here"), None)
-    event = list(queue.event_ids_to_events.values())[-1]
-    await queue.remove_from_queue(event._id)
-    output = {"data": ["x" * size]}
-    queue.send_message(event, ProcessCompletedMessage(output=output, success=True))
-    return event
-
-
 def sessions_after(*answers: tuple[str, int]) -> tuple[list[str], list[str]]:
-    """Sessions whose messages are kept, and those of whom Gradio keeps a set of requests."""
+    """Sessions whose messages are kept, and those of whom Gradio keeps a set of requests, after
+    answers of so many characters that nobody has fetched."""
 
     async def asked() -> tuple[list[str], list[str]]:
-        made = page()
+        queue = page()._queue
         for session, size in answers:
-            await finished(made, session, size)
-        await made._queue.push(body(made, "last"), sent_from("here"), None)
-        queue = made._queue
+            await queue.push(body(queue.blocks, session), sent_from("here"), None)
+            event = list(queue.event_ids_to_events.values())[-1]
+            await queue.remove_from_queue(event._id)
+            output = {"data": ["x" * size]}
+            queue.send_message(event, ProcessCompletedMessage(output=output, success=True))
+        await queue.push(body(queue.blocks, "last"), sent_from("here"), None)
         return list(queue.pending_messages_per_session), list(queue.pending_event_ids_session)
 
     return loops.run(asked())
-
-
-def bounded(monkeypatch: pytest.MonkeyPatch, **limits: Any) -> None:
-    """Our queue, with room for so many unfetched answers."""
-    kinds = {ANSWERS: Limits(**limits)}
-    monkeypatch.setattr(page_queue, "memory_budget", lambda: MemoryBudget(10**9, kinds))
-    gradio_patches.install()
 
 
 def test_gradio_keeps_answers_that_nobody_fetches_and_ours_go_by_bytes_the_oldest_first(
@@ -158,32 +133,11 @@ def test_gradio_keeps_answers_that_nobody_fetches_and_ours_go_by_bytes_the_oldes
     answers = [(f"s{place}", 900_000) for place in range(6)]
     kept, sets = sessions_after(*answers)
     assert len(kept) == len(sets) == 7
-    bounded(monkeypatch, most_bytes=3_000_000)
+    kinds = {ANSWERS: Limits(most_bytes=3_000_000)}
+    monkeypatch.setattr(page_queue, "memory_budget", lambda: MemoryBudget(10**9, kinds))
+    gradio_patches.install()
     kept, sets = sessions_after(*answers)
     assert kept == sets == ["s3", "s4", "s5", "last"]
-
-
-def test_who_still_waits_for_something_keeps_its_answers_the_longest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def asked() -> list[list[str]]:
-        bounded(monkeypatch, most_bytes=2_000_000)
-        made = page()
-        kept = []
-        for session, size in (("waits", 900_000), ("also waits", 300_000)):
-            await finished(made, session, size)
-            await made._queue.push(body(made, session), sent_from("here"), None)
-        for idle in ("idle", "idle too"):
-            await finished(made, idle, 700_000)
-            kept.append(sorted(made._queue.pending_messages_per_session))
-        await finished(made, "also idle", 1_500_000)
-        return [*kept, sorted(made._queue.pending_messages_per_session)]
-
-    assert loops.run(asked()) == [
-        ["also waits", "idle", "waits"],
-        ["also waits", "idle too", "waits"],
-        ["also idle", "also waits"],
-    ]
 
 
 def test_fetched_messages_no_longer_count() -> None:
@@ -406,27 +360,3 @@ def test_our_scripts_still_have_something_to_mend_in_gradios() -> None:
     assert not any(re.search("headers|session", call) for call in connects)
     assert "window.navigator.language||window.navigator.languages[0]" in whole
     assert "return document.documentElement.lang" not in whole
-
-
-def test_the_page_is_not_described_with_what_only_programs_use(tiny_model: Model) -> None:
-    async def described() -> dict[str, Any]:
-        return build(Service([tiny_model])).config
-
-    whole = loops.run(described())
-    assert any(one["type"] == "api" for one in whole["components"])  # else the patch can go
-    seen = gradio_patches.without_api(whole)
-
-    left = [one for one in whole["components"] if one["type"] != "api"]
-    assert seen["components"] == left
-    unseen = {one["id"] for one in whole["components"]} - {one["id"] for one in left}
-    for layout in (seen["layout"], seen["page"][""]["layout"]):
-        numbers = set(map(int, re.findall(r"'id': (\d+)", str(layout))))
-        assert {one["id"] for one in left} <= numbers
-        assert not unseen & numbers
-    assert seen["dependencies"] == whole["dependencies"]
-
-
-def test_each_patch_has_a_reason_and_the_test_that_ends_it() -> None:
-    assert ENDED_BY.keys() == {name for _, name, _ in PATCHES}
-    assert globals().keys() >= set(ENDED_BY.values())
-    assert all(ours.__doc__ for _, _, ours in PATCHES)

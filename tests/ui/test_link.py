@@ -13,16 +13,12 @@ import pytest
 import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from links import CONTROLS, FORBIDDEN, SILENCED, deflated, opened
+from links import FORBIDDEN, SILENCED, deflated, opened
 from serving import tiny_translator
 
 from transformer import Model, Run
-from transformer.ui import link
-from transformer.ui import open_link as opening
-from transformer.ui.examples import EXAMPLES
 from transformer.ui.handlers import example as example_facts
 from transformer.ui.link import SETTINGS, read_link, view_fields
-from transformer.ui.page_data import batch_facts, run_facts
 from transformer.ui.page_request import state_of_run
 from transformer.ui.service import Service
 
@@ -116,17 +112,6 @@ def test_a_link_to_a_stored_example_names_its_model_and_runs_nothing(
     assert run is service.store.run(service.examples["tiny"][0])
 
 
-def test_a_batch_comes_with_the_link(service: Service) -> None:
-    lines = "The fox.\nThe dog ran to the park."
-    changes = opened(service, urlencode({"model": "tiny-translator", "lines": lines, "row": 1}))
-    batch = service.store.batch(changes[-1]["masks"]["batch"])
-    assert list(batch.texts) == lines.split("\n")
-    assert changes[-1]["share"]["lines"] == {"lines": lines}
-    assert changes[-1]["lines"] == lines
-    assert batch_facts(batch, "key")["link"] == {"lines": lines}
-    assert "key" not in str(run_facts(service.read("tiny", "The fox"), "key")["link"])
-
-
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
@@ -189,48 +174,6 @@ def visitors_leave(service: Service) -> Iterator[None]:
     """Nobody is left waiting after a link was opened."""
     yield
     assert service.sessions.under_way() == 0
-
-
-def test_settings_that_a_page_kept_stand_in_the_controls_and_the_run_is_the_links(
-    service: Service,
-) -> None:
-    kept = {"method": "greedy", "temperature": "0.35", "top_k": "7", "seed": "11", "text": "x"}
-    for query in ("model=tiny&text=The+fox&method=sample&length=3&seed=5", ""):
-        found = link.read_typed({**kept, "length": "<b>", "beams": [3], "penalty": None})
-        assert found == dict(method="greedy", temperature=0.35, top_k=7, seed=11, text="x")
-        changes = list(opening.opened(service, "visitor", query, CONTROLS, found))
-        for one in (changes[0], changes[-1]):
-            assert one["method"].value == "greedy"
-            assert [one[name] for name in ("temperature", "top_k", "seed")] == [0.35, 7, 11]
-            assert one["length"] == (3 if query else 40)
-        run = service.store.run(changes[-1]["share"]["run"])
-        assert run.request.seed == (5 if query else 3)
-    assert link.read_typed("greedy") == {}
-    first = next(iter(opening.opened(service, "visitor", "", CONTROLS, {"method": "beam"})))
-    assert first["method"].value == "sample"  # the model has no such method
-
-
-def test_another_model_reads_the_visitors_own_texts_and_leaves_ours(service: Service) -> None:
-    def chosen(text: str, lines: str) -> list[dict[str, Any]]:
-        typed = {"text": text, "lines": lines}
-        query = "model=tiny-translator"
-        return list(opening.opened(service, "visitor", query, CONTROLS, typed, reads=True))
-
-    first, *_, last = chosen("The fox", "The dog\nA bird")
-    run = service.store.run(last["share"]["run"])
-    assert (first["text"].value, run.request.text, run.request.beams) == ("The fox", "The fox", 4)
-    assert first["lines"] == last["masks"]["link"]["lines"] == "The dog\nA bird"
-    assert last["share"]["problems"] == []
-
-    first, *_, last = chosen(EXAMPLES["decoder"].text, "")
-    example = EXAMPLES["encoder-decoder"]
-    assert first["text"].value == service.store.run(last["share"]["run"]).request.text
-    assert first["lines"].split("\n") == list(service.store.batch(last["masks"]["batch"]).texts)
-    assert example.text.startswith(first["text"].value)
-
-    *_, last = chosen("fox " * 400, "")
-    assert last["share"]["run"] == service.examples["tiny-translator"][0]
-    assert last["share"]["problems"][-1] == "A stored example is shown."
 
 
 # --- whatever a link holds ------------------------------------------------------------------------

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
-import posixpath
 import re
 from collections import ChainMap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import brotli
-import gradio.routes
 import httpx
 import loops
 import plotly
-import plotly.graph_objects as go
 import pytest
-from plotly.basedatatypes import BaseTraceType
 
-from transformer.messages import catalogues, speaking
+from transformer.messages import catalogues
 from transformer.ui import modules
-from transformer.ui.components import PLOTLY_JS, put_first
+from transformer.ui.components import PLOTLY_JS
 from transformer.ui.modules import (
     APART,
     LATER,
@@ -34,12 +29,6 @@ from transformer.ui.modules import (
     Modules,
     in_language,
 )  # fmt: skip
-
-SCRIPTS = sorted(name for name in MODULES.assets if name.endswith(".js"))
-OWN = [name for name in SCRIPTS if "/vendor/" not in name and name not in (PAGE, LATER)]
-IMPORTS = re.compile(
-    r'(?:^|(?<=;))(?:import|export ?\{|\})(?:.*?from ?| ?)"([^"]+)";', re.MULTILINE
-)
 
 
 class Answer(NamedTuple):
@@ -141,34 +130,6 @@ def test_the_address_changes_with_any_files_content_and_name(tmp_path: Path, mon
     assert Modules().version == seen[-1]
 
 
-# --- what imports what ----------------------------------------------------------------------------
-
-
-def imports(name: str) -> Iterator[str]:
-    """What a module imports, by path in the package; only by relative addresses."""
-    for path in IMPORTS.findall((PACKAGE / name).read_text(encoding="utf-8")):
-        assert path.startswith("."), (name, path)
-        yield posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
-
-
-def test_the_page_takes_all_that_it_needs_as_two_files():
-    needed = {MAIN, *(name for name in OWN if any(one in text_of(name) for one in modules.MOUNT))}
-    while more := {one for name in needed for one in imports(name)} - needed:
-        needed |= more
-    page, later = (ask(address(name)).raw.decode() for name in (PAGE, LATER))
-    made = [
-        set(re.findall(r'^  "([^"]+)": module\d+,$', text, re.MULTILINE)) for text in (page, later)
-    ]
-    taken = set(re.findall(r'^const module\d+ = held\["([^"]+)"\];$', later, re.MULTILINE))
-    assert made[0] | made[1] == needed
-    assert made[0] & made[1] == taken  # nothing is made twice
-    assert {"views/patching/patching.js", "views/masks/masks.js"} <= made[1] - taken
-    assert not re.search("^import", page, re.MULTILINE)
-    assert re.findall("^import.*", later, re.MULTILINE) == [
-        'import { modules as held } from "page";'
-    ]
-
-
 @pytest.mark.slow  # they are packed at brotli's best
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_a_languages_scripts_have_each_sentence_once_and_stay_small(language):
@@ -202,38 +163,6 @@ def test_the_page_takes_all_style_sheets_as_one_that_outweighs_gradios():
         assert set(re.findall("@[a-z-]+", text)) <= {"@media", "@container"}, sheet
 
 
-def text_of(name: str) -> str:
-    return (PACKAGE / name).read_text(encoding="utf-8")
-
-
-# --- the page -------------------------------------------------------------------------------------
-
-
-def test_the_page_begins_with_our_modules_before_gradios(monkeypatch):
-    env = gradio.routes.templates.env
-    monkeypatch.setattr(env, "loader", env.loader)
-    put_first(lambda: "<p>a look</p>")
-    source = env.loader.get_source(env, "frontend/index.html")[0]
-    order = [
-        "window.requestAnimationFrame =",  # first.js
-        "<base ",
-        "{{ our_head() }}",
-        "window.gradio_config",
-        '<script type="module" crossorigin src="./assets/',
-        "{{ first_look() }}<gradio-app",
-        f'<link rel="stylesheet" href="{MODULES.address(STYLE)}"></body>',
-    ]
-    places = [source.index(part) for part in order]
-    assert places == sorted(places)
-    with speaking("de"):
-        head = env.globals["our_head"]()
-    imports, script = re.findall(r'<script type="(?:importmap">(.*?)<|module" src="(.*?)")', head)
-    page = json.loads(imports[0])["imports"]["page"]
-    assert page == f"./{script[1]}" == f"./{MODULES.address(PAGE)}".replace(".js", ".de.js")
-
-
-# --- plotly.js ------------------------------------------------------------------------------------
-
 VERSION = re.compile(r"plotly\.js (?:\(cartesian - minified\) )?v([\d.]+)")
 
 
@@ -247,12 +176,3 @@ def test_plotly_js_is_of_the_version_that_plotly_py_carries():
     assert theirs is not None
     assert ours[1] == theirs[1]
     assert "MIT License" in (PACKAGE / PLOTLY_JS).with_name("plotly.LICENSE").read_text("utf-8")
-
-
-def test_plotly_js_draws_every_kind_of_trace_that_figures_use():
-    sources = [path.read_text(encoding="utf-8") for path in (PACKAGE / "views").rglob("*.py")]
-    made = {name for text in sources for name in re.findall(r"\bgo\.([A-Z]\w+)", text)}
-    used = {name.lower() for name in made if issubclass(getattr(go, name), BaseTraceType)}
-    assert {"heatmap", "scatter", "bar"} <= used
-    bundled = re.findall(r'moduleType:"trace",name:"(\w+)"', text_of(PLOTLY_JS))
-    assert used <= set(bundled)

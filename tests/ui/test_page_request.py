@@ -12,7 +12,6 @@ from serving import tiny_translator
 
 from transformer import Model
 from transformer.inference import deadline
-from transformer.runs.run import Run
 from transformer.ui import handlers
 from transformer.ui.fair_scheduler import Resource
 from transformer.ui.limits import MAX_MADE
@@ -91,28 +90,6 @@ def test_the_stored_examples_are_those_of_every_server_and_a_state_without_more_
     for name, (run, _) in here.examples.items():
         asked = read_state({"model": name, "tab": "masks"})
         assert run_of(there, asked) is there.store.run(run)
-
-
-def test_many_questions_at_once_make_a_run_once(
-    there: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[str] = []
-    generate = there.generate
-
-    def counted(name: str, text: str, **settings: Any) -> Run:
-        calls.append(text)
-        return generate(name, text, **settings)
-
-    monkeypatch.setattr(there, "generate", counted)
-    again = Regenerator(there)
-    made = {"a" * 22: GOOD}
-    threads = [threading.Thread(target=again.make, args=[made]) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert calls == ["Hello"]
-    assert there.store.has("a" * 22)
 
 
 def test_where_too_many_are_made_the_page_is_told_to_ask_on(there: Service) -> None:

@@ -8,12 +8,11 @@ from typing import Any
 
 import httpx
 import loops
-import numpy as np
 import pytest
 
 from transformer import Model
 from transformer.analysis.atlas import atlas
-from transformer.ui.resources import ARRAYS, resource_app, written
+from transformer.ui.resources import ARRAYS, resource_app
 from transformer.ui.service import Service
 from transformer.views import PICTURES, attention_heatmap
 
@@ -66,19 +65,6 @@ def test_numbers_come_as_bytes_for_who_accepts_them_and_else_in_json(
     assert answer.content[4 + length :].startswith(small.pixels.tobytes())
 
 
-def test_arrays_of_every_kind_are_such_as_a_browser_has() -> None:
-    given = {"a": np.array([True]), "b": {"c": np.float64([1.5])}, "d": np.int64([7, -1])}
-    body, _ = written(given, with_arrays=True)
-    length = int.from_bytes(body[:4], "little")
-    assert json.loads(body[4 : 4 + length])[1] == [
-        [["a"], "uint8", 1], [["b", "c"], "float32", 1], [["d"], "int32", 2],
-    ]  # fmt: skip
-    at = 4 + length
-    assert body[at] == 1
-    assert np.frombuffer(body, "<f4", 1, at + 8) == 1.5
-    assert np.frombuffer(body, "<i4", 2, at + 16).tolist() == [7, -1]
-
-
 def test_what_a_visitor_typed_is_kept_on_no_disk_and_what_is_nobodys_is_sent_once(
     service: Service, example: str
 ) -> None:
@@ -125,16 +111,3 @@ def test_each_picture_has_a_route_that_says_what_it_takes(service: Service) -> N
     head = next(one for one in described["/lens"]["get"]["parameters"] if one["name"] == "run")
     assert head["required"]
     assert "<code>GET /heatmap</code>" in asked(service, "/").text
-
-
-def test_a_large_answer_is_sent_as_it_is_and_a_small_one_compressed(
-    service: Service, example: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    query = {"run": example, "headers": {"accept-encoding": "gzip, br"}, **HEAD}
-    small = asked(service, "heatmap", **query)
-    assert small.headers["content-encoding"] == "br"
-    monkeypatch.setattr("transformer.ui.resources.LARGEST", 100)
-    large = asked(service, "heatmap", **query)
-    assert "content-encoding" not in large.headers
-    assert large.json() == small.json()
-    assert large.headers["etag"] != small.headers["etag"]
