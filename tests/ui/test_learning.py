@@ -11,8 +11,6 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +27,7 @@ from transformer.training.exercises import EXERCISES
 from transformer.ui import handlers, learning, limits, open_link
 from transformer.ui.examples import example_of
 from transformer.ui.service import Service
-from transformer.ui.sessions import ADDRESS, current_session, shares
+from transformer.ui.sessions import current_session, shares
 from transformer.ui.trainings import Trainings
 
 pytestmark = pytest.mark.slow
@@ -39,15 +37,12 @@ LONG_S = 240  # that a busy machine may need to start a process
 
 
 @contextmanager
-def asked_by(who: ContextVar[str], name: str) -> Iterator[None]:
-    token = who.set(name)
+def visiting(name: str) -> Iterator[None]:
+    token = current_session.set(name)
     try:
         yield
     finally:
-        who.reset(token)
-
-
-visiting, coming_from = partial(asked_by, current_session), partial(asked_by, ADDRESS)
+        current_session.reset(token)
 
 
 def wait_until(asked: Callable[[], object]) -> None:
@@ -175,19 +170,6 @@ def test_one_is_trained_at_a_time_and_the_others_are_told_how_many_are_before_th
         turns.begin("one more", plan)
 
 
-def test_one_address_with_many_trainings_leaves_the_next_place_to_another(
-    turns: Trainings,
-) -> None:
-    plan = Plan(**TINY)
-    with coming_from("127.0.0.1"):
-        many = [turns.begin(f"visitor {n}", plan) for n in range(1 + limits.MAX_TRAININGS_WAITING)]
-    with coming_from("127.0.0.2"):
-        other = turns.begin("other", plan)
-    assert (many[-1].state, many[-1].why) == ("ended", "pushed out")
-    turns.leave("visitor 0")
-    assert (other.state, many[1].state) == ("running", "waiting")
-
-
 def test_a_visitor_has_one_training_and_nobody_else_finds_it(turns: Trainings) -> None:
     plan = Plan(**TINY)
     first = turns.begin("a", plan)
@@ -293,20 +275,3 @@ def test_a_visits_networks_go_soon_after_it(
     assert service.budget.held()["models"]["count"] == 0
     with pytest.raises(ValueError, match="belonged to that visit alone"):
         service.model(one, "me")
-
-
-def test_silencing_every_head_of_a_network_that_learned_ends_its_right_answers(
-    service: Service,
-) -> None:
-    with visiting("me"):
-        model = learning.adopt(service, {"id": "recorded-copy", "at": None})["model"]
-        site = learning.learned(service, {"id": "recorded-copy"})["best"]["site"]
-        stack, layer, kind = site.split(".")
-        heads = list(range(service.model(model).config.n_heads))
-        silence = {"type": "ablate", "stack": stack, "layer": int(layer), "heads": heads}
-        silence |= {"kind": kind}
-        found = learning.examined(service, {"model": model, "interventions": [silence]})
-    assert found["intact"] >= 97
-    assert found["altered"] < 60
-    with visiting("me"), pytest.raises(ValueError, match="tiny has learned none of the exercises"):
-        learning.examined(service, {"model": "tiny"})

@@ -9,12 +9,7 @@ import pytest
 
 from transformer.ui import limits
 from transformer.ui.limits import (
-    MAX_CHARACTERS,
-    MAX_NEW_TOKENS,
-    MAX_SENTENCE,
-    MAX_TEXTS,
     check_input,
-    check_interventions,
     check_length,
     check_texts,
     lines_of,
@@ -51,12 +46,12 @@ def test_the_documents_say_the_numbers_of_the_table() -> None:
 @pytest.mark.parametrize(
     ("check", "good", "bad", "sentence"),
     [
-        (check_input, "a" * MAX_CHARACTERS, "a" * (MAX_CHARACTERS + 1), "at most 2,000 characters"),
-        (check_length, MAX_NEW_TOKENS, MAX_NEW_TOKENS + 1, "from 1 to 200; got 201"),
-        (check_texts, ["a"] * MAX_TEXTS, ["a"] * (MAX_TEXTS + 1), "from 1 to 8 texts; got 9"),
-        (lines_of, "a\n" * MAX_TEXTS, "a\n" * (MAX_TEXTS + 1), "from 1 to 8 texts; got 9"),
+        (check_input, "a" * 2000, "a" * 2001, "at most 2,000 characters"),
+        (check_length, 200, 201, "from 1 to 200; got 201"),
+        (check_texts, ["a"] * 8, ["a"] * 9, "from 1 to 8 texts; got 9"),
+        (lines_of, "a\n" * 8, "a\n" * 9, "from 1 to 8 texts; got 9"),
         (lines_of, "a", "a" * 16_001, "at most 16,000 characters; got 16,001"),
-        (check_interventions, [{}] * 64, [{}] * 65, "at most 64 interventions; got 65"),
+        (limits.check_interventions, [{}] * 64, [{}] * 65, "at most 64 interventions; got 65"),
     ],
 )
 def test_a_limit_is_reached_and_not_passed(check, good, bad, sentence) -> None:
@@ -70,5 +65,5 @@ def test_a_sentence_is_one_line_and_not_endless() -> None:
     long = sentence_of(ValueError("start " + "x" * 10_000 + " end"))
     assert long.startswith("start x")
     assert long.endswith("x end")
-    assert len(long) <= MAX_SENTENCE + 3
+    assert len(long) <= limits.MAX_SENTENCE + 3
     assert sentence_of(RecursionError("maximum depth")) == "the values are nested too deeply"

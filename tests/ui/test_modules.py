@@ -18,17 +18,7 @@ import pytest
 from transformer.messages import catalogues
 from transformer.ui import modules
 from transformer.ui.components import PLOTLY_JS
-from transformer.ui.modules import (
-    APART,
-    LATER,
-    MAIN,
-    MODULES,
-    PACKAGE,
-    PAGE,
-    STYLE,
-    Modules,
-    in_language,
-)  # fmt: skip
+from transformer.ui.modules import APART, LATER, MAIN, MODULES, PACKAGE, PAGE, STYLE, in_language
 
 
 class Answer(NamedTuple):
@@ -117,17 +107,17 @@ def test_the_address_changes_with_any_files_content_and_name(tmp_path: Path, mon
     for folder in modules.FOLDERS:
         (tmp_path / folder).mkdir(parents=True)
 
-    file, seen = tmp_path / "views" / "a.js", [Modules().version]
+    file, seen = tmp_path / "views" / "a.js", [modules.Modules().version]
     for change in (
         lambda: file.write_text("1"),
         lambda: file.write_text("2"),
         lambda: file.rename(tmp_path / "views" / "b.js"),
     ):
         change()
-        seen.append(Modules().version)
+        seen.append(modules.Modules().version)
     assert len(set(seen)) == 4
     (tmp_path / "views" / "c.py").write_text("not served")
-    assert Modules().version == seen[-1]
+    assert modules.Modules().version == seen[-1]
 
 
 @pytest.mark.slow  # they are packed at brotli's best
