@@ -137,34 +137,25 @@ CONTROLS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("changed", "altered", "settings"),
-    [
-        ({}, {}, {"temperature": 0.7, "top_k": 40, "top_p": 0.9, "seed": 3}),
-        ({"top_k": 0, "top_p": 1}, {}, dict(temperature=0.7, top_k=None, top_p=None, seed=3)),
+def test_the_controls_make_a_requests_settings() -> None:
+    sampled = {"temperature": 0.7, "top_k": 40, "top_p": 0.9, "seed": 3}
+    for changed, altered, settings in (
+        ({}, {}, sampled),
+        ({"top_k": 0, "top_p": 1}, {}, sampled | {"top_k": None, "top_p": None}),
         ({"method": "greedy", "top_k": None}, {}, {}),
         ({"method": "beam"}, {"forced_tokens": []}, {"beams": 3, "length_penalty": 1.5}),
         ({"method": "beam"}, {"forced_tokens": [4]}, {"forced_tokens": [4]}),
-    ],
-)
-def test_the_controls_make_a_requests_settings(
-    changed: dict[str, Any], altered: dict[str, Any], settings: dict[str, Any]
-) -> None:
-    assert settings_of(CONTROLS | changed, altered) == {"max_new_tokens": 5} | settings
+    ):
+        assert settings_of(CONTROLS | changed, altered) == {"max_new_tokens": 5} | settings
 
 
-@pytest.mark.parametrize(
-    ("changed", "altered", "sentence"),
-    [
+def test_controls_that_make_no_request_get_a_sentence() -> None:
+    for changed, altered, sentence in (
         ({"temperature": None}, {}, "Temperature is empty: give a number"),
         ({"length": None, "method": "greedy"}, {}, "New tokens is empty"),
         ({"method": ["sample"]}, {}, "the method must be one of"),
         ({}, {"seed": [1]}, r"an object with \['interventions', 'forced_tokens'\]; got"),
         ({}, "x", "an object with"),
-    ],
-)
-def test_controls_that_make_no_request_get_a_sentence(
-    changed: dict[str, Any], altered: Any, sentence: str
-) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        settings_of(CONTROLS | changed, altered)
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            settings_of(CONTROLS | changed, altered)
