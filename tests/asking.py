@@ -15,6 +15,11 @@ from transformer.ui.service import Service
 from transformer.ui.store import RunExpired, RunStore
 from transformer.views.declaration import is_figure
 
+ENDPOINTS = (
+    "models", "limits", "views", "generate", "translate", "trace", "fill", "batch", "attention",
+    "positions", "importance", "next_token", "patching", "breaks", "score", "view",
+)  # fmt: skip
+
 
 def asking(of: RunStore | Service, name: str) -> Callable[[Any], dict[str, Any]]:
     """Asks a question; a mistake gives {"error": sentence}, of a run that is not kept also "gone".

@@ -12,7 +12,7 @@ import gradio as gr
 import loops
 import pytest
 import serving
-from asking import asking
+from asking import ENDPOINTS, asking
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -46,10 +46,6 @@ EXAMPLES = settings(
     max_examples=40,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-NAMED = (
-    "models", "limits", "views", "generate", "translate", "trace", "fill", "batch", "attention",
-    "positions", "importance", "next_token", "patching", "breaks", "score", "view",
-)  # fmt: skip
 EVENTS = ("page_generate", "page_batch", "page_open")
 SHOWN = [one.name for one in PICTURES.values() if not one.idle]
 
@@ -100,11 +96,11 @@ def usual(service: Service, name: str, function: Callable[..., Any]) -> dict[str
 
 def test_all_endpoints_are_named_here(endpoints: dict[str, Callable[..., Any]]) -> None:
     private = {name for name in endpoints if name.startswith("page_")}
-    assert endpoints.keys() - private == set(NAMED)
+    assert endpoints.keys() - private == set(ENDPOINTS)
     assert set(EVENTS) < private
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", ENDPOINTS)
 @EXAMPLES
 @given(data=st.data())
 def test_an_endpoint_answers_or_gives_a_sentence(

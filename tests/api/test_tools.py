@@ -11,6 +11,7 @@ from typing import Any
 import loops
 import pytest
 import torch
+from asking import ENDPOINTS
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
 from serving import Server
@@ -24,10 +25,6 @@ from transformer.ui.limits import MAX_CALLS, MAX_VISITOR_RUNS
 pytestmark = pytest.mark.slow
 
 TRIES = 4
-NAMES = {
-    "models", "generate", "translate", "fill", "trace", "batch", "attention", "positions", "limits",
-    "importance", "next_token", "patching", "breaks", "score", "view", "views",
-}  # fmt: skip
 
 
 def in_session(server: Server, ask: Callable[[ClientSession], Any]) -> Any:
@@ -66,7 +63,7 @@ def test_every_endpoint_is_a_tool_that_says_what_it_does_and_nothing_else_is_one
     server: Server,
 ) -> None:
     listed = in_session(server, ClientSession.list_tools).tools
-    assert {tool.name for tool in listed} == NAMES
+    assert {tool.name for tool in listed} == set(ENDPOINTS)
     for tool in listed:
         assert tool.description
         assert tool.description.endswith((".", ". "))

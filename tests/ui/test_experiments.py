@@ -15,11 +15,10 @@ from serving import tiny_translator
 from transformer import Model
 from transformer.analysis import text_before
 from transformer.analysis.ablation import head_importance, next_token
-from transformer.analysis.held_out import BROKEN_TOKENS, broken
+from transformer.analysis.held_out import BROKEN_TOKENS
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.checkpoint import held_out_sample
 from transformer.inference import deadline
-from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask
 from transformer.ui import experiments as module
 from transformer.ui.service import Service
@@ -92,24 +91,6 @@ def test_the_intact_text_is_that_of_the_same_request(
     assert intact.ids[:same] == run.ids[:same]
     assert answer["equal"] == (intact.ids == run.ids) == (change is not SILENCE)
     assert intact.ids[same : same + 1] != run.ids[same : same + 1] or answer["equal"]
-
-
-def test_losses_are_measured_when_asked_for_and_then_known(
-    model: Model, altered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fresh = Service([model])
-    unknown = ask(fresh, "broken", model="tiny")
-    assert [row["what"] for row in unknown["rows"]] == breaks_of(model.config)
-    assert all(row["why"] == BREAKS[row["what"]] for row in unknown["rows"])
-    assert {row["loss"] for row in unknown["rows"]} == {unknown["intact"]} == {None}
-    measured = ask(fresh, "broken", model="tiny", measure=True)
-    intact, *others = broken(model)
-    assert measured["intact"] == intact.loss
-    assert [row["loss"] for row in measured["rows"]] == [other.loss for other in others]
-    assert (measured["about"], measured["n_texts"]) == ("For a test.", 2)
-    assert measured["even"] == pytest.approx(np.log(model.config.vocab_size))
-    monkeypatch.setattr(module, "broken", None)
-    assert ask(fresh, "broken", model="tiny") == measured
 
 
 def test_a_prompt_goes_on_greedily_without_an_idea(

@@ -17,7 +17,6 @@ from links import FORBIDDEN, SILENCED, deflated, opened
 from serving import tiny_translator
 
 from transformer import Model, Run
-from transformer.ui.handlers import example as example_facts
 from transformer.ui.link import SETTINGS, read_link, view_fields
 from transformer.ui.page_request import state_of_run
 from transformer.ui.service import Service
@@ -91,25 +90,6 @@ def test_a_link_asks_for_as_many_tokens_as_give_its_run_again(
     state = state_of_run(run)
     assert state["length"] == str(length)
     assert len(read_link(urlencode(state)).forced_tokens) == min(3, length)
-
-
-def test_a_link_to_a_stored_example_names_its_model_and_runs_nothing(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise AssertionError("the network was run")
-
-    stored, batch = example_facts(service, "tiny-translator")
-    assert stored["link"] == {"model": "tiny-translator"}
-    assert batch["link"] == {}
-    sample = state_of_run(service.store.run(service.examples["tiny"][0]))
-    for name in ("stream", "finish", "read", "batch"):
-        monkeypatch.setattr(service, name, refuse)
-    run, told = shown(service, "model=tiny-translator&site=decoder.1.cross&head=1")
-    assert run is service.store.run(stored["run"])
-    assert told["view"] == {"site": "decoder.1.cross", "head": "1"}
-    run, _ = shown(service, urlencode(sample))
-    assert run is service.store.run(service.examples["tiny"][0])
 
 
 @pytest.mark.parametrize(
