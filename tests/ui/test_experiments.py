@@ -15,11 +15,10 @@ from serving import tiny_translator
 from transformer import Model
 from transformer.analysis import text_before
 from transformer.analysis.ablation import head_importance, next_token
-from transformer.analysis.held_out import BROKEN_TOKENS
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.checkpoint import held_out_sample
 from transformer.inference import deadline
-from transformer.interventions.descriptions import Ablate, Break, EditMask
+from transformer.interventions.descriptions import Ablate, EditMask
 from transformer.ui import experiments as module
 from transformer.ui.service import Service
 
@@ -91,15 +90,6 @@ def test_the_intact_text_is_that_of_the_same_request(
     assert intact.ids[:same] == run.ids[:same]
     assert answer["equal"] == (intact.ids == run.ids) == (change is not SILENCE)
     assert intact.ids[same : same + 1] != run.ids[same : same + 1] or answer["equal"]
-
-
-def test_a_prompt_goes_on_greedily_without_an_idea(
-    service: Service, model: Model, altered: str
-) -> None:
-    for what, breaks in ((None, []), ("uniform-attention", [Break("uniform-attention")])):
-        alone = model.generate("The fox", max_new_tokens=BROKEN_TOKENS, interventions=breaks)
-        answer = ask(service, "broken_text", run=altered, what=what)
-        assert answer["labels"] == list(alone.labels[alone.n_prompt :])
 
 
 QUESTIONS = {

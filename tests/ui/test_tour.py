@@ -6,7 +6,6 @@ import pytest
 
 import transformer
 from transformer import with_lens
-from transformer.analysis.head_metrics import head_metrics, strongest
 from transformer.ui.examples import example_of
 from transformer.ui.lessons import shown_by
 from transformer.ui.service import Service
@@ -57,23 +56,6 @@ def test_the_example_is_read_and_its_next_token_is_the_one_that_the_first_card_n
     step = model.generate(example.text, **example.settings).steps[0]
     assert (model.tokenizer.label(step.token), f"{step.chosen.probability:.0%}") == ("o", "86%")
     assert "“o” gets 86 %" in CARDS["What comes next?"]["says"]
-
-
-def test_at_the_last_token_the_head_reads_most_the_o_of_both_names(service: Service):
-    run = shown_by(service, as_link(CARDS["The head that finds the name"]["state"])).run
-    row = run.trace["decoder.5.self"].pattern[0, 0, LAST]
-    read = sorted(row.topk(2).indices.tolist())
-    assert [run.labels[at - 1 : at + 1] for at in read] == [("␣L", "o")] * 2
-
-
-def test_that_head_is_the_finding_of_the_example_and_of_what_generate_makes_of_it(
-    service: Service,
-):
-    model = service.model("stories")
-    example = example_of(model)
-    for run in (model.trace(example.text), model.generate(example.text, **example.settings)):
-        best = strongest(run, head_metrics(run, "decoder", "self"))
-        assert (best.layer, best.head, best.metric.name, best.clear) == (5, 0, "induction", True)
 
 
 def test_only_the_last_two_layers_say_what_the_last_one_says(service: Service):
