@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
 from urllib.parse import unquote
 
 import pytest
 import segno
 
-from transformer.ui.qr import MOST_CHARACTERS, MOST_VERSION, code_question, picture, reachable
+from transformer.ui.qr import MOST_CHARACTERS, MOST_VERSION, picture, reachable
 
 HERE = tuple(f"http://{host}:7860/" for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0"))
 
@@ -54,18 +52,3 @@ def test_a_code_is_never_finer_than_the_last_row_can_read() -> None:
     for more in (1, 5000):
         with pytest.raises(ValueError, match=rf"{MOST_CHARACTERS + more:,} characters; .* 792\."):
             picture(longest + "a" * more)
-
-
-def test_the_page_asks_for_a_code_and_hears_why_there_is_none() -> None:
-    launched = SimpleNamespace(server_name="127.0.0.1", server_port=7860)
-    ask = code_question(cast(Any, launched)).work
-    made = ask({"page": "https://a.example/", "query": "tab=masks"})
-    assert made["address"] == "https://a.example/#tab=masks"
-    assert ask({"page": "https://a.example/", "query": ""})["address"] == "https://a.example/"
-    for wrong, told in (
-        ({"page": HERE[0], "query": ""}, "this machine alone"),
-        ({"query": ""}, "page must be a string; got None"),
-        ({"page": "http://a.example/"}, "query must be a string; got None"),
-    ):
-        with pytest.raises(ValueError, match=told):
-            ask(wrong)
