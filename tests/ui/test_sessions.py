@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from contextvars import copy_context
 
 import pytest
 from serving import tiny_translator
 
 from transformer import Model
-from transformer.inference.deadline import Deadline
 from transformer.ui import handlers, sessions
 from transformer.ui.service import Service
 from transformer.ui.sessions import Sessions
@@ -21,13 +19,6 @@ SEARCH = {"beams": 3, "length_penalty": 1.0, "max_new_tokens": 20}
 @pytest.fixture(scope="module")
 def service(tiny_model: Model) -> Service:
     return Service([tiny_model, tiny_translator()])
-
-
-def test_a_deadline_keeps_its_first_reason() -> None:
-    late = Deadline(0, flag := threading.Event())
-    assert (late.is_over(), late.why) == (True, "time")
-    flag.set()
-    assert (late.is_over(), late.why) == (True, "time")
 
 
 def test_the_page_says_that_the_time_was_up(
