@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import threading
 from typing import Any
@@ -16,7 +15,6 @@ from transformer import Model
 from transformer.analysis import text_before
 from transformer.analysis.ablation import head_importance, next_token
 from transformer.analysis.logit_contribution import logit_contribution
-from transformer.checkpoint import held_out_sample
 from transformer.inference import deadline
 from transformer.interventions.descriptions import Ablate
 from transformer.ui import experiments as module
@@ -27,15 +25,8 @@ SILENCE = Ablate("decoder", 0, [0, 1])
 
 
 @pytest.fixture(scope="module")
-def model(tiny_model: Model) -> Model:
-    """With a sample of text to measure on."""
-    content = {"about": "For a test.", "texts": ["The fox said hello.", "Nobody said"]}
-    return dataclasses.replace(tiny_model, sample=held_out_sample(content, "decoder"))
-
-
-@pytest.fixture(scope="module")
-def service(model: Model, tiny_encoder: Model) -> Service:
-    return Service([model, tiny_translator(), tiny_encoder])
+def service(tiny_model: Model, tiny_encoder: Model) -> Service:
+    return Service([tiny_model, tiny_translator(), tiny_encoder])
 
 
 @pytest.fixture
@@ -50,10 +41,8 @@ def ask(service: Service, view: str, **data: Any) -> dict[str, Any]:
     return asking(service, view)(data)
 
 
-def test_answers_hold_the_numbers_of_the_analysis(
-    service: Service, model: Model, altered: str
-) -> None:
-    run = service.store.run(altered)
+def test_answers_hold_the_numbers_of_the_analysis(service: Service, altered: str) -> None:
+    run, model = service.store.run(altered), service.model("tiny")
     place = len(run.ids) - 2
     asked = {"run": altered, "position": place}
     answer = ask(service, "importance", **asked, stack="decoder", kind="self", by="mean")
