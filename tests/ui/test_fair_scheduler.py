@@ -140,6 +140,7 @@ def test_who_used_a_slice_more_waits_for_one_that_has_begun(clock: Clock) -> Non
     line = Line(Resource(1, begun=2, slice_s=0.5))
     assert served(line, clock, [line.join(THREE)]) == [THREE]
     begun, other = line.join(A), line.join(B)  # another session of the address that used more
+    assert not line.step_aside(begun)  # its slice is not over
     clock.now += 0.5
     assert line.step_aside(begun)
     assert (begun.has, other.has) == (True, False)
