@@ -17,7 +17,7 @@ from links import FORBIDDEN, SILENCED, deflated, opened
 from serving import tiny_translator
 
 from transformer import Model, Run
-from transformer.ui.link import SETTINGS, read_link, view_fields
+from transformer.ui.link import SETTINGS, fields_schema, read_link, view_fields
 from transformer.ui.page_request import state_of_run
 from transformer.ui.service import Service
 
@@ -35,6 +35,15 @@ def shown(service: Service, query: Any) -> tuple[Run, dict[str, Any]]:
         {"tokens": one["tokens"]["run"]} for one in changes if "tokens" in one
     ]
     return service.store.run(told["run"]), told
+
+
+def test_a_link_of_an_earlier_version_says_the_same_by_todays_names() -> None:
+    link = read_link("taken=40,41&moments.layer=1&more=moments")
+    assert (link.forced_tokens, link.problems) == ([40, 41], ())
+    assert link.view == {"checkpoints.layer": "1", "more": "checkpoints"}
+    assert read_link("more=silence").view == {"more": "ablation"}
+    renamed = fields_schema()["renamed"]
+    assert (renamed["taken"], renamed["moments.step"]) == ("forced_tokens", "checkpoints.step")
 
 
 REQUESTS = {

@@ -103,7 +103,7 @@ def read_state(state: Mapping[str, str]) -> PageState:
         name = today(given)
         try:
             if name in shown:
-                view[name] = _short(text)
+                view[name] = _short(shown[name].former.get(text, text))
             elif name in _READERS:
                 values[name] = _READERS[name](text)
             else:
@@ -122,9 +122,10 @@ def read_state(state: Mapping[str, str]) -> PageState:
     )
 
 
-def view_fields() -> set[str]:
+def view_fields() -> dict[str, Parameter]:
     """Every field of a link that says what the page shows of a run."""
-    return {*page_fields(), *(field for view in VIEWS.values() for field in view.controls())}
+    of_views = (view.controls() for view in VIEWS.values())
+    return page_fields() | {name: field for each in of_views for name, field in each.items()}
 
 
 def page_fields() -> dict[str, Parameter]:
