@@ -94,7 +94,7 @@ def test_links_of_before_keep_their_fields():
         "threshold", "over_heads", "by", "sort", "order", "row", "mask_site", "mask_head",
         "without", "stack", "dimensions", "steps", "shown", "lens",
     }  # fmt: skip
-    assert before <= view_fields()
+    assert before <= view_fields().keys()
 
 
 # --- a view of somebody's own ---------------------------------------------------------------------
