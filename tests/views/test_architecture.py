@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,58 +18,49 @@ from transformer.model.summary import KINDS, Block, blocks, last_stack
 from transformer.views import architecture
 from transformer.views.architecture.arrangement import Arrangement, arrange
 
+# Those whose numbers are as long as a real network's, and any configuration.
 PRESET = st.sampled_from(list(PRESETS)).map(lambda name: preset(name, vocab_size=997))
 
 
-def each_config(test: Callable[[ModelConfig], None]) -> Any:
-    """Any configuration, and those whose numbers are as long as a real network's."""
-    return settings(max_examples=40)(given(config=PRESET | configurations())(test))
-
-
-def network(config: ModelConfig) -> nn.Module:
-    """The real network, without memory for its numbers."""
-    with torch.device("meta"):
-        return build_transformer(config)
-
-
-def count(*modules: nn.Module | None) -> int:
-    return sum(p.numel() for module in modules if module is not None for p in module.parameters())
+def count(*modules: nn.Module) -> int:
+    return sum(p.numel() for module in modules for p in module.parameters())
 
 
 def of(config: ModelConfig, name: str) -> Block:
     return next(block for block in blocks(config) if block.name == name)
 
 
-# --- parameters and shapes ------------------------------------------------------------------------
-
-
-@each_config
-def test_the_blocks_have_all_parameters_of_the_network_and_each_those_of_its_part(config):
-    built: Any = network(config)
-    assert sum(block.n_parameters for block in blocks(config)) == built.n_parameters
-    for stack in {block.stack for block in blocks(config)}:
+@settings(max_examples=40)
+@given(config=PRESET | configurations())
+def test_the_drawnhave_the_networks_parameters_shared_matrices_and_norms(config):
+    with torch.device("meta"):  # the real network, without memory for its numbers
+        built: Any = build_transformer(config)
+    found = blocks(config)
+    assert sum(block.n_parameters for block in found) == built.n_parameters
+    for stack in {block.stack for block in found}:
         layers = getattr(built, stack).layers
         assert of(config, f"{stack}.self").each == count(layers[0].self_attention)
-        assert of(config, f"{stack}.feed_forward").n_parameters == len(layers) * count(
-            layers[0].feed_forward
-        )
+        whole = len(layers) * count(layers[0].feed_forward)
+        assert of(config, f"{stack}.feed_forward").n_parameters == whole
 
-
-@each_config
-def test_shared_and_tied_matrices_are_said_and_counted_once(config):
-    built: Any = network(config)
-    head = of(config, "head")
-    assert (head.shared_with is not None) == config.tie_embeddings
+    owner = f"{config.family}.tokens"
     if config.family == "encoder-decoder":
         source, target = built.source_embedding.tokens, built.target_embedding.tokens
         shared = source.weight is target.weight
         assert (of(config, "decoder.tokens").shared_with == "encoder.tokens") == shared
-        owner = source if shared else target
-        assert not config.tie_embeddings or built.head.weight is owner.weight
-        if config.tie_embeddings:
-            assert head.shared_with == ("encoder.tokens" if shared else "decoder.tokens")
-    elif config.tie_embeddings:
-        assert head.shared_with == f"{config.family}.tokens"
+        assert not config.tie_embeddings or built.head.weight is target.weight
+        owner = "encoder.tokens" if shared else "decoder.tokens"
+    assert of(config, "head").shared_with == (owner if config.tie_embeddings else None)
+
+    names = [block.name for block in found]
+    assert len(set(names)) == len(names)
+    assert {block.kind for block in found} <= set(KINDS)
+    for block in found:
+        if block.kind in ("self", "cross", "feed_forward"):
+            step = names.index(f"{block.name}_norm") - names.index(block.name)
+            assert step == (-1 if config.norm == "pre" else 1)
+    assert any(name.endswith(".norm") for name in names) == (config.norm == "pre")
+    assert any("norm_embeddings" in name for name in names) == config.norm_embeddings
 
 
 @pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder", "tiny_encoder_decoder"])
@@ -97,22 +87,6 @@ def test_shapes_are_those_of_a_real_pass(name, request):
     assert of(model.config, f"{stack}.feed_forward").inside[1][1] == model.config.d_ff
 
 
-@each_config
-def test_norms_stand_where_the_network_has_them(config):
-    names = [block.name for block in blocks(config)]
-    assert len(set(names)) == len(names)
-    assert {block.kind for block in blocks(config)} <= set(KINDS)
-    for block in blocks(config):
-        if block.kind in ("self", "cross", "feed_forward"):
-            step = names.index(f"{block.name}_norm") - names.index(block.name)
-            assert step == (-1 if config.norm == "pre" else 1)
-    assert any(name.endswith(".norm") for name in names) == (config.norm == "pre")
-    assert any("norm_embeddings" in name for name in names) == config.norm_embeddings
-
-
-# --- the drawing ----------------------------------------------------------------------------------
-
-
 def rectangles(plan: Arrangement) -> list[tuple[float, float, float, float]]:
     """Boxes, circles and a generous guess of the room that each label takes."""
     half = 126.0
@@ -126,9 +100,10 @@ def rectangles(plan: Arrangement) -> list[tuple[float, float, float, float]]:
     return found
 
 
-@each_config
-def test_nothing_lies_on_anything_or_outside_and_no_line_runs_through_a_box(config):
-    plan = arrange(config)
+@settings(max_examples=40)
+@given(config=PRESET | configurations())
+def test_nothing_lies_on_anything_and_the_figure_says_what_the_drawnsay(config):
+    plan, drawn = arrange(config), blocks(config)
     found = rectangles(plan)
     for one, other in itertools.combinations(found, 2):
         apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
@@ -137,42 +112,31 @@ def test_nothing_lies_on_anything_or_outside_and_no_line_runs_through_a_box(conf
         assert min(x0, y0) >= 0
         assert x1 <= plan.width
         assert y1 <= plan.height
-    for link in plan.links:
+    for link in plan.links:  # none runs through a box
         for (x0, y0), (x1, y1) in itertools.pairwise(link.path):
             for left, bottom, right, top in found[: len(plan.boxes)]:
                 across = max(x0, x1) > left and min(x0, x1) < right
                 along = max(y0, y1) > bottom and min(y0, y1) < top
                 assert not (across and along), (link, left, bottom)
-
-
-@each_config
-def test_layer_blocks_stand_in_a_frame_and_each_sublayer_has_its_residual(config):
-    plan = arrange(config)
-    stacks = {block.stack for block in blocks(config)}
-    assert len(plan.frames) == len(stacks)
     for box in plan.boxes:
         framed = any(
             x0 < box.x < x1 and y0 < box.y and box.y + box.height < y1
             for x0, y0, x1, y1 in plan.frames
         )
         assert framed == box.block.in_layer, box.block.name
-    n_sublayers = sum(b.kind in ("self", "cross", "feed_forward") for b in blocks(config))
+
+    # each sublayer has its residual
+    n_stacks = len({block.stack for block in drawn})
+    n_sublayers = sum(b.kind in ("self", "cross", "feed_forward") for b in drawn)
     bent = [link for link in plan.links if len(link.path) > 2]
-    aside = n_sublayers - len(stacks) if config.parallel else 0  # what reads beside the first
-    assert len(bent) == n_sublayers + aside + (len(stacks) == 2)  # and the memory
+    aside = n_sublayers - n_stacks if config.parallel else 0  # what reads beside the first
+    assert len(bent) == n_sublayers + aside + (n_stacks == 2)  # and the memory
     assert len(plan.sums) == (n_sublayers if config.norm == "pre" else 0)
 
-
-@each_config
-def test_the_figure_says_what_the_blocks_say(config):
-    figure, found = architecture(config), blocks(config)
-    (bars,) = figure.data
-    assert list(bars.customdata) == [block.name for block in found]
-    for block, fact, base, height, text in zip(
-        found, figure.layout.meta["blocks"], bars.base, bars.y, bars.text, strict=True
-    ):
+    figure = architecture(config)
+    facts, texts = figure.layout.meta["blocks"], figure.data[0].text
+    for block, fact, text in zip(drawn, facts, texts, strict=True):
         assert (fact["name"], fact["each"], fact["times"]) == (block.name, block.each, block.times)
-        assert (fact["y"], fact["height"]) == (base, height)
         assert block.kind == "softmax" or f"{block.each:,}" in text
-    total = sum(block.n_parameters for block in found)
+    total = sum(block.n_parameters for block in drawn)
     assert f"{total:,}" in figure.layout.title.subtitle.text
