@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from itertools import product
 
 import pytest
 from asking import asking
 from hypothesis import given
 from hypothesis import strategies as st
-from pictured import relabelled, sampled_run
+from pictured import relabelled
 
 from transformer import Ablate, Model, Run
 from transformer.runs.memory_budget import ENTRY_BYTES, MemoryBudget
 from transformer.ui.limits import KEPT
 from transformer.ui.store import RunStore, size_of
-from transformer.views import attention_difference, candidates_compared, probability_difference
+from transformer.views import attention_difference, candidates_compared
 from transformer.views.compare.compare import NothingShared, align, opposite
 from transformer.views.compare.outcomes import generated_pairs
 
@@ -23,97 +23,66 @@ STEP = 2
 
 
 @pytest.fixture(scope="module")
-def run(tiny_model: Model) -> Run:
-    """Six tokens sampled after three words."""
-    return sampled_run(tiny_model)
-
-
-@pytest.fixture(scope="module")
 def branch(tiny_model: Model, run: Run) -> Run:
-    """The same with another token at STEP."""
+    """The same as `run` with another token at STEP."""
     other = next(one.id for one in run.steps[STEP].candidates if one.id != run.steps[STEP].token)
     taken = [*run.ids[run.n_prompt : run.n_prompt + STEP], other]
     settings = {"max_new_tokens": 6, "temperature": 1.0, "top_k": 5, "seed": 3}
     return tiny_model.generate("the fox said", forced_tokens=taken, **settings)
 
 
-def ask(name: str, *runs: Run, **data: Any) -> dict[str, Any]:
-    """What the page is answered about one kept run, or two."""
-    store = RunStore()
-    keys = dict(zip(("run", "other"), map(store.put, runs), strict=False))
-    return asking(store, name)({**keys, **data})
-
-
-# --- which tokens belong together -----------------------------------------------------------------
-
-
-def test_tokens_are_equal_replaced_or_in_one_text_only():
-    pairs = align(["the", "cat", "sat", "down"], ["the", "dog", "sat", "right", "there"])
-    assert [(pair.a, pair.b, pair.state) for pair in pairs] == [
-        (0, 0, "equal"),
-        (1, 1, "replaced"),
-        (2, 2, "equal"),
-        (3, None, "only A"),
-        (None, 3, "only B"),
-        (None, 4, "only B"),
-    ]
-
-
 WORDS = st.lists(st.sampled_from("abcd"), max_size=9)
 
 
 @given(WORDS, WORDS)
-def test_every_token_stands_once_and_in_order(a, b):
+def test_every_token_stands_once_and_in_order_beside_an_equal_or_a_replaced_one(a, b):
     pairs = align(a, b)
     assert [pair.a for pair in pairs if pair.a is not None] == list(range(len(a)))
     assert [pair.b for pair in pairs if pair.b is not None] == list(range(len(b)))
     for pair in pairs:
         both = pair.a is not None and pair.b is not None
         assert pair.same == (both and a[pair.a or 0] == b[pair.b or 0])
+    told = align(["the", "cat", "sat", "down"], ["the", "dog", "sat", "right", "there"])
+    assert [(pair.a, pair.b) for pair in told if pair.state == "equal"] == [(0, 0), (2, 2)]
+    assert [(pair.a, pair.b) for pair in told if pair.state == "replaced"] == [(1, 1)]
+    assert [pair.b for pair in told if pair.state == "only B"] == [3, 4]
 
 
-def test_what_stands_opposite_a_step_has_read_the_same_before():
-    a, b = ["x", "y", "z", "and"], ["x", "y", "and", "z"]
-    pairs = align(a, b)
-    assert opposite(pairs, 2) == 2  # both have read x y
-    later = align(["p", *a], a)
-    assert opposite(later, 3) == 2  # z beside z
-    assert opposite(align(["x", "y", "q"], ["w", "x", "y", "r", "s"]), 2) == 3  # after y
-    assert opposite(align(["q"], ["w", "v"]), 1) is None
-
-
-# --- attention ------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("a", "b", "step", "found"),
+    [
+        ("x y z and", "x y and z", 2, 2),  # both have read x y
+        ("p x y z and", "x y z and", 3, 2),  # z beside z
+        ("x y q", "w x y r s", 2, 3),  # after y
+        ("q", "w v", 1, None),
+    ],
+)
+def test_what_stands_opposite_a_step_has_read_the_same_before(a, b, step, found):
+    assert opposite(align(a.split(), b.split()), step) == found
 
 
 @pytest.mark.parametrize("head", [1, "mean"])
 def test_each_cell_is_the_weight_in_b_minus_the_weight_in_a(run, branch, head):
     figure = attention_difference(run, branch, "decoder.1.self", head)
     cells, meta = figure.data[0], figure.layout.meta
-    weights = [
-        one.trace["decoder.1.self"].pattern[0].mean(0)
-        if head == "mean"
-        else one.trace["decoder.1.self"].pattern[0, head]
-        for one in (run, branch)
-    ]
+    patterns = (one.trace["decoder.1.self"].pattern[0] for one in (run, branch))
+    in_a, in_b = (each.mean(0) if head == "mean" else each[head] for each in patterns)
     rows = [pair for pair in align(run.labels, branch.labels) if None not in pair[:2]]
     assert meta["queries"] == meta["keys"] == [list(pair[:2]) for pair in rows]
     assert len(rows) > run.n_prompt + STEP
-    largest = 0.0
-    for row, query in enumerate(rows):
-        for column, key in enumerate(rows):
-            if query.a < key.a and query.b < key.b:
-                assert math.isnan(cells.z[row, column])
-                continue
-            both = [float(weights[0][query.a, key.a]), float(weights[1][query.b, key.b])]
-            assert cells.z[row, column] == pytest.approx(both[1] - both[0], abs=1e-7)
-            assert cells.customdata[row, column] == pytest.approx(both)
-            largest = max(largest, abs(both[1] - both[0]))
+    changes, shares = [], [0.0, 0.0]
+    for (row, query), (column, key) in product(enumerate(rows), enumerate(rows)):
+        both = [float(in_a[query.a, key.a]), float(in_b[query.b, key.b])]
+        shares = [share + one / len(rows) for share, one in zip(shares, both, strict=True)]
+        if query.a < key.a and query.b < key.b:
+            assert math.isnan(cells.z[row, column])
+            continue
+        changes.append(both[1] - both[0])
+        assert cells.z[row, column] == pytest.approx(changes[-1], abs=1e-7)
+        assert cells.customdata[row, column] == pytest.approx(both)
+    largest = max(map(abs, changes))
     assert (cells.zmin, cells.zmax) == pytest.approx((-largest, largest))
     assert largest > 0
-    shares = [
-        sum(float(weights[side][q[side], k[side]]) for q in rows for k in rows) / len(rows)
-        for side in (0, 1)
-    ]
     assert meta["kept"] == pytest.approx(shares)
     changed = [f"{run.labels[p.a]} → {branch.labels[p.b]}" for p in rows if not p.same]
     assert [label for label in meta["key_labels"] if " → " in label] == changed
@@ -138,29 +107,9 @@ def test_two_heads_of_two_networks_are_compared(run, tiny_encoder_decoder, tiny_
         attention_difference(run, translation, "encoder.0.self", 0)
 
 
-# --- how likely each token was --------------------------------------------------------------------
-
-
-def test_bars_are_differences_of_the_generated_tokens_probabilities(run, branch):
-    figure = probability_difference(run, branch)
-    bars, meta = figure.data[0], figure.layout.meta
-    assert meta["pairs"][: STEP + 1] == [[run.n_prompt + k] * 2 for k in range(STEP + 1)]
-    for (a, b), bar, both in zip(meta["pairs"], bars.y, bars.customdata, strict=True):
-        in_a = run.steps[a - run.n_prompt].chosen.probability
-        in_b = branch.steps[b - branch.n_prompt].chosen.probability
-        assert tuple(both) == (in_a, in_b)
-        assert bar == in_b - in_a
-    assert list(bars.y[:STEP]) == pytest.approx([0] * STEP, abs=1e-6)
-    assert bars.marker.pattern.shape[STEP] == "/"
-    assert list(figure.layout.yaxis.range) == [-1, 1]
-
-
-def test_runs_that_generated_nothing_together_are_refused_with_their_counts(run, tiny_model):
-    read = tiny_model.trace("the fox said")
+def test_only_tokens_that_both_generated_are_compared(run, tiny_model):
     with pytest.raises(NothingShared, match="A generated 6, B 0"):
-        generated_pairs(run, read)
-    assert "B 0" in ask("outcomes", run, read)["none"]
-    assert "figure" in ask("outcomes", run, run)
+        generated_pairs(run, tiny_model.trace("the fox said"))
 
 
 def test_candidates_of_two_steps_stand_beside_each_other(run, branch):
@@ -179,9 +128,6 @@ def test_candidates_of_two_steps_stand_beside_each_other(run, branch):
     assert None in figure.layout.meta["a"]  # 320 tokens, of which 20 are kept
     same = candidates_compared(run, branch, STEP, STEP).layout.meta
     assert same["a"] == pytest.approx(same["b"])
-
-
-# --- hostile labels, and what the page is answered ------------------------------------------------
 
 
 def test_asking_which_runs_are_kept_does_not_keep_them(run):
