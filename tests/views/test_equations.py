@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +40,7 @@ OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("encoder-decoder", ROTARY),
 ]
 TEXT = "The fox said hello."
+SAMPLED = {"temperature": 0.8, "top_k": 30, "top_p": 0.9, "min_p": 0.01, "seed": 1}
 
 
 def asked(model: Model, run: Run, topic: str, **choice: Any) -> dict[str, Any]:
@@ -58,16 +58,6 @@ def made(tokenizer: Tokenizer, family: str, changes: dict[str, Any], **settings:
     if family == "encoder":
         return model, model.trace(TEXT)
     return model, model.generate(TEXT, max_new_tokens=5, **settings)
-
-
-@pytest.fixture(scope="module", params=MODELS)
-def pair(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> tuple[Model, Run]:
-    """A GPT, a translator with norm after its blocks, a network like Llama; each sampled."""
-    family, changes = MODELS[request.param]
-    found: tuple[Model, Run] = made(
-        tokenizer, family, changes, temperature=0.8, top_k=30, top_p=0.9, min_p=0.01, seed=1
-    )
-    return found
 
 
 # --- the same as PyTorch's own hooks saw it -------------------------------------------------------
@@ -190,11 +180,11 @@ def check(answer: dict[str, Any], part: str, expected: Any) -> None:
 # --- the numbers ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("query", [1, 4])
-def test_every_number_is_what_the_network_computed(pair, query):
-    model, run = pair
+@pytest.mark.parametrize("name", MODELS)
+def test_every_number_is_what_the_network_computed(tokenizer, name):
+    model, run = made(tokenizer, *MODELS[name], **SAMPLED)
     seen = Seen(model, run)
-    for site, topic in itertools.product(run.trace.sites, list(TOPICS)[:-1]):
+    for query, site, topic in itertools.product((1, 4), run.trace.sites, list(TOPICS)[:-1]):
         answer = asked(model, run, topic, site=str(site), query=query)
         wanted = {}
         if topic != "positions" or (run.config.positions, site.kind) != ("rotary", "cross"):
@@ -218,45 +208,30 @@ def parts_of(node: Any) -> set[str]:
     return own.union(*(parts_of(one) for one in node))
 
 
-def in_code(answer: dict[str, Any]) -> set[str]:
-    return {
-        part
-        for code in answer["code"]
-        for line in code["lines"]
-        for _, parts in line["pieces"]
-        for part in parts
-    }
-
-
-def every_answer(model: Model, run: Run) -> Iterator[dict[str, Any]]:
-    for site in run.trace.sites:
-        for topic in TOPICS:
-            yield asked(model, run, topic, site=str(site))
-
-
 @pytest.mark.parametrize(("family", "changes"), [*MODELS.values(), *OTHERS])
-def test_what_is_in_the_formula_is_in_the_code_and_the_tensors(tokenizer, family, changes):
-    model, run = made(tokenizer, family, changes)
+def test_formula_code_and_tensors_have_the_same_parts_and_the_code_is_the_file(
+    tokenizer, family, changes
+):
+    model, run = made(tokenizer, family, changes, **SAMPLED)
     shown = 0
-    for answer in every_answer(model, run):
+    for site, topic in itertools.product(run.trace.sites, TOPICS):
+        answer = asked(model, run, topic, site=str(site))
         tensors = [one["part"] for one in answer["tensors"]]
         assert len(tensors) == len(set(tensors))
-        assert parts_of(answer["formula"]) == set(tensors) == in_code(answer), answer["topic"]
-        assert answer["says"] or tensors
-        assert not any("altered" in said for said in answer["says"]), answer["topic"]
-        shown += bool(tensors)
-    assert shown
-
-
-def test_the_code_is_the_file_as_it_stands(pair):
-    for answer in every_answer(*pair):
+        in_code: set[str] = set()
         for code in answer["code"]:
             lines = Path(ROOT, code["file"]).read_text(encoding="utf-8").splitlines()
             for line in code["lines"]:
+                in_code.update(*(parts for _, parts in line["pieces"]))
                 text = "".join(text for text, _ in line["pieces"])
                 if line["number"] is not None:
                     stands, _, _ = lines[line["number"] - 1].partition("  # equation: ")
                     assert stands.strip() == text.strip()
+        assert parts_of(answer["formula"]) == set(tensors) == in_code, topic
+        assert answer["says"] or tensors
+        assert not any("altered" in said for said in answer["says"]), topic
+        shown += bool(tensors)
+    assert shown
 
 
 # --- what there is not, and what was altered ------------------------------------------------------
@@ -264,30 +239,30 @@ def test_the_code_is_the_file_as_it_stands(pair):
 
 def test_what_a_model_does_not_have_is_said(tokenizer):
     turning, written = made(tokenizer, "encoder-decoder", ROTARY, beams=2)
-    answer = asked(turning, written, "positions", site="decoder.0.cross")
-    assert answer["tensors"] == answer["formula"] == []
-    assert "Cross-attention rotates nothing either" in answer["says"][0]
     encoder, read = made(tokenizer, "encoder", {"padding_id": None})
-    assert "writes no text" in asked(encoder, read, "sampling")["says"][0]
-    assert "There is no mask here" in asked(encoder, read, "mask")["says"][0]
-    gpt, _ = made(tokenizer, "decoder", {})
-    assert "only read" in asked(gpt, gpt.trace(TEXT), "sampling")["says"][0]
-    greedy = asked(gpt, gpt.generate(TEXT, max_new_tokens=2), "sampling", position=1)
-    assert any("the first generated one is shown" in said for said in greedy["says"])
-    assert any("greedy" in said for said in greedy["says"])
+    gpt, greedy = made(tokenizer, "decoder", {})
+    for model, run, topic, said in (
+        (turning, written, "positions", "Cross-attention rotates nothing either"),
+        (encoder, read, "sampling", "writes no text"),
+        (encoder, read, "mask", "There is no mask here"),
+        (gpt, gpt.trace(TEXT), "sampling", "only read"),
+        (gpt, greedy, "sampling", "greedy"),
+    ):
+        answer = asked(model, run, topic, position=1)
+        assert said in " ".join(answer["says"])
+        assert not answer["tensors"] or run is greedy
 
 
 def test_a_run_that_was_altered_is_told_so(tokenizer):
     model, intact = made(tokenizer, "decoder", {})
-    site = Site("decoder", 1, "self")
-    silent = model.generate(TEXT, max_new_tokens=2, interventions=[Ablate(*site[:2], heads=(1,))])
-    told = {topic: " ".join(asked(model, silent, topic)["says"]) for topic in ("norm", "attention")}
-    assert "something altered here" in told["norm"]
-    assert "something altered here" not in told["attention"]  # its own weights are as they were
-    bare = model.generate(
-        TEXT, max_new_tokens=2, interventions=[EditMask("decoder", without=("causal",))]
-    )
-    assert "something altered here" in " ".join(asked(model, bare, "mask")["says"])
+    for alteration, told, not_told in (
+        (Ablate("decoder", 1, heads=(1,)), "norm", "attention"),  # its weights are as they were
+        (EditMask("decoder", without=("causal",)), "mask", None),
+    ):
+        run = model.generate(TEXT, max_new_tokens=2, interventions=[alteration])
+        assert "something altered here" in " ".join(asked(model, run, told)["says"])
+        if not_told:
+            assert "something altered here" not in " ".join(asked(model, run, not_told)["says"])
     with pytest.raises(ValueError, match="whose configuration is another"):
         asked(model, dataclasses.replace(intact, config=intact.config.replace(d_ff=7)), "norm")
 
