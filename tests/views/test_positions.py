@@ -11,7 +11,6 @@ import torch
 from asking import asking
 from builders import model_of
 
-from transformer import Model, Run, Tokenizer
 from transformer.ui.store import RunStore
 from transformer.views import (
     input_strips,
@@ -24,21 +23,6 @@ from transformer.views import (
 from transformer.views.positions.inputs import input_parts
 from transformer.views.positions.positions import formula_difference
 from transformer.views.positions.rotation import largest_shift, shift
-
-
-@pytest.fixture(scope="module")
-def normalised(tiny_encoder: Model, tokenizer: Tokenizer) -> Run:
-    """Read by an encoder that norms its embeddings."""
-    model = model_of("normalised", tiny_encoder.config.replace(norm_embeddings=True), tokenizer)
-    found = model.trace("the fox said hello")
-    return found
-
-
-def ask(name: str, run: Run, **data: object) -> dict[str, object]:
-    """What the page is answered."""
-    store = RunStore()
-    return asking(store, name)({"run": store.put(run), **data})
-
 
 # --- the matrix -----------------------------------------------------------------------------------
 
@@ -82,7 +66,9 @@ def test_the_strips_are_rows_of_the_models_own_tables(run, tiny_model):
     assert input_token(run).layout.meta["position"] == len(run.ids) - 1
 
 
-def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(run, translation, normalised):
+def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(
+    run, translation, tiny_encoder
+):
     for made, stack in ((run, "decoder"), (translation, "encoder"), (translation, "decoder")):
         parts = input_parts(made, stack)
         assert parts.labels == made.queries(stack)
@@ -90,8 +76,10 @@ def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(run, transl
         np.testing.assert_array_equal(parts.sum, parts.first)
         assert parts.difference == 0
         assert "norms the sum" not in input_strips(made, stack).layout.title.subtitle.text
-    assert input_parts(normalised).difference > 0.01
-    assert "norms the sum" in input_strips(normalised).layout.title.subtitle.text
+    config = tiny_encoder.config.replace(norm_embeddings=True)
+    normed = model_of("normed", config, tiny_encoder.tokenizer).trace("the fox said hello")
+    assert input_parts(normed).difference > 0.01
+    assert "norms the sum" in input_strips(normed).layout.title.subtitle.text
 
 
 # --- the formula beside the model's own -----------------------------------------------------------
@@ -106,11 +94,9 @@ def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run, transl
         assert z[position, dimension] == pytest.approx(expected, abs=1e-6)
     title = position_matrix(run, formula=True).layout.title.text
     assert "formula, not used by this model" in title
+    unit = z / np.linalg.norm(z, axis=1, keepdims=True)
     cosine = position_similarity(run, formula=True).data[0].z
-    expected = torch.nn.functional.cosine_similarity(
-        torch.tensor(z)[:, None], torch.tensor(z)[None], dim=-1
-    )
-    np.testing.assert_allclose(cosine, expected.numpy(), atol=1e-6)
+    np.testing.assert_allclose(cosine, unit @ unit.T, atol=1e-6)
     own = run.position_matrices["decoder"].numpy()
     assert formula_difference(run) == np.abs(own - z).max()
     assert formula_difference(translation, "encoder") == 0  # its matrix is the formula itself
@@ -127,13 +113,9 @@ def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run, transl
 def test_one_rotation_moves_every_position_of_the_models_own_matrix(translation, k):
     found = shift(translation, k, "encoder")
     table = translation.position_matrices["encoder"].double().numpy()
-    worst = 0.0
-    for position in range(24 - k):
-        for row in range(16):
-            moved = sum(found.matrix[row, at] * table[position, at] for at in range(16))
-            worst = max(worst, abs(moved - table[position + k, row]))
-    assert found.largest_miss == pytest.approx(worst, abs=1e-12)
-    assert worst < 1e-6
+    missed = np.abs(table[:-k] @ found.matrix.T - table[k:]).max()
+    assert found.largest_miss == pytest.approx(missed, abs=1e-12)
+    assert missed < 1e-6
     assert (found.fitted, found.n_pairs, found.chance) == (False, 24 - k, 0.0)
 
 
@@ -159,4 +141,6 @@ def test_a_fit_that_would_fit_anything_is_not_shown(run, translation):
     with pytest.raises(ValueError, match="16 pairs of positions would fit anything"):
         shift(run, 16)
     few = dataclasses.replace(run, position_matrices={"decoder": torch.randn(12, 16)})
-    assert ask("shift", few, k=1) == {"figure": None, "largest": -5}
+    store = RunStore()
+    answer = asking(store, "shift")({"run": store.put(few), "k": 1})
+    assert answer == {"figure": None, "largest": -5}

@@ -98,11 +98,9 @@ def figures(picture: Picture, items: list[Run | Batch], dark: bool) -> list[go.F
             answer = picture.ask(*subjects, given=given, item=item)
         except ValueError:  # not for this kind of network
             continue
-        values = [
-            *answer.values(),
-            *(v for one in answer.values() if isinstance(one, dict) for v in one.values()),
-        ]
-        found += [value for value in values if isinstance(value, go.Figure)]
+        for value in answer.values():
+            inside = value.values() if isinstance(value, dict) else [value]
+            found += [one for one in inside if isinstance(one, go.Figure)]
     return found
 
 
@@ -179,6 +177,18 @@ def test_hostile_tokens_stay_text_wherever_plotly_reads(picture, items):
             assert "%{" not in text  # Plotly fills such a place with the layout's meta
         for trace in plain["data"]:  # nor may a token's own %{…} be filled
             assert "\u2068" not in f"{trace.get('hovertemplate')}{trace.get('texttemplate')}"
+
+
+def font_sizes(value: Any, key: str = "") -> Iterator[float]:
+    """Every size of a font in a figure's plain JSON."""
+    if isinstance(value, dict):
+        if "font" in key and isinstance(value.get("size"), int | float):
+            yield value["size"]
+        for name, part in value.items():
+            yield from font_sizes(part, name)
+    elif isinstance(value, list):
+        for part in value:
+            yield from font_sizes(part, key)
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -258,15 +268,3 @@ def test_whatever_the_command_line_offers_is_written_as_numbers(name, items, tmp
             continue
         written += len(path.read_text(encoding="utf-8").splitlines()) > 1 or name in DRAWN_ONLY
     assert written
-
-
-def font_sizes(value: Any, key: str = "") -> list[float]:
-    """Every size of a font in a figure's plain JSON."""
-    if isinstance(value, dict):
-        own = (
-            [value["size"]] if "font" in key and isinstance(value.get("size"), int | float) else []
-        )
-        return own + [size for name, part in value.items() for size in font_sizes(part, name)]
-    if isinstance(value, list):
-        return [size for part in value for size in font_sizes(part, key)]
-    return []
