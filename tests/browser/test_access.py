@@ -10,7 +10,7 @@ from serving import Server
 from visit import COLOURS, PARTS, Visit, complaints
 
 ASKS = ".matter, .contributes"  # what is there only when it is asked for
-MORE_OF_A_TRANSLATOR = ("Journey", "Attention", "Masks", "Prediction")
+MORE_OF_A_TRANSLATOR = ("Journey", "Attention", "Prediction")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

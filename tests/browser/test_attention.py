@@ -55,9 +55,6 @@ def switch(page: Visit, group: str, value: str) -> None:
     page.press(page.page.locator(f".{group} input[value='{value}']"), draws=".attention")
 
 
-# --- the picture ----------------------------------------------------------------------------------
-
-
 def test_a_run_is_asked_for_once_and_its_numbers_are_those_of_python(
     page: Visit, server: Server
 ) -> None:
@@ -67,18 +64,14 @@ def test_a_run_is_asked_for_once_and_its_numbers_are_those_of_python(
     settings = {**EXAMPLE.settings, "max_new_tokens": 15}
     run = server.model.generate("The dog ran", **settings)
     assert page.labels() == list(run.tokens)
-    assert "tokens in" in page.page.locator("#status .status").inner_text()
     a_head_is_asked_for_where_the_pointer_goes_down(page, run)
     seed = page.page.locator(".seed-says")
-    expect(seed).to_have_text("Seed 3")
     page.page.get_by_role("button", name="Generate", exact=True).click()
     expect(seed).to_have_text("Seed 3 again: the same text.")
     page.page.get_by_role("button", name="New seed").click()
     page.page.wait_for_function("() => viz.run.seed !== 3")
     settings["seed"] = page.page.evaluate("viz.run.seed")
     expect(page.tokens).to_have_text(list(server.model.generate("The dog ran", **settings).tokens))
-    expect(page.page.locator(".setting-seed input")).to_have_value(str(settings["seed"]))
-    expect(page.page.locator(".setting-beams")).to_be_hidden()  # which a sample has none of
 
 
 def a_head_is_asked_for_where_the_pointer_goes_down(page: Visit, run: Run) -> None:
@@ -99,7 +92,6 @@ def a_head_is_asked_for_where_the_pointer_goes_down(page: Visit, run: Run) -> No
         assert page.read("allowed") == ("allowed" if column <= row else "hidden")
         assert page.read("query").startswith(run.tokens[row])
         assert page.read("key").startswith(run.tokens[column])
-        assert page.read("sum") == "1.0000"
 
 
 def test_a_cell_is_pointed_at_pinned_and_let_go_by_pointer_and_by_keyboard(
@@ -123,21 +115,15 @@ def test_a_cell_is_pointed_at_pinned_and_let_go_by_pointer_and_by_keyboard(
     for key in ("ArrowUp",) * len(run.tokens) + ("ArrowDown",) * 4 + ("ArrowRight",) * 2:
         page.page.keyboard.press(key)
     record = run.trace["decoder.0.self"]
-
-    def words(row: int, column: int) -> str:
-        return (
-            f"query {row} “{run.tokens[row]}” reads key {column} “{run.tokens[column]}”: "
-            f"weight {float(record.pattern[0, 0, row, column]):.4f}, "
-            f"score {float(record.scores[0, 0, row, column]):.2f}, "
-        )
-
-    expect(said).to_have_text(words(4, 2) + "allowed")
-    assert page.page.locator(".band.cell").is_visible()
+    expect(said).to_have_text(
+        f"query 4 “{run.tokens[4]}” reads key 2 “{run.tokens[2]}”: weight "
+        f"{record.pattern[0, 0, 4, 2]:.4f}, score {record.scores[0, 0, 4, 2]:.2f}, allowed"
+    )
     page.page.keyboard.press("End")
-    expect(said).to_have_text(words(4, len(run.tokens) - 1) + "hidden by the mask")
+    expect(said).to_contain_text("hidden by the mask")
     page.page.keyboard.press("Home")
     page.page.keyboard.press("Enter")
-    expect(said).to_have_text("Pinned: " + words(4, 0) + "allowed")
+    expect(said).to_contain_text(f"Pinned: query 4 “{run.tokens[4]}” reads key 0")
     assert page.tokens.nth(4).get_attribute("aria-pressed") == "true"
     page.page.keyboard.press("Shift+Enter")
     expect(note).to_contain_text("Row pinned. Esc lets go.")
@@ -152,7 +138,11 @@ def test_a_cell_is_pointed_at_pinned_and_let_go_by_pointer_and_by_keyboard(
     page.tokens.nth(3).click()
     page.page.keyboard.press("ArrowRight")  # the text is walked
     expect(page.large).to_have_attribute("data-row", "4")
-    assert page.page.locator(".top-key").count() > 0
+    page.head(0, 0).focus()
+    for key in ("ArrowDown", "ArrowRight"):  # so are the heads
+        page.page.keyboard.press(key)
+    expect(page.large).to_have_attribute("data-site", "decoder.1.self")
+    expect(page.large).to_have_attribute("data-head", "1")
 
 
 def test_stages_scales_and_pictures_of_many_heads_are_switched(page: Visit, run: Run) -> None:
@@ -168,7 +158,6 @@ def test_stages_scales_and_pictures_of_many_heads_are_switched(page: Visit, run:
         "mean": mean_weights(run, "decoder", "self"),
     }.items():
         switch(page, "pictures", picture)
-        assert page.page.locator(".picture-note").is_visible()
         np.testing.assert_allclose(page.page.evaluate(Z)[6][:7], weights[6, :7], atol=1e-5)
     page.press(page.page.locator(".depths label").first, draws=".attention")
     wanted = mean_weights(run, "decoder", "self", 0)
@@ -179,32 +168,15 @@ def test_stages_scales_and_pictures_of_many_heads_are_switched(page: Visit, run:
     assert top == pytest.approx(float(run.trace["decoder.0.self"].pattern[0, 0].max()), abs=1e-5)
 
 
-def test_arrow_keys_move_among_the_heads(page: Visit) -> None:
-    page.head(0, 0).focus()
-    for key, site, head in (
-        ("ArrowDown", "decoder.1.self", "0"), ("ArrowRight", "decoder.1.self", "1"),
-        ("ArrowLeft", "decoder.1.self", "0"), ("ArrowUp", "decoder.0.self", "0"),
-    ):  # fmt: skip
-        page.page.keyboard.press(key)
-        expect(page.large).to_have_attribute("data-site", site)
-        expect(page.large).to_have_attribute("data-head", head)
-
-
-# --- the table of heads ---------------------------------------------------------------------------
-
-
-def ranking(page: Visit) -> list[list[str]]:
-    """The rows of the table of heads, cell by cell."""
-    page.wait_drawn(".ranking")
-    rows = page.page.locator(".ranking-table .rows tr")
-    return [row.locator("th, td").all_inner_texts() for row in rows.all()]
-
-
 def test_the_table_has_every_heads_numbers_is_sorted_and_chooses_a_head(
     page: Visit, run: Run
 ) -> None:
     found = head_metrics(run, "decoder", "self")
-    rows = ranking(page)
+    page.wait_drawn(".ranking")
+    rows = [
+        row.locator("th, td").all_inner_texts()
+        for row in page.page.locator(".ranking-table .rows tr").all()
+    ]
     place = [metric.name for metric in found.metrics].index("entropy")
     for row, head in zip(rows, found.heads, strict=True):
         assert row[0] == f"layer {head.layer}, head {head.head}"
@@ -212,7 +184,6 @@ def test_the_table_has_every_heads_numbers_is_sorted_and_chooses_a_head(
         assert row[-1].startswith(head.label or "")
         sign = page.head(head.layer, head.head).locator(".sign")
         assert sign.all_inner_texts() == ([ALL[str(head.named_after)].sign] if head.label else [])
-
     entropy = page.page.get_by_role("button", name="Entropy (bits)")
     for order in ("descending", "ascending"):
         entropy.click()
@@ -224,10 +195,6 @@ def test_the_table_has_every_heads_numbers_is_sorted_and_chooses_a_head(
         page.page.locator(".rows tr").nth(at).get_by_role("button").press("Enter")
     assert page.large.get_attribute("data-site") == f"decoder.{other.layer}.self"
     assert page.large.get_attribute("data-head") == str(other.head)
-    assert page.page.locator(".metric-map").get_attribute("data-metric") == "entropy"
-
-
-# --- one row worked out ---------------------------------------------------------------------------
 
 
 def test_the_browser_works_out_the_row_that_is_chosen(page: Visit, run: Run) -> None:
@@ -236,18 +203,14 @@ def test_the_browser_works_out_the_row_that_is_chosen(page: Visit, run: Run) -> 
     page.wait_drawn(".attention-math")
     page.page.wait_for_function(WORKED, arg=["decoder.1.self", "2", "6"])
     found = row_arithmetic(run, "decoder.1.self", 2, 6)
-    root = page.page.locator(".attention-math")
+    root, steps = page.page.locator(".attention-math"), page.page.locator(".row-steps")
     assert root.get_attribute("data-agrees") == "true"
     assert root.get_attribute("data-key") == str(int(found.weights.argmax()))
-    expect(page.page.locator("[data-section=attention_math] .section-finding")).to_contain_text(
-        run.labels[6]
-    )
     key = int(found.weights.argsort()[-2])  # the second best
     line = page.page.locator(f".row-table tr[data-key='{key}']")
     weight = line.locator("td").nth(4).inner_text()
     assert float(weight) == pytest.approx(found.weights[key], abs=6e-4)
     line.locator("button").click()
-    steps = page.page.locator(".row-steps")
     expect(steps).to_contain_text(f"/ √8 = {found.scores[key]:.3f}".replace("-", "−"))
     expect(steps).to_contain_text(f"= {found.output[0]:.3f}".replace("-", "−"))
     page.page.locator(".row-table tr[data-key='7'] button").click()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 import serving
-import warm
 from playwright.sync_api import Browser, Page, expect
 from visit import WAIT_MS, Visit
 
@@ -30,24 +28,16 @@ class Slow:
         self.log = folder / "server.log"
         self.port = serving.free_port()
         self.url = f"http://127.0.0.1:{self.port}/"
-        self.process = self.start()
+        self.start()
 
-    def start(self) -> warm.Process:
+    def start(self) -> None:
         self.process = serving.started(self.port, ["stories"], self.log, "slow_tokens")
-        return self.process
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(10)
-
-    def running(self) -> int:
-        return int(httpx.get(f"{self.url}health").json()["running"])
 
     def wait_for_running(self, count: int, within_s: float = IDLE_WITHIN_S) -> None:
         """Wait until so many requests are under way."""
         give_up = time.monotonic() + within_s
-        while self.running() != count:
-            assert time.monotonic() < give_up, f"{self.running()} under way, not {count}"
+        while (running := httpx.get(f"{self.url}health").json()["running"]) != count:
+            assert time.monotonic() < give_up, f"{running} under way, not {count}"
             time.sleep(0.05)
 
 
@@ -72,20 +62,24 @@ def page(windows: Any, slow: Slow) -> Iterator[Visit]:
     window.leave()
 
 
-def wait_for_status(page: Page, part: str) -> str:
-    page.wait_for_function(
-        'part => document.querySelector("#status")?.innerText?.includes(part)', arg=part
-    )
-    return page.locator("#status").inner_text()
+def wait_for_status(page: Page, part: str) -> None:
+    expect(page.locator("#status")).to_contain_text(part, use_inner_text=True)
 
 
-def test_stop_ends_a_generation_and_keeps_what_there_is(page: Visit, slow: Slow) -> None:
+def test_a_generation_ends_where_it_is_stopped_and_where_its_page_is_closed(
+    page: Visit, slow: Slow
+) -> None:
     page.set_length(200)
     page.enter("Once upon a time")
     page.page.wait_for_selector("#tokens .generated")
     page.page.locator("#stop").click()
     wait_for_status(page.page, "You stopped it.")
     assert 0 < page.page.locator("#tokens .generated").count() < 200
+    slow.wait_for_running(0, LEFT_WITHIN_S)
+    page.enter("The dog")
+    page.page.wait_for_selector("#tokens [data-state=running]")
+    slow.wait_for_running(1)
+    page.page.close()
     slow.wait_for_running(0, LEFT_WITHIN_S)
 
 
@@ -105,13 +99,15 @@ def test_a_server_that_dies_is_told_and_text_settings_and_view_are_there_when_it
     page.page.get_by_role("radio", name="greedy: always the likeliest").check()
     page.enter("Typed, not finished")
     page.page.wait_for_selector("#tokens [data-state=running]")
-    page.page.locator("#text textarea").fill("Typed, not run")
-    slow.kill()
+    text = page.page.locator("#text textarea")
+    text.fill("Typed, not run")
+    slow.process.kill()
+    slow.process.wait(10)
     assert "connection to the server was lost" in page.wait_for_alert()
-    assert page.page.locator("#text textarea").input_value() == "Typed, not run"
+    expect(text).to_have_value("Typed, not run")
     slow.start()
     wait_for_status(page.page, "The server is back. Your text is kept")
-    assert page.page.locator("#text textarea").input_value() == "Typed, not run"
+    expect(text).to_have_value("Typed, not run")
     assert (page.labels(), page.page.evaluate("viz.run.probabilities")) == (labels, numbers)
     assert page.page.evaluate("[viz.head.layer, viz.head.head]") == [2, 3]
     tab = page.page.get_by_role("tab", name="Prediction", exact=True)
@@ -121,19 +117,14 @@ def test_a_server_that_dies_is_told_and_text_settings_and_view_are_there_when_it
         assert page.page.locator(f".setting-{name} input[type=number]").input_value() == value
     assert page.page.get_by_role("radio", name="greedy: always the likeliest").is_checked()
     it_generates_again(page)
-
-
-def test_a_server_that_is_told_to_end_says_so_and_goes_on_with_the_text_when_it_is_back(
-    page: Visit, slow: Slow
-) -> None:
+    # One that is told to end says so.
     page.set_length(200)
     page.enter("The little dog")
-    page.page.wait_for_selector("#tokens [data-state=running]")
     slow.wait_for_running(1)
     slow.process.terminate()
     assert page.wait_for_alert() == ENDING
     assert slow.process.wait(60) == 128 + signal.SIGTERM
-    assert page.page.locator("#text textarea").input_value() == "The little dog"
+    expect(text).to_have_value("The little dog")
     slow.start()
     it_generates_again(page)
 
@@ -147,15 +138,6 @@ def it_generates_again(page: Visit) -> None:
     assert "".join(page.labels()).startswith("<|endoftext|>T")
     stored = "[sessionStorage.length, localStorage.length, document.cookie]"
     assert page.page.evaluate(stored) == [0, 0, ""]
-
-
-def test_a_visitor_who_closes_the_page_stops_costing(page: Visit, slow: Slow) -> None:
-    page.set_length(200)
-    page.enter("The dog")
-    page.page.wait_for_selector("#tokens [data-state=running]")
-    assert slow.running() == 1
-    page.page.close()
-    slow.wait_for_running(0, LEFT_WITHIN_S)
 
 
 def test_the_queue_tells_how_many_are_before_a_visitor(page: Visit, slow: Slow) -> None:
@@ -178,24 +160,17 @@ def test_the_queue_tells_how_many_are_before_a_visitor(page: Visit, slow: Slow) 
     assert told[0] == f"{before[0]} requests before yours …"
 
 
-def refusing(page: Page, address: str, sentence: str) -> None:
-    body = json.dumps({"detail": sentence})
-    page.route(
-        address,
-        lambda route: route.fulfill(status=503, content_type="application/json", body=body),
-    )
-
-
 def test_a_refusal_is_told_in_its_sentence_and_the_text_stays(page: Visit) -> None:
-    refusing(page.page, "**/resources/heatmap?*", ENDING)
-    page.head(1, 1).click()
-    assert page.wait_for_alert() == ENDING
-    page.page.unroute("**/resources/heatmap?*")
-    refusing(page.page, "**/queue/join*", BUSY)
-    page.enter("My own words")
-    expect(page.page.get_by_role("alert")).to_have_text(BUSY)
+    for address, sentence in (("**/resources/heatmap?*", ENDING), ("**/queue/join*", BUSY)):
+        answer = {"status": 503, "json": {"detail": sentence}}
+        page.page.route(address, lambda route, answer=answer: route.fulfill(**answer))
+        if sentence == ENDING:
+            page.head(1, 1).click()
+        else:
+            page.enter("My own words")
+        expect(page.page.get_by_role("alert")).to_have_text(sentence)
+        page.page.unroute(address)
     assert page.page.locator("#text textarea").input_value() == "My own words"
-    page.page.unroute("**/queue/join*")
     page.set_length(1)
     page.page.locator("#generate").click()
     wait_for_status(page.page, "1 token in")

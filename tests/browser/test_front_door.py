@@ -1,20 +1,16 @@
 """The page as it is first met, with the bundled models: its opening, its cards, on a phone,
-projected.
-
-What stands on the page is compared with a run made here.
-"""
+projected. What stands on the page is compared with a run made here."""
 
 from __future__ import annotations
 
 import re
-from itertools import product
 from urllib.parse import urlencode
 
 import pytest
 import torch
 from bundled import MODELS, Counted, Open, continued, model, opening
 from playwright.sync_api import expect
-from visit import PARTS, SECTIONS, complaints
+from visit import complaints
 
 from transformer.ui.tour import cards
 
@@ -28,11 +24,6 @@ LARGE = """([width, least]) => {
         && Math.min(xaxis._length, yaxis._length) >= least; }"""
 
 
-@pytest.fixture
-def visitor(visit: Open, address: str) -> Counted:
-    return Counted(visit, address, "Attention")
-
-
 def shade(weights: torch.Tensor) -> list[float]:
     return [float(weight) ** (2 / 3) for weight in weights]
 
@@ -40,33 +31,33 @@ def shade(weights: torch.Tensor) -> list[float]:
 # --- the opening ----------------------------------------------------------------------------------
 
 
-def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(visitor: Counted) -> None:
-    a_head_that_finishes_names_is_shown(visitor)
-    softmax_is_watched_from_scores_to_weights(visitor)
-    a_token_pointed_at_or_walked_to_shades_the_text_on_every_tab(visitor)
+def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(
+    visit: Open, address: str
+) -> None:
+    visitor = Counted(visit, address, "Attention")
+    a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor)
     visitor.visit.tab("Attention")
+    visitor.page.emulate_media(reduced_motion="reduce")
+    for stage in ("scores", "masked", "weights"):  # where there is no motion it steps
+        visitor.page.get_by_role("button", name="Watch softmax").click()
+        expect(visitor.page.locator(".attention")).to_have_attribute("data-stage", stage)
+    visitor.page.emulate_media(reduced_motion="no-preference")
     visitor.generate()
     assert visitor.visit.labels() == list(continued().labels)
     the_text_is_played_token_by_token_with_what_each_reads(visitor)
 
 
-def a_head_that_finishes_names_is_shown(visitor: Counted) -> None:
+def a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor: Counted) -> None:
     run, page = opening("stories"), visitor.page
-    weights = run.trace["decoder.5.self"].pattern[0, 0, LAST]
-    read = int(weights.argmax())
+    weights = run.trace["decoder.5.self"].pattern[0, 0]
+    read = int(weights[LAST].argmax())
     assert run.labels[read - 1 : read + 1] == ("␣L", "o")  # what followed the last time
     assert visitor.visit.labels() == list(run.labels)
     assert visitor.sentence().startswith(
         "At ␣L the network chooses what comes next. Layer 5, head 0 reads o most "
-        f"({float(weights[read]):.2f}), which followed ␣L last time."
+        f"({float(weights[LAST, read]):.2f}), which followed ␣L last time."
     )
-    assert page.evaluate(SHADES) == pytest.approx(shade(weights), abs=2e-3)
-    assert complaints(visitor.visit, "#top", "#tokens") == []
-
-
-def a_token_pointed_at_or_walked_to_shades_the_text_on_every_tab(visitor: Counted) -> None:
-    run, page = opening("stories"), visitor.page
-    weights = run.trace["decoder.5.self"].pattern[0, 0]
+    assert page.evaluate(SHADES) == pytest.approx(shade(weights[LAST]), abs=2e-3)
     visitor.visit.tokens.nth(13).hover()
     expect(page.locator(".token-says")).to_contain_text("At k the network is already choosing")
     assert page.evaluate(SHADES)[:14] == pytest.approx(shade(weights[13, :14]), abs=2e-3)
@@ -80,10 +71,7 @@ def a_token_pointed_at_or_walked_to_shades_the_text_on_every_tab(visitor: Counte
     page.keyboard.press("Escape")
     expect(page.locator(".token-says")).to_be_hidden()
     page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
-    assert visitor.visit.tokens.first.is_visible()
-    box = visitor.visit.tokens.first.bounding_box()
-    assert box is not None
-    assert 0 <= box["y"] < 900
+    expect(visitor.visit.tokens.first).to_be_in_viewport()
 
 
 def the_text_is_played_token_by_token_with_what_each_reads(visitor: Counted) -> None:
@@ -100,25 +88,11 @@ def the_text_is_played_token_by_token_with_what_each_reads(visitor: Counted) -> 
     assert run.labels[here + 1] in visitor.sentence()
     page.get_by_role("button", name="One token back").click()
     assert page.evaluate("viz.query.index") == here - 1
-    page.keyboard.press("Escape")
-    assert unwritten.count() == 0
 
 
-def softmax_is_watched_from_scores_to_weights(visitor: Counted) -> None:
-    page = visitor.page
-    page.evaluate("""() => { window.stages = []; const box = document.querySelector(".attention");
-        new MutationObserver(() => stages.push(box.dataset.stage))
-            .observe(box, { attributeFilter: ["data-stage"] }); }""")
-    page.get_by_role("button", name="Watch softmax").click()
-    page.wait_for_function("new Set(stages).size === 3 && stages.at(-1) === 'weights'")
-    page.emulate_media(reduced_motion="reduce")  # then it steps
-    for stage in ("scores", "masked", "weights"):
-        page.get_by_role("button", name="Watch softmax").click()
-        expect(page.locator(".attention")).to_have_attribute("data-stage", stage)
-    page.emulate_media(reduced_motion="no-preference")
-
-
-def test_the_picture_is_large_and_the_text_in_sight(visit: Open, address: str) -> None:
+def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projected(
+    visit: Open, address: str
+) -> None:
     """In a window of the first size, which then takes the others."""
     page = visit(address)
     for width, height in ((1440, 900), (1280, 720), (1024, 768), (390, 844)):
@@ -136,82 +110,15 @@ def test_the_picture_is_large_and_the_text_in_sight(visit: Open, address: str) -
         assert 0 <= says["y"] < height - 20
         page.tokens.nth(LAST).click()
 
-
-# --- the cards ------------------------------------------------------------------------------------
-
-
-def test_the_cards_are_walked_by_keyboard_alone(visitor: Counted) -> None:
-    page, every = visitor.page, cards(MODELS)
-    assert 8 <= len(every) <= 11
-    page.get_by_role("button", name="Start here").focus()
-    page.keyboard.press("Enter")
-    expect(page.locator(".card-title")).to_be_focused()
-    for place, card in enumerate(every):
-        expect(page.locator(".card-title")).to_have_text(card["title"])
-        page.wait_for_function("place => viz.snapshot().tour === place", arg=str(place + 1))
-        visitor.visit.wait_for_link()
-        shown = page.evaluate("viz.snapshot()")
-        wanted = {k: v for k, v in card["state"].items() if (k, v) != ("tab", "journey")}
-        assert {k: shown[k] for k in wanted if k in shown} == {
-            k: v for k, v in wanted.items() if k in shown
-        }
-        assert page.locator(".problem:not([hidden])").count() == 0
-        if place == 1:
-            assert complaints(visitor.visit, ".card", "#top") == []
-        page.keyboard.press("ArrowRight")
-    expect(page.locator(".card-next")).to_have_text("Lessons ›")  # what comes after
-    page.keyboard.press("ArrowLeft")
-    expect(page.locator(".card-title")).to_have_text(every[-2]["title"])
-    page.keyboard.press("Escape")
-    expect(page.locator(".card")).to_be_hidden()
-    expect(page.get_by_role("button", name="Start here")).to_be_focused()
-    visitor.visit.wait_for_link()
-    assert "tour" not in page.evaluate("viz.snapshot()")
-
-
-# --- on a phone -----------------------------------------------------------------------------------
-
-
-def test_a_card_is_the_same_on_a_phone(visit: Open, address: str) -> None:
-    place, card = next(
-        (place, card) for place, card in enumerate(cards(MODELS), 1)
-        if card["title"] == "Make the cat a dog"
-    )  # fmt: skip
-    large = visit(f"{address}#{urlencode(card['state'])}&tour={place}")
-    large.wait_for_link()
-    large.page.wait_for_function("() => viz.run.interventions.length")
-    labels, sentence = large.labels(), large.page.locator(".token-says").inner_text()
-    assert "".join(labels[1:4]).replace("␣", " ") == "Le chien noir"
-    phone = visit(
-        large.wait_for_address("tour=", "read=2"), width=390, height=844, own={"has_touch": True}
-    )
-    phone.wait_for_link()
-    assert phone.labels() == labels
-    expect(phone.page.locator(".token-says")).to_have_text(sentence)
-    phone.tokens.nth(3).tap()  # what is tapped changes something in sight
-    expect(phone.page.locator(".token-says")).to_contain_text("␣noir")
-    # Text and bar stay in sight, and leave three quarters of the screen to what is looked at.
-    phone.page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
-    shown = """() => ["#tokens", "#altered"].map(name => {
-        const { top, bottom } = document.querySelector(name).getBoundingClientRect();
-        return Math.min(bottom, innerHeight) - Math.max(top, 0); })"""
-    text, bar = phone.page.evaluate(shown)
-    assert text > 60
-    assert bar > 40
-    assert text + bar <= 844 / 4
-
-
-# --- the projector --------------------------------------------------------------------------------
-
-
-def test_projected_the_type_is_large_and_the_settings_are_away(visit: Open, address: str) -> None:
-    page = visit(address + "#model=stories&projector=1&tab=attention", width=1280, height=720)
-    page.wait_for_link()
+    page.page.set_viewport_size({"width": 1280, "height": 720})
+    page.go("model=stories&projector=1&tab=attention")
+    page.wait_drawn(".attention")
     size = "s => parseFloat(getComputedStyle(document.querySelector(s)).fontSize)"
     for part in ("#tokens .token:not(.special)", ".token-says", "#right [role=tab]"):
         assert page.page.evaluate(size, part) >= 24, part
     assert page.page.evaluate(size, ".axis-labels") >= 20
-    assert not page.page.locator("#text").is_visible()
+    expect(page.page.locator("#text")).to_be_hidden()
+    page.page.evaluate("window.scrollTo(0, 0)")
     page.page.wait_for_function(LARGE, arg=[1280, 480])
     picture = page.page.locator(".attention .large").bounding_box()
     assert picture is not None
@@ -223,24 +130,60 @@ def test_projected_the_type_is_large_and_the_settings_are_away(visit: Open, addr
     assert page.page.locator("#text").is_visible()
 
 
-HEIGHT = """() => [...document.querySelectorAll("#right .tabitem")]
-    .reduce((most, tab) => Math.max(most, tab.getBoundingClientRect().height), 0)"""
+# --- the cards ------------------------------------------------------------------------------------
 
 
-def test_a_tab_opens_at_most_1200_px_tall_with_its_sections_closed(
-    visit: Open, address: str
-) -> None:
-    page = visit(address)
-    for name, tab in product(MODELS, PARTS):
-        if tab == "Journey":
-            page.go(f"model={name}&tab=journey")
-        part = PARTS[tab][0]
-        page.tab(tab)
-        if part not in SECTIONS:
-            page.wait_drawn(part)
-        assert page.page.evaluate(HEIGHT) <= 1200, tab
-        assert page.page.locator(".section[open]").count() == 0
-        assert page.page.locator(".section-body > *").count() == 0  # nothing asked, nothing drawn
+def test_the_cards_are_walked_by_keyboard_alone(visit: Open, address: str) -> None:
+    page, every = visit(address), cards(MODELS)
+    title = page.page.locator(".card-title")
+    assert 8 <= len(every) <= 11
+    page.page.get_by_role("button", name="Start here").focus()
+    page.page.keyboard.press("Enter")
+    expect(title).to_be_focused()
+    for place, card in enumerate(every):
+        expect(title).to_have_text(card["title"])
+        page.page.wait_for_function("place => viz.snapshot().tour === place", arg=str(place + 1))
+        page.wait_for_link()
+        shown = page.page.evaluate("viz.snapshot()")
+        wanted = {k: v for k, v in card["state"].items() if (k, v) != ("tab", "journey")}
+        assert {k: shown[k] for k in wanted if k in shown} == {
+            k: v for k, v in wanted.items() if k in shown
+        }
+        assert page.page.locator(".problem:not([hidden])").count() == 0
+        if place == 1:
+            assert complaints(page, ".card", "#top", "#tokens") == []
+        page.page.keyboard.press("ArrowRight")
+    expect(page.page.locator(".card-next")).to_have_text("Lessons ›")  # what comes after
+    page.page.keyboard.press("ArrowLeft")
+    expect(title).to_have_text(every[-2]["title"])
+    page.page.keyboard.press("Escape")
+    expect(page.page.locator(".card")).to_be_hidden()
+    expect(page.page.get_by_role("button", name="Start here")).to_be_focused()
+    page.wait_for_link()
+    assert "tour" not in page.page.evaluate("viz.snapshot()")
+
+
+def test_a_card_is_the_same_on_a_phone(visit: Open, address: str) -> None:
+    titles = [card["title"] for card in cards(MODELS)]
+    place = titles.index("Make the cat a dog")
+    state = urlencode(cards(MODELS)[place]["state"])
+    phone = visit(
+        f"{address}#{state}&tour={place + 1}", width=390, height=844, own={"has_touch": True}
+    )
+    phone.wait_for_link()
+    phone.page.wait_for_function("() => viz.run.interventions.length")
+    assert "".join(phone.labels()[1:4]).replace("␣", " ") == "Le chien noir"
+    phone.tokens.nth(3).tap()  # what is tapped changes something in sight
+    expect(phone.page.locator(".token-says")).to_contain_text("␣noir")
+    # Text and bar stay in sight, and leave three quarters of the screen to what is looked at.
+    phone.page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    shown = """() => ["#tokens", "#altered"].map(name => {
+        const { top, bottom } = document.querySelector(name).getBoundingClientRect();
+        return Math.min(bottom, innerHeight) - Math.max(top, 0); })"""
+    text, bar = phone.page.evaluate(shown)
+    assert text > 60
+    assert bar > 40
+    assert text + bar <= 844 / 4
 
 
 # --- what is typed --------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ TEXTS = """selector => [...document.querySelectorAll(selector)]
 CUT_OFF = """() => [...document.querySelectorAll(".html-container :is(h3, h4, p)")]
     .filter(one => one.scrollWidth > one.clientWidth + 1 && !one.matches(".unseen, .for-keys"))
     .map(one => one.className)"""
-HOVERED = """([name, text]) => document.querySelector(`[data-picture=${name}] .hoverlayer`)
+HOVERED = """text => document.querySelector("[data-picture=lens] .hoverlayer")
     .textContent.replaceAll(/[\u2068\u2069]/g, "").includes(text)"""
 
 
@@ -106,21 +106,10 @@ class Hostile:
         self.visit.show_more()
         self.visit.press(self.page.locator(f".pictures input[value='{value}']"), draws=".attention")
 
-    def table(self, selector: str) -> list[list[str]]:
-        """The rows of the table behind a picture, opened, heads first."""
-        behind = self.page.locator(f"{selector} .as-table").first
-        behind.locator("summary").click()
-        behind.locator("tr").first.wait_for(state="attached")  # it is filled when it opens
-        self.is_clean(selector)
-        return [row.locator("th, td").all_text_contents() for row in behind.locator("tr").all()]
-
 
 def is_label(text: str, label: str) -> bool:
     """Whether a text is a label, or its beginning and an ellipsis."""
     return text == label or (len(text) > 3 and text[-1] == "…" and label.startswith(text[:-1]))
-
-
-# --- tokens ---------------------------------------------------------------------------------------
 
 
 def test_every_view_of_a_text(still: Visit, server: Server) -> None:
@@ -137,9 +126,11 @@ def test_every_view_of_a_text(still: Visit, server: Server) -> None:
     assert page.texts("[data-field=query]") == [f"{run.labels[last]} at {last}"]
     page.page.locator(".attention .large").press("Home")
     assert f"reads key 0 “{run.labels[0]}”" in page.page.locator(".said").inner_text()
+    behind = page.page.locator(".large-side .as-table").first
+    behind.locator("summary").click()
     names = [f"{place} {label}" for place, label in enumerate(run.labels)]
-    head, *rows = page.table(".large-side")
-    assert (head[1:], [row[0] for row in rows]) == (names[:12], names)
+    expect(behind.locator("tr th:first-child")).to_have_text(["", *names])
+    page.is_clean(".large-side")
     page.switch("lines")
     page.labelled(".lines .textpoint text", "query", "weight, key")
     page.switch("heatmap")
@@ -149,7 +140,7 @@ def test_every_view_of_a_text(still: Visit, server: Server) -> None:
     still.tab("Prediction")
     still.wait_drawn(".lens-box")
     page.page.mouse.move(*still.place_in("lens", script, 1), steps=3)
-    page.page.wait_for_function(HOVERED, arg=["lens", "</script>"])
+    page.page.wait_for_function(HOVERED, arg="</script>")
     page.is_clean("lens")
 
 
@@ -168,9 +159,6 @@ def test_a_translation_on_a_phone(visit: Open, server: Server) -> None:
         page.is_clean(picture)
     page.through_all_parts(".tree-box")
     assert page.page.locator(".architecture-drawing").is_visible()
-
-
-# --- texts ----------------------------------------------------------------------------------------
 
 
 def test_what_is_typed_into_any_box_is_text_there_and_in_what_is_made_of_it(
@@ -199,14 +187,9 @@ def test_what_is_typed_into_any_box_is_text_there_and_in_what_is_made_of_it(
     page.tab("Attention")
     page.generate("The fox")
     page.tab("What if?")
-    a_patch_of_another_text_is_text(page, ATTACKS[2])
-    assert page.page.evaluate(STRAY) == before
-
-
-def a_patch_of_another_text_is_text(page: Visit, attack: str) -> None:
-    """In the box, in what the run is said to have been altered by, and in the link to it."""
+    # a patch: in its box, in what the run is said to have been altered by, and in the link to it
     page.wait_drawn(".patching")
-    page.page.locator(".patch-text").fill(attack)
+    page.page.locator(".patch-text").fill(ATTACKS[2])
     page.press(page.page.locator(".show-map"), draws=".patching")
     page.page.locator("[data-picture=patching]").focus()
     page.page.keyboard.press("ArrowRight")
@@ -214,8 +197,9 @@ def a_patch_of_another_text_is_text(page: Visit, attack: str) -> None:
     page.page.keyboard.press("Enter")
     page.page.wait_for_function("viz.run.interventions.length === 1")
     (patch,) = page.page.evaluate("viz.run.interventions")
-    assert patch["is"]["text"] == attack
+    assert patch["is"]["text"] == ATTACKS[2]
     expect(page.page.locator(".altered")).to_contain_text(patch["says"])
     link = page.wait_for_address("alter=", "script")
     (altered,) = json.loads(parse_qs(urlparse(link).fragment)["alter"][0])
-    assert altered["text"] == attack
+    assert altered["text"] == ATTACKS[2]
+    assert page.page.evaluate(STRAY) == before

@@ -17,27 +17,6 @@ ON_ITS_WAY = """n => { const d = document.querySelector(".learn")?.dataset ?? {}
     return d.state === "running" && Number(d.step) > n; }"""
 
 
-def look_back_at_the_story_model(page: Page) -> None:
-    """From the opened tab: a button, the slider, a head; a link holds all of it."""
-    recorded = story_training()
-    assert recorded is not None
-    shown, wait_ms = page.locator(".checkpoints"), 60_000
-    page.get_by_role("button", name="See the story model’s own training").click()
-    expect(shown).to_have_attribute("data-step", str(recorded.steps[-1]), timeout=wait_ms)
-    shown.locator(".checkpoints-back").press("Home")
-    expect(shown).to_have_attribute("data-step", "0", timeout=wait_ms)
-    expect(shown.locator(".learn-said li").first).to_contain_text("Before the first step")
-    expect(shown.locator(".checkpoints-wrote")).to_contain_text(recorded.standings[0].wrote[:40])
-    heads = shown.locator(".checkpoints-heads button")
-    assert heads.count() == 48
-    heads.nth(2 * 8 + 3).click()
-    expect(shown.locator(".checkpoints-title")).to_have_text("Layer 2, head 3", timeout=wait_ms)
-    page.wait_for_function(
-        "part => location.hash.includes(part)",
-        arg="checkpoints.step=0&checkpoints.layer=2&checkpoints.head=3",
-    )
-
-
 def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(
     visit: Open, server: Server
 ) -> None:
@@ -70,7 +49,6 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(
     assert page.locator(".learn-said li").first.inner_text().startswith("After step 1 of 150")
     slider.press("End")
     wait_for("at", PLAN["n_steps"])
-
     page.get_by_role("button", name="Open it in Attention", exact=True).click()
     page.wait_for_function(
         """() => viz.run.model.startsWith("copy-150~") && !viz.isOpening()
@@ -78,31 +56,41 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(
     )
     expect(page.locator(".card-verdict")).to_contain_text("Right. The network says")  # the lesson's
     page.locator(".card-end").click()
-    shown = page.locator(".attention")
-    assert str(shown.get_attribute("data-site")) == "decoder.0.cross"
+    expect(page.locator(".attention")).to_have_attribute("data-site", "decoder.0.cross")
     assert page.locator("#model input").input_value() == "Copy, step 150 (yours)"
     page.locator(".ablate-head").click()
     page.wait_for_selector(".altered[data-right]")
-    before, after = (
-        int(str(page.locator(".altered").get_attribute(f"data-{name}")))
-        for name in ("right-before", "right")
-    )
+    data = page.locator(".altered").evaluate("({ dataset }) => ({ ...dataset })")
+    before, after = int(data["rightBefore"]), int(data["right"])
     assert before >= 70
     assert after <= before - 20
     assert f"answered right: {before} of 100 before, {after} after" in page.inner_text(".altered")
     page.locator(".intact").click()
     page.wait_for_function("!viz.run.interventions.length")
-    it_is_shown_as_what_it_is_and_outlives_a_reload(page)
-
-
-def it_is_shown_as_what_it_is_and_outlives_a_reload(page: Page) -> None:
+    # it is shown as what it is, and outlives a reload
     headline = page.locator("#headline")
     expect(headline).to_contain_text("of unseen questions right")
     assert " M parameters" not in headline.inner_text()
-    expect(page.locator(".text-title")).to_have_text("Copy, token by token")
     model = page.evaluate("viz.run.model")
     page.reload()
     page.wait_for_function("name => viz.run?.model === name", arg=model)
     expect(page.locator(".problem:visible")).to_have_count(0)
     page.get_by_role("tab", name="Learn", exact=True).click()
-    page.wait_for_function("() => document.querySelector('.learn')?.dataset.state === 'ended'")
+    wait_for("state", "ended")
+
+
+def look_back_at_the_story_model(page: Page) -> None:
+    """From the opened tab: a button, the slider, a head; a link holds all of it."""
+    moments, shown = story_training(), page.locator(".moments")
+    assert moments is not None
+    page.get_by_role("button", name="See the story model’s own training").click()
+    expect(shown).to_have_attribute("data-step", str(moments.steps[-1]))
+    shown.locator(".moments-back").press("Home")
+    expect(shown).to_have_attribute("data-step", "0")
+    expect(shown.locator(".learn-said li").first).to_contain_text("Before the first step")
+    expect(shown.locator(".moments-wrote")).to_contain_text(moments.standings[0].wrote[:40])
+    shown.locator(".moments-heads button").nth(2 * 8 + 3).click()
+    expect(shown.locator(".moments-title")).to_have_text("Layer 2, head 3")
+    page.wait_for_function(
+        "part => location.hash.includes(part)", arg="moments.step=0&moments.layer=2&moments.head=3"
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlencode, urlparse
 
 import pytest
@@ -31,12 +30,6 @@ SEEN = """() => {
 def page(still: Visit) -> Visit:
     still.go("model=tiny&tab=attention&site=decoder.0.self&head=0")
     return still
-
-
-def wait_for(page: Page, state: dict[str, Any]) -> None:
-    """Until the large picture has these in its data-attributes."""
-    for name, value in state.items():
-        page.wait_for_selector(f".attention[data-{name}='{value}']", state="attached")
 
 
 def alter(page: Visit, script: str) -> None:
@@ -73,9 +66,6 @@ def unanswered(page: Page) -> Iterator[None]:
         route.continue_()
 
 
-# --- what a link holds ----------------------------------------------------------------------------
-
-
 def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(
     page: Visit, visit: Open
 ) -> None:
@@ -98,7 +88,8 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(
     # a second server, to which the first has left nothing but the checkpoints
     other = visit(f"{serving.second()}#{urldefrag(address).fragment}")
     other.wait_for_link()
-    wait_for(other.page, {"stage": "masked", "row": 7, "column": 4, "head": 2})
+    shown = ".attention[data-stage=masked][data-row='7'][data-column='4'][data-head='2']"
+    other.page.wait_for_selector(shown)
     assert other.labels() == labels
     assert other.page.evaluate(SEEN) == seen
     again = other.page.evaluate("viz.run")
@@ -137,13 +128,6 @@ def test_every_tab_opens_as_it_was_left(page: Visit) -> None:
     page.wait_drawn(".mask-scores")
     page.page.wait_for_selector(".mask-scores[data-row='1'][data-head='2']")
     assert page.page.locator("#lines textarea").input_value() == "The fox.\nThe dog ran."
-    # Where a link names no dimensions, a small network has those of the usual ones that it has.
-    page.go("model=tiny&tab=positions&more=curves")
-    page.page.wait_for_selector(".position-curves[data-dimensions='0,1,8']")
-    assert page.page.locator("#status .problem").is_hidden()
-
-
-# --- Back and Forward -----------------------------------------------------------------------------
 
 
 def test_links_typed_and_back_and_forward_are_followed_without_loading_the_page(
@@ -151,25 +135,16 @@ def test_links_typed_and_back_and_forward_are_followed_without_loading_the_page(
 ) -> None:
     page.page.evaluate("window.before = true")
     page.set_length(4)
-    generated(page, "The fox", "The bird")
+    generated(page, "The fox", "The bird", "The cow")
     page.tab("Masks")
     page.wait_for_address("tab=masks")
     page.page.go_back()
     attention = page.page.get_by_role("tab", name="Attention")
     expect(attention).to_have_attribute("aria-selected", "true")
     page.page.go_back()
-    shows(page, "The fox")
-    page.page.go_forward()
     shows(page, "The bird")
-    page.page.evaluate("location.hash = 'model=tiny&text=The+fox&length=3&tab=prediction'")
-    shows(page, "The fox")
-    page.wait_drawn(".prediction")
-    assert page.page.evaluate("window.before")
-
-
-def test_back_and_forward_pressed_at_once_end_where_they_lead(page: Visit) -> None:
-    page.set_length(4)
-    generated(page, "The fox", "The bird", "The cow")
+    page.page.go_forward()
+    shows(page, "The cow")
     # Each is asked for while the server still answers the one before.
     for leap, text in ((-1, "The bird"), (-1, "The fox"), (2, "The cow"), (-2, "The fox")):
         page.page.evaluate("leap => history.go(leap)", leap)
@@ -180,6 +155,10 @@ def test_back_and_forward_pressed_at_once_end_where_they_lead(page: Visit) -> No
         page.page.evaluate("history.forward()")
     page.page.evaluate("viz.showProblem('No such picture.')")
     shows(page, "The bird")
+    page.page.evaluate("location.hash = 'model=tiny&text=The+fox&length=3&tab=prediction'")
+    shows(page, "The fox")
+    page.wait_drawn(".prediction")
+    assert page.page.evaluate("window.before")
 
 
 def test_back_pressed_before_the_answer_leads_to_what_was_shown(visit: Open) -> None:
@@ -198,9 +177,6 @@ def test_back_pressed_before_the_answer_leads_to_what_was_shown(visit: Open) -> 
     page.page.wait_for_function("run => viz.run.run !== run && !viz.isOpening()", arg=run)
     page.wait_for_address("tour=", "model=stories")
     assert page.page.evaluate("history.length") == entries + 1
-
-
-# --- who is told of it ----------------------------------------------------------------------------
 
 
 def test_who_only_looks_asks_nothing_copies_the_link_and_is_followed_by_a_space(
@@ -223,21 +199,18 @@ def test_who_only_looks_asks_nothing_copies_the_link_and_is_followed_by_a_space(
     page.page.wait_for_function("location.hash === '#model=tiny'")
     assert page.page.evaluate("history.length") == entries
     assert not [url for url in asked if "queue/join" in url]
-    the_outer_page_of_a_space_follows_and_no_other_is_told(page, server)
-    the_link_is_copied_by_keyboard_or_stands_ready_to_be_copied(page)
-
-
-def the_outer_page_of_a_space_follows_and_no_other_is_told(page: Visit, server: Server) -> None:
     page.page.evaluate(
         "() => { window.told = []; window.onmessage = ({ data }) => told.push(data); }"
     )
     page.press(page.head(1, 1), draws=".attention")
     page.wait_for_address("head=1")
     assert page.page.evaluate("told") == []
+    # the outer page of a Space follows, and no other is told
     expected = {"model": ["tiny"], "site": ["decoder.1.self"], "head": ["1"]}
     told = told_by_a_frame(page, "https://huggingface.co/spaces/a/b", server.url)
     assert parse_qs(told[-1]) == expected
     assert told_by_a_frame(page, f"{server.url}elsewhere", server.url) == []
+    the_link_is_copied_by_keyboard_or_stands_ready_to_be_copied(page)
 
 
 def told_by_a_frame(page: Visit, address: str, framed: str) -> list[str]:
@@ -302,7 +275,7 @@ def test_words_in_a_link_go_to_the_page_alone_and_are_not_logged(
     link = f"model=tiny&text={secret}&method=greedy&length=2&site=decoder.1.self&head=2"
     page = visit(f"{server.url}?__theme=dark&{link}")  # of before
     page.wait_for_link()
-    wait_for(page.page, {"head": 2})
+    page.page.wait_for_selector(".attention[data-head='2']")
     asked: list[str] = []
     page.page.on("request", lambda one: asked.append(urldefrag(one.url)[0] + str(one.headers)))
     page.wait_for_address(f"text={secret}", "&head=2")
@@ -313,7 +286,6 @@ def test_words_in_a_link_go_to_the_page_alone_and_are_not_logged(
     assert page.page.evaluate("document.body.classList.contains('dark')")
     assert "".join(page.labels()).startswith(f"<|endoftext|>{secret[0]}")
     assert any(one.startswith(f"{server.url}?__theme=dark{{") for one in asked)  # the page itself
-    page.generate("The dog")
     page.press(page.head(1, 1), draws=".attention")
     assert not [one for one in asked if secret in one]
     referrer = page.page.locator("meta[name=referrer]")

@@ -18,13 +18,7 @@ from transformer.analysis.held_out import broken
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import most_changed, patch_effect
 from transformer.interventions.breaks import breaks_of
-from transformer.interventions.descriptions import (
-    Ablate,
-    Break,
-    EditMask,
-    Patch,
-    interventions_of,
-)
+from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch, interventions_of
 from transformer.ui.examples import EXAMPLES
 from transformer.views import attention_difference
 from transformer.views.compare.outcomes import generated_pairs
@@ -44,6 +38,8 @@ BAR = """row => {
     return [at.left + xaxis._offset + xaxis.l2p(bar.s / 2),
             at.top + yaxis._offset + yaxis.l2p(row) - 6];
 }"""
+ADDRESS = """fields => {
+    location.hash = new URLSearchParams({ ...viz.run.link, ...fields }); }"""
 TEXTS = count(1)
 META = "document.querySelector('[data-picture=candidates]').layout.meta"
 
@@ -65,14 +61,17 @@ def click_cell(whatif: WhatIf, picture: str, row: int, column: int) -> None:
     whatif.page.mouse.click(*whatif.page.evaluate(CELL, [picture, row, column]))
 
 
-# --- heads ----------------------------------------------------------------------------------------
-
-
 def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.see(".ablation")
     assert page.locator(".effect-body").is_hidden()
-    heads_are_chosen_by_keyboard(whatif)
+    whatif.head(0, 0).focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowDown"):  # the last one has nowhere to go
+        page.keyboard.press(key)
+    assert page.locator(".ablated[aria-pressed=true]").count() == 0  # walking chooses nothing
+    for pressed in ("true", "false"):
+        page.keyboard.press("Space")
+        expect(whatif.head(1, 1)).to_have_attribute("aria-pressed", pressed)
     whatif.head(0, 0).click()
     whatif.head(0, 2).click()
     page.get_by_role("button", name="Switch off the chosen heads").click()
@@ -94,43 +93,37 @@ def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif: Wh
         assert float(whatif.data(".effect", name)) == pytest.approx(float(wanted), abs=1e-5)
     whatif.reset()
     whatif.shows(intact)
-    whatif.see(".ablation")
-    assert page.locator(".ablated[aria-pressed=true]").count() == 0
-
-
-def heads_are_chosen_by_keyboard(whatif: WhatIf) -> None:
-    page = whatif.page
-    whatif.head(0, 0).focus()
-    for key in ("ArrowRight", "ArrowDown", "ArrowDown"):  # the last one has nowhere to go
-        page.keyboard.press(key)
-    assert page.locator(".ablated[aria-pressed=true]").count() == 0  # walking chooses nothing
-    for pressed in ("true", "false"):
-        page.keyboard.press("Space")
-        expect(whatif.head(1, 1)).to_have_attribute("aria-pressed", pressed)
-        if pressed == "true":
-            expect(page.locator(".ablation-says")).to_contain_text("1 head chosen, not yet applied")
 
 
 def test_what_each_head_matters_and_adds_is_asked_for_and_a_cell_chooses_its_head(
     whatif: WhatIf,
 ) -> None:
+    """About the word after the chosen token, which every section names."""
     page, run = whatif.page, whatif.run()
     whatif.see(".ablation")
     place = run.n_prompt + 2
     whatif.visit.tokens.nth(place - 1).click()
+    word = run.labels[place]
+    said = f"Last token read: {run.labels[place - 1]} ({place - 1}). Asked about: {word}"
+    expect(page.locator(".ablation .asked")).to_contain_text(said)
     page.locator("[name=ablated-by][value=mean]").check()
     page.locator(".matter").click()
     page.wait_for_selector(f".ablation[data-matter='{place} mean']")
+    expect(page.locator(".matter-title bdi")).to_have_text(word)
     importance = head_importance(whatif.model, run, place, "mean")
     found = importance.change["decoder", "self"]
     np.testing.assert_allclose(whatif.visit.numbers("importance"), found, atol=1e-5)
     (stack, layer, _), head = importance.most()
-    expect(page.locator(".matter-most")).to_contain_text(
-        f"Layer {layer}, head {head} matters most: without it, “"
-    )
+    expect(page.locator(".matter-most")).to_contain_text(f"Layer {layer}, head {head} matters most")
     click_cell(whatif, "importance", 1, 2)
     expect(whatif.head(1, 2)).to_have_attribute("aria-pressed", "true")
     what_each_part_adds_is_shown(whatif, run, place)
+    for part, title in (
+        (".patching", ".show-map bdi"), (".branches", ".branch-title bdi"),
+        (".compare", ".weighed-title bdi"),
+    ):  # fmt: skip
+        whatif.see(part)
+        expect(page.locator(title).first).to_have_text(word)
     whatif.see(".ablation")
     page.locator(".ablation-most").click()
     page.wait_for_function("viz.interventions().length > 0")
@@ -144,6 +137,7 @@ def what_each_part_adds_is_shown(whatif: WhatIf, run: Run, place: int) -> None:
     whatif.see(".contribution")
     page.locator(".contributes").click()
     page.wait_for_selector(f".contribution[data-place='{place}']:not([aria-busy])")
+    expect(page.locator(".contribution-title bdi")).to_have_text(run.labels[place])
     found = logit_contribution(whatif.model, run, place)
     rows, _, cells = table(found)
     np.testing.assert_allclose(whatif.visit.numbers("contribution"), cells, atol=1e-4)
@@ -153,7 +147,18 @@ def what_each_part_adds_is_shown(whatif: WhatIf, run: Run, place: int) -> None:
     assert page.evaluate("viz.head") == chosen
 
 
-# --- masks ----------------------------------------------------------------------------------------
+def test_an_old_links_token_shows_the_prediction_that_it_showed(whatif: WhatIf) -> None:
+    """Then the token was the one that is predicted, not the last one read."""
+    visit, page = whatif.visit, whatif.page
+    place = page.evaluate("viz.run.n_prompt") + 2
+    word = visit.labels()[place]
+    page.evaluate(ADDRESS, {"tab": "prediction", "token": str(place)})
+    page.wait_for_function("place => viz.query?.index === place", arg=place - 1)
+    visit.wait_drawn(".prediction")
+    expect(page.locator(".step-title bdi")).to_have_text(word)
+    visit.wait_for_address(f"read={place - 1}")
+    page.evaluate(ADDRESS, {"tab": "attention", "token": str(place)})  # there it was a row
+    page.wait_for_function("place => viz.query?.index === place", arg=place)
 
 
 def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif: WhatIf) -> None:
@@ -178,9 +183,6 @@ def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif: WhatIf) -> Non
     assert promised == int(run.trace["decoder.1.self"].allowed[0].sum())
 
 
-# --- what breaks ----------------------------------------------------------------------------------
-
-
 def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: WhatIf) -> None:
     page = whatif.page
     whatif.see(".breaks")
@@ -193,16 +195,12 @@ def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: What
     wanted = broken(whatif.model)
     told = [row.locator("td").all_inner_texts() for row in rows]
     assert [line[:2] for line in told] == [[one.why, f"{one.loss:.3f}"] for one in wanted]
-    last = wanted[-1]
-    cost = float(last.loss or 0) - float(wanted[0].loss or 0)
+    cost = float(wanted[-1].loss or 0) - float(wanted[0].loss or 0)
     assert float(told[-1][2].replace("−", "-")) == pytest.approx(cost, abs=6e-4)
-    for line, breaks in ((told[0], []), (told[-1], [Break(str(last.what))])):
+    for line, breaks in ((told[0], []), (told[-1], [Break(str(wanted[-1].what))])):
         run = whatif.model.generate(whatif.text, max_new_tokens=24, interventions=breaks)
         assert line[3] == "".join(run.labels[run.n_prompt :])
     expect(page.locator(".breaks-about")).to_contain_text(f"2 texts. {SAMPLE['about']}")
-
-
-# --- another token --------------------------------------------------------------------------------
 
 
 def branch(whatif: WhatIf, step: int) -> Run:
@@ -223,10 +221,6 @@ def branch(whatif: WhatIf, step: int) -> Run:
     return made
 
 
-def plain(labels: tuple[str, ...]) -> str:
-    return "".join(labels).replace("␣", " ")
-
-
 def test_another_token_is_taken_and_the_tree_is_walked_without_running_the_network(
     writing: WhatIf,
 ) -> None:
@@ -235,17 +229,13 @@ def test_another_token_is_taken_and_the_tree_is_walked_without_running_the_netwo
     page.evaluate("() => { window.heard = 0; viz.on('run', () => (window.heard += 1)); }")
     made = branch(whatif, step)
     assert page.evaluate("window.heard") == 1  # one run is drawn once
-    place = run.n_prompt + step
     page.wait_for_selector(f".branches[data-step='{step}']")
     best = run.steps[step].candidates[0]
     name = f"{run.candidate_labels[best.id]}, probability {best.probability:.4f}"
     assert str(page.locator(".choice").first.get_attribute("aria-label")).startswith(name)
+    texts = run.labels[run.n_prompt :], made.labels[run.n_prompt + step :]
     items = page.locator(".branch-tree .branch-line .branch-text")
-    assert items.all_inner_texts() == [
-        plain(run.labels[run.n_prompt :]),
-        plain(made.labels[place:]),
-    ]
-    expect(page.locator("[data-text=before] .differs")).to_have_text(list(run.labels[place:]))
+    assert items.all_inner_texts() == ["".join(text).replace("␣", " ") for text in texts]
 
     page.locator("#text textarea").fill("Something else that was typed")
     started: list[str] = []
@@ -257,7 +247,6 @@ def test_another_token_is_taken_and_the_tree_is_walked_without_running_the_netwo
     whatif.see(".branches")
     whatif.shows(run)
     assert page.locator("#text textarea").input_value() == whatif.text
-    expect(page.locator(".branch:focus")).to_have_attribute("aria-selected", "true")
     for key in ("ArrowRight", "Space"):
         page.keyboard.press(key)
     whatif.wait_for_run_after(first)
@@ -286,9 +275,6 @@ def a_click_on_a_bar_in_prediction_branches_too(whatif: WhatIf) -> None:
     expect(whatif.visit.tokens).to_have_text(list(made.labels))
 
 
-# --- two runs side by side ------------------------------------------------------------------------
-
-
 def test_two_runs_are_compared_as_python_compares_them(writing: WhatIf) -> None:
     whatif, page = writing, writing.page
     b, old = whatif.run(), whatif.visit.shown_run()
@@ -312,9 +298,6 @@ def test_two_runs_are_compared_as_python_compares_them(writing: WhatIf) -> None:
     np.testing.assert_allclose(whatif.visit.numbers("difference"), wanted, atol=1e-6)
 
 
-# --- patch ----------------------------------------------------------------------------------------
-
-
 def test_a_patch_map_is_the_networks_and_a_click_applies_it(still: Visit, server: Server) -> None:
     page, model, example = still.page, server.translator, EXAMPLES["encoder-decoder"]
     still.go(f"model={model.name}&tab=what-if")
@@ -329,7 +312,7 @@ def test_a_patch_map_is_the_networks_and_a_click_applies_it(still: Visit, server
     expect(page.locator(".patch-says")).to_contain_text(f"ln p is {found.before:.2f} here")
     expect(page.locator(".patch-title")).to_contain_text(model.tokenizer.label(found.target))
     page.locator("[data-picture=patching]").focus()
-    for key in ("Home", "ArrowUp", "ArrowUp", "ArrowDown", "ArrowRight"):
+    for key in ("Home", "ArrowUp", "ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
     expect(page.locator(".patch-said")).to_contain_text("layer 1, place 1 ")
     old = still.shown_run()
