@@ -12,7 +12,7 @@ import numpy as np
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect
 
-from transformer.ui.examples import EXAMPLES
+from transformer.views.declaration import tab_name
 
 PAGE_MODULES = Path(__file__).parent / "page_modules.js"  # gives pages `viz`
 WAIT_MS = 60_000  # a busy machine may take long; who passes does not wait
@@ -280,8 +280,8 @@ class Visit:
         self.wait_for_link()
 
     def tab(self, name: str) -> None:
-        """Open a tab."""
-        self.page.get_by_role("tab", name=name, exact=True).click()
+        """Open a tab, by its English name."""
+        self.page.locator(f"#right [role=tab][data-tab-id={tab_name(name)}]").click()
 
     def cell(self, row: int, column: int, large: str = "#attention .large") -> tuple[float, float]:
         """Where on the page a cell of a large heatmap is: x, y of its middle."""
@@ -350,11 +350,6 @@ class Visit:
     def labels(self) -> list[str]:
         """The tokens as shown."""
         return self.tokens.all_inner_texts()
-
-    def example_request(self) -> dict[str, Any]:
-        """What the stored example of a text generator was asked for."""
-        example = EXAMPLES["decoder"]
-        return {"text": example.text, **example.settings}
 
 
 Open = Callable[..., Visit]  # the fixture `visit`

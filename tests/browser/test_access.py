@@ -1,54 +1,119 @@
 """For everybody: axe-core's rules on every tab with its sections open, Gradio's own controls too,
-without exceptions."""
+without exceptions; and on all of it no word that a visitor could not read in his own language."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable
 
-import pytest
 from serving import Server
 from visit import COLOURS, PARTS, Visit, complaints
 
+from transformer.views.drawing import style
+
 ASKS = ".matter, .contributes"  # what is there only when it is asked for
 MORE_OF_A_TRANSLATOR = ("Journey", "Attention", "Prediction")
+INK = "document.querySelector('.attention .large')._fullLayout.font.color"
+XX = {"Accept-Language": "eo-CH, en;q=0.5"}
+# Names of the field and of the code, what the tests' models say of themselves, Gradio's own slider.
+NAMES = re.compile(
+    r"softmax|exp|top-k|The boy saw a cat\. He ran after the"
+    r"|Decoder|Encoder|English|Esperanto|decoder\.0\.self0|[\d, ]+, top-k [\d; ]+"
+    r"|aria-label: (?:Reset to default value|(?:number input|range slider) for )"  # Gradio's
+    r"|gpt2432|transformer/\S+\.py|· [\w.]+|2For tests alone\..*"
+)
+# What a visitor sees or is read outside of ⟦ ⟧: texts in the page's order, and attributes. Tokens
+# and texts of models are not the page's own words.
+UNSAID = """() => {
+  const found = [];
+  // tokens, the texts and the names of models, and what Gradio and Plotly say themselves
+  const notOurs = "script, style, noscript, textarea, bdi, [hidden], #chips, #card, code, .token," +
+    ".axis-labels, g[class*=tick], .heatmap-label, footer, .modebar, .overflow-menu, " +
+    "[role=tooltip], .glossary-list, .learn-controls option, .moments-sentence option";
+  let depth = 0;
+  const outside = (text) => [...text].filter((c) => {
+    if (c === "⟦") depth += 1;
+    const is = depth === 0;
+    if (c === "⟧") depth = Math.max(0, depth - 1);
+    return is;
+  }).join("");
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      const text = outside(node.data).replace(/\\u2068[^\\u2069]*\\u2069/g, "").trim();
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      const option = node.parentElement.closest("option");
+      const shown = (option?.parentElement ?? range).getClientRects().length;
+      if (/[a-z]{2}/.test(text) && shown) found.push(text);
+    } else if (node.nodeType === Node.ELEMENT_NODE && !node.matches(notOurs)) {
+      const names = node.matches(".token") || node.querySelector("bdi") ? [] : undefined;
+      for (const name of names ?? ["aria-label", "title", "placeholder"]) {
+        const text = (node.getAttribute(name) ?? "")
+          .replace(/⟦[^⟧]*⟧|\\u2068[^\\u2069]*\\u2069/g, "");
+        if (/[a-z]{2}/.test(text)) found.push(`${name}: ${text}`);
+      }
+      node.childNodes.forEach(walk);
+    }
+  };
+  walk(document.body);
+  return found;
+}"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_the_whole_page(
-    visit: Callable[..., Visit], server: Server, scheme: str
+def visible(page: Visit) -> list[str]:
+    """What is said outside of the catalogue, each once."""
+    said = page.page.evaluate(UNSAID)
+    return sorted({text for text in said if not NAMES.fullmatch(text)})
+
+
+def test_axe_finds_nothing_on_the_whole_page_and_all_of_it_is_said_in_the_visitors_language(
+    visit: Callable[..., Visit], server: Server
 ) -> None:
-    """All of the page on the first tab, then the tabs, beside which nothing changes; of a
-    translator those that it has more on. Every rule in the light; in the dark, where nothing but
-    colours differs, those of colours."""
-    page = visit(color_scheme=scheme)
-    page.page.get_by_role("button", name="Settings").click()
-    if scheme == "dark":
-        look_at(page, PARTS, rules=COLOURS)
-        return
-    look_at(page, PARTS, sections=True)
-    page.tab("Attention")
-    page.choose_model(server.translator.name)
-    look_at(page, MORE_OF_A_TRANSLATOR)
-
-
-def look_at(
-    page: Visit, tabs: Iterable[str], *, rules: Sequence[str] = (), sections: bool = False
-) -> None:
-    """sections: also at each section, of which one at a time is open."""
-    for tab in tabs:
-        page.tab(tab)
-        first, *others = PARTS[tab]
-        page.wait_drawn(first)
-        if tab == "Journey":
-            page.page.locator(".journey .head").last.hover()
-            page.page.wait_for_selector(".next-words[data-without]")
-        whole = "body" if tab == "Journey" else "#right"
-        assert complaints(page, whole, rules=rules) == [], tab
-        for part in others if sections else ():
+    """In a language in which every sentence of the catalogue stands in ⟦ ⟧. All of the page on the
+    first tab, then the tabs, beside which nothing changes; of a translator those that it has more
+    on."""
+    page = visit(own={"extra_http_headers": XX}, tab="Journey")
+    page.page.get_by_role("button", name="⟦Settings⟧").click()
+    for tab, (_, *sections) in PARTS.items():
+        look_at(page, tab)
+        for part in sections:  # of which one at a time is open
             page.wait_drawn(part)
             for button in page.page.locator(f"{part} :is({ASKS})").all():
                 page.press(button, draws=part)
             assert complaints(page, part) == [], part
+            assert visible(page) == [], part
+    page.tab("Attention")
+    page.choose_model(server.translator.name)
+    for tab in MORE_OF_A_TRANSLATOR:
+        look_at(page, tab)
+    page.enter(" ")
+    assert page.wait_for_alert().startswith("⟦the text is empty")
+
+
+def look_at(page: Visit, tab: str) -> None:
+    page.tab(tab)
+    page.wait_drawn(PARTS[tab][0])
+    if tab == "Journey":
+        page.page.locator(".journey .head").last.hover()
+        page.page.wait_for_selector(".next-words[data-without]")
+    assert complaints(page, "body" if tab == "Journey" else "#right") == [], tab
+    assert visible(page) == [], tab
+
+
+def test_a_page_in_the_dark_is_dark_and_no_colour_too_pale(visit: Callable[..., Visit]) -> None:
+    page = visit(color_scheme="dark")
+    paper = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sum(map(int, paper.removeprefix("rgb(").rstrip(")").split(","))) < 150
+    assert page.page.evaluate(INK) == style.DARK.text
+    for tab, (first, *_) in PARTS.items():
+        page.tab(tab)
+        page.wait_drawn(first)
+        whole = "body" if tab == "Journey" else "#right"
+        assert complaints(page, whole, rules=COLOURS) == [], tab
+    page.tab("Attention")
+    with page.drawn(".attention"):
+        page.page.evaluate("document.body.classList.remove('dark')")
+    assert page.page.evaluate(INK) == style.LIGHT.text
 
 
 def test_axe_sees_a_text_that_is_too_pale(still: Visit) -> None:

@@ -4,7 +4,6 @@ projected. What stands on the page is compared with a run made here."""
 from __future__ import annotations
 
 import re
-from urllib.parse import urlencode
 
 import pytest
 import torch
@@ -26,9 +25,6 @@ LARGE = """([width, least]) => {
 
 def shade(weights: torch.Tensor) -> list[float]:
     return [float(weight) ** (2 / 3) for weight in weights]
-
-
-# --- the opening ----------------------------------------------------------------------------------
 
 
 def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(
@@ -130,9 +126,6 @@ def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projecte
     assert page.page.locator("#text").is_visible()
 
 
-# --- the cards ------------------------------------------------------------------------------------
-
-
 def test_the_cards_are_walked_by_keyboard_alone(visit: Open, address: str) -> None:
     page, every = visit(address), cards(MODELS)
     title = page.page.locator(".card-title")
@@ -161,32 +154,6 @@ def test_the_cards_are_walked_by_keyboard_alone(visit: Open, address: str) -> No
     expect(page.page.get_by_role("button", name="Start here")).to_be_focused()
     page.wait_for_link()
     assert "tour" not in page.page.evaluate("viz.snapshot()")
-
-
-def test_a_card_is_the_same_on_a_phone(visit: Open, address: str) -> None:
-    titles = [card["title"] for card in cards(MODELS)]
-    place = titles.index("Make the cat a dog")
-    state = urlencode(cards(MODELS)[place]["state"])
-    phone = visit(
-        f"{address}#{state}&tour={place + 1}", width=390, height=844, own={"has_touch": True}
-    )
-    phone.wait_for_link()
-    phone.page.wait_for_function("() => viz.run.interventions.length")
-    assert "".join(phone.labels()[1:4]).replace("␣", " ") == "Le chien noir"
-    phone.tokens.nth(3).tap()  # what is tapped changes something in sight
-    expect(phone.page.locator(".token-says")).to_contain_text("␣noir")
-    # Text and bar stay in sight, and leave three quarters of the screen to what is looked at.
-    phone.page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
-    shown = """() => ["#tokens", "#altered"].map(name => {
-        const { top, bottom } = document.querySelector(name).getBoundingClientRect();
-        return Math.min(bottom, innerHeight) - Math.max(top, 0); })"""
-    text, bar = phone.page.evaluate(shown)
-    assert text > 60
-    assert bar > 40
-    assert text + bar <= 844 / 4
-
-
-# --- what is typed --------------------------------------------------------------------------------
 
 
 def test_a_reload_keeps_what_is_typed_and_a_foreign_text_is_told(visit: Open, address: str) -> None:

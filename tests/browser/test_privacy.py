@@ -17,11 +17,8 @@ from playwright.sync_api import Browser
 from visit import Visit
 
 SECRET = "Xanthippe whispers quokka"
-STORED = """async () => ({
-    local: Object.keys(localStorage), session: Object.keys(sessionStorage), cookie: document.cookie,
-    databases: (await indexedDB.databases()).map(({ name }) => name),
-    caches: window.caches ? await caches.keys() : [],
-})"""
+KEPT = """async () => [localStorage.length, sessionStorage.length,
+    (await indexedDB.databases()).length, window.caches ? (await caches.keys()).length : 0]"""
 LOADED = """(address) => new Promise((done) => {
     const image = new Image();
     image.onload = image.onerror = () => done(true);
@@ -33,9 +30,9 @@ ASKED = "(address) => fetch(address, { mode: 'no-cors' }).then(() => 'asked', ()
 def test_what_is_typed_leaves_no_trace_elsewhere_in_the_browser_in_the_log_or_on_disk(
     visit: Callable[..., Visit],
 ) -> None:
-    page, server = visit(own={}), serving.running()
+    page, server = visit(), serving.running()
     origins: set[str] = set()
-    page.page.context.on("request", lambda request: origins.add(urlparse(request.url).netloc))
+    page.page.on("request", lambda request: origins.add(urlparse(request.url).netloc))
     page.page.on("websocket", lambda socket: origins.add(socket.url))
     page.set_length(3)
     page.generate(SECRET)
@@ -45,8 +42,7 @@ def test_what_is_typed_leaves_no_trace_elsewhere_in_the_browser_in_the_log_or_on
     page.show_masks(SECRET, f"{SECRET} too")
     assert origins == {urlparse(server.url).netloc}
     assert page.page.context.cookies() == []
-    kept = page.page.evaluate(STORED)
-    assert kept == {"local": [], "session": [], "cookie": "", "databases": [], "caches": []}
+    assert page.page.evaluate(KEPT) == [0, 0, 0, 0]
     for arguments in ({"text": SECRET, "model": SECRET}, {"text": [SECRET]}, {SECRET: SECRET}):
         httpx.post(f"{server.url}gradio_api/call/v2/generate", json=arguments)
     log = server.log.read_text(encoding="utf-8", errors="replace")

@@ -3,8 +3,11 @@ what is then seen there is what a run made here says."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 import torch
-from bundled import Counted, Open, continued, model, opening
+from bundled import MOST, Counted, Open, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
 
 from transformer import Ablate, Break, with_lens
@@ -17,6 +20,13 @@ IT = "Lily loved the dog because it"  # one of the texts that the page suggests
 CELLS = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"
 FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
     .map(row => [...row].filter(Number.isFinite).length)"""
+
+
+@pytest.fixture
+def asker(visit: Open, address: str) -> Iterator[Counted]:
+    asker = Counted(visit, address)
+    yield asker
+    assert 1 <= asker.actions <= MOST
 
 
 def in_view(part: Locator) -> None:
@@ -41,191 +51,179 @@ def tops(page: Page) -> list[float]:
     return widths
 
 
-def test_which_word_does_it_read(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        asker.click(asker.page.get_by_role("button", name=IT, exact=True))
-        asker.generate()
-        run = model("stories").generate(IT, **example_of(model("stories")).settings)
-        it, dog = run.labels.index("␣it"), run.labels.index("␣dog")
-        assert asker.visit.labels() == list(run.labels)
-        asker.visit.wait_drawn(".journey")
-        asker.actions += 1
-        asker.page.mouse.click(*asker.visit.cell(it, dog, ".head-large .large"))
-        weights = reading_weights(run, "decoder", "self", it, dog)
-        layer, head = divmod(int(weights.argmax()), weights.shape[1])
-        first = asker.page.locator(".reader").first
-        expect(first).to_contain_text(f"Layer {layer}, head {head}")
-        expect(first.locator(".value")).to_have_text(f"{float(weights.max()):.2f}")
-        in_view(first)
-        assert asker.page.locator(".journey .head.weighed").count() == weights.numel()
+def test_which_word_does_it_read(asker: Counted) -> None:
+    asker.click(asker.page.get_by_role("button", name=IT, exact=True))
+    asker.generate()
+    run = model("stories").generate(IT, **example_of(model("stories")).settings)
+    it, dog = run.labels.index("␣it"), run.labels.index("␣dog")
+    assert asker.visit.labels() == list(run.labels)
+    asker.visit.wait_drawn(".journey")
+    asker.actions += 1
+    asker.page.mouse.click(*asker.visit.cell(it, dog, ".head-large .large"))
+    weights = reading_weights(run, "decoder", "self", it, dog)
+    layer, head = divmod(int(weights.argmax()), weights.shape[1])
+    first = asker.page.locator(".reader").first
+    expect(first).to_contain_text(f"Layer {layer}, head {head}")
+    expect(first.locator(".value")).to_have_text(f"{float(weights.max()):.2f}")
+    in_view(first)
+    assert asker.page.locator(".journey .head.weighed").count() == weights.numel()
 
 
-def test_why_not_the_future(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        asker.tab("Masks", ".masks")
-        why = asker.page.get_by_text("would only copy it")
-        in_view(why)
-        n_tokens = len(asker.page.evaluate(FILLED, "causal"))
-        assert asker.page.evaluate(FILLED, "causal") == list(range(1, n_tokens + 1))
+def test_why_not_the_future(asker: Counted) -> None:
+    asker.tab("Masks", ".masks")
+    why = asker.page.get_by_text("would only copy it")
+    in_view(why)
+    n_tokens = len(asker.page.evaluate(FILLED, "causal"))
+    assert asker.page.evaluate(FILLED, "causal") == list(range(1, n_tokens + 1))
 
 
-def test_what_padding_is_and_what_without_its_mask(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        asker.tab("Masks", ".masks")
-        batch = model("stories").trace(list(example_of(model("stories")).batch))
-        lengths = batch.padding.sum(dim=1).tolist()
-        assert asker.page.evaluate(FILLED, "padded") == lengths
-        asker.open("removal", ".removal")
-        with asker.visit.drawn(".removal"):
-            asker.click(asker.page.locator("[name=mask-removed][value=padding]"))
-        says = asker.page.locator(".removal-says")
-        in_view(says)
-        share = without_mask(batch, 0, "decoder.5.self", 0, "padding").mean_freed_weight
-        expect(says).to_contain_text(f"{100 * share:.1f} % of the weight would go to padding")
-        expect(says).to_contain_text("where the causal mask already hides it from the text")
-        assert asker.page.locator("[data-picture=without]").is_visible()
+def test_what_padding_is_and_what_without_its_mask(asker: Counted) -> None:
+    asker.tab("Masks", ".masks")
+    batch = model("stories").trace(list(example_of(model("stories")).batch))
+    lengths = batch.padding.sum(dim=1).tolist()
+    assert asker.page.evaluate(FILLED, "padded") == lengths
+    asker.open("removal", ".removal")
+    with asker.visit.drawn(".removal"):
+        asker.click(asker.page.locator("[name=mask-removed][value=padding]"))
+    says = asker.page.locator(".removal-says")
+    in_view(says)
+    share = without_mask(batch, 0, "decoder.5.self", 0, "padding").mean_freed_weight
+    expect(says).to_contain_text(f"{100 * share:.1f} % of the weight would go to padding")
+    expect(says).to_contain_text("where the causal mask already hides it from the text")
+    assert asker.page.locator("[data-picture=without]").is_visible()
 
 
-def test_what_without_positions(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        asker.click(asker.page.get_by_role("tab", name="What if?", exact=True))
-        asker.open("breaks", ".breaks")
-        asker.click(asker.page.get_by_role("button", name="no positions", exact=True))
-        asker.page.wait_for_function("() => viz.run.interventions.length")
-        example = example_of(model("stories"))
-        broken = model("stories").generate(
-            example.text, **example.settings, interventions=[Break("no-positions")]
-        )
-        assert asker.visit.labels() == list(broken.labels)
-        texts = (("before", continued()), ("after", broken))
-        for which, run in texts:
-            line = asker.page.locator(f"[data-text={which}]")
-            expect(line).to_contain_text("".join(run.labels[LAST + 1 :][:6]))
-            expect(line).to_be_in_viewport()
+def test_what_without_positions(asker: Counted) -> None:
+    asker.click(asker.page.get_by_role("tab", name="What if?", exact=True))
+    asker.open("breaks", ".breaks")
+    asker.click(asker.page.get_by_role("button", name="no positions", exact=True))
+    asker.page.wait_for_function("() => viz.run.interventions.length")
+    example = example_of(model("stories"))
+    broken = model("stories").generate(
+        example.text, **example.settings, interventions=[Break("no-positions")]
+    )
+    assert asker.visit.labels() == list(broken.labels)
+    texts = (("before", continued()), ("after", broken))
+    for which, run in texts:
+        line = asker.page.locator(f"[data-text={which}]")
+        expect(line).to_contain_text("".join(run.labels[LAST + 1 :][:6]))
+        expect(line).to_be_in_viewport()
 
 
-def test_what_softmax_and_temperature_do(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        asker.visit.wait_drawn(".next-words")
-        asker.click(asker.page.get_by_role("button", name="Settings"))
-        asker.click(asker.page.get_by_label("sample", exact=True))
-        sharp = tops(asker.page)
-        requests: list[str] = []
-        asker.page.on("request", lambda request: requests.append(request.url))
-        asker.press(asker.page.get_by_role("slider", name="Temperature"), "End")
-        asker.page.wait_for_function(
-            "most => parseFloat(document.querySelector('.next-word .drawn').style.width) < most",
-            arg=sharp[0],
-        )
-        bars = asker.page.locator(".next-words")
-        expect(bars.locator("h2")).to_contain_text("␣L")
-        expect(bars).to_be_in_viewport()
-        assert "tokens could be drawn" in asker.page.locator(".drawn-says").inner_text()
-        assert requests == []
+def test_what_softmax_and_temperature_do(asker: Counted) -> None:
+    asker.visit.wait_drawn(".next-words")
+    asker.click(asker.page.get_by_role("button", name="Settings"))
+    asker.click(asker.page.get_by_label("sample", exact=True))
+    sharp = tops(asker.page)
+    requests: list[str] = []
+    asker.page.on("request", lambda request: requests.append(request.url))
+    asker.press(asker.page.get_by_role("slider", name="Temperature"), "End")
+    asker.page.wait_for_function(
+        "most => parseFloat(document.querySelector('.next-word .drawn').style.width) < most",
+        arg=sharp[0],
+    )
+    bars = asker.page.locator(".next-words")
+    expect(bars.locator("h2")).to_contain_text("␣L")
+    expect(bars).to_be_in_viewport()
+    assert "tokens could be drawn" in asker.page.locator(".drawn-says").inner_text()
+    assert requests == []
 
 
-def test_where_a_weight_comes_from(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        asker.visit.wait_drawn(".journey")
-        asker.click(asker.page.get_by_role("button", name="Its arithmetic"))
-        asker.visit.wait_drawn(".attention-math")
-        weights = opening("stories").trace["decoder.5.self"].pattern[0, 0, LAST]
-        worked = asker.page.locator(".attention-math")
-        in_view(worked.locator("table, math").first)
-        expect(worked).to_contain_text(f"{float(weights.max()):.3f}")
+def test_where_a_weight_comes_from(asker: Counted) -> None:
+    asker.visit.wait_drawn(".journey")
+    asker.click(asker.page.get_by_role("button", name="Its arithmetic"))
+    asker.visit.wait_drawn(".attention-math")
+    weights = opening("stories").trace["decoder.5.self"].pattern[0, 0, LAST]
+    worked = asker.page.locator(".attention-math")
+    in_view(worked.locator("table, math").first)
+    expect(worked).to_contain_text(f"{float(weights.max()):.3f}")
 
 
-def test_which_head_finishes_the_name_and_what_without_it(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        expect(asker.page.locator(".chosen-head h3")).to_contain_text("Layer 5, head 0")
-        asker.generate()
-        assert "".join(asker.visit.labels()[LAST : LAST + 4]) == "␣Loki"
-        # The button in sight first: scrolled to later, another head comes under the pointer.
-        asker.page.locator(".next-words").scroll_into_view_if_needed()
-        asker.page.locator(".journey .head[aria-pressed=true]").hover()
-        asker.page.wait_for_selector(".next-words[data-without='decoder.5.self.0']")
-        asker.click(asker.page.get_by_role("button", name="Switch it off (ablate)"))
-        after = asker.page.locator("[data-text=after]")
-        expect(asker.page.locator("[data-text=before]")).to_contain_text("oki!")
-        run = continued()
-        off = model("stories").generate(
-            run.request.text, max_new_tokens=run.request.max_new_tokens,
-            interventions=[Ablate("decoder", 5, [0])],
-        )  # fmt: skip
-        expect(after).to_contain_text("".join(off.labels[off.n_prompt :][:5]))
-        expect(after).to_be_in_viewport()
+def test_which_head_finishes_the_name_and_what_without_it(asker: Counted) -> None:
+    expect(asker.page.locator(".chosen-head h3")).to_contain_text("Layer 5, head 0")
+    asker.generate()
+    assert "".join(asker.visit.labels()[LAST : LAST + 4]) == "␣Loki"
+    # The button in sight first: scrolled to later, another head comes under the pointer.
+    asker.page.locator(".next-words").scroll_into_view_if_needed()
+    asker.page.locator(".journey .head[aria-pressed=true]").hover()
+    asker.page.wait_for_selector(".next-words[data-without='decoder.5.self.0']")
+    asker.click(asker.page.get_by_role("button", name="Switch it off (ablate)"))
+    after = asker.page.locator("[data-text=after]")
+    expect(asker.page.locator("[data-text=before]")).to_contain_text("oki!")
+    run = continued()
+    off = model("stories").generate(
+        run.request.text, max_new_tokens=run.request.max_new_tokens,
+        interventions=[Ablate("decoder", 5, [0])],
+    )  # fmt: skip
+    expect(after).to_contain_text("".join(off.labels[off.n_prompt :][:5]))
+    expect(after).to_be_in_viewport()
 
 
-def test_which_english_word_a_french_one_comes_from(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        open_translator(asker)
-        run = opening("translate-en-fr")
-        place = run.labels.index("␣chat") - 1  # at which it is chosen
-        asker.click(asker.visit.tokens.nth(place))
-        weights = run.trace["decoder.2.cross"].pattern[0, 2, place]
-        says = asker.page.locator(".token-says")
-        expect(says).to_contain_text("␣cat")
-        expect(says).to_contain_text(f"({float(weights.max()):.2f})")
-        shades = [
-            float(token.evaluate("one => one.style.getPropertyValue('--read')"))
-            for token in asker.visit.sources.all()
-        ]
-        assert shades.index(max(shades)) == int(weights.argmax()) == run.source_labels.index("␣cat")
+def test_which_english_word_a_french_one_comes_from(asker: Counted) -> None:
+    open_translator(asker)
+    run = opening("translate-en-fr")
+    place = run.labels.index("␣chat") - 1  # at which it is chosen
+    asker.click(asker.visit.tokens.nth(place))
+    weights = run.trace["decoder.2.cross"].pattern[0, 2, place]
+    says = asker.page.locator(".token-says")
+    expect(says).to_contain_text("␣cat")
+    expect(says).to_contain_text(f"({float(weights.max()):.2f})")
+    shades = [
+        float(token.evaluate("one => one.style.getPropertyValue('--read')"))
+        for token in asker.visit.sources.all()
+    ]
+    assert shades.index(max(shades)) == int(weights.argmax()) == run.source_labels.index("␣cat")
 
 
-def test_what_a_beam_search_keeps(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        open_translator(asker)
-        asker.click(asker.page.locator("#hypotheses").get_by_role("button", name="Prediction"))
-        asker.visit.wait_drawn(".tree-box")
-        run = opening("translate-en-fr")
-        assert run.search is not None
-        rows = asker.page.locator(".hypotheses tbody tr")
-        expect(rows).to_contain_text([f"{one.score:.3f}" for one in run.search.hypotheses])
-        tree = asker.page.locator(".tree-box .js-plotly-plot")
-        in_view(tree)
-        nodes = tree.evaluate("box => box.layout.meta.nodes.filter(one => one.best).length")
-        assert nodes == len(run.search.hypotheses[0].ids)
+def test_what_a_beam_search_keeps(asker: Counted) -> None:
+    open_translator(asker)
+    asker.click(asker.page.locator("#hypotheses").get_by_role("button", name="Prediction"))
+    asker.visit.wait_drawn(".tree-box")
+    run = opening("translate-en-fr")
+    assert run.search is not None
+    rows = asker.page.locator(".hypotheses tbody tr")
+    expect(rows).to_contain_text([f"{one.score:.3f}" for one in run.search.hypotheses])
+    tree = asker.page.locator(".tree-box .js-plotly-plot")
+    in_view(tree)
+    nodes = tree.evaluate("box => box.layout.meta.nodes.filter(one => one.best).length")
+    assert nodes == len(run.search.hypotheses[0].ids)
 
 
-def test_from_which_layer_on_it_knows(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        asker.click(asker.page.get_by_role("tab", name="Prediction", exact=True))
-        asker.open("lens", ".lens-box")
-        lens = with_lens(model("stories"), opening("stories")).lens
-        assert lens is not None
-        shown = torch.tensor(asker.page.evaluate(CELLS, "lens"))
-        assert torch.allclose(shown, lens.probabilities[:, : shown.shape[1], 0], atol=1e-5)
-        expect(asker.page.locator(".lens-box .band")).to_be_visible()  # of the L
-        expect(asker.page.locator(".coming li bdi").first).to_have_text("o")
+def test_from_which_layer_on_it_knows(asker: Counted) -> None:
+    asker.click(asker.page.get_by_role("tab", name="Prediction", exact=True))
+    asker.open("lens", ".lens-box")
+    lens = with_lens(model("stories"), opening("stories")).lens
+    assert lens is not None
+    shown = torch.tensor(asker.page.evaluate(CELLS, "lens"))
+    assert torch.allclose(shown, lens.probabilities[:, : shown.shape[1], 0], atol=1e-5)
+    expect(asker.page.locator(".lens-box .band")).to_be_visible()  # of the L
+    expect(asker.page.locator(".coming li bdi").first).to_have_text("o")
 
 
-def test_how_attention_forms(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        asker.click(asker.page.get_by_role("tab", name="Learn", exact=True))
-        asker.visit.wait_drawn(".learn")
-        heads = asker.page.locator(".learn-heads canvas")
-        last = heads.first.evaluate("one => one.toDataURL()")
-        slider = asker.page.locator(".learn-back")
-        asker.press(slider, "Home")  # back to the beginning of the training
-        expect(asker.page.locator(".learn-at")).to_have_text("1")
-        asker.page.wait_for_function(
-            """was => document.querySelector(".learn-heads canvas").toDataURL() !== was""", arg=last
-        )
-        in_view(heads.first)
+def test_how_attention_forms(asker: Counted) -> None:
+    asker.click(asker.page.get_by_role("tab", name="Learn", exact=True))
+    asker.visit.wait_drawn(".learn")
+    heads = asker.page.locator(".learn-heads canvas")
+    last = heads.first.evaluate("one => one.toDataURL()")
+    slider = asker.page.locator(".learn-back")
+    asker.press(slider, "Home")  # back to the beginning of the training
+    expect(asker.page.locator(".learn-at")).to_have_text("1")
+    asker.page.wait_for_function(
+        """was => document.querySelector(".learn-heads canvas").toDataURL() !== was""", arg=last
+    )
+    in_view(heads.first)
 
 
-def test_how_two_prompts_differ(visit: Open, address: str) -> None:
-    with Counted(visit, address) as asker:
-        box = asker.page.locator("#text textarea")
-        asker.actions += 1
-        box.fill(opening("stories").request.text.replace("Loki", "Tom"))
-        old = asker.visit.shown_run()
-        asker.press(box, "Enter")
-        asker.page.wait_for_function("old => viz.run.run !== old", arg=old)
-        asker.click(asker.page.get_by_role("button", name="Compare with another run"))
-        asker.visit.wait_drawn(".compare")
-        a, b = (asker.page.locator(f".side-{side} .pair").all_inner_texts() for side in "ab")
-        assert a == asker.visit.labels()
-        assert b == list(opening("stories").labels)
-        in_view(asker.page.locator(".side-a .replaced, .side-a .only-a").first)
+def test_how_two_prompts_differ(asker: Counted) -> None:
+    box = asker.page.locator("#text textarea")
+    asker.actions += 1
+    box.fill(opening("stories").request.text.replace("Loki", "Tom"))
+    old = asker.visit.shown_run()
+    asker.press(box, "Enter")
+    asker.page.wait_for_function("old => viz.run.run !== old", arg=old)
+    asker.click(asker.page.get_by_role("button", name="Compare with another run"))
+    asker.visit.wait_drawn(".compare")
+    a, b = (asker.page.locator(f".side-{side} .pair").all_inner_texts() for side in "ab")
+    assert a == asker.visit.labels()
+    assert b == list(opening("stories").labels)
+    in_view(asker.page.locator(".side-a .replaced, .side-a .only-a").first)

@@ -91,7 +91,7 @@ def test_a_courses_page_shows_one_view_and_the_way_to_the_whole_page(
     elsewhere: Browser, server: Server
 ) -> None:
     """At an address that the page's server allows to show it, and at one that it does not."""
-    page = elsewhere.new_page()
+    page = elsewhere.new_page(permissions=["local-network-access"])
     page.set_default_timeout(WAIT_MS)
     course = f'<!doctype html><iframe src="{server.url}?embed#tab=masks" width=900 height=600>'
     page.route("**/course", lambda one: one.fulfill(content_type="text/html", body=course))

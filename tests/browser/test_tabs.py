@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 from serving import Server
-from visit import Open, Visit
+from visit import Visit
 
 from transformer import Run, with_lens
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.mask_removal import without_mask
 from transformer.ui.examples import EXAMPLES
-from transformer.views.drawing import style
 from transformer.views.masks.masks import sentence_of
 from transformer.views.positions.inputs import input_parts
 from transformer.views.positions.positions import formula_difference
@@ -156,19 +155,7 @@ def test_a_view_out_of_date_says_so_until_it_is_drawn_again_of_a_text_that_slid(
     assert page.page.evaluate("viz.run.trace_start") == count - most > 0
     page.tokens.nth(count - 2).click()
     expect(page.page.locator(".step-window")).to_contain_text("earlier ones no longer fit")
-
-
-def test_a_page_in_the_dark_is_dark_and_at_rest_asks_for_no_frame(visit: Open) -> None:
-    page = visit(color_scheme="dark")
-    paper = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert sum(map(int, paper.removeprefix("rgb(").rstrip(")").split(","))) < 150
-    ink = "document.querySelector('.attention .large')._fullLayout.font.color"
-    assert page.page.evaluate(ink) == style.DARK.text
-    with page.drawn(".attention"):
-        page.page.evaluate("document.body.classList.remove('dark')")
-    assert page.page.evaluate(ink) == style.LIGHT.text
-    page.generate("The fox.")
-    # Gradio's sign of loading swings for some seconds after it is gone.
+    # Then the page rests. Gradio's sign of loading swings for some seconds after it is gone.
     page.page.wait_for_function(RESTS, polling=100)
 
 

@@ -69,9 +69,6 @@ def test_each_picture_and_each_field_of_a_link_belongs_to_one_view_and_old_links
     assert set(before.split()) <= view_fields()
 
 
-# --- a view of somebody's own ---------------------------------------------------------------------
-
-
 def test_a_new_view_is_asked_exported_and_written_by_the_command_line(own_view, run, tmp_path):
     store = RunStore()
     ask, key = asking(store, "label_lengths"), store.put(run)
@@ -125,9 +122,6 @@ def test_a_folder_that_declares_no_view_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(views, "__path__", [*views.__path__, str(tmp_path)])
     with pytest.raises(ValueError, match="VIEW of odd_view must be a View"):
         list(find_views(views.__name__, [str(tmp_path)]))
-
-
-# --- a figure's numbers ---------------------------------------------------------------------------
 
 
 def test_a_heatmap_is_a_table_under_its_labels_and_points_are_rows_of_their_trace():

@@ -60,9 +60,6 @@ def made(tokenizer: Tokenizer, family: str, changes: dict[str, Any], **settings:
     return model, model.generate(TEXT, max_new_tokens=5, **settings)
 
 
-# --- the same as PyTorch's own hooks saw it -------------------------------------------------------
-
-
 def angles(query: int, size: int) -> Tensor:
     """Radians of each pair at a place: p times the pair's own."""
     return query * 10_000.0 ** (-torch.arange(0, size, 2).double() / size)
@@ -177,9 +174,6 @@ def check(answer: dict[str, Any], part: str, expected: Any) -> None:
         assert shown + (found["rest"] or 0) == pytest.approx(found["adds_up"], abs=1e-6)
 
 
-# --- the numbers ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_every_number_is_what_the_network_computed(tokenizer, name):
     model, run = made(tokenizer, *MODELS[name], **SAMPLED)
@@ -195,9 +189,6 @@ def test_every_number_is_what_the_network_computed(tokenizer, name):
         if topic == "mask" and wanted:
             may = wanted["mask"]
             assert f"may read {sum(may)} of {len(may)} keys" in answer["says"][0]
-
-
-# --- formula, code and numbers belong together ----------------------------------------------------
 
 
 def parts_of(node: Any) -> set[str]:
@@ -232,9 +223,6 @@ def test_formula_code_and_tensors_have_the_same_parts_and_the_code_is_the_file(
         assert not any("altered" in said for said in answer["says"]), topic
         shown += bool(tensors)
     assert shown
-
-
-# --- what there is not, and what was altered ------------------------------------------------------
 
 
 def test_what_a_model_does_not_have_is_said(tokenizer):

@@ -30,9 +30,6 @@ from transformer.views.drawing import style
 from transformer.views.learn.curves import MOST, learning_curves
 from transformer.views.moments import recorded_head
 
-# --- one head -------------------------------------------------------------------------------------
-
-
 LOOKS = [("scores", "sqrt"), ("masked", "log"), *product(["weights"], SCALES)]
 
 
@@ -100,9 +97,6 @@ def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model
     assert "queries" not in answer
 
 
-# --- all heads ------------------------------------------------------------------------------------
-
-
 def test_the_atlas_is_the_square_root_of_the_weights(run):
     small, weights = atlas(run, "decoder", "self"), run.trace.weights("decoder")[:, 0].numpy()
     assert small.pixels.dtype == small.masked.dtype == np.uint8
@@ -140,9 +134,6 @@ def test_the_head_grid_shows_each_head_at_its_place(run):
         assert list(pointer.customdata[layer][head]) == [layer, head]
 
 
-# --- masks ----------------------------------------------------------------------------------------
-
-
 def test_mask_figures_fill_the_allowed_cells_only(batch):
     found = masks_of(batch, 2)
     np.testing.assert_array_equal(found["padding"] & found["causal"], found["combined"])
@@ -154,9 +145,6 @@ def test_mask_figures_fill_the_allowed_cells_only(batch):
     figure = padded_batch(batch)
     assert (figure.layout.xaxis.tick0, figure.layout.xaxis.dtick) == (0, 1)  # whole positions
     np.testing.assert_array_equal(~np.isnan(figure.data[0].z), batch.padding.numpy())
-
-
-# --- what could be taken --------------------------------------------------------------------------
 
 
 def test_candidates_are_the_steps_own_numbers(run):
@@ -191,9 +179,6 @@ def test_paired_bars_are_both_networks_probabilities():
     np.testing.assert_allclose(altered.x, NEXT.intervened)
     assert list(intact.text) == ["60.0%", "30.0%", "&lt;0.1%"]
     assert [("▶" in text) for text in figure.layout.yaxis.ticktext] == [False, True, False]
-
-
-# --- trainings ------------------------------------------------------------------------------------
 
 
 def test_a_recorded_head_is_masked_above_its_diagonal():

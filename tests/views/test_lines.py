@@ -60,9 +60,6 @@ def segments(figure: go.Figure) -> dict[tuple[int, int], Any]:
     return found
 
 
-# --- cross-attention: which tokens are joined -----------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("layer", "head", "expected"),
     [
@@ -120,9 +117,6 @@ def test_padding_has_no_lines_and_is_read_by_none(tiny_encoder_decoder):
         best = weights[: n_target - shift, :n_source].argmax(dim=-1).tolist()
         links = [[query + shift, source] for query, source in enumerate(best)]
         assert [link[:2] for link in meta["links"]] == links
-
-
-# --- one head -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("query", "threshold"), [(None, 0.01), (None, 0.2), (0, 0.01), (6, 0.2)])

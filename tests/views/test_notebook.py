@@ -98,9 +98,6 @@ def test_the_frame_shows_every_head_and_reads_its_numbers(browser, tiny_encoder_
             assert weight == pytest.approx(float(weights[row, column]), abs=0.011)
 
 
-# --- the notebook in the repository ---------------------------------------------------------------
-
-
 def test_the_notebook_runs_from_its_own_folder():
     """In a process of its own, which is told nothing of where the package is."""
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))

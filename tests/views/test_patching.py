@@ -32,9 +32,6 @@ def experiments(tiny_model: Model, tiny_encoder: Model) -> Service:
     return Service([tiny_model, tiny_translator(), tiny_encoder])
 
 
-# --- the picture ----------------------------------------------------------------------------------
-
-
 def test_the_map_has_layers_down_places_across_and_zero_in_the_middle():
     figure = patching(FOUND, ["a", "cat", "sat", "x"], ["a", "dog"], "end")
     cells, layout, meta = figure.data[0], figure.layout, figure.layout.meta
@@ -47,9 +44,6 @@ def test_the_map_has_layers_down_places_across_and_zero_in_the_middle():
     assert "ln p +3.0000: -4.0000 → -1.0000" in text
     assert f"p {math.exp(-4):.4f} → {math.exp(-1):.4f}" in text
     assert "ln p is -4.00 here and -0.50 in the other run" in layout.title.subtitle.text
-
-
-# --- another text to start from -------------------------------------------------------------------
 
 
 def test_a_variant_is_as_long_and_differs_in_one_word(tiny_model):
@@ -76,9 +70,6 @@ def test_a_later_token_has_all_of_the_text_before_it_as_its_text(experiments, na
     answer = asking(experiments, "other_text")({"run": key, "position": place})
     assert answer["variant"] == variant(model, text)
     assert answer["teaching"] == TEACHING[run.config.family]
-
-
-# --- where another source changes a translation ---------------------------------------------------
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])

@@ -24,8 +24,6 @@ from transformer.views.positions.inputs import input_parts
 from transformer.views.positions.positions import formula_difference
 from transformer.views.positions.rotation import largest_shift, shift
 
-# --- the matrix -----------------------------------------------------------------------------------
-
 
 def test_the_matrix_is_the_stacks_own_and_curves_are_its_columns(run, translation):
     for made, stack in ((run, "decoder"), (translation, "encoder"), (translation, "decoder")):
@@ -40,9 +38,6 @@ def test_the_matrix_is_the_stacks_own_and_curves_are_its_columns(run, translatio
         np.testing.assert_array_equal(line.y, matrix[:, dimension])
     with pytest.raises(ValueError, match=r"stack must be one of \['encoder', 'decoder'\]"):
         position_matrix(translation, "middle")
-
-
-# --- token + position = input ---------------------------------------------------------------------
 
 
 def test_the_strips_are_rows_of_the_models_own_tables(run, tiny_model):
@@ -82,9 +77,6 @@ def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(
     assert "norms the sum" in input_strips(normed).layout.title.subtitle.text
 
 
-# --- the formula beside the model's own -----------------------------------------------------------
-
-
 def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run, translation):
     z = position_matrix(run, formula=True).data[0].z
     assert z.shape == run.position_matrices["decoder"].shape
@@ -104,9 +96,6 @@ def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run, transl
     odd = dataclasses.replace(run, position_matrices={"decoder": torch.zeros(9, 7)})
     with pytest.raises(ValueError, match="even d_model; got 7"):
         position_matrix(odd, formula=True)
-
-
-# --- from one position to another -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [1, 4, 23])

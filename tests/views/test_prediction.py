@@ -30,9 +30,6 @@ def slid(tiny_model: Model) -> Run:
     return made
 
 
-# --- surprisal ------------------------------------------------------------------------------------
-
-
 def test_bars_are_minus_log2_of_each_tokens_probability(run, tiny_model):
     with torch.no_grad():
         logits = tiny_model.network(torch.tensor([run.ids]))[0].double()
@@ -68,9 +65,6 @@ def test_a_text_that_slid_starts_at_its_first_traced_token_and_a_part_of_its_col
         assert part.layout.meta[name] == whole.layout.meta[name][5:12]
     assert (part.layout.meta["first"], part.layout.meta["total"]) == (5, 32)
     assert part.layout.meta["n_earlier"] == slid.trace_start
-
-
-# --- the lens -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder", "tiny_encoder_decoder"])
@@ -122,9 +116,6 @@ def test_underlined_cells_say_the_same_as_the_top_row(run):
     for column, lowest in enumerate(figure.layout.meta["stands"]):
         assert (ids[lowest:, column] == ids[-1, column]).all()
         assert lowest == 0 or ids[lowest - 1, column] != ids[-1, column]
-
-
-# --- beams ----------------------------------------------------------------------------------------
 
 
 def test_nodes_are_ranked_by_score_and_keep_their_parents(tiny_encoder_decoder):
