@@ -68,7 +68,6 @@ PARTS = {  # of each tab, the one that it opens on first
     "Learn": (".learn",),
     "Model": (".architecture", ".equations"),
 }  # fmt: skip
-OURS = ".html-container"  # what the project draws; the rest is Gradio's
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 
 
@@ -106,11 +105,8 @@ AXE = """([include, options]) => {
 
 
 def complaints(visit: Visit, *parts: str, rules: Sequence[str] = ()) -> list[str]:
-    """What axe-core finds wrong in these parts, or in all of the project's own, as sentences.
-
-    rules: by name; none = all of them.
-    """
-    return axe_complaints(visit.page, *(parts or (OURS,)), rules=rules)
+    """What axe-core finds wrong in these parts, as sentences. rules: by name; none = all of them."""
+    return axe_complaints(visit.page, *parts, rules=rules)
 
 
 def axe_complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[str]:

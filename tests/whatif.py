@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
+from playwright.sync_api import expect
 from visit import Visit
 
 from transformer import Model, Run
@@ -52,8 +53,8 @@ class WhatIf:
         self.wait_for()
 
     def shows(self, run: Run) -> None:
-        """The text at the left is this run's."""
-        assert self.visit.labels() == list(run.labels)
+        """The text at the left is this run's, or comes to be."""
+        expect(self.visit.tokens).to_have_text(list(run.labels))
 
     def head(self, layer: int, head: int) -> Any:
         name = f"Switch off layer {layer}, head {head}"

@@ -21,9 +21,6 @@ STORED = "[localStorage.length, document.cookie]"
 Profile = Callable[..., BrowserContext]
 expect.set_options(timeout=WAIT_MS)
 
-Scheme = Literal["light", "dark"]
-Motion = Literal["reduce", "no-preference"]
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -105,6 +102,13 @@ def still(
         yield open_page()
 
 
+@pytest.fixture
+def page(still: Visit) -> Visit:
+    """It, as at first."""
+    still.go("model=tiny&tab=attention&site=decoder.0.self&head=0")
+    return still
+
+
 @dataclass
 class Window:
     """A profile with one window, in which one test after another opens the page anew: that takes
@@ -168,8 +172,7 @@ def _opening(
         *,
         width: int = 1440,
         height: int = 900,
-        color_scheme: Scheme = "light",
-        reduced_motion: Motion = "no-preference",
+        color_scheme: Literal["light", "dark"] = "light",
         language: str = "en",
         own: dict[str, Any] | None = None,
         tab: str = "Attention",
@@ -187,7 +190,7 @@ def _opening(
             _listen(page, complaints)
         page.set_default_timeout(WAIT_MS)
         page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
+        page.emulate_media(color_scheme=color_scheme, reduced_motion="no-preference")
         if slowdown != 1:
             tools = page.context.new_cdp_session(page)
             tools.send("Emulation.setCPUThrottlingRate", {"rate": slowdown})

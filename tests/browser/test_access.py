@@ -14,10 +14,9 @@ from transformer.views.drawing import style
 ASKS = ".matter, .contributes"  # what is there only when it is asked for
 MORE_OF_A_TRANSLATOR = ("Journey", "Attention", "Prediction")
 INK = "document.querySelector('.attention .large')._fullLayout.font.color"
-XX = {"Accept-Language": "eo-CH, en;q=0.5"}
 # Names of the field and of the code, what the tests' models say of themselves, Gradio's own slider.
 NAMES = re.compile(
-    r"softmax|exp|top-k|The boy saw a cat\. He ran after the"
+    r"softmax|exp|top-k|sample|The boy saw a cat\. He ran after the"
     r"|Decoder|Encoder|English|Esperanto|decoder\.0\.self0|[\d, ]+, top-k [\d; ]+"
     r"|aria-label: (?:Reset to default value|(?:number input|range slider) for )"  # Gradio's
     r"|gpt2432|transformer/\S+\.py|· [\w.]+|2For tests alone\..*"
@@ -72,7 +71,7 @@ def test_axe_finds_nothing_on_the_whole_page_and_all_of_it_is_said_in_the_visito
     """In a language in which every sentence of the catalogue stands in ⟦ ⟧. All of the page on the
     first tab, then the tabs, beside which nothing changes; of a translator those that it has more
     on."""
-    page = visit(own={"extra_http_headers": XX}, tab="Journey")
+    page = visit(language="eo-CH, en;q=0.5", tab="Journey")
     page.page.get_by_role("button", name="⟦Settings⟧").click()
     for tab, (_, *sections) in PARTS.items():
         look_at(page, tab)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import parse_qs, urldefrag, urlencode, urlparse
 
-import pytest
 import serving
 from playwright.sync_api import Page, Route, expect
 from serving import Server
@@ -24,12 +23,6 @@ SEEN = """() => {
     const { rev, run, firstMs, clickMs, ...state } = shown?.dataset ?? {};
     return { picture, numbers, checked, state };
 }"""
-
-
-@pytest.fixture
-def page(still: Visit) -> Visit:
-    still.go("model=tiny&tab=attention&site=decoder.0.self&head=0")
-    return still
 
 
 def alter(page: Visit, script: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page, TimeoutError, expect
-from serving import Server
 from visit import Open
 
 MARKED = {  # what each tab is about
@@ -18,16 +17,10 @@ MARKED = {  # what each tab is about
 }
 
 
-def test_the_strip_above_a_tab_marks_where_it_stands_and_leads_on(
-    visit: Open, server: Server
-) -> None:
-    opened = visit(f"{server.url}?model=stories&tab=model", tab="Journey")
-    for model in ("stories", "tiny-translator"):
-        opened.go(f"model={model}&tab=model")
-        the_strip_leads_to_every_tab(opened.page)
-
-
-def the_strip_leads_to_every_tab(page: Page) -> None:
+def test_the_strip_above_a_tab_marks_where_it_stands_and_leads_on(visit: Open) -> None:
+    opened = visit(tab="Journey")
+    opened.go("model=tiny-translator&tab=model")
+    page = opened.page
     shown = page.locator(".strip:visible")
     expect(shown.locator("button")).to_have_count(8)
     for tab, part in MARKED.items():
@@ -69,7 +62,7 @@ BOTTOM = "([s]) => document.querySelector(s).getBoundingClientRect().bottom"
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_nothing_is_wider_than_the_screen_or_cut_and_no_tab_is_hidden(
-    visit: Open, server: Server, language: str
+    visit: Open, language: str
 ) -> None:
     """One page, whose window takes each size on each tab, and then projected."""
     _, height = SCREENS["desk"]

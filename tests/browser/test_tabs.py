@@ -36,13 +36,6 @@ LIT = """() => ["formula", "code", "tensors"].map(side =>
         .filter(one => !one.closest(".equation-symbols")).map(one => one.textContent))"""
 
 
-@pytest.fixture
-def page(still: Visit) -> Visit:
-    """The stored run, no token chosen."""
-    still.go("model=tiny&tab=attention&site=decoder.0.self&head=0")
-    return still
-
-
 @pytest.fixture(scope="module")
 def run(server: Server) -> Run:
     return with_lens(server.model, server.model.generate(EXAMPLE.text, **EXAMPLE.settings))

@@ -24,24 +24,10 @@ from transformer.views import attention_difference
 from transformer.views.compare.outcomes import generated_pairs
 from transformer.views.contribution import sentence, table
 
-CELL = """([name, row, column]) => {
-    const box = document.querySelector(`[data-picture=${name}]`);
-    const at = viz.cellBox(box, column, column, row, row);
-    const place = box.getBoundingClientRect();
-    return [place.left + at.left + at.width / 2, place.top + at.top + at.height / 2];
-}"""
-BAR = """row => {
-    const box = document.querySelector("[data-picture=candidates]");
-    const { xaxis, yaxis } = box._fullLayout;
-    const bar = box.calcdata[0].find(one => one.p === row);
-    const at = box.getBoundingClientRect();
-    return [at.left + xaxis._offset + xaxis.l2p(bar.s / 2),
-            at.top + yaxis._offset + yaxis.l2p(row) - 6];
-}"""
 ADDRESS = """fields => {
     location.hash = new URLSearchParams({ ...viz.run.link, ...fields }); }"""
+CANDIDATES = "document.querySelector('[data-picture=candidates]')"
 TEXTS = count(1)
-META = "document.querySelector('[data-picture=candidates]').layout.meta"
 
 
 @pytest.fixture
@@ -58,7 +44,7 @@ def writing(still: Visit, server: Server) -> WhatIf:
 
 def click_cell(whatif: WhatIf, picture: str, row: int, column: int) -> None:
     whatif.page.locator(f"[data-picture={picture}]").scroll_into_view_if_needed()
-    whatif.page.mouse.click(*whatif.page.evaluate(CELL, [picture, row, column]))
+    whatif.page.mouse.click(*whatif.visit.cell(row, column, f"[data-picture={picture}]"))
 
 
 def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif: WhatIf) -> None:
@@ -262,17 +248,16 @@ def a_click_on_a_bar_in_prediction_branches_too(whatif: WhatIf) -> None:
     whatif.visit.tab("Prediction")
     whatif.visit.tokens.nth(run.n_prompt).click()
     page.wait_for_selector(".prediction[data-step='1']:not([aria-busy])")
-    meta = page.evaluate(META)
+    meta = page.evaluate(f"{CANDIDATES}.layout.meta")
     row = next(row for row, token in enumerate(meta["ids"]) if token != meta["chosen"])
+    width = page.evaluate(f"{CANDIDATES}._fullData[0].x[{row}]")
     old = whatif.visit.shown_run()
-    x, y = page.evaluate(BAR, row)
+    x, y = whatif.visit.place_in("candidates", width / 2, row - 0.2)
     page.mouse.move(x, y, steps=3)
-    pointed = "document.querySelector('[data-picture=candidates]')._hoverdata?.[0].y"
-    page.wait_for_function(f"row => Math.round({pointed}) === row", arg=row)
+    page.wait_for_function(f"row => Math.round({CANDIDATES}._hoverdata?.[0].y) === row", arg=row)
     page.mouse.click(x, y)
     whatif.wait_for_run_after(old)
-    made = whatif.run(forced_tokens=[run.ids[run.n_prompt], meta["ids"][row]])
-    expect(whatif.visit.tokens).to_have_text(list(made.labels))
+    whatif.shows(whatif.run(forced_tokens=[run.ids[run.n_prompt], meta["ids"][row]]))
 
 
 def test_two_runs_are_compared_as_python_compares_them(writing: WhatIf) -> None:
@@ -316,7 +301,7 @@ def test_a_patch_map_is_the_networks_and_a_click_applies_it(still: Visit, server
         page.keyboard.press(key)
     expect(page.locator(".patch-said")).to_contain_text("layer 1, place 1 ")
     old = still.shown_run()
-    page.mouse.click(*page.evaluate(CELL, ["patching", 0, 2]))
+    page.mouse.click(*still.cell(0, 2, "[data-picture=patching]"))
     page.wait_for_function("old => viz.run.run !== old", arg=old)
     patch = Patch("encoder", 0, [2], other)
     length = int(page.evaluate("viz.run.link.length"))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from builders import model_of, tiny
+from builders import model_of
 from torch import Tensor
 
 from transformer import Model, ModelConfig, Run, Tokenizer, views
@@ -253,14 +253,3 @@ def test_a_run_that_was_altered_is_told_so(tokenizer):
             assert "something altered here" not in " ".join(asked(model, run, not_told)["says"])
     with pytest.raises(ValueError, match="whose configuration is another"):
         asked(model, dataclasses.replace(intact, config=intact.config.replace(d_ff=7)), "norm")
-
-
-def test_a_step_whose_window_slid_on_says_what_is_no_longer_known(tokenizer):
-    model = tiny("tiny", "decoder", tokenizer, max_len=12)
-    run = model.generate("The fox", max_new_tokens=14, temperature=1.0, top_k=4)
-    assert run.trace_start
-    answer = asked(model, run, "sampling", position=run.n_prompt)
-    assert "no longer known" in answer["says"][-1]
-    step = run.steps[0].candidates[0]
-    (shown,) = [one for one in answer["tensors"] if one["part"] == "probabilities"]
-    assert shown["cells"][0]["value"] == step.sampling_probability
