@@ -105,7 +105,7 @@ AXE = """([include, options]) => {
 
 
 def complaints(visit: Visit, *parts: str, rules: Sequence[str] = ()) -> list[str]:
-    """What axe-core finds wrong in these parts, as sentences. rules: by name; none = all of them."""
+    """What axe-core finds wrong in these parts, as sentences. rules: by name; none = all."""
     return axe_complaints(visit.page, *parts, rules=rules)
 
 
@@ -264,6 +264,11 @@ class Visit:
         button = self.page.locator(".more-button")
         if button.get_attribute("aria-expanded") == "false":
             button.click()
+
+    def switch(self, group: str, value: str) -> None:
+        """Choose one of the switches above the large picture of attention."""
+        self.show_more()
+        self.press(self.page.locator(f".{group} input[value='{value}']"), draws=".attention")
 
     def menu(self) -> None:
         """Open the page's menu: link, code, projector, language."""

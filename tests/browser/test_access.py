@@ -75,6 +75,7 @@ def test_axe_finds_nothing_on_the_whole_page_and_all_of_it_is_said_in_the_visito
     page.page.get_by_role("button", name="⟦Settings⟧").click()
     for tab, (_, *sections) in PARTS.items():
         look_at(page, tab)
+        assert visible(page) == [], tab
         for part in sections:  # of which one at a time is open
             page.wait_drawn(part)
             for button in page.page.locator(f"{part} :is({ASKS})").all():
@@ -96,7 +97,6 @@ def look_at(page: Visit, tab: str) -> None:
         page.page.locator(".journey .head").last.hover()
         page.page.wait_for_selector(".next-words[data-without]")
     assert complaints(page, "body" if tab == "Journey" else "#right") == [], tab
-    assert visible(page) == [], tab
 
 
 def test_a_page_in_the_dark_is_dark_and_no_colour_too_pale(visit: Callable[..., Visit]) -> None:

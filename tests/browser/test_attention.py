@@ -41,12 +41,6 @@ def run(server: Server) -> Run:
     return model.generate(EXAMPLE.text, **EXAMPLE.settings)
 
 
-def switch(page: Visit, group: str, value: str) -> None:
-    """Choose one of the switches above the picture."""
-    page.show_more()
-    page.press(page.page.locator(f".{group} input[value='{value}']"), draws=".attention")
-
-
 def test_a_run_is_asked_for_once_and_its_numbers_are_those_of_python(
     page: Visit, server: Server
 ) -> None:
@@ -140,22 +134,22 @@ def test_a_cell_is_pointed_at_pinned_and_let_go_by_pointer_and_by_keyboard(
 def test_stages_scales_and_pictures_of_many_heads_are_switched(page: Visit, run: Run) -> None:
     size = len(run.tokens)
     for stage, empty in (("scores", 0), ("masked", size * (size - 1) // 2)):
-        switch(page, "stages", stage)
+        page.switch("stages", stage)
         assert np.isnan(np.array(page.page.evaluate(Z), dtype=float)).sum() == empty
-    switch(page, "stages", "weights")
-    switch(page, "scales", "linear")
+    page.switch("stages", "weights")
+    page.switch("scales", "linear")
     for picture, weights in {
         "rollout": rollout_weights(run, "decoder"),
         "joint": joint_weights(run, "decoder"),
         "mean": mean_weights(run, "decoder", "self"),
     }.items():
-        switch(page, "pictures", picture)
+        page.switch("pictures", picture)
         np.testing.assert_allclose(page.page.evaluate(Z)[6][:7], weights[6, :7], atol=1e-5)
     page.press(page.page.locator(".depths label").first, draws=".attention")
     wanted = mean_weights(run, "decoder", "self", 0)
     np.testing.assert_allclose(page.page.evaluate(Z)[6][:7], wanted[6, :7], atol=1e-5)
-    switch(page, "pictures", "heatmap")
-    switch(page, "ranges", "own")
+    page.switch("pictures", "heatmap")
+    page.switch("ranges", "own")
     top = page.page.evaluate("document.querySelector('.attention .large').data[0].zmax")
     assert top == pytest.approx(float(run.trace["decoder.0.self"].pattern[0, 0].max()), abs=1e-5)
 

@@ -160,17 +160,19 @@ def test_the_queue_tells_how_many_are_before_a_visitor(page: Visit, slow: Slow) 
     assert told[0] == f"{before[0]} requests before yours …"
 
 
+def refusing(page: Page, address: str, sentence: str) -> None:
+    page.route(address, lambda route: route.fulfill(status=503, json={"detail": sentence}))
+
+
 def test_a_refusal_is_told_in_its_sentence_and_the_text_stays(page: Visit) -> None:
-    for address, sentence in (("**/resources/heatmap?*", ENDING), ("**/queue/join*", BUSY)):
-        answer = {"status": 503, "json": {"detail": sentence}}
-        page.page.route(address, lambda route, answer=answer: route.fulfill(**answer))
-        if sentence == ENDING:
-            page.head(1, 1).click()
-        else:
-            page.enter("My own words")
-        expect(page.page.get_by_role("alert")).to_have_text(sentence)
-        page.page.unroute(address)
+    refusing(page.page, "**/resources/heatmap?*", ENDING)
+    page.head(1, 1).click()
+    assert page.wait_for_alert() == ENDING
+    refusing(page.page, "**/queue/join*", BUSY)
+    page.enter("My own words")
+    expect(page.page.get_by_role("alert")).to_have_text(BUSY)
     assert page.page.locator("#text textarea").input_value() == "My own words"
+    page.page.unroute_all()
     page.set_length(1)
     page.page.locator("#generate").click()
     wait_for_status(page.page, "1 token in")

@@ -101,11 +101,6 @@ class Hostile:
                 if part not in NAMELESS:
                     assert "<b>x</b>" in "".join(self.texts(part)), part
 
-    def switch(self, value: str) -> None:
-        """Choose another picture of attention."""
-        self.visit.show_more()
-        self.visit.press(self.page.locator(f".pictures input[value='{value}']"), draws=".attention")
-
 
 def is_label(text: str, label: str) -> bool:
     """Whether a text is a label, or its beginning and an ellipsis."""
@@ -118,7 +113,7 @@ def test_every_view_of_a_text(still: Visit, server: Server) -> None:
     assert set(run.labels[run.n_prompt :]) & set(MARKUP)
     page = Hostile(still, run)
     for picture in ("mean", "rollout", "joint", "heatmap"):
-        page.switch(picture)
+        page.visit.switch("pictures", picture)
         page.labelled(".attention .axis-labels .yaxis:not(.title)")
     long, last = run.labels.index("w" * 300), len(run.labels) - 1
     still.point_at(last, long)
@@ -131,9 +126,9 @@ def test_every_view_of_a_text(still: Visit, server: Server) -> None:
     names = [f"{place} {label}" for place, label in enumerate(run.labels)]
     expect(behind.locator("tr th:first-child")).to_have_text(["", *names])
     page.is_clean(".large-side")
-    page.switch("lines")
+    page.visit.switch("pictures", "lines")
     page.labelled(".lines .textpoint text", "query", "weight, key")
-    page.switch("heatmap")
+    page.visit.switch("pictures", "heatmap")
     still.tokens.nth(long).click()
     page.through_all_parts()
     script = run.labels.index("</script>")
@@ -151,11 +146,11 @@ def test_a_translation_on_a_phone(visit: Open, server: Server) -> None:
     assert page.texts("#tokens .source-tokens button.token") == list(run.source_labels)
     page.visit.tokens.nth(run.n_prompt).click()
     page.visit.attention("decoder cross")
-    page.switch("alignment")
+    page.visit.switch("pictures", "alignment")
     page.labelled(".lines .textpoint text", "source", "target", "key", "query")
     page.visit.attention("decoder self")
     for picture in ("mean", "rollout", "joint", "lines"):
-        page.switch(picture)
+        page.visit.switch("pictures", picture)
         page.is_clean(picture)
     page.through_all_parts(".tree-box")
     assert page.page.locator(".architecture-drawing").is_visible()

@@ -67,9 +67,8 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(
     alter(page, f"viz.alter([{ALTERED}])")
     alter(page, "viz.continueFrom([60, 61])")
     page.press(page.head(1, 2), draws=".attention")
-    page.show_more()
-    for value in ("log", "own", "masked"):
-        page.press(page.page.locator(f"#attention input[value={value}]"), draws=".attention")
+    for group, value in (("scales", "log"), ("ranges", "own"), ("stages", "masked")):
+        page.switch(group, value)
     page.page.mouse.click(*page.cell(7, 4))
     page.page.mouse.move(5, 5)
     address = page.wait_for_address(

@@ -75,6 +75,7 @@ def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(
         tokens.nth(int(row or column)).click()
         expect(page.large).to_have_attribute("data-row", row)
         expect(page.large).to_have_attribute("data-column", column)
+    page.large.scroll_into_view_if_needed()
     page.point_at(3, 2)
     assert "is-query" in str(page.tokens.nth(3).get_attribute("class"))
     assert "is-key" in str(page.sources.nth(2).get_attribute("class"))

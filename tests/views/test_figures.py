@@ -13,6 +13,7 @@ from pictured import planted, relabelled
 from PIL import Image
 
 from transformer.analysis.ablation import NextToken
+from transformer.analysis.masked_token import MaskedToken
 from transformer.interventions.descriptions import Break
 from transformer.views import (
     PICTURES,
@@ -28,6 +29,7 @@ from transformer.views import (
 from transformer.views.attention.heatmap import SCALES
 from transformer.views.drawing import style
 from transformer.views.learn.curves import MOST, learning_curves
+from transformer.views.masked import masked
 from transformer.views.moments import recorded_head
 
 LOOKS = [("scores", "sqrt"), ("masked", "log"), *product(["weights"], SCALES)]
@@ -179,6 +181,11 @@ def test_paired_bars_are_both_networks_probabilities():
     np.testing.assert_allclose(altered.x, NEXT.intervened)
     assert list(intact.text) == ["60.0%", "30.0%", "&lt;0.1%"]
     assert [("▶" in text) for text in figure.layout.yaxis.ticktext] == [False, True, False]
+    shares = {"probabilities": (0.7, 0.3), "from_left": (0.2, 0.1)}
+    token = MaskedToken(
+        position=1, token=4, label="cat", ids=(9, 4), labels=("dog", "cat"), **shares
+    )
+    assert [tuple(bars.x) for bars in masked(token).data] == list(shares.values())
 
 
 def test_a_recorded_head_is_masked_above_its_diagonal():
