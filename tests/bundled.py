@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from playwright.sync_api import Locator, Page
-from visit import Open
+from visit import Visit
 
 import transformer
 from transformer import Model, Run
@@ -39,8 +39,8 @@ def continued() -> Run:
 class Counted:
     """A visitor whose actions are counted: each click, each key."""
 
-    def __init__(self, open_page: Open, address: str, tab: str = "Journey") -> None:
-        self.visit = visit = open_page(address, tab=tab)
+    def __init__(self, visit: Visit) -> None:
+        self.visit = visit
         self.page: Page = visit.page
         self.actions = 0
 

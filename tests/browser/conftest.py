@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ HERE = Path(__file__).parent
 STORED = "[localStorage.length, document.cookie]"
 
 Profile = Callable[..., BrowserContext]
+Opening = Callable[[], AbstractContextManager[Open]]
 expect.set_options(timeout=WAIT_MS)
 
 
@@ -83,23 +85,31 @@ def memory(request: pytest.FixtureRequest) -> Callable[..., BrowserContext]:
     return profile
 
 
+@pytest.fixture(scope="session")
+def opening(memory: Profile, windows: Windows, server: serving.Server, slowdown: float) -> Opening:
+    return partial(_opening, memory, windows, server, slowdown)
+
+
 @pytest.fixture
-def visit(
-    memory: Profile, windows: Windows, server: serving.Server, slowdown: float
-) -> Iterator[Open]:
+def visit(opening: Opening) -> Iterator[Open]:
     """Opens the page; afterwards there is no error, no request to elsewhere, nothing stored."""
-    with _opening(memory, windows, server, slowdown) as open_page:
+    with opening() as open_page:
         yield open_page
 
 
 @pytest.fixture(scope="module")
-def still(
-    memory: Profile, windows: Windows, server: serving.Server, slowdown: float
-) -> Iterator[Visit]:
+def still(opening: Opening) -> Iterator[Visit]:
     """One page for the tests of a file that leave it as they found it: the stored run, no token
     chosen, the first head."""
-    with _opening(memory, windows, server, slowdown) as open_page:
+    with opening() as open_page:
         yield open_page()
+
+
+@pytest.fixture(scope="module")
+def door(opening: Opening, address: str) -> Iterator[Visit]:
+    """One page with the bundled models, for the tests of a file."""
+    with opening() as open_page:
+        yield open_page(address, tab="Journey")
 
 
 @pytest.fixture

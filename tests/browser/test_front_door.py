@@ -7,9 +7,9 @@ import re
 
 import pytest
 import torch
-from bundled import MODELS, Counted, Open, continued, model, opening
+from bundled import MODELS, Counted, continued, model, opening
 from playwright.sync_api import expect
-from visit import complaints
+from visit import Open, Visit, complaints
 
 from transformer.ui.tour import cards
 
@@ -27,10 +27,9 @@ def shade(weights: torch.Tensor) -> list[float]:
     return [float(weight) ** (2 / 3) for weight in weights]
 
 
-def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(
-    visit: Open, address: str
-) -> None:
-    visitor = Counted(visit, address, "Attention")
+def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(door: Visit) -> None:
+    visitor = Counted(door)
+    door.tab("Attention")
     a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor)
     visitor.visit.tab("Attention")
     visitor.page.emulate_media(reduced_motion="reduce")
@@ -87,10 +86,11 @@ def the_text_is_played_token_by_token_with_what_each_reads(visitor: Counted) -> 
 
 
 def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projected(
-    visit: Open, address: str
+    door: Visit,
 ) -> None:
     """In a window of the first size, which then takes the others."""
-    page = visit(address)
+    page = door
+    page.go("model=stories&tab=attention")
     for width, height in ((1440, 900), (1280, 720), (1024, 768), (390, 844)):
         page.page.set_viewport_size({"width": width, "height": height})
         page.page.evaluate("window.scrollTo(0, 0)")
@@ -124,10 +124,11 @@ def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projecte
         page.menu()
         page.page.get_by_role("button", name="Projector").click()
     assert page.page.locator("#text").is_visible()
+    page.page.set_viewport_size({"width": 1440, "height": 900})
 
 
-def test_the_cards_are_walked_by_keyboard_alone(visit: Open, address: str) -> None:
-    page, every = visit(address), cards(MODELS)
+def test_the_cards_are_walked_by_keyboard_alone(door: Visit) -> None:
+    page, every = door, cards(MODELS)
     title = page.page.locator(".card-title")
     assert 8 <= len(every) <= 11
     page.page.get_by_role("button", name="Start here").focus()
@@ -171,24 +172,21 @@ def test_a_reload_keeps_what_is_typed_and_a_foreign_text_is_told(visit: Open, ad
     expect(page.page.locator("#text textarea")).to_have_value("Der Hund schläft")
 
 
-def test_what_is_hidden_from_an_encoder_is_said_large_and_a_press_hides_more(
-    visit: Open, address: str
-) -> None:
-    visitor = visit(address + "#model=fill-in", tab="Journey")
-    visitor.wait_for_link()
-    page = visitor.page
-    visitor.enter("The [MASK] ran up the [MASK].")
+def test_what_is_hidden_from_an_encoder_is_said_large_and_a_press_hides_more(door: Visit) -> None:
+    door.go("model=fill-in&tab=journey")
+    page = door.page
+    door.enter("The [MASK] ran up the [MASK].")
     best = page.locator(".hidden-best")
     expect(best).to_have_count(2)
     found = model("fill-in").fill("The [MASK] ran up the [MASK].").guesses
     for place, (first, *_) in enumerate(found):
         said = f"{first.text.strip()} {100 * first.probability:.1f} %"
         expect(best.nth(place)).to_have_text(said)
-    visitor.enter("The dog ran up the hill.")
+    door.enter("The dog ran up the hill.")
     expect(best).to_have_count(0)
     expect(page.locator(".hidden-hint")).to_be_in_viewport()
     page.locator("#tokens .token").nth(2).click()
     expect(page.locator(".hidden-word")).to_contain_text("If ␣dog were hidden:")
-    visitor.tab("What if?")  # nothing can be altered in it: two of its runs are compared
+    door.tab("What if?")  # nothing can be altered in it: two of its runs are compared
     expect(page.locator("#whatif-introduction")).to_contain_text("This network only reads")
     expect(page.locator(".section:visible summary")).to_have_text([re.compile("two runs differ")])

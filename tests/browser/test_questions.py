@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from bundled import MOST, Counted, Open, continued, model, opening
+from bundled import MOST, Counted, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
+from visit import Visit
 
 from transformer import Ablate, Break, with_lens
 from transformer.analysis.journey import reading_weights
@@ -23,8 +24,10 @@ FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0]
 
 
 @pytest.fixture
-def asker(visit: Open, address: str) -> Iterator[Counted]:
-    asker = Counted(visit, address)
+def asker(door: Visit) -> Iterator[Counted]:
+    """At the page as it opens."""
+    door.go("model=stories&tab=journey")
+    asker = Counted(door)
     yield asker
     assert 1 <= asker.actions <= MOST
 
