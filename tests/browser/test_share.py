@@ -11,7 +11,7 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import Browser, Playwright, expect
 from serving import Server
-from visit import PAGE_MODULES, WAIT_MS, Open, Visit
+from visit import PAGE_MODULES, WAIT_MS, Visit
 
 PUBLIC = "class.example"  # the name at which a proxy would offer the page
 
@@ -64,9 +64,9 @@ def test_a_page_of_this_machine_alone_says_how_to_start_it_for_others(still: Vis
     still.page.locator(".code-close").click()
 
 
-def test_a_presenters_keys_leaf_through_the_cards(visit: Open, server: Server) -> None:
-    page = visit(server.url + "#model=stories&projector=1&tour=1", width=1280, height=720)
-    page.wait_for_link()
+def test_a_presenters_keys_leaf_through_the_cards(still: Visit) -> None:
+    page = still
+    page.go("model=stories&projector=1&tour=1")
     card = page.page.locator("#tour-card .card")
     page.page.evaluate("document.activeElement.blur()")
     for key, place in (
