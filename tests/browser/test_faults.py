@@ -49,17 +49,11 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slow]:
 
 
 @pytest.fixture
-def page(windows: Any, slow: Slow) -> Iterator[Visit]:
+def page(opening: Callable[..., Any], slow: Slow) -> Iterator[Visit]:
     """What the console tells of a lost server is no complaint."""
     slow.wait_for_running(0)
-    window = windows.free()
-    opened: Page = window.take()
-    opened.set_default_timeout(WAIT_MS)
-    opened.set_viewport_size({"width": 1440, "height": 900})
-    opened.emulate_media(color_scheme="light", reduced_motion="no-preference")
-    opened.goto(slow.url)
-    yield Visit(opened)
-    window.leave()
+    with opening(may_complain=True) as open_page:
+        yield open_page(slow.url)
 
 
 def wait_for_status(page: Page, part: str) -> None:
