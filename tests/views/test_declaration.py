@@ -12,12 +12,10 @@ import pytest
 from asking import asking
 
 from transformer import views
-from transformer.messages.catalogues import catalogue, languages
 from transformer.ui.link import view_fields
-from transformer.ui.modules import LATER, STYLE, Modules
 from transformer.ui.store import RunStore
 from transformer.views import saving
-from transformer.views.declaration import find_views, tabs
+from transformer.views.declaration import find_views
 from transformer.views.drawing.table import as_csv, rows_of
 from transformer.views.export.gallery import gallery
 from transformer.views.parameters import Bool, Choice, HeadOrMean, Int, IntList, Number, Text
@@ -86,20 +84,6 @@ def test_a_new_view_is_asked_exported_and_written_by_the_command_line(own_view, 
     lengths = [(at, len(label)) for at, label in enumerate(run.labels)]
     expected = [["", str(at), str(length)] for at, length in lengths if length >= 2]
     assert rows == [["trace", "token", "characters"], *expected]
-
-
-def test_a_new_views_component_style_and_sentences_are_found_in_its_folder(own_view):
-    served = Modules().assets
-    assert "views/first_letters/first_letters.js" in served
-    assert b"First letters" in served[LATER].plain
-    assert b".first-letters h3" in served[STYLE].plain
-    assert tabs(views.VIEWS.values())["Letters"] == [views.VIEWS["first_letters"]]
-    said = {name: catalogue(name).one("First letters") for name in languages()}
-    assert said == {
-        "en": "First letters", "de": "Anfangsbuchstaben", "es": "Letras iniciales",
-        "fr": "Premières lettres", "zh": "首字母",
-    }  # fmt: skip
-    assert catalogue("fr").scripts > {"First letters", "At most"}
 
 
 @pytest.mark.parametrize(
