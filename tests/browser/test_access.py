@@ -101,6 +101,7 @@ def look_at(page: Visit, tab: str) -> None:
 
 def test_a_page_in_the_dark_is_dark_and_no_colour_too_pale(visit: Callable[..., Visit]) -> None:
     page = visit(color_scheme="dark")
+    page.page.get_by_role("button", name="Settings").click()
     paper = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert sum(map(int, paper.removeprefix("rgb(").rstrip(")").split(","))) < 150
     assert page.page.evaluate(INK) == style.DARK.text

@@ -9,7 +9,7 @@ import pytest
 import torch
 from bundled import MOST, Counted, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
-from visit import Visit
+from visit import Open
 
 from transformer import Ablate, Break, with_lens
 from transformer.analysis.journey import reading_weights
@@ -24,10 +24,9 @@ FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0]
 
 
 @pytest.fixture
-def asker(door: Visit) -> Iterator[Counted]:
-    """At the page as it opens."""
-    door.go("model=stories&tab=journey")
-    asker = Counted(door)
+def asker(visit: Open, address: str) -> Iterator[Counted]:
+    """At the page as it opens: settings outlive a link."""
+    asker = Counted(visit(address, tab="Journey"))
     yield asker
     assert 1 <= asker.actions <= MOST
 
