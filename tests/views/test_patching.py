@@ -11,16 +11,9 @@ import torch
 from asking import asking
 from serving import tiny_translator
 
-from transformer import Model
 from transformer.analysis.patching import PatchEffect
 from transformer.ui.service import Service
-from transformer.views.patching.patching import (
-    TEACHING,
-    paired_labels,
-    patching,
-    text_before,
-    variant,
-)
+from transformer.views.patching.patching import paired_labels, patching, variant
 
 CHANGE = torch.tensor([[0.0, -1.5, 0.25], [0.5, 3.0, 0.0]])
 FOUND = PatchEffect(target=7, before=-4.0, other=-0.5, change=CHANGE)
@@ -28,8 +21,8 @@ TEXT, OTHER = "The fox said hello", "The bird sang hello"
 
 
 @pytest.fixture(scope="module")
-def experiments(tiny_model: Model, tiny_encoder: Model) -> Service:
-    return Service([tiny_model, tiny_translator(), tiny_encoder])
+def experiments() -> Service:
+    return Service([tiny_translator()])
 
 
 def test_the_map_has_layers_down_places_across_and_zero_in_the_middle():
@@ -55,21 +48,6 @@ def test_a_variant_is_as_long_and_differs_in_one_word(tiny_model):
     assert len(tiny_model.prepare("fox").ids) != len(tiny_model.prepare("bear").ids)
     for text in ("Once upon a time", "concatenate", "fox"):  # no part of a word, nor longer
         assert variant(tiny_model, text) is None
-
-
-@pytest.mark.parametrize(("name", "place"), [("tiny", None), ("tiny", 9), ("tiny-translator", 2)])
-def test_a_later_token_has_all_of_the_text_before_it_as_its_text(experiments, name, place):
-    run, model = experiments.generate(name, TEXT, max_new_tokens=5), experiments.model(name)
-    text = text_before(model, run, run.n_prompt if place is None else place)
-    if name == "tiny":
-        assert text == model.tokenizer.decode(run.ids[1 : place or run.n_prompt])
-        assert text.startswith(TEXT)
-    else:
-        assert text == TEXT
-    key = experiments.store.put(run)
-    answer = asking(experiments, "other_text")({"run": key, "position": place})
-    assert answer["variant"] == variant(model, text)
-    assert answer["teaching"] == TEACHING[run.config.family]
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
