@@ -30,7 +30,7 @@ ASKED = "(address) => fetch(address, { mode: 'no-cors' }).then(() => 'asked', ()
 def test_what_is_typed_leaves_no_trace_elsewhere_in_the_browser_in_the_log_or_on_disk(
     visit: Callable[..., Visit],
 ) -> None:
-    page, server = visit(), serving.running()
+    page, server = visit(own={}), serving.running()
     origins: set[str] = set()
     page.page.on("request", lambda request: origins.add(urlparse(request.url).netloc))
     page.page.on("websocket", lambda socket: origins.add(socket.url))
