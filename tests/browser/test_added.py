@@ -51,7 +51,7 @@ def test_a_grid_of_many_heads_is_one_picture_that_scrolls_to_the_chosen_head(pag
     page.go("model=many-heads&tab=attention")
     page.wait_drawn(".attention")
     page.wait_drawn(".heads-side")
-    grid = page.page.locator(".head-grid")
+    grid = page.page.locator("#attention .head-grid")
     expect(grid.locator("canvas")).to_have_count(0)
     assert grid.evaluate("it => it.style.getPropertyValue('--all-heads')").startswith("url(data:")
     page.page.locator(".zoom").click()
