@@ -81,16 +81,17 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(
 
 def look_back_at_the_story_model(page: Page) -> None:
     """From the opened tab: a button, the slider, a head; a link holds all of it."""
-    moments, shown = story_training(), page.locator(".moments")
-    assert moments is not None
+    recorded, shown = story_training(), page.locator(".checkpoints")
+    assert recorded is not None
     page.get_by_role("button", name="See the story model’s own training").click()
-    expect(shown).to_have_attribute("data-step", str(moments.steps[-1]))
-    shown.locator(".moments-back").press("Home")
+    expect(shown).to_have_attribute("data-step", str(recorded.steps[-1]))
+    shown.locator(".checkpoints-back").press("Home")
     expect(shown).to_have_attribute("data-step", "0")
     expect(shown.locator(".learn-said li").first).to_contain_text("Before the first step")
-    expect(shown.locator(".moments-wrote")).to_contain_text(moments.standings[0].wrote[:40])
-    shown.locator(".moments-heads button").nth(2 * 8 + 3).click()
-    expect(shown.locator(".moments-title")).to_have_text("Layer 2, head 3")
+    expect(shown.locator(".checkpoints-wrote")).to_contain_text(recorded.standings[0].wrote[:40])
+    shown.locator(".checkpoints-heads button").nth(2 * 8 + 3).click()
+    expect(shown.locator(".checkpoints-title")).to_have_text("Layer 2, head 3")
     page.wait_for_function(
-        "part => location.hash.includes(part)", arg="moments.step=0&moments.layer=2&moments.head=3"
+        "part => location.hash.includes(part)",
+        arg="checkpoints.step=0&checkpoints.layer=2&checkpoints.head=3",
     )

@@ -27,10 +27,10 @@ from transformer.views import (
     predicted,
 )
 from transformer.views.attention.heatmap import SCALES
+from transformer.views.checkpoints import recorded_head
 from transformer.views.drawing import style
 from transformer.views.learn.curves import MOST, learning_curves
 from transformer.views.masked import masked
-from transformer.views.moments import recorded_head
 
 LOOKS = [("scores", "sqrt"), ("masked", "log"), *product(["weights"], SCALES)]
 

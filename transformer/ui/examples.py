@@ -17,7 +17,7 @@ from transformer.ui.tour import opening_of
 GREEDY, SAMPLE, BEAM = "greedy", "sample", "beam"
 METHODS = {
     GREEDY: mark("greedy: always the likeliest"),
-    SAMPLE: "sample",
+    SAMPLE: mark("sample"),
     BEAM: mark("beam search"),
 }
 
