@@ -228,17 +228,6 @@ def test_clusters_are_those_of_a_plain_loop_over_all_pairs():
             assert {frozenset(one.heads) for one in clusters(own)} == expected
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["[]", '{"heads": 3}', '{"heads": [{"kind": "decoder.self", "layer": 9, "head": 0}]}', "{"],
-)
-def test_a_file_about_other_heads_is_refused(tiny_model, tmp_path, content):
-    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
-    (tmp_path / "tiny" / "heads.json").write_text(content)
-    with pytest.raises(ValueError, match="no usable file about heads"):
-        load(tmp_path / "tiny")
-
-
 def test_a_dataset_of_the_hub_is_streamed(tiny_model, tmp_path, monkeypatch):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     asked, read = [], []

@@ -2,82 +2,47 @@
 
 from __future__ import annotations
 
-import pytest
-
 import transformer
 from transformer.analysis.ablation import head_importance, next_token
-from transformer.analysis.head_metrics import head_metrics, strongest
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.interventions.descriptions import Ablate, Break
 
 NAMES = "There was a bird named Tiko. Tiko liked to sing. Tiko met a cat named Bram. Tiko and Bram"
 
 
-@pytest.fixture(scope="module")
-def stories():
-    return transformer.load("stories")
-
-
-@pytest.fixture(scope="module")
-def translator():
-    return transformer.load("translate-en-fr")
-
-
-def test_head_0_of_the_last_layer_finishes_a_name_that_stood_before(stories):
+def test_one_head_finishes_a_name_that_stood_before_and_another_makes_it_look_there():
+    stories = transformer.load("stories")
     run = stories.trace(NAMES, [Ablate("decoder", 5, [0])])
     place = len(run.ids) - 1
-    assert run.labels[-2:] == ("r", "am")
     found = next_token(stories, run, place)
     at = found.ids.index(run.ids[place])
     assert found.intact[at] > 0.75
     assert found.intervened[at] < 0.05
-    change = head_importance(stories, run, place).change["decoder", "self"]
-    assert divmod(int(change.argmin()), 8) == (5, 0)
-
-
-def test_that_head_is_the_clearest_of_all_by_its_induction_score_and_adds_half_of_the_logit(
-    stories,
-):
     run = stories.trace(NAMES)
-    best = strongest(run, head_metrics(run, "decoder", "self"))
-    assert (best.layer, best.head, best.metric.name, best.clear) == (5, 0, "induction", True)
-    assert best.value > 0.25
-    assert best.value > 6 * best.even
-    assert (run.labels[best.query], run.labels[best.key]) == ("␣B", "r")
-    assert best.key == run.labels.index("␣B") + 1 < best.query
-    assert best.weight > 0.9
-    added = logit_contribution(stories, run, len(run.ids) - 1)
-    assert float(added.heads["self"][5, 0]) > 0.49 * added.logit
-
-
-def test_a_head_that_adds_little_matters_much_because_that_head_reads_it(stories):
-    run = stories.trace(NAMES)
-    place = len(run.ids) - 1
     change = head_importance(stories, run, place).change["decoder", "self"]
     first, second = change.flatten().argsort()[:2].tolist()
     assert [divmod(first, 8), divmod(second, 8)] == [(5, 0), (3, 4)]
-    assert change[3, 4] < -1.4
     added = logit_contribution(stories, run, place)
+    assert float(added.heads["self"][5, 0]) > 0.49 * added.logit
     assert 0 < float(added.heads["self"][3, 4]) < 0.07 * added.logit
-    without = stories.trace(NAMES, [Ablate("decoder", 3, [4])])
-    read = [
-        float(one.trace["decoder.5.self"].pattern[0, 0, place - 1, run.labels.index("␣B") + 2])
-        for one in (run, without)
-    ]
-    assert read == pytest.approx([0.68, 0.31], abs=0.01)
+    both = run, stories.trace(NAMES, [Ablate("decoder", 3, [4])])
+    weights = [one.trace["decoder.5.self"].pattern[0, 0, place - 1] for one in both]
+    read = [float(row[run.labels.index("␣B") + 2]) for row in weights]
+    assert (read[0] > 0.65, read[1] < 0.35) == (True, True)
 
 
-def test_without_positions_a_sentence_is_a_bag_of_words(translator):
-    dog, man = "The dog bit the man.", "The man bit the dog."
-    intact = [translator.generate(text).text for text in (dog, man)]
+def test_a_translator_without_positions_or_without_its_source():
+    translator = transformer.load("translate-en-fr")
+    texts = "The dog bit the man.", "The man bit the dog."
+    intact, lost, deaf = (
+        [translator.generate(text, interventions=altered).text for text in texts]
+        for altered in (
+            [],
+            [Break("no-positions")],
+            [Ablate("decoder", layer, range(8), "cross") for layer in range(3)],
+        )
+    )
     assert intact == ["Le chien a mordu l'homme.", "L'homme a mordu le chien."]
-    lost = [translator.generate(t, interventions=[Break("no-positions")]).text for t in (dog, man)]
     assert lost[0] == lost[1]
-
-
-def test_without_cross_attention_every_sentence_has_the_same_translation(translator):
-    deaf = [Ablate("decoder", layer, range(8), "cross") for layer in range(3)]
-    texts = ["The black cat is sleeping on the bed.", "Where is the train station?"]
-    said = [translator.generate(t, interventions=deaf, max_new_tokens=24).text for t in texts]
-    assert said[0] == said[1]
-    assert said[0].startswith("Il y a des choses")
+    assert deaf[0] == deaf[1]
+    assert deaf[0].startswith("Il y a des choses")

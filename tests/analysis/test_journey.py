@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,7 @@ from builders import EIGHT, tiny
 from torch import Tensor, nn
 
 from transformer import Model
-from transformer.analysis.journey import Journey, journey, last_read, reading_weights, without_head
-from transformer.analysis.logit_contribution import LogitContribution
+from transformer.analysis.journey import journey, last_read, reading_weights, without_head
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch
 from transformer.model.norms import RMSNorm
 from transformer.model.presets import preset
@@ -70,8 +70,9 @@ def plain(model: Model, run: Run, place: int) -> Tensor:
         return model.network(*given)[0, -1]
 
 
-def zeroed(model: Model, site: Site, head: int) -> Any:
-    """A handle of PyTorch's hook that puts zeros where a head's z enters the output projection."""
+@contextmanager
+def zeroed(model: Model, site: Site, head: int) -> Iterator[None]:
+    """Within it a hook of PyTorch's puts zeros where a head's z enters the output projection."""
     stack = getattr(model.network, site.stack)
     projection = getattr(stack.layers[site.layer], f"{site.kind}_attention").output
     size = model.config.d_head
@@ -81,7 +82,13 @@ def zeroed(model: Model, site: Site, head: int) -> Any:
         z[..., head * size : (head + 1) * size] = 0.0
         return (z,)
 
-    return projection.register_forward_pre_hook(without)
+    handle = projection.register_forward_pre_hook(without)
+    yield
+    handle.remove()
+
+
+def close(got: Tensor, wanted: Tensor) -> None:
+    torch.testing.assert_close(got, wanted, atol=2e-4, rtol=1e-4)
 
 
 def normalised(norm: nn.Module | None, x: Tensor) -> Tensor:
@@ -97,7 +104,7 @@ def test_the_parts_sum_to_the_logit_of_a_plain_pass_at_every_place(model):
     run = run_of(model)
     for place in range(run.trace_start, len(run.ids)):
         found, logits = journey(model, run, place), plain(model, run, place)
-        torch.testing.assert_close(found.logits, logits, atol=2e-4, rtol=1e-4)
+        close(found.logits, logits)
         assert found.position == place
         assert found.target == int(logits.argmax())
         assert found.parts.total == pytest.approx(float(logits[found.target]), abs=1e-3)
@@ -115,12 +122,12 @@ def test_the_lens_is_the_final_norm_and_the_unembedding_of_each_stream(model):
     for place in (run.trace_start, len(run.ids) - 1):
         found = journey(model, run, place)
         stream = torch.cat(run.trace.residuals[stack.name])[:, place - run.trace_start]
-        torch.testing.assert_close(found.stream, stream, atol=2e-4, rtol=1e-4)
+        close(found.stream, stream)
         rows = normalised(stack.norm, found.stream) @ network.head.weight.T
         rows = rows if network.head.bias is None else rows + network.head.bias
         best = rows.softmax(dim=-1).max(dim=-1)
         assert found.lens_ids.tolist() == best.indices.tolist()
-        torch.testing.assert_close(found.lens_probabilities, best.values, atol=1e-4, rtol=1e-4)
+        close(found.lens_probabilities, best.values)
         assert int(found.lens_ids[-1]) == int(found.logits.argmax())
 
 
@@ -128,11 +135,10 @@ def test_without_a_head_is_a_plain_pass_with_its_z_zeroed(model):
     run = run_of(model)
     place = len(run.ids) - 2
     for site in sites_of(model.config):
-        handle = zeroed(model, site, 1)
-        wanted = plain(model, run, place)
-        handle.remove()
+        with zeroed(model, site, 1):
+            wanted = plain(model, run, place)
         found = without_head(model, run, str(site), 1, place)
-        torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-4)
+        close(found, wanted)
         assert not torch.allclose(found, plain(model, run, place), atol=1e-3)
 
 
@@ -148,23 +154,16 @@ def test_the_weights_of_two_tokens_are_the_traces(model):
 
 
 def test_an_altered_runs_journey_is_of_the_altered_network(tiny_model):
-    silence = Ablate("decoder", 0, [1])
+    silence, other = Ablate("decoder", 0, [1]), Site("decoder", 1, "self")
     run = tiny_model.generate(TEXT, max_new_tokens=3, interventions=[silence])
-    found = journey(tiny_model, run)
-    handle = zeroed(tiny_model, silence.site, 1)
-    wanted = plain(tiny_model, run, len(run.ids) - 1)
-    handle.remove()
-    torch.testing.assert_close(found.logits, wanted, atol=1e-4, rtol=1e-4)
+    found, last = journey(tiny_model, run), len(run.ids) - 1
+    with zeroed(tiny_model, silence.site, 1):
+        wanted = plain(tiny_model, run, last)
+        with zeroed(tiny_model, other, 0):
+            close(without_head(tiny_model, run, other, 0), plain(tiny_model, run, last))
+    close(found.logits, wanted)
     assert float(found.parts.heads["self"][0, 1]) == 0.0
     assert found.parts.total == pytest.approx(float(wanted.max()), abs=1e-3)
-    both = without_head(tiny_model, run, "decoder.1.self", 0)
-    handles = [
-        zeroed(tiny_model, silence.site, 1),
-        zeroed(tiny_model, Site("decoder", 1, "self"), 0),
-    ]
-    torch.testing.assert_close(both, plain(tiny_model, run, len(run.ids) - 1), atol=1e-4, rtol=1e-4)
-    for one in handles:
-        one.remove()
 
 
 def test_where_a_logit_is_no_sum_of_parts_the_rest_is_told(tiny_model, tokenizer):
@@ -182,9 +181,7 @@ def test_where_a_logit_is_no_sum_of_parts_the_rest_is_told(tiny_model, tokenizer
     bert = tiny("bert", "encoder", tokenizer, head_transform=True)
     read: Any = bert.trace(TEXT)
     found = journey(bert, read)
-    torch.testing.assert_close(
-        found.logits, plain(bert, read, found.position), atol=1e-4, rtol=1e-4
-    )
+    close(found.logits, plain(bert, read, found.position))
     assert found.parts is None
     assert "cannot be told apart" in finding(read, found, tokenizer)
 
@@ -194,26 +191,17 @@ def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(tiny_
     assert long.trace_start > 0
     found = journey(tiny_model, long)
     assert found.position == last_read(tiny_model, long)
-    torch.testing.assert_close(
-        found.logits, plain(tiny_model, long, found.position), atol=2e-4, rtol=1e-4
-    )
+    close(found.logits, plain(tiny_model, long, found.position))
     run = run_of(tiny_model)
     again = from_json(run.to_json())  # without the vectors
-    torch.testing.assert_close(
-        journey(tiny_model, again).logits, journey(tiny_model, run).logits, atol=2e-4, rtol=1e-4
-    )
+    close(journey(tiny_model, again).logits, journey(tiny_model, run).logits)
     site = Site("decoder", 1, "self")
     for one in (long, again):
-        handle = zeroed(tiny_model, site, 1)
-        wanted = plain(tiny_model, one, last_read(tiny_model, one))
-        handle.remove()
-        torch.testing.assert_close(
-            without_head(tiny_model, one, site, 1), wanted, atol=2e-4, rtol=1e-4
-        )
-    torch.testing.assert_close(
-        reading_weights(again, "decoder", "self", 3, 1),
-        reading_weights(run, "decoder", "self", 3, 1), atol=1e-6, rtol=1e-5,
-    )  # fmt: skip
+        with zeroed(tiny_model, site, 1):
+            wanted = plain(tiny_model, one, last_read(tiny_model, one))
+        close(without_head(tiny_model, one, site, 1), wanted)
+    rows = [reading_weights(one, "decoder", "self", 3, 1) for one in (again, run)]
+    torch.testing.assert_close(*rows, atol=1e-6, rtol=1e-5)
 
 
 def test_the_first_place_is_the_last_token_that_is_no_end_or_the_hidden_one(
@@ -228,24 +216,21 @@ def test_the_first_place_is_the_last_token_that_is_no_end_or_the_hidden_one(
 
 def test_errors_say_what_is_allowed(tiny_model, tiny_encoder):
     run, read = run_of(tiny_model), run_of(tiny_encoder)
-    last = len(run.ids) - 1
-    for place in (-1, last + 1, True, "3"):
-        with pytest.raises(ValueError, match=f"position must be a whole number from 0 to {last}"):
-            journey(tiny_model, run, place)
-        with pytest.raises(ValueError, match="position must be a whole number from 0 to"):
-            without_head(tiny_model, run, "decoder.0.self", 0, place)
-    with pytest.raises(ValueError, match="position must be a whole number from 0 to"):
-        journey(tiny_encoder, read, len(read.ids))
-    with pytest.raises(ValueError, match="target must be a whole number from 0 to 319"):
-        journey(tiny_model, run, target=320)
-    for site, head in (("decoder.9.self", 0), ("x", 0), ("decoder.0.self", 2)):
-        with pytest.raises(ValueError, match=r"its sites: decoder\.0\.self|a site is|heads? "):
-            without_head(tiny_model, run, site, head)
-    for query, key in ((last + 1, 0), (0, last + 1), (-1, 0)):
-        with pytest.raises(ValueError, match="must be a whole number from 0 to"):
-            reading_weights(run, "decoder", "self", query, key)
-    with pytest.raises(ValueError, match="no decoder cross-attention was recorded"):
-        reading_weights(run, "decoder", "cross", 0, 0)
+    last, told = len(run.ids) - 1, "must be a whole number from 0 to"
+    cases = [
+        *((f"position {told} {last}", journey, tiny_model, run, at) for at in (-1, last + 1, "3")),
+        (f"position {told}", without_head, tiny_model, run, "decoder.0.self", 0, last + 1),
+        (f"position {told}", journey, tiny_encoder, read, len(read.ids)),
+        (f"target {told} 319", journey, tiny_model, run, None, 320),
+        (r"its sites: decoder\.0\.self", without_head, tiny_model, run, "decoder.9.self", 0),
+        ("head", without_head, tiny_model, run, "decoder.0.self", 2),
+        *((told, reading_weights, run, "decoder", "self", *cell)
+          for cell in ((last + 1, 0), (0, last + 1), (-1, 0))),
+        ("no decoder cross-attention was", reading_weights, run, "decoder", "cross", 0, 0),
+    ]  # fmt: skip
+    for sentence, function, *given in cases:
+        with pytest.raises(ValueError, match=sentence):
+            function(*given)
 
 
 # --- what the page is told ------------------------------------------------------------------------
@@ -275,6 +260,7 @@ def test_an_answer_holds_what_the_picture_draws(
         assert found["logits"].shape == (model.config.output_vocab_size,)
         follows = run.ids[3 + (model is not tiny_encoder)]
         assert found["next"]["id"] == follows
+        assert found["target_label"] in found["finding"]
         assert found["stack"] == ("encoder" if model is tiny_encoder else "decoder")
         assert (found["encoder"] is None) == (not run.source_ids)
         if run.source_ids:
@@ -299,53 +285,3 @@ def test_a_small_network_waits_for_no_turn_and_a_large_one_is_refused(
     monkeypatch.setattr(module, "MAX_PREVIEW_OPERATIONS", 2 * tiny_model.n_parameters)
     with pytest.raises(ValueError, match=r"this would read 3 tokens, .* choose an earlier token"):
         asked(experiments, "without_head", run, position=3, **head)
-
-
-# --- what is said ---------------------------------------------------------------------------------
-
-
-def told(run: Run, tokens: Tokenizer, place: int, **changes: Any) -> str:
-    """The finding of a journey that is made up: all is equal but for what is changed."""
-    logits = torch.zeros(tokens.vocab_size)
-    logits[changes.get("best", 70)] = changes.get("height", 12.0)
-    parts = LogitContribution(
-        position=place,
-        target=70,
-        logit=1.0,
-        heads={"self": torch.full((2, 2), 0.1)},
-        feed_forward=torch.full((2,), 0.1),
-        biases=torch.zeros(2),
-        others={},
-    )
-    found = Journey(
-        position=place,
-        target=70,
-        logits=logits,
-        parts=dataclasses.replace(parts, **changes.get("parts", {})),
-        stream=torch.zeros(3, 4),
-        lens_ids=torch.tensor(changes.get("lens", [1, 70, 70])),
-        lens_probabilities=torch.ones(3),
-    )
-    return finding(run, found, tokens)
-
-
-def test_each_finding_is_what_the_numbers_say(tiny_model, tokenizer):
-    run, place = run_of(tiny_model), 4
-    word, read = tokenizer.label(70), run_of(tiny_model).labels[place]
-    alone = {"heads": {"self": torch.tensor([[0.1, 0.1], [0.1, 3.0]])}}
-    assert told(run, tokenizer, place, parts=alone).startswith(
-        f"After {read} the network expects {word} (100 %). "
-        "Layer 1, head 1 adds most to it (+3.0). It reads "
-    )
-    forward = {"heads": {"self": torch.zeros(2, 2)}, "feed_forward": torch.tensor([0.1, 2.0])}
-    assert told(run, tokenizer, place, parts=forward, height=5.5).endswith(
-        f"the likeliest is {word} (43 %), but others are possible. The feed-forward of layer 1 "
-        f"adds most to it (+2.0). Look at the words below the stream: {word} leads from layer 0 on."
-    )
-    assert told(run, tokenizer, place, height=1.0).startswith(
-        f"After {read} much is possible: even the likeliest, {word}, has only 0.8 %. "
-        "No part decides it alone; many add a little. Of the heads, layer 0, head 0 adds most"
-    )
-    assert told(run, tokenizer, place, best=9).startswith(
-        f"{word} has <0.1 %; the likeliest is {tokenizer.label(9)} with 100 %. "
-    )

@@ -154,18 +154,17 @@ def test_what_has_no_such_sum_is_refused_in_a_sentence(
     tiny_model, tiny_encoder, tokenizer, monkeypatch
 ):
     run = tiny_model.generate("The fox", max_new_tokens=2)
-    place = run.n_prompt
-    with pytest.raises(ValueError, match="the token must be one that the network predicted"):
-        logit_contribution(tiny_model, run, 0)
-    for target in (-1, tiny_model.config.output_vocab_size, True, "3"):
-        with pytest.raises(ValueError, match="target must be a whole number from 0 to"):
-            logit_contribution(tiny_model, run, place, target)
-    read: Any = tiny_encoder.trace("The fox")
-    with pytest.raises(ValueError, match="position must be a whole number from 0 to"):
-        logit_contribution(tiny_encoder, read, len(read.ids))
+    place, read = run.n_prompt, tiny_encoder.trace("The fox")
     bert = tiny("bert", "encoder", tokenizer, head_transform=True)
-    with pytest.raises(ValueError, match="the head of bert transforms the stream"):
-        logit_contribution(bert, read, 1)
+    for told, *given in (
+        ("the token must be one that the network predicted", tiny_model, run, 0),
+        ("target must be a whole number from 0 to 319", tiny_model, run, place, 320),
+        ("target must be a whole number from 0 to", tiny_model, run, place, "3"),
+        ("position must be a whole number from 0 to", tiny_encoder, read, len(read.ids)),
+        ("the head of bert transforms the stream", bert, read, 1),
+    ):
+        with pytest.raises(ValueError, match=told):
+            logit_contribution(*given)
 
     class Odd(nn.Module):
         def __init__(self, size: int, eps: float) -> None:
@@ -201,39 +200,22 @@ FOUND = LogitContribution(
 )
 
 
-def test_the_cells_of_the_map_are_the_parts_and_sum_to_the_logit():
-    figure = contribution(FOUND, "<b>")
+def test_the_map_and_the_sentence_hold_the_parts_and_sum_to_the_logit():
+    figure, nothing = contribution(FOUND, "<b>"), np.nan
     (trace,) = figure.data
-    assert figure.layout.meta["row_labels"] == [
-        "token", "position", "layer 0", "layer 1", "final norm",
-    ]  # fmt: skip
+    rows = {
+        "token": [nothing, nothing, nothing, 0.25],
+        "position": [nothing, nothing, nothing, 0.125],
+        "layer 0": [0.5, -1.0, 2.0, -0.25],
+        "layer 1": [3.0, 0.25, 0.5, 0.0],
+        "final norm": [nothing, nothing, nothing, 0.125],
+    }
+    assert figure.layout.meta["row_labels"] == list(rows)
     assert figure.layout.meta["column_labels"] == ["head 0", "head 1", "feed-forward", "rest"]
-    nothing = np.nan
-    np.testing.assert_array_equal(
-        trace.z,
-        [
-            [nothing, nothing, nothing, 0.25],
-            [nothing, nothing, nothing, 0.125],
-            [0.5, -1.0, 2.0, -0.25],
-            [3.0, 0.25, 0.5, 0.0],
-            [nothing, nothing, nothing, 0.125],
-        ],
-    )
+    np.testing.assert_array_equal(trace.z, list(rows.values()))
     assert np.nansum(trace.z) == FOUND.logit == FOUND.total
     assert (trace.zmin, trace.zmax) == (-3.0, 3.0)
-    assert "&lt;b&gt;" in figure.layout.title.subtitle.text
-    assert trace.customdata[3][0] == "layer 1, head 0"
-
-
-def test_the_sentence_names_what_adds_most_and_what_takes_away():
     assert sentence(FOUND) == (
         "Of the logit 5.50, layer 1, head 0 adds most: +3.00. Next comes the feed-forward of "
         "layer 0 with +2.00. Most is taken away by layer 0, head 1: -1.00."
-    )
-    heads = {kind: torch.zeros(2, 2) for kind in ("self", "cross")}
-    heads["cross"][1, 0] = 4.0
-    both = dataclasses.replace(FOUND, heads=heads, biases=torch.zeros(2), others={"token": 9.0})
-    assert sentence(both) == (
-        "Of the logit 5.50, the token's own vector adds most: +9.00. Next comes layer 1, head 0 of "
-        "cross-attention with +4.00."
     )

@@ -9,24 +9,6 @@ from transformer import Batch
 TEXT = "The fox said hello"
 
 
-def test_a_batch_needs_texts_and_a_seed_for_each(tiny_model):
-    with pytest.raises(ValueError, match="at least one text is needed; got an empty list"):
-        tiny_model.generate_batch([])
-    with pytest.raises(ValueError, match="one seed a text is needed; got 2 for 3 texts"):
-        tiny_model.generate_batch([TEXT] * 3, seeds=[1, 2])
-
-
-def test_a_traced_batch_checks_every_text(tiny_model):
-    with pytest.raises(ValueError, match="at least one text is needed"):
-        tiny_model.trace([])
-    with pytest.raises(ValueError, match="the text is empty"):
-        tiny_model.trace([TEXT, " "])
-    with pytest.raises(ValueError, match="the text must be a string; got int"):
-        tiny_model.trace([TEXT, 5])
-    with pytest.raises(ValueError, match="at most 32 tokens fit this model; got"):
-        tiny_model.trace([TEXT, TEXT * 20])
-
-
 @pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
 @pytest.mark.parametrize("filler", [None, 0, 2, 70])
 def test_a_batch_gives_each_text_what_it_gets_alone(family, filler, tokenizer, monkeypatch):

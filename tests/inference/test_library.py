@@ -28,14 +28,6 @@ def numbers(run: Run | transformer.Batch) -> dict[str, Any]:
     }
 
 
-def test_a_string_is_no_list_of_texts(tiny_model: Model, tiny_encoder_decoder: Model) -> None:
-    for ask in (tiny_model.generate_batch, tiny_encoder_decoder.translate_batch):
-        with pytest.raises(ValueError, match=r"a list of texts is needed; got one string, 'Once'"):
-            ask("Once")
-    with pytest.raises(ValueError, match="a list of texts is needed; got int"):
-        tiny_model.trace(3)  # type: ignore[arg-type]
-
-
 def test_numpy_scalars_are_numbers(tiny_model: Model) -> None:
     plain = tiny_model.generate(TEXT, max_new_tokens=6, temperature=0.5, top_k=7, seed=3)
     asked = dict(temperature=np.float32(0.5), top_k=np.int16(7), seed=np.uint8(3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from transformer import Model, Request, Run
+from transformer import Model, Run
 from transformer.inference.beam import beam_search
 
 TEXT = "The fox said hello"
@@ -82,33 +82,6 @@ def test_a_target_that_fills_the_decoder_is_traced_as_far_as_it_was_read(
         assert len(run.queries("decoder")) == limit
         assert run.trace.weights("decoder", "cross").shape[-2:] == (limit, len(run.source_ids))
         assert len(run.steps) == limit
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"beams": 0}, "beams must be a whole number from 1 to 16; got 0"),
-        ({"beams": 17}, "beams must be a whole number from 1 to 16; got 17"),
-        ({"beams": 2.0}, "beams must be a whole number"),
-        ({"length_penalty": -1}, "length_penalty must be a number from 0 to 5; got -1"),
-        ({"length_penalty": float("nan")}, "length_penalty must be a number from 0 to 5; got nan"),
-        ({"beams": 2, "top_k": 5}, "a beam search does not sample; got beams=2"),
-    ],
-)
-def test_what_a_search_does_not_allow(settings: dict[str, object], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        Request(text=TEXT, **settings)  # type: ignore[arg-type]
-
-
-def test_only_an_encoder_decoder_searches_and_translates(tiny_model: Model) -> None:
-    for ask in (
-        tiny_model.generate,
-        lambda text, beams: tiny_model.generate_batch([text], beams=2),
-    ):
-        with pytest.raises(ValueError, match="a beam search needs an encoder-decoder; tiny is d"):
-            ask(TEXT, beams=2)
-    with pytest.raises(ValueError, match="translating needs an encoder-decoder; tiny is decoder"):
-        tiny_model.translate_batch([TEXT])
 
 
 def test_a_translated_batch_reads_sources_and_translations(tiny_encoder_decoder: Model) -> None:

@@ -139,23 +139,6 @@ def test_a_break_that_a_network_has_nothing_for_is_refused():
         check_all([Break("no-final-norm")], config(norm="post"))
 
 
-@pytest.mark.parametrize(
-    ("asked", "sentence"),
-    [
-        ({"beams": 2, "forced_tokens": [3]}, "allowed: beams=1"),
-        ({"beams": 2, "interventions": [Break("no-scale")]}, "allowed: beams=1"),
-        *(({"forced_tokens": bad}, "forced_tokens must be a list of token ids")
-          for bad in ("12", [1.0], [True], [-1], 5)),
-        ({"forced_tokens": [4, 5], "max_new_tokens": 1}, "at most max_new_tokens=1 .*; got 2"),
-        ({"forced_tokens": [320]}, "an id from 0 to 319"),
-        ({"forced_tokens": [0]}, "without the padding"),
-    ],
-)  # fmt: skip
-def test_tokens_that_cannot_be_forced_and_what_a_search_does_not_take(tiny_model, asked, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        tiny_model.generate(TEXT, **asked)
-
-
 def test_generation_with_a_silenced_head_is_that_of_a_network_without_it(tiny_model):
     other = copy.deepcopy(tiny_model.network)
     with torch.no_grad():

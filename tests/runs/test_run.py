@@ -7,6 +7,7 @@ from builders import model_of
 
 from transformer import Request, Run
 from transformer.inference.record import complete_characters
+from transformer.interventions.descriptions import Break
 from transformer.runs.request import MAX_NEW_TOKENS
 
 TEXT = "The fox said hello"
@@ -16,55 +17,81 @@ def settings(**changes):
     return {"max_new_tokens": 9, "temperature": 1.0, "seed": 3, **changes}
 
 
-# What a request allows
+# What can be asked
+
+N = "max_new_tokens must be a whole number from 0 to 4,096; got"
+SEED = "seed must be a whole number from 0 to 4,294,967,295; got"
+PENALTY = "length_penalty must be a number from 0 to 5; got"
+BEAMS = "beams must be a whole number from 1 to 16; got"
+SEARCH = "a beam search needs an encoder-decoder; tiny is decoder"
+FORCED = "forced_tokens must be a list of token ids"
+SETTINGS = [
+    ({"max_new_tokens": -1}, N), ({"max_new_tokens": MAX_NEW_TOKENS + 1}, N),
+    ({"max_new_tokens": 2.0}, N), ({"max_new_tokens": None}, N),
+    ({"seed": -1}, SEED), ({"seed": 2**32}, SEED), ({"seed": True}, SEED),
+    ({"min_p": "much"}, "min_p must be a number from 0 to 1; got 'much'"),
+    ({"temperature": 0, "top_k": 0}, "top_k must be"),
+    ({"topk": 4}, "unknown setting 'topk'; allowed: .*'top_k'.*'seed'"),
+    ({"beams": 0}, BEAMS), ({"beams": 17}, BEAMS), ({"beams": 2.0}, BEAMS),
+    ({"length_penalty": -1}, PENALTY), ({"length_penalty": float("nan")}, PENALTY),
+    ({"beams": 2, "top_k": 5}, "a beam search does not sample; got beams=2"),
+    ({"beams": 2}, SEARCH),
+    ({"beams": 2, "forced_tokens": [3]}, "allowed: beams=1"),
+    ({"beams": 2, "interventions": [Break("no-scale")]}, "allowed: beams=1"),
+    *(({"forced_tokens": bad}, FORCED) for bad in ("12", [1.0], [True], [-1], 5)),
+    ({"forced_tokens": [4, 5], "max_new_tokens": 1}, "at most max_new_tokens=1 .*; got 2"),
+    ({"forced_tokens": [320]}, "an id from 0 to 319"),
+    ({"forced_tokens": [0]}, "without the padding"),
+]  # fmt: skip
+NO_LIST = "a list of texts is needed; got"
+OTHERS = [  # of which model, by which of its functions, given what
+    *(("tiny_model", "stream", text, "the text is empty") for text in ("", " ", "\n\t  ")),
+    ("tiny_model", "trace", [], "at least one text is needed"),
+    ("tiny_model", "trace", [TEXT, " "], "the text is empty"),
+    ("tiny_model", "trace", [TEXT, 5], "the text must be a string; got int"),
+    ("tiny_model", "trace", [TEXT, TEXT * 20], "at most 32 tokens fit this model; got"),
+    ("tiny_model", "trace", 3, f"{NO_LIST} int"),
+    ("tiny_model", "generate_batch", [], "at least one text is needed; got an empty list"),
+    ("tiny_model", "generate_batch", "Once", f"{NO_LIST} one string, 'Once'"),
+    ("tiny_model", "translate_batch", [TEXT], "translating needs an .*; tiny is decoder"),
+    ("tiny_encoder_decoder", "translate_batch", "Once", f"{NO_LIST} one string, 'Once'"),
+    ("tiny_encoder_decoder", "generate", "fox " * 30, r"is \d+ tokens .* reads at most 24"),
+    ("tiny_encoder", "generate", TEXT, "tiny-encoder is an encoder: .* cannot generate"),
+]
 
 
-@pytest.mark.parametrize("bad", ["", " ", "\n\t  "])
-def test_an_empty_text_gets_a_sentence(bad):
-    with pytest.raises(ValueError, match="the text is empty"):
-        Request(text=bad)
+@pytest.mark.parametrize(("settings", "sentence"), SETTINGS)
+def test_a_setting_that_is_not_allowed_gets_a_sentence(tiny_model, settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        tiny_model.stream(TEXT, **settings)
+    with pytest.raises(ValueError, match=sentence):
+        tiny_model.generate_batch([TEXT], **settings)
 
 
-@pytest.mark.parametrize(
-    ("name", "bad", "allowed"),
-    [
-        ("max_new_tokens", -1, "a whole number from 0 to 4,096"),
-        ("max_new_tokens", MAX_NEW_TOKENS + 1, "a whole number from 0 to 4,096"),
-        ("max_new_tokens", 2.0, "a whole number from 0 to 4,096"),
-        ("max_new_tokens", None, "a whole number from 0 to 4,096"),
-        ("seed", -1, "a whole number from 0 to 4,294,967,295"),
-        ("seed", 2**32, "a whole number from 0 to 4,294,967,295"),
-        ("seed", True, "a whole number from 0 to 4,294,967,295"),
-        ("min_p", "much", "a number from 0 to 1"),
-    ],
-)
-def test_a_setting_out_of_range_gets_a_sentence(tiny_model, name, bad, allowed):
-    with pytest.raises(ValueError, match=f"{name} must be {allowed}; got {bad!r}"):
-        tiny_model.stream(TEXT, **{name: bad})
+@pytest.mark.parametrize(("name", "function", "given", "sentence"), OTHERS)
+def test_a_text_that_a_model_cannot_read_gets_a_sentence(name, function, given, sentence, request):
+    with pytest.raises(ValueError, match=sentence):
+        getattr(request.getfixturevalue(name), function)(given)
+
+
+def test_a_batch_has_a_seed_for_each_text(tiny_model):
+    with pytest.raises(ValueError, match="one seed a text is needed; got 2 for 3 texts"):
+        tiny_model.generate_batch([TEXT] * 3, seeds=[1, 2])
 
 
 @pytest.mark.parametrize("zero", [0, 0.0])
-def test_a_temperature_of_0_is_greedy_whatever_the_filters(tiny_model, zero):
+def test_a_temperature_of_0_is_greedy_whatever_the_filters(tiny_model, tiny_encoder_decoder, zero):
     greedy = tiny_model.generate(TEXT, max_new_tokens=8)
     assert greedy.ids != tiny_model.generate(TEXT, max_new_tokens=8, temperature=1.5).ids
     for filters in ({}, {"top_k": 40}, {"top_p": 0.9, "min_p": 0.1, "seed": 4}):
         run = tiny_model.generate(TEXT, max_new_tokens=8, temperature=zero, **filters)
         assert run.ids == greedy.ids
         assert [step.n_kept for step in run.steps] == [1] * len(run.steps)
-    with pytest.raises(ValueError, match="top_k must be"):
-        tiny_model.generate(TEXT, temperature=zero, top_k=0)
-
-
-def test_a_temperature_of_0_goes_with_a_beam_search(tiny_encoder_decoder):
-    run = tiny_encoder_decoder.generate(TEXT, max_new_tokens=4, beams=2, temperature=0)
-    assert run.ids == tiny_encoder_decoder.generate(TEXT, max_new_tokens=4, beams=2).ids
-
-
-def test_an_unknown_setting_gets_a_list_of_the_known(tiny_model):
-    with pytest.raises(ValueError, match=r"unknown setting 'topk'; allowed: .*'top_k'.*'seed'"):
-        tiny_model.generate(TEXT, topk=4)
-    with pytest.raises(ValueError, match="unknown setting 'topk'"):
-        tiny_model.generate_batch([TEXT], topk=4)
+    searched = (
+        tiny_encoder_decoder.generate(TEXT, max_new_tokens=4, beams=2, **given).ids
+        for given in ({}, {"temperature": zero})
+    )
+    assert len(set(searched)) == 1
 
 
 # What a run says
@@ -95,35 +122,23 @@ def test_past_max_len_the_trace_says_where_it_starts(tiny_model):
     assert run.steps[-1].window == (len(run.ids) - 33, len(run.ids) - 1)
 
 
-def test_a_source_longer_than_the_model_gets_a_sentence(tiny_encoder_decoder):
-    with pytest.raises(ValueError, match=r"is \d+ tokens long; tiny-translator reads at most 24"):
-        tiny_encoder_decoder.generate("fox " * 30)
-
-
-def test_an_encoder_reads_and_says_that_it_cannot_generate(tiny_encoder):
+def test_an_encoder_reads(tiny_encoder):
     run = tiny_encoder.trace(TEXT)
     assert run.stopped == "read"
     assert run.queries("encoder") == run.keys("encoder", "self") == run.labels
     assert run.trace.weights("encoder").shape[-1] == len(run.labels)
-    with pytest.raises(ValueError, match=r"tiny-encoder is an encoder: .* cannot generate"):
-        tiny_encoder.generate(TEXT)
 
 
 # Why a run stopped
-
-
-def ending_model(tiny_model, tokenizer):
-    """One that always ends its text at once."""
-    model = model_of("ending", tiny_model.config.replace(head_bias=True), tokenizer)
-    model.network.head.bias[tokenizer.end_id] = 1_000
-    return model
 
 
 def test_a_run_says_why_it_stopped(tiny_model, tokenizer):
     assert tiny_model.generate(TEXT, max_new_tokens=3).stopped == "length"
     assert tiny_model.generate(TEXT, max_new_tokens=0).stopped == "read"
     assert tiny_model.trace(TEXT).stopped == "read"
-    ended = ending_model(tiny_model, tokenizer).generate(TEXT)
+    model = model_of("ending", tiny_model.config.replace(head_bias=True), tokenizer)
+    model.network.head.bias[tokenizer.end_id] = 1_000
+    ended = model.generate(TEXT)
     assert ended.stopped == "end"
     assert ended.ids[-1] == tokenizer.end_id
     assert ended.text == TEXT
