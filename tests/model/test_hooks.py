@@ -22,9 +22,6 @@ class Listening:
         self.shown.append((point, value, beside))
         return value
 
-    def names(self, *where):
-        return [point.name for point, _, _ in self.shown if point[1 : 1 + len(where)] == where]
-
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("family", FAMILIES)
@@ -42,17 +39,12 @@ def test_a_pass_shows_every_named_point_and_no_other(family, norm):
     )
 
 
-def test_the_points_are_listed_in_the_order_of_the_data():
-    model, heard = network(positions="rotary"), Listening()
+def test_the_points_and_what_is_told_beside_them_are_those_that_are_listed_in_their_order():
+    model, heard = network("encoder-decoder", positions="rotary"), Listening()
     read(model, given(model), hooks=[heard])
     first_time = dict.fromkeys(point.name for point, _, _ in heard.shown if point.layer == 0)
     order = [name for name in POINTS if name not in ("skip", "final_norm")]
     assert [name for name in first_time if name in order] == order
-
-
-def test_what_is_told_beside_a_point_is_what_its_words_say():
-    model, heard = network("encoder-decoder"), Listening()
-    read(model, given(model), hooks=[heard])
     for point, _, beside in heard.shown:
         told = POINTS[point.name].partition(";")[2]
         assert [name.strip() for name in told.split(",") if told] == list(beside), point

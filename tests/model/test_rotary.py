@@ -96,18 +96,10 @@ def test_moved_on_together_the_score_stays(run):
     assert max(line.y) - min(line.y) > 1e-3
 
 
-def test_all_is_told_at_once_and_nothing_of_what_does_not_turn(
-    run, tiny_model, tiny_encoder_decoder
-):
+def test_what_does_not_turn_has_no_such_picture(run, tiny_model):
     (together, *_) = VIEW.pictures
     told = together.ask(run, given={"site": "decoder.0.self", "head": 1, "pair": 7})
-    assert (told["turns"], told["n_pairs"]) == (True, 1)
-    assert told["pair"].layout.meta["pair"] == 0
+    assert (told["turns"], told["n_pairs"], told["pair"].layout.meta["pair"]) == (True, 1, 0)
     last = a_pair_of(run, "decoder.0.self", 0)  # with the token before it
     assert (last.query, last.key) == (len(run.ids) - 1, len(run.ids) - 2)
-    other = tiny_model.trace("the fox")
-    assert together.ask(other, given={}) == {"turns": False}
-    with pytest.raises(ValueError, match="only rotary positions rotate queries and keys; this"):
-        rotary_angles(other)
-    with pytest.raises(ValueError, match="query must be a whole number from 0 to"):
-        rotary_pair(run, "decoder.0.self", 0, 99)
+    assert together.ask(tiny_model.trace("the fox"), given={}) == {"turns": False}

@@ -44,13 +44,11 @@ def test_the_loss_is_the_mean_cross_entropy_of_what_counts(family):
     torch.testing.assert_close(found, wanted)
 
 
-def test_a_text_longer_than_the_model_is_an_error_that_names_both():
+@pytest.mark.parametrize(("family", "lengths"), [("decoder", [10]), ("encoder", [10]),
+                                                 ("encoder-decoder", [3, 10])])  # fmt: skip
+def test_a_text_longer_than_the_model_is_an_error_that_names_both(family, lengths):
     with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 10"):
-        network()(ids(1, 10))
-    with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 11"):
-        network("encoder")(ids(1, 11))
-    with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 10"):
-        network("encoder-decoder")(ids(1, 3), ids(1, 10))
+        network(family)(*(ids(1, length) for length in lengths))
 
 
 @pytest.mark.parametrize("padding_id", [None, 0])
