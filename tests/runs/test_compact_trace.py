@@ -41,8 +41,7 @@ def recorded(family="decoder", records=None, **changes):
 def compact(trace):
     """The same records, stored as they are while a pass is made."""
     made = Trace(records=CompactedRecords(exact=True), residuals=trace.residuals)
-    for site in trace.sites:
-        made.records[site] = trace[site]
+    made.records.update(trace.records)
     return made
 
 
@@ -69,8 +68,7 @@ def test_what_is_moved_is_the_same_and_still_takes_little_room():
         assert there[site].pattern.equal(trace[site].pattern)
     for stack in trace.residuals:
         assert all(map(torch.equal, there.residuals[stack], trace.residuals[stack]))
-    explicit = moved(recorded(), "cpu")
-    assert explicit["decoder.0.self"].pattern is not None
+    assert moved(recorded(), "cpu")["decoder.0.self"].pattern is not None
 
 
 def test_a_trace_of_its_own_takes_no_more_than_it_needs_and_shares_what_was_shared():
