@@ -144,12 +144,13 @@ def test_what_nothing_predicts_is_refused(tiny_model, tiny_encoder):
             head_importance(tiny_model, run, place)
     with pytest.raises(ValueError, match="by must be one of"):
         head_importance(tiny_model, run, 2, "noise")
-    with pytest.raises(ValueError, match="part must be one of"):
-        patch_effect(tiny_model, run, OTHER, 2, part="soul")
-    with pytest.raises(ValueError, match=r"no site encoder\.0\.self"):
-        patch_effect(tiny_model, run, OTHER, 2, stack="encoder")
-    with pytest.raises(ValueError, match="target must be a whole number from 0 to 319; got 320"):
-        patch_effect(tiny_model, run, OTHER, 2, target=320)
+    for sentence, asked in (
+        ("part must be one of", {"part": "soul"}),
+        (r"no site encoder\.0\.self", {"stack": "encoder"}),
+        ("target must be a whole number from 0 to 319; got 320", {"target": 320}),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            patch_effect(tiny_model, run, OTHER, 2, **asked)
     with pytest.raises(ValueError, match="cannot generate"):
         head_importance(tiny_encoder, tiny_encoder.trace(TEXT), 2)
 

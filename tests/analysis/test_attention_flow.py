@@ -8,10 +8,7 @@ import torch
 from pictured import with_weights
 
 from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
-from transformer.views import (
-    PICTURES,
-    attention_rollout,
-)
+from transformer.views import PICTURES, attention_rollout
 
 # Two layers x two heads of a causal text of two tokens.
 WORKED = torch.tensor(
@@ -20,9 +17,6 @@ WORKED = torch.tensor(
         [[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 0.5]]],
     ]
 )
-
-
-# --- many heads in one picture --------------------------------------------------------------------
 
 
 def test_two_layers_worked_by_hand(run):
@@ -39,12 +33,6 @@ def test_two_layers_worked_by_hand(run):
     np.testing.assert_array_equal(
         rollout_weights(worked, "decoder"), [[1, 0], [0.375 + 0.625 * 0.25, 0.625 * 0.75]]
     )
-
-
-@pytest.mark.parametrize("layer", [-1, 2, True, 0.5])
-def test_a_layer_that_there_is_not_is_refused(run, layer):
-    with pytest.raises(ValueError, match="layer must be a whole number from 0 to 1, or None"):
-        rollout_weights(run, "decoder", layer)
 
 
 def test_rollout_is_every_path_through_the_layers_summed(translation):

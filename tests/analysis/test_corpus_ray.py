@@ -59,10 +59,7 @@ def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(tiny_model
     assert not workers()
 
 
-def test_without_ray_one_sentence_says_what_to_install(tiny_model, tmp_path, monkeypatch):
-    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
-    data = tmp_path / "data.txt"
-    data.write_text("a text")
+def test_without_ray_one_sentence_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SystemExit, match=r"^--ray needs the package ray\[data\]: pip install"):
-        main([str(tmp_path / "tiny"), "--data", str(data), "--out", str(tmp_path / "o"), "--ray"])
+        main(["stories", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "o"), "--ray"])

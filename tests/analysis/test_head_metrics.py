@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
-from pictured import relabelled, sampled_run
+from pictured import relabelled
 
 from transformer import Run, Site, Trace
 from transformer.analysis.head_measures import ALL, repeats_of
@@ -75,9 +75,6 @@ def by_loops(
     return found
 
 
-# --- the numbers ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("stack", "kind"), [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")]
 )
@@ -101,15 +98,9 @@ def test_every_metric_is_what_a_loop_over_the_cells_gives(translation, stack, ki
         assert head.most_read_key == int(most)
 
 
-def test_rows_that_may_read_one_key_only_are_left_out_and_counted(run):
-    found = head_metrics(run, "decoder", "self")
-    assert (found.n_rows, found.n_left_out) == (len(run.ids) - 1, 1)
-
-
-def test_a_text_of_one_token_has_no_numbers(tiny_model):
-    one = with_scores(sampled_run(tiny_model), torch.zeros(1, 2, 1, 1))
-    found = head_metrics(one, "decoder", "self")
-    assert found.n_rows == 0
+def test_a_text_of_one_token_has_no_numbers(run):
+    found = head_metrics(with_scores(run, torch.zeros(1, 2, 1, 1)), "decoder", "self")
+    assert (found.n_rows, found.n_left_out) == (0, 1)
     assert all(math.isnan(value) for value in found.heads[0].values.values())
     assert found.heads[0].label is None
 
@@ -226,15 +217,6 @@ def test_a_text_that_repeats_nothing_has_no_such_number(run):
     assert said == "this text repeats no token with another between"
 
 
-def test_few_repeats_give_no_label(run):
-    size = 7  # the first four repeats of the ten tokens
-    scores = again(1)[..., :size, :size]
-    found = head_metrics(with_scores(run, scores, tokens=REPEATING[:size]), "decoder", "self")
-    assert found.n_repeats == 3 < MIN_ROWS
-    assert found.heads[0].values["induction"] > 0.99
-    assert found.heads[0].named_after != "induction"
-
-
 def test_a_cross_head_is_named_after_how_it_walks_along_the_source(translation):
     walking = torch.zeros(1, 3, 12, N)
     for row in range(12):
@@ -249,11 +231,16 @@ def test_a_cross_head_is_named_after_how_it_walks_along_the_source(translation):
     assert math.isnan(found.even["order"])
 
 
-def test_a_few_rows_give_no_label(run):
+def test_few_rows_or_few_repeats_give_no_label(run):
     scores = planted_scores()[..., :MIN_ROWS, :MIN_ROWS]
     found = head_metrics(with_scores(run, scores), "decoder", "self")
     assert found.n_rows == MIN_ROWS - 1
     assert labels(found) == [None] * 6
+    scores = again(1)[..., :7, :7]  # the first four repeats of the ten tokens
+    found = head_metrics(with_scores(run, scores, tokens=REPEATING[:7]), "decoder", "self")
+    assert found.n_repeats == 3 < MIN_ROWS
+    assert found.heads[0].values["induction"] > 0.99
+    assert found.heads[0].named_after != "induction"
 
 
 def test_each_kind_of_label_begins_at_its_own_limit():

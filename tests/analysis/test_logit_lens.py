@@ -22,14 +22,6 @@ def test_an_encoder_predicts_nothing_and_its_lens_tells_what_stands_there(tiny_e
     assert run.lens.ids.shape[:2] == (tiny_encoder.config.n_layers + 1, len(run.ids))
 
 
-def test_a_run_has_no_lens_before_it_is_asked_for_and_drawing_it_says_how(tiny_model):
-    run = tiny_model.generate("the fox said", max_new_tokens=2)
-    assert run.lens is run.surprisal is None
-    for view in ("lens", "surprisal"):
-        with pytest.raises(ValueError, match=r"needed: the run that transformer.with_lens\(model"):
-            run.draw(view)
-
-
 def test_the_lens_of_a_network_with_a_break_is_that_networks_own(tiny_model):
     asked = {"max_new_tokens": 3, "interventions": [Break("no-final-norm")]}
     run = tiny_model.generate("the fox said", **asked)
@@ -46,14 +38,15 @@ def test_the_lens_covers_the_window_of_a_text_that_slid(tiny_model):
     assert logit_lens(tiny_model, run).ids.shape[1] == len(surprisal(tiny_model, run)) == length
 
 
-def test_the_lens_needs_the_model_that_made_the_run(tiny_model, tiny_encoder):
+def test_the_lens_needs_the_model_that_made_the_run_and_ends_at_the_deadline(
+    tiny_model, tiny_encoder
+):
     run = tiny_model.trace("the fox")
+    assert run.lens is run.surprisal is None
+    with pytest.raises(ValueError, match=r"needed: the run that transformer.with_lens\(model"):
+        run.draw("lens")
     with pytest.raises(ValueError, match="need the model that made it, tiny; got tiny-encoder"):
         with_lens(tiny_encoder, run)
-
-
-def test_the_lens_ends_at_the_deadline(tiny_model):
-    run = tiny_model.trace("the fox")
     with until(Deadline(0)), pytest.raises(ValueError, match="takes longer than one request may"):
         with_lens(tiny_model, run)
 

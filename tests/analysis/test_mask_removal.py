@@ -94,14 +94,9 @@ def test_the_mean_of_heads_is_the_mean_of_their_weights(batch):
 
 
 def test_only_masks_that_act_can_be_taken_away(two_way, translated):
-    with pytest.raises(ValueError, match=r"which must be one of \['padding'\]; got 'causal'"):
-        mask_removed(two_way, 0, "encoder.0.self", 0, "causal")
-    with pytest.raises(ValueError, match=r"\['padding'\]; got 'causal'"):
-        mask_removed(translated, 0, "decoder.0.cross", 0, "causal")
-    with pytest.raises(ValueError, match=r"show must be one of \['weights', 'difference'\]"):
-        mask_removed(two_way, 0, "encoder.0.self", 0, "padding", show="scores")
-    with pytest.raises(ValueError, match="row must be a whole number from 0 to 1; got 2"):
-        mask_removed(two_way, 2, "encoder.0.self", 0, "padding")
+    for batch, site in ((two_way, "encoder.0.self"), (translated, "decoder.0.cross")):
+        with pytest.raises(ValueError, match=r"which must be one of \['padding'\]; got 'causal'"):
+            mask_removed(batch, 0, site, 0, "causal")
     sites = translated.trace.sites
     assert {site.kind for site in sites if acting_masks(site) == ("padding",)} == {"self", "cross"}
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from pictured import batch_of, planted
+from pictured import planted
 from torch.nn import functional as F
 
 from transformer import Run, Site, Trace
@@ -28,9 +28,6 @@ def made(run: Run, q: list[list[float]], k: list[list[float]], v: list[list[floa
     sizes = dict(d_model=len(q[0]), n_heads=1, max_len=max(len(q), run.config.max_len))
     config = run.config.replace(**sizes)
     return dataclasses.replace(run, config=config, trace=trace, labels=labels, trace_start=0)
-
-
-# --- the numbers ----------------------------------------------------------------------------------
 
 
 def test_a_row_worked_by_hand(run):
@@ -67,8 +64,7 @@ def test_every_row_agrees_with_the_networks_own_scores_weights_and_output(transl
             assert found.agrees
 
 
-def test_a_sentence_of_a_batch_has_rows_of_its_own(tiny_model):
-    batch = batch_of(tiny_model, "the fox", "hello to the bird", "no")
+def test_a_sentence_of_a_batch_has_rows_of_its_own(batch):
     found = row_arithmetic(batch, "decoder.1.self", 1, 3, row=1)
     expected = batch.trace["decoder.1.self"].pattern[1, 1, 3].numpy()
     np.testing.assert_allclose(found.weights, expected, atol=1e-6)
@@ -102,9 +98,6 @@ def test_a_record_without_queries_is_refused(run):
     bare = planted(run, 5, (3, 1), 0.9)
     with pytest.raises(ValueError, match=r"decoder\.1\.self holds no queries, keys and values"):
         row_arithmetic(bare, "decoder.1.self", 0, 0)
-
-
-# --- the figure -----------------------------------------------------------------------------------
 
 
 def test_the_figure_draws_the_keys_q_the_bars_and_the_output(run):

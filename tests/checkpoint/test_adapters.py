@@ -81,50 +81,44 @@ def test_weights_in_several_files_are_read(copied, llama):
         transformer.load(copied)
 
 
-@pytest.mark.parametrize(
-    ("config", "sentence"),
-    [
-        (dict(model_type="mamba"), r"it has model_type 'mamba'; what is read: .*'llama'"),
-        (dict(hidden_act="quick_gelu"), r"hidden_act='quick_gelu'; what is read: .*'silu'"),
-        (dict(rope_parameters={"rope_type": "yarn"}), r"rope_type='yarn'; what is read: .*'llama3"),
-        (dict(pretraining_tp=2), "it has pretraining_tp=2; what is read: pretraining_tp=1"),
-        (dict(num_attention_heads=None), "config.json has no num_attention_heads"),
-        (dict(num_hidden_layers=1), r"a weight 'layers\.1\..*' that this network has no place for"),
-        (dict(num_hidden_layers=3), r"the weight 'layers\.2\.self_attn.q_proj.weight' is missing"),
-        (
-            dict(intermediate_size=41),
-            r"feed_forward\.gate\.weight is \(40, 24\), needed: \(41, 24\)",
-        ),
-        (dict(vocab_size=50), "embedding.tokens.weight is"),
-        (dict(model_type=["llama"]), r"it has model_type \['llama'\]; what is read"),
-        (dict(hidden_act=["silu"]), r"it has hidden_act=\['silu'\]; what is read"),
-        (dict(hidden_size="24"), "it has hidden_size='24'; needed: a number"),
-        (dict(num_attention_heads=0), "n_heads must be a whole number of at least 1; got 0"),
-        (dict(rope_parameters=[1]), "holds a value of an unexpected type or size"),
-    ],
-)
+UNREAD = [
+    (dict(model_type="mamba"), r"it has model_type 'mamba'; what is read: .*'llama'"),
+    (dict(model_type=["llama"]), r"it has model_type \['llama'\]; what is read"),
+    (dict(hidden_act="quick_gelu"), r"hidden_act='quick_gelu'; what is read: .*'silu'"),
+    (dict(hidden_act=["silu"]), r"it has hidden_act=\['silu'\]; what is read"),
+    (dict(rope_parameters={"rope_type": "yarn"}), r"rope_type='yarn'; what is read: .*'llama3"),
+    (dict(rope_parameters=[1]), "holds a value of an unexpected type or size"),
+    (dict(hidden_size="24"), "it has hidden_size='24'; needed: a number"),
+    (dict(num_attention_heads=None), "config.json has no num_attention_heads"),
+    (dict(num_attention_heads=0), "n_heads must be a whole number of at least 1; got 0"),
+    (dict(num_hidden_layers=1), r"a weight 'layers\.1\..*' that this network has no place for"),
+    (dict(num_hidden_layers=3), r"the weight 'layers\.2\.self_attn.q_proj.weight' is missing"),
+    (dict(intermediate_size=41), r"feed_forward\.gate\.weight is \(40, 24\), needed: \(41, 24\)"),
+    (dict(vocab_size=50), "embedding.tokens.weight is"),
+]
+
+
+@pytest.mark.parametrize(("config", "sentence"), UNREAD)
 def test_what_is_not_read_is_said_in_a_sentence(copied, config, sentence):
     change(copied / "config.json", **config)
     with pytest.raises(CheckpointError, match=f"my-llama cannot be read: .*{sentence}"):
         transformer.load(copied)
 
 
-@pytest.mark.parametrize(
-    ("weight_map", "sentence"),
-    [
-        (["model.safetensors"], "must be JSON that names the file of each weight under 'weight_m"),
-        ({"a": 5}, "must be JSON that names the file of each weight under 'weight_map'"),
-        ({"a": "x" * 5_000 + ".safetensors"}, r"names the file 'x{60}'; allowed: names of at most"),
-        ({"a": "pytorch_model.bin"}, "names the file 'pytorch_model.bin'; allowed: names of at"),
-    ],
-)
-def test_an_index_that_names_no_files_is_refused(copied, weight_map, sentence):
-    index = copied / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
+NAMES = "must be JSON that names the file of each weight under 'weight_map'"
+INDICES = [
+    ({"weight_map": ["model.safetensors"]}, NAMES),
+    ({"weight_map": {"a": 5}}, NAMES),
+    ([{"weight_map": {}}], NAMES),
+    ({"weight_map": {"a": "x" * 5_000 + ".safetensors"}}, "names the file 'x{60}'; allowed: names"),
+    ({"weight_map": {"a": "pytorch_model.bin"}}, "names the file 'pytorch_model.bin'; allowed: "),
+]
+
+
+@pytest.mark.parametrize(("index", "sentence"), INDICES)
+def test_an_index_that_names_no_files_is_refused(copied, index, sentence):
+    (copied / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
     with pytest.raises(CheckpointError, match=sentence):
-        transformer.load(copied)
-    index.write_text(json.dumps([weight_map]), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="must be JSON that names the file of each weight"):
         transformer.load(copied)
 
 
@@ -146,17 +140,15 @@ def test_weights_that_no_memory_holds_are_refused_before_they_are_read(copied, m
 DOUBLES = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
 TEMPLATE = {"type": "TemplateProcessing", "special_tokens": {}, "pair": [],
             "single": [{"Sequence": {"id": "A", "type_id": 0}}] * 2}  # fmt: skip
+ENDLESS = [
+    ("normalizer", {"type": "Sequence", "normalizers": [DOUBLES] * 40}),
+    ("normalizer", DOUBLES | {"content": "b" * 5_000}),
+    ("normalizer", DOUBLES | {"pattern": {"Regex": "x*"}, "content": "b" * 5_000}),
+    ("post_processor", {"type": "Sequence", "processors": [TEMPLATE] * 40}),
+]
 
 
-@pytest.mark.parametrize(
-    ("part", "step"),
-    [
-        ("normalizer", {"type": "Sequence", "normalizers": [DOUBLES] * 40}),
-        ("normalizer", DOUBLES | {"content": "b" * 5_000}),
-        ("normalizer", DOUBLES | {"pattern": {"Regex": "x*"}, "content": "b" * 5_000}),
-        ("post_processor", {"type": "Sequence", "processors": [TEMPLATE] * 40}),
-    ],
-)
+@pytest.mark.parametrize(("part", "step"), ENDLESS)
 def test_a_tokenizer_that_makes_texts_endless_is_refused(copied, part, step):
     change(copied / "tokenizer.json", **{part: step})
     with pytest.raises(CheckpointError, match=r"may make a text .* times as long; allowed"):
@@ -214,25 +206,14 @@ def test_a_model_is_converted_into_our_format(family, llama, tmp_path, capsys, m
     assert again.generate(text, max_new_tokens=8).ids == first.generate(text, max_new_tokens=8).ids
 
 
-class Hub:
-    """What stands in for huggingface_hub: a folder that is there after it was fetched."""
-
-    def __init__(self, folder, size):
-        self.folder, self.size, self.fetches = folder, size, []
-
-    def snapshot_download(self, *, local_files_only=False, **asked):
-        if local_files_only and not self.fetches:
-            raise OSError("nothing is cached")
-        if not local_files_only:
-            self.fetches.append(asked)
-        return str(self.folder)
-
-
 def test_a_model_of_the_hub_is_fetched_once(llama, tmp_path, monkeypatch, capsys):
-    import huggingface_hub
+    folders, fetches = [llama[0]], []
 
-    fake = Hub(llama[0], 5_000_000)
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", fake.snapshot_download)
+    def snapshot_download(*, local_files_only=False, **asked):
+        if local_files_only and not fetches:
+            raise OSError("nothing is cached")
+        fetches.extend([] if local_files_only else [asked])
+        return str(folders[-1])
 
     class Api:
         def model_info(self, name, *, revision, files_metadata):
@@ -240,24 +221,24 @@ def test_a_model_of_the_hub_is_fetched_once(llama, tmp_path, monkeypatch, capsys
             files = [SimpleNamespace(rfilename=file, size=size) for file, size in sizes.items()]
             return SimpleNamespace(siblings=files)
 
-    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
-    assert transformer.load("hub:someone/a-llama@main").name == "a-llama"
-    assert "someone/a-llama: 5.0 MB are fetched once" in capsys.readouterr().err
-    assert fake.fetches[0]["repo_id"] == "someone/a-llama"
-    assert fake.fetches[0]["revision"] == "main"
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    monkeypatch.setattr("huggingface_hub.HfApi", Api)
+    for told in ("someone/a-llama: 5.0 MB are fetched once", ""):
+        assert transformer.load("hub:someone/a-llama@main").name == "a-llama"
+        said = capsys.readouterr().err
+        assert told in said if told else not said
+    ((repository, revision),) = {(asked["repo_id"], asked["revision"]) for asked in fetches}
+    assert (len(fetches), repository, revision) == (1, "someone/a-llama", "main")
     assert not any("bin" in pattern or "*.json" in pattern for pattern in hub.PATTERNS)
-    transformer.load("hub:someone/a-llama@main")
-    assert len(fake.fetches) == 1
-    assert capsys.readouterr().err == ""
-    fake.folder = shutil.copytree(llama[0], tmp_path / "a-llama")
+    folders.append(shutil.copytree(llama[0], tmp_path / "a-llama"))
     index = {"weight_map": {"a": "model.safetensors", "b": "model-2.safetensors"}}
-    (fake.folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
-    (fake.folder / "model-2.safetensors").touch()
+    (folders[-1] / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    (folders[-1] / "model-2.safetensors").touch()
     for part in ("model-2.safetensors", "model.safetensors", "config.json"):
-        there, away = fake.folder / part, tmp_path / "away"
+        there, away = folders[-1] / part, tmp_path / "away"
         for before, after, said in ((there, away, "fetched once"), (away, there, "")):
             before.rename(after)
-            assert hub.fetched("hub:someone/a-llama") == fake.folder
+            assert hub.fetched("hub:someone/a-llama") == folders[-1]
             told = capsys.readouterr().err
             assert said in told if said else not told, part
 

@@ -156,8 +156,7 @@ DAMAGES = [
        "is no usable file about heads") for heads in HEADS),
     (model_with(vocab_size=321), "has 320 tokens, config.json says 321; they must be equal"),
     (model_with(d_ff=65), "needed: (16, 65)"),
-    *((written("tokenizer.json", content), "is not a readable tokenizer file")
-      for content in (b"", b"{}", b"\x80\x04.")),
+    (written("tokenizer.json", b"{}"), "is not a readable tokenizer file"),
     *((cut(share), UNREADABLE) for share in (0.0, 0.001, 0.5, 0.999)),
     *((cut(1, struct.pack("<Q", length)), UNREADABLE)
       for length in (2**63, 2**64 - 1, 10**9, 50)),

@@ -161,19 +161,6 @@ def test_another_precision_or_device_has_no_engine(to):
         CompiledDecoder(other)
 
 
-def test_several_rows_are_left_to_the_network(engine):
-    model, prompts = network("gpt"), [[5, 7], [6, 3, 2]]
-    session = DecodeSession(engine_of(model, engine))
-    asked = dict(max_new_tokens=5, end_id=-1)
-    found, wanted = (
-        generate(model, prompts, session=session, **asked),
-        generate(model, prompts, **asked),
-    )
-    for ours, theirs in zip(found, wanted, strict=True):
-        assert [step.token for step in ours] == [step.token for step in theirs]
-    assert session.ids == []
-
-
 def test_without_a_compiler_the_packed_weights_do_the_work(monkeypatch):
     with pytest.raises(ValueError, match=r"engine must be one of \['auto', .*\]; got 'fast'"):
         engine_of(network("gpt"), "fast")

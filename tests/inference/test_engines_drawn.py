@@ -124,20 +124,6 @@ def small(**changes):
     return ModelConfig(**{**sizes, **changes})
 
 
-def throw_away(monkeypatch, table):
-    """A configuration with an activation or a norm that no engine was taught."""
-    if table == "activation":
-        entry = Activation(title="Sinus", does="waves", function=torch.sin)
-        monkeypatch.setitem(ACTIVATIONS, "sinus", entry)
-        return small(activation="sinus")
-    made = Norm(
-        title="Throw-away norm", does="{size}",
-        make=lambda size, eps: torch.nn.RMSNorm(size, eps),
-    )  # fmt: skip
-    monkeypatch.setitem(NORMS, "throw-away", made)
-    return small(norm_kind="throw-away", norm_embeddings=True)
-
-
 @pytest.mark.parametrize("stored", [torch.float32, torch.bfloat16, torch.float16])
 def test_weights_are_read_as_they_were_stored(stored):
     network = spread(build_transformer(small())).eval().to(stored).float()
@@ -147,9 +133,17 @@ def test_weights_are_read_as_they_were_stored(stored):
     agree(DecodeSession(engine).begin([2, 5]), read_by(network, [2, 5])[0][-1])
 
 
-@pytest.mark.parametrize("table", ["activation", "norm"])
-def test_what_an_engine_was_not_taught_is_left_to_the_network(table, monkeypatch):
-    network = spread(build_transformer(throw_away(monkeypatch, table))).eval()
+SINUS = Activation(title="Sinus", does="waves", function=torch.sin)
+ODD = Norm(title="Odd", does="{size}", make=lambda size, eps: torch.nn.RMSNorm(size, eps))
+
+
+@pytest.mark.parametrize(("table", "entry", "changes"), [
+    (ACTIVATIONS, SINUS, {"activation": "odd"}),
+    (NORMS, ODD, {"norm_kind": "odd", "norm_embeddings": True}),
+])  # fmt: skip
+def test_what_an_engine_was_not_taught_is_left_to_the_network(table, entry, changes, monkeypatch):
+    monkeypatch.setitem(table, "odd", entry)
+    network = spread(build_transformer(small(**changes))).eval()
     assert engine_of(network) is None
     for name in ("compiled", "packed"):
         with pytest.raises(ValueError, match=f"engine '{name}' needs parts that it knows, and"):

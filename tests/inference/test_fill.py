@@ -26,6 +26,7 @@ from transformer.training.__main__ import main
 from transformer.training.mlm import Hiding, Words, hidden_places, score_hidden
 from transformer.training.tasks import passages
 
+ROOT = Path(__file__).resolve().parents[2]
 STORY = 'Tom had a dog. "Run!" said Tom. The dog ran up the hill and Tom ran after the dog.'
 
 
@@ -224,26 +225,24 @@ def test_passages_are_the_document_cut_between_sentences():
 
 SHAPE = """
 [model]
+preset = "gpt"
+n_layers = 1
 d_model = 32
 n_heads = 2
-n_layers = 1
 d_ff = 64
 max_len = 64
 tie_embeddings = true
 dropout = 0.0
 padding_id = 0
-preset = "gpt"
 """
 FAST = "[training]\nlearning_rate = 1e-2\nwarmup_steps = 10\n"
 
 
-@pytest.fixture(scope="module")
-def lines_of_the_document(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[str]]]:
-    """A folder with text, two recipes and a decoder; the lines of docs/train.md, with these."""
-    root = tmp_path_factory.mktemp("fill")
+def test_an_encoder_learns_to_fill_in_by_the_lines_of_the_document(tmp_path, capsys):
+    """It begins with a decoder's weights, finds what it was shown often, and its card says so."""
+    root, left, both = tmp_path, tmp_path / "left.toml", tmp_path / "both.toml"
     for name in ("train", "valid"):
         (root / f"{name}.txt").write_text(f"{STORY}\n<|endoftext|>\n" * 8, encoding="utf-8")
-    left, both = root / "left.toml", root / "both.toml"
     left.write_text(f'task = "language-model"\n[tokenizer]\nvocab_size = 300\n{SHAPE}')
     both.write_text(f'task = "fill-in"\n{SHAPE}family = "encoder"\n{FAST}')
     command = [str(left), "--data", str(root), "--out", str(root / "left")]
@@ -252,15 +251,9 @@ def lines_of_the_document(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
         "fill-in": str(both), "FOLDER": str(root), "FOLDER/valid.txt": str(root / "valid.txt"),
         "stories": str(root / "left"), "checkpoints/filling": str(root / "both"),
     }  # fmt: skip
-    document = Path(transformer.__file__).parents[1] / "docs" / "train.md"
-    lines = re.findall(r"^python -m transformer.training (.*checkpoints/filling.*)$",
-                       document.read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
-    return root, [[own.get(word, word) for word in line.split()] for line in lines]
-
-
-def test_an_encoder_learns_to_fill_in_by_the_lines_of_the_document(lines_of_the_document, capsys):
-    """It begins with a decoder's weights, finds what it was shown often, and its card says so."""
-    root, (training, evaluating) = lines_of_the_document
+    document = (ROOT / "docs" / "train.md").read_text(encoding="utf-8")
+    lines = re.findall(r"(?m)^python -m transformer.training (.*checkpoints/filling.*)$", document)
+    training, evaluating = ([own.get(word, word) for word in line.split()] for line in lines)
     assert main([*training, "--steps", "150", "--checkpoints", "4", "--cpu"]) == 0
     start, learned = transformer.load(root / "left"), transformer.load(root / "both")
     assert learned.tokenizer.vocab_size == start.tokenizer.vocab_size + 1

@@ -21,20 +21,14 @@ def test_the_best_hypothesis_is_the_run(tiny_encoder_decoder: Model, run: Run) -
     assert run.ids[run.n_prompt :] == run.search.hypotheses[0].ids
     assert run.text == run.search.texts[0]
     assert len(run.search.hypotheses) == len(run.search.texts) == 3
-    tokenizer = tiny_encoder_decoder.tokenizer
-    (found,) = beam_search(
-        tiny_encoder_decoder.network,
-        [[*tokenizer.encode(TEXT), tokenizer.end_id]],
-        start_id=tokenizer.start_id,
-        end_id=tokenizer.end_id,
-        beams=3,
-        max_new_tokens=9,
-    )
+    network, tokenizer = tiny_encoder_decoder.network, tiny_encoder_decoder.tokenizer
+    ends = dict(start_id=tokenizer.start_id, end_id=tokenizer.end_id)
+    source = [*tokenizer.encode(TEXT), tokenizer.end_id]
+    (found,) = beam_search(network, [source], **ends, beams=3, max_new_tokens=9)
     assert list(run.search.hypotheses) == found.hypotheses
     assert [list(nodes) for nodes in run.search.tree] == found.steps
-    for nodes in run.search.tree:
-        for node in nodes:
-            assert run.candidate_labels[node.token] == tokenizer.label(node.token)
+    tokens = {node.token for nodes in run.search.tree for node in nodes}
+    assert all(run.candidate_labels[token] == tokenizer.label(token) for token in tokens)
 
 
 def test_its_steps_are_those_of_one_pass_over_the_best(
@@ -66,22 +60,19 @@ def test_a_search_streams_its_steps_at_the_end(tiny_encoder_decoder: Model) -> N
     assert (nothing.stopped, nothing.search, nothing.steps) == ("read", None, ())
 
 
+@pytest.mark.parametrize("beams", [1, 2])
 def test_a_target_that_fills_the_decoder_is_traced_as_far_as_it_was_read(
-    tiny_encoder_decoder: Model,
+    tiny_encoder_decoder: Model, beams: int
 ) -> None:
     limit = tiny_encoder_decoder.config.max_len
-    for beams in (1, 2):
-        for seed in range(20):  # some random sentence that does not end early
-            text = f"{TEXT} {seed}"
-            run = tiny_encoder_decoder.generate(text, beams=beams, max_new_tokens=99)
-            if run.stopped == "length":
-                break
-        assert run.stopped == "length"
-        assert len(run.ids) == limit + 1
-        assert run.trace_start == 0
-        assert len(run.queries("decoder")) == limit
-        assert run.trace.weights("decoder", "cross").shape[-2:] == (limit, len(run.source_ids))
-        assert len(run.steps) == limit
+    runs = (
+        tiny_encoder_decoder.generate(f"{TEXT} {n}", beams=beams, max_new_tokens=99)
+        for n in range(20)
+    )
+    run = next(run for run in runs if run.stopped == "length")
+    assert (len(run.ids), len(run.steps), run.trace_start) == (limit + 1, limit, 0)
+    assert len(run.queries("decoder")) == limit
+    assert run.trace.weights("decoder", "cross").shape[-2:] == (limit, len(run.source_ids))
 
 
 def test_a_translated_batch_reads_sources_and_translations(tiny_encoder_decoder: Model) -> None:

@@ -22,21 +22,15 @@ from transformer.interventions.descriptions import (
 )
 from transformer.runs.request import MAX_SEED
 
-# Each, and how people read it.
-ALL = [
+HIDDEN = dict(forbid=[(1, None), (None, 2)], allow=[(0, 3)])
+CROSS = "cross-attention layer 0, head 1 replaced by its mean"
+ENCODER = "mask of encoder self-attention of layer 1: without the padding mask"
+DECODER = "mask of decoder self-attention: without the causal mask, 1 allowed, 2 forbidden"
+ALL = [  # each, and how people read it
     (Ablate("decoder", 1, [2, 0]), "layer 1, heads 0, 2 switched off"),
-    (
-        Ablate("decoder", 0, heads=[1], kind="cross", by="mean"),
-        "cross-attention layer 0, head 1 replaced by its mean",
-    ),
-    (
-        EditMask("decoder", without=["causal"], forbid=[(1, None), (None, 2)], allow=[(0, 3)]),
-        "mask of decoder self-attention: without the causal mask, 1 allowed, 2 forbidden",
-    ),
-    (
-        EditMask("encoder", 1, without=["padding"]),
-        "mask of encoder self-attention of layer 1: without the padding mask",
-    ),
+    (Ablate("decoder", 0, heads=[1], kind="cross", by="mean"), CROSS),
+    (EditMask("decoder", without=["causal"], **HIDDEN), DECODER),
+    (EditMask("encoder", 1, without=["padding"]), ENCODER),
     (EditMask("decoder"), "mask of decoder self-attention: unchanged"),
     (Break("no-scale"), "no scale"),
     (Patch("decoder", 1, [3, 1], "Other", "z", [0]), "layer 1, head 0 at places 1, 3"),
@@ -63,17 +57,13 @@ def test_what_is_at_its_default_does_not_travel():
 @pytest.mark.parametrize(
     ("former", "today"), [("residual", "resid_post"), ("heads", "z"), ("feed_forward", "mlp_out")]
 )
-def test_a_patch_of_an_earlier_version_is_read(former, today):
+def test_what_an_earlier_version_wrote_is_read(former, today):
     patch = {"type": "patch", "stack": "decoder", "layer": 0, "positions": [0], "text": "Hello"}
-    (read,) = interventions_of([{**patch, "part": former}])
-    assert read == Patch("decoder", 0, [0], "Hello", part=today)
-    assert to_dict(read).get("part", "resid_post") == today
-
-
-def test_an_ablation_of_an_earlier_version_is_read():
-    (read,) = interventions_of([{"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}])
-    assert read == Ablate("decoder", 1, [0])
-    assert to_dict(read)["type"] == "ablate"
+    silence = {"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}
+    read = interventions_of([{**patch, "part": former}, silence])
+    assert read == (Patch("decoder", 0, [0], "Hello", part=today), Ablate("decoder", 1, [0]))
+    assert to_dict(read[0]).get("part", "resid_post") == today
+    assert to_dict(read[1])["type"] == "ablate"
 
 
 SILENCE = {"type": "ablate", "stack": "decoder", "layer": 0, "heads": [0]}
@@ -81,62 +71,59 @@ MASK = {"type": "mask", "stack": "decoder"}
 PATCH = {"type": "patch", "stack": "decoder", "layer": 0, "positions": [0], "text": "Hello"}
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ("silence", "interventions must be a list; got str"),
-        ({}, "interventions must be a list; got dict"),
-        ([7], "an intervention's type must be one of .*'ablate'.*; got 7"),
-        ([{"type": "explode"}], "must be one of .*; got 'explode'"),
-        ([{"type": ["silence"]}], "must be one of"),
-        ([{"type": "ablate"}], "needs .*'stack'.*; 'stack' is missing"),
-        ([{**SILENCE, "head": 1}], "unknown field 'head' of 'ablate'; allowed: .*'heads'"),
-        ([{**SILENCE, "stack": "brain"}], "stack must be one of .*; got 'brain'"),
-        ([{**SILENCE, "layer": -1}], "layer must be a whole number of at least 0; got -1"),
-        ([{**SILENCE, "layer": True}], "layer must be a whole number of at least 0; got True"),
-        ([{**SILENCE, "heads": "01"}], "heads must be a list .*; got '01'"),
-        ([{**SILENCE, "heads": [0.5]}], "heads must be a list"),
-        ([{**SILENCE, "heads": [10**30]}], "heads must be a list"),
-        ([{**SILENCE, "kind": None}], "kind must be one of"),
-        ([{**SILENCE, "by": "noise"}], r"by must be one of \['zero', 'mean'\]; got 'noise'"),
-        ([{**MASK, "without": "causal"}], "without must be a list"),
-        ([{**MASK, "without": ["all"]}], "without must be one of .*; got 'all'"),
-        ([{**MASK, "forbid": [[None, None]]}], "forbid must be a list of .* pairs"),
-        ([{**MASK, "allow": [[0, 1, 2]]}], "allow must be a list of .* pairs"),
-        ([{**MASK, "allow": [[0, 1]] * (MAX_CELLS + 1)}], "at most 4,096 pairs"),
-        ([{"type": "break", "what": "everything"}], "what must be one of .*; got 'everything'"),
-        ([{**PATCH, "text": " "}], "a patch needs the text of the other run; got ' '"),
-        ([{**PATCH, "part": "soul"}], "part must be one of .*; got 'soul'"),
-        ([{**PATCH, "positions": 3}], "positions must be a list"),
-    ],
-)
+LAYER = "layer must be a whole number of at least 0; got"
+REFUSED = [
+    ("silence", "interventions must be a list; got str"),
+    ({}, "interventions must be a list; got dict"),
+    ([7], "an intervention's type must be one of .*'ablate'.*; got 7"),
+    ([{"type": "explode"}], "must be one of .*; got 'explode'"),
+    ([{"type": ["silence"]}], "must be one of"),
+    ([{"type": "ablate"}], "needs .*'stack'.*; 'stack' is missing"),
+    ([{"type": "break", "what": "everything"}], "what must be one of .*; got 'everything'"),
+]
+REFUSED += [
+    ([{**of, name: value}], sentence)
+    for of, name, value, sentence in (
+        (SILENCE, "head", 1, "unknown field 'head' of 'ablate'; allowed: .*'heads'"),
+        (SILENCE, "stack", "brain", "stack must be one of .*; got 'brain'"),
+        (SILENCE, "layer", -1, f"{LAYER} -1"),
+        (SILENCE, "layer", True, f"{LAYER} True"),
+        (SILENCE, "heads", "01", "heads must be a list .*; got '01'"),
+        (SILENCE, "heads", [0.5], "heads must be a list"),
+        (SILENCE, "heads", [10**30], "heads must be a list"),
+        (SILENCE, "kind", None, "kind must be one of"),
+        (SILENCE, "by", "noise", r"by must be one of \['zero', 'mean'\]; got 'noise'"),
+        (MASK, "without", "causal", "without must be a list"),
+        (MASK, "without", ["all"], "without must be one of .*; got 'all'"),
+        (MASK, "forbid", [[None, None]], "forbid must be a list of .* pairs"),
+        (MASK, "allow", [[0, 1, 2]], "allow must be a list of .* pairs"),
+        (MASK, "allow", [[0, 1]] * (MAX_CELLS + 1), "at most 4,096 pairs"),
+        (PATCH, "text", " ", "a patch needs the text of the other run; got ' '"),
+        (PATCH, "part", "soul", "part must be one of .*; got 'soul'"),
+        (PATCH, "positions", 3, "positions must be a list"),
+    )
+]
+NOT_THERE = [
+    (Ablate("decoder", L, [0]), "no site .* its sites: decoder.0.self to decoder.1.self"),
+    (Ablate("encoder", 0, [0]), "no site encoder.0.self"),
+    (Ablate("decoder", 0, [H]), "heads must be from 0 to 2; got 3"),
+    (EditMask("decoder", kind="cross"), "no site decoder.0.cross"),
+    (EditMask("decoder", forbid=[(9, 0)]), "places must be from 0 to 8"),
+    (Patch("decoder", 0, [0], "Hello", heads=[4]), "heads must be from 0 to 2; got 4"),
+    (Break("no-final-norm"), "no such part for 'no-final-norm'; allowed: .*no-scale"),
+]
+
+
+@pytest.mark.parametrize(("given", "sentence"), REFUSED)
 def test_what_is_no_intervention_is_refused_with_a_sentence(given, sentence):
     with pytest.raises(ValueError, match=sentence):
         interventions_of(given)
 
 
-@pytest.mark.parametrize(
-    ("intervention", "sentence"),
-    [
-        (
-            Ablate("decoder", L, [0]),
-            "no site decoder.2.self; its sites: decoder.0.self to decoder.1.self",
-        ),
-        (Ablate("encoder", 0, [0]), "no site encoder.0.self"),
-        (Ablate("decoder", 0, [H]), "heads must be from 0 to 2; got 3"),
-        (EditMask("decoder", kind="cross"), "no site decoder.0.cross"),
-        (EditMask("decoder", forbid=[(9, 0)]), "places must be from 0 to 8"),
-        (Patch("decoder", 0, [0], "Hello", heads=[4]), "heads must be from 0 to 2; got 4"),
-    ],
-)
+@pytest.mark.parametrize(("intervention", "sentence"), NOT_THERE)
 def test_what_a_network_does_not_have_is_refused_with_what_it_has(intervention, sentence):
     with pytest.raises(ValueError, match=sentence):
-        check_all([intervention], config())
-
-
-def test_a_break_that_a_network_has_nothing_for_is_refused():
-    with pytest.raises(ValueError, match=r"no such part for 'no-final-norm'; allowed: .*no-scale"):
-        check_all([Break("no-final-norm")], config(norm="post"))
+        check_all([intervention], config(norm="post"))
 
 
 def test_generation_with_a_silenced_head_is_that_of_a_network_without_it(tiny_model):
@@ -168,14 +155,12 @@ def test_taken_tokens_stand_first_and_the_text_goes_on_from_them(tiny_model):
     other = intact.steps[2].candidates[1].id
     taken = [*(step.token for step in intact.steps[:2]), other]
     run = tiny_model.generate(TEXT, max_new_tokens=6, forced_tokens=taken)
-    generated = run.ids[run.n_prompt :]
-    assert list(generated[:3]) == taken
+    assert list(run.ids[run.n_prompt :][:3]) == taken
     assert run.steps[2].chosen.probability < intact.steps[2].chosen.probability
-    prompt = torch.tensor([run.ids[: run.n_prompt + 3]])
     with torch.no_grad():
-        logits = tiny_model.network(prompt)[0, -1]
+        logits = tiny_model.network(torch.tensor([run.ids[: run.n_prompt + 3]]))[0, -1]
     logits[tiny_model.config.padding_id] = -torch.inf
-    assert generated[3] == int(logits.argmax())
+    assert run.ids[run.n_prompt + 3] == int(logits.argmax())
 
 
 @pytest.mark.parametrize("seed", [0, 5, MAX_SEED])

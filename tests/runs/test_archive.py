@@ -177,20 +177,17 @@ def test_a_file_of_the_first_version_is_read_with_its_lens() -> None:
     assert complaints(json.loads(run.to_json())) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("{", "this is not JSON"),
-        ("[" * 100_000, "this is not JSON"),
-        (
-            "[]",
-            "'transformer-run/2', 'transformer-run/3', 'transformer-run/4']; got 'list'",
-        ),
-        ('{"schema": "transformer-run/9"}', "got 'transformer-run/9'"),
-        ('{"schema": "transformer-run/1"}', "this run is not whole"),
-        ('{"schema": "transformer-run/1", "arrays": {"a": 3}}', "this run is not whole"),
-    ],
-)
+NO_RUNS = [
+    ("{", "this is not JSON"),
+    ("[" * 100_000, "this is not JSON"),
+    ("[]", "'transformer-run/2', 'transformer-run/3', 'transformer-run/4']; got 'list'"),
+    ('{"schema": "transformer-run/9"}', "got 'transformer-run/9'"),
+    ('{"schema": "transformer-run/1"}', "this run is not whole"),
+    ('{"schema": "transformer-run/1", "arrays": {"a": 3}}', "this run is not whole"),
+]
+
+
+@pytest.mark.parametrize(("text", "sentence"), NO_RUNS)
 def test_what_is_no_run_gets_a_sentence(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=re.escape(sentence)):
         transformer.from_json(text)

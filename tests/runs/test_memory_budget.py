@@ -154,18 +154,11 @@ def test_numbers_of_a_run_are_worked_out_once_and_only_the_latest_are_kept(
     run, made = tiny_model.trace("a"), []
     count_in(run, MemoryBudget(10**6, KINDS))
 
-    def asked(key: str) -> str:
-        return memoize_on_run(run, key, lambda: made.append(key) or key)
+    def asked(key: str) -> None:  # None is an answer too
+        return memoize_on_run(run, key, lambda: made.append(key))
 
-    assert [asked(key) for key in "abacadab"] == list("abacadab")
+    assert [asked(key) for key in "abacadab"] == [None] * 8
     assert "".join(made) == "abcdb"  # b went when d came
-
-
-def test_an_answer_that_is_none_is_worked_out_once_too(tiny_model: Model) -> None:
-    run, made = tiny_model.trace("a"), []
-    assert memoize_on_run(run, "none", lambda: made.append(1)) is None
-    assert memoize_on_run(run, "none", lambda: made.append(2)) is None
-    assert made == [1]
 
 
 @pytest.mark.parametrize("large", [torch.zeros(250_000), [np.zeros((2, 62_500))[:, :1]]])

@@ -13,23 +13,14 @@ from transformer.tokenizer import END, PADDING, SPECIALS, START
 from transformer.tokenizer.labels import show
 
 NASTY = [
-    "",
-    " ",
-    "\n\r\t\x0b\x0c",
-    "\x00\x01\x1f\x7f\x80\x9f",
-    "  two  spaces  ",
-    "naïve café — « ça »",
-    "cafe\u0301 against café",
-    "🦊💃🏽👩‍👩‍👧‍👦🇫🇷❤️",
+    "", " ", "\n\r\t\x0b\x0c", "\x00\x01\x1f\x7f\x80\x9f", "  two  spaces  ",
+    "naïve café — « ça »", "cafe\u0301 against café", "🦊💃🏽👩‍👩‍👧‍👦🇫🇷❤️",
     "日本語 العربية עברית हिन्दी",
-    "\u202eright to left\u202c \u200b\u200e\ufeff",
-    "\ufffd\ufffe\uffff\U0010ffff",
-    "<script>alert(1)</script> {{value}} ${alert(1)}",
-    " ".join(SPECIALS),
-    "<|endoftext|><|padding|><|start|>",
+    "\u202eright to left\u202c \u200b\u200e\ufeff", "\ufffd\ufffe\uffff\U0010ffff",
+    "<script>alert(1)</script> {{value}} ${alert(1)}", " ".join(SPECIALS),
+    "<|endoftext|><|padding|><|start|>", "a" * 3_000,
     "Ġhello Ċ Ã©",  # the byte-level alphabet itself
-    "a" * 3_000,
-]
+]  # fmt: skip
 BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -115,14 +106,12 @@ def test_a_vocabulary_below_all_bytes_is_an_error():
         Tokenizer.train(["aa"], 258)
 
 
-def test_a_file_that_is_no_tokenizer_gets_a_sentence(tmp_path):
-    path = tmp_path / "tokenizer.json"
-    for content in [b"", b"{}", b"[1, 2]", b"\x80\x04pickle", b"not json"]:
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"tokenizer\.json is not a readable tokenizer file"):
-            Tokenizer.load(path)
-    with pytest.raises(ValueError, match="is not a readable tokenizer file"):
-        Tokenizer.load(tmp_path / "missing.json")
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"[1, 2]", b"\x80\x04pickle", b"not json"])
+def test_a_file_that_is_no_tokenizer_gets_a_sentence(content, tmp_path):
+    if content is not None:
+        (tmp_path / "tokenizer.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"tokenizer\.json is not a readable tokenizer file"):
+        Tokenizer.load(tmp_path / "tokenizer.json")
 
 
 def test_a_foreign_tokenizer_gets_a_sentence_that_says_what_it_lacks(tmp_path):
@@ -158,10 +147,7 @@ def test_a_tokenizer_whose_ids_have_gaps_gets_a_sentence(tokenizer, tmp_path):
 
 # --- characters -----------------------------------------------------------------------------------
 
-VERSES = [
-    "First Citizen:\nBefore we proceed any further, hear me speak.\n",
-    "All:\nSpeak, speak!\n",
-]
+VERSES = ["First Citizen:\nBefore we proceed, hear me speak.\n", "All:\nSpeak, speak!\n"]
 
 
 @pytest.fixture
