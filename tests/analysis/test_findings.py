@@ -5,7 +5,7 @@ from __future__ import annotations
 import transformer
 from transformer.analysis.ablation import head_importance, next_token
 from transformer.analysis.logit_contribution import logit_contribution
-from transformer.interventions.descriptions import Ablate, Break
+from transformer.interventions.descriptions import Ablate
 
 NAMES = "There was a bird named Tiko. Tiko liked to sing. Tiko met a cat named Bram. Tiko and Bram"
 
@@ -29,20 +29,3 @@ def test_one_head_finishes_a_name_that_stood_before_and_another_makes_it_look_th
     weights = [one.trace["decoder.5.self"].pattern[0, 0, place - 1] for one in both]
     read = [float(row[run.labels.index("␣B") + 2]) for row in weights]
     assert (read[0] > 0.65, read[1] < 0.35) == (True, True)
-
-
-def test_a_translator_without_positions_or_without_its_source():
-    translator = transformer.load("translate-en-fr")
-    texts = "The dog bit the man.", "The man bit the dog."
-    intact, lost, deaf = (
-        [translator.generate(text, interventions=altered).text for text in texts]
-        for altered in (
-            [],
-            [Break("no-positions")],
-            [Ablate("decoder", layer, range(8), "cross") for layer in range(3)],
-        )
-    )
-    assert intact == ["Le chien a mordu l'homme.", "L'homme a mordu le chien."]
-    assert lost[0] == lost[1]
-    assert deaf[0] == deaf[1]
-    assert deaf[0].startswith("Il y a des choses")

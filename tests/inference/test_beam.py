@@ -7,9 +7,9 @@ import itertools
 import pytest
 import torch
 from builders import spread
+from generating import continued, tokens
 
 from transformer.inference.beam import beam_search
-from transformer.inference.generation import generate
 from transformer.model.transformer import EncoderDecoder, build_transformer
 
 START, END = 1, 2
@@ -51,16 +51,9 @@ def log_probabilities(network, source, ids):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_one_beam_is_greedy_decoding(seed):
     network = network_of(11, seed)
-    greedy = [[] for _ in SOURCES]
-    steps = generate(
-        network, [[START]] * len(SOURCES), sources=SOURCES, max_new_tokens=8, end_id=END
-    )
-    for row in steps:
-        for ids, step in zip(greedy, row, strict=True):
-            if step is not None:
-                ids.append(step.token)
+    greedy = continued(network, [[START]] * len(SOURCES), sources=SOURCES)
     found = search(network, SOURCES, beams=1)
-    assert [list(result.hypotheses[0].ids) for result in found] == greedy
+    assert [list(result.hypotheses[0].ids) for result in found] == tokens(greedy)
 
 
 def test_a_score_is_the_sum_of_log_probabilities_of_a_full_pass(network):
@@ -129,22 +122,19 @@ def test_wide_beams_find_what_exhaustive_search_finds(length_penalty):
     assert result.hypotheses[0].score == pytest.approx(scores[best], abs=1e-4)
 
 
-def test_the_tree_leads_from_each_hypothesis_back_to_the_start(network):
-    (result,) = search(network, [SOURCES[1]])
-    ends = {}
-    for depth, nodes in enumerate(result.steps):
+def test_the_tree_leads_from_each_hypothesis_back_to_the_start(ending_network):
+    (result,) = search(ending_network, [SOURCES[1]])
+    assert {node.parent for node in result.steps[0]} == {-1}
+    written, states, ends = [()], ["alive"], {}  # what each node of the step before spells
+    for nodes in result.steps:
         assert len(nodes) == 6  # twice as many as beams, those that are cut among them
-        for node in nodes:
-            ids, step, current = [node.token], depth, node
-            while step > 0:
-                current = result.steps[step - 1][current.parent]
-                assert current.state == "alive"
-                ids.append(current.token)
-                step -= 1
-            assert current.parent == -1
-            if node.state == "ended":
-                ends[tuple(reversed(ids))] = node.score
+        assert {states[node.parent] for node in nodes} == {"alive"}
+        written = [(*written[node.parent], node.token) for node in nodes]
+        states = [node.state for node in nodes]
+        scored = zip(written, nodes, strict=True)
+        ends |= {ids: node.score for ids, node in scored if node.state == "ended"}
     finished = [h for h in result.hypotheses if h.ended]
+    assert finished
     assert all(ends[h.ids] == h.score for h in finished)
 
 

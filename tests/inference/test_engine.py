@@ -183,25 +183,23 @@ def test_a_loaded_model_generates_with_the_engine_that_was_asked_for(tiny_model,
     assert len({run.ids for run in found.values()}) == 1
 
 
-def test_there_is_one_copy_of_the_weights_and_the_network_computes_what_it_did():
-    for preset in ("gpt", "vaswani-2017"):
-        changes = dict(tie_embeddings=True, share_embeddings=preset != "gpt")
-        model, same = network(preset, **changes), network(preset, **changes)
-        names = list(model.state_dict())
-        packed = PackedDecoder(model)
-        layer, product = model.decoder.layers[1], packed.layers[1].query_key_value
-        assert product.weight.untyped_storage().data_ptr() == (
-            layer.self_attention.key.weight.untyped_storage().data_ptr()
-        )
-        assert model.head.weight.data_ptr() == packed.head.weight.data_ptr()
-        assert model.head.weight is packed.embedding.tokens.weight
-        assert list(model.state_dict()) == names
-        for name, weight in same.state_dict().items():
-            assert weight.equal(model.state_dict()[name])
-        given = [torch.tensor([SOURCE])] if preset != "gpt" else []
-        ids = torch.tensor([[5, 7, 2, 8]])
-        with torch.inference_mode():
-            torch.testing.assert_close(model(*given, ids), same(*given, ids))
+@pytest.mark.parametrize("preset", ["gpt", "vaswani-2017"])
+def test_there_is_one_copy_of_the_weights_and_the_network_computes_what_it_did(preset):
+    changes = dict(tie_embeddings=True, share_embeddings=preset != "gpt")
+    model, same = network(preset, **changes), network(preset, **changes)
+    packed = PackedDecoder(model)
+    projected = packed.layers[1].query_key_value.weight, model.decoder.layers[1].self_attention.key
+    places = [one.untyped_storage().data_ptr() for one in (projected[0], projected[1].weight)]
+    assert places[0] == places[1]
+    assert model.head.weight.data_ptr() == packed.head.weight.data_ptr()
+    assert model.head.weight is packed.embedding.tokens.weight
+    weights, others = model.state_dict(), same.state_dict()
+    assert list(weights) == list(others)
+    assert all(weights[name].equal(weight) for name, weight in others.items())
+    given = [torch.tensor([SOURCE])] if preset != "gpt" else []
+    ids = torch.tensor([[5, 7, 2, 8]])
+    with torch.inference_mode():
+        torch.testing.assert_close(model(*given, ids), same(*given, ids))
 
 
 def test_the_compiled_step_reads_the_networks_own_weights():
