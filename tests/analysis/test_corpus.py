@@ -102,12 +102,13 @@ def test_where_each_kind_of_token_reads_adds_up(tiny_model):
             known = [one for one in known if np.isfinite(one[0])]
             strongest, text = max(known)
             assert told["strongest"][0] == [pytest.approx(strongest, abs=6e-5), text]
-            assert told["mean"] == pytest.approx(np.mean([one for one, _ in known]), abs=6e-5)
             numbers = [told["mean"], *(one for one, _ in told["strongest"])]
             assert numbers == np.round(numbers, 4).tolist()
+            assert told["mean"] == pytest.approx(np.mean([one for one, _ in known]), abs=6e-5)
         assert [head["layer"], head["head"]] not in head["alike"]
-        for shares in head["reads"].values():
-            assert sum(shares.values()) == pytest.approx(1, abs=1e-3)
+        assert all(
+            sum(one.values()) == pytest.approx(1, abs=1e-3) for one in head["reads"].values()
+        )
 
 
 def test_kinds_of_tokens():

@@ -132,9 +132,6 @@ def test_weights_that_no_memory_holds_are_refused_before_they_are_read(copied, m
     monkeypatch.setattr(weight_files, "memory_bytes", lambda: 3e9)
     with pytest.raises(CheckpointError, match="hold 500,000,000 numbers, but its config"):
         transformer.load(copied)
-    monkeypatch.setattr(weight_files, "memory_bytes", lambda: 1e9)
-    with pytest.raises(CheckpointError, match=r"take 2\.0 GB, and this machine has 1\.0 GB of"):
-        transformer.load(copied)
 
 
 DOUBLES = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}

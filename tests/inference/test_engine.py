@@ -161,6 +161,13 @@ def test_another_precision_or_device_has_no_engine(to):
         CompiledDecoder(other)
 
 
+def test_several_rows_are_left_to_the_network():
+    model = network("gpt")
+    session, asked = DecodeSession(CompiledDecoder(model)), dict(max_new_tokens=5, end_id=-1)
+    assert len(list(generate(model, [[5, 7], [6, 3, 2]], session=session, **asked))) == 5
+    assert session.ids == []
+
+
 def test_without_a_compiler_the_packed_weights_do_the_work(monkeypatch):
     with pytest.raises(ValueError, match=r"engine must be one of \['auto', .*\]; got 'fast'"):
         engine_of(network("gpt"), "fast")

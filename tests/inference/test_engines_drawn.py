@@ -124,15 +124,6 @@ def small(**changes):
     return ModelConfig(**{**sizes, **changes})
 
 
-@pytest.mark.parametrize("stored", [torch.float32, torch.bfloat16, torch.float16])
-def test_weights_are_read_as_they_were_stored(stored):
-    network = spread(build_transformer(small())).eval().to(stored).float()
-    engine = engine_of(network, "compiled")
-    assert engine.about.startswith(f"{str(stored).removeprefix('torch.')} in vectors of ")
-    assert ";" not in engine.about
-    agree(DecodeSession(engine).begin([2, 5]), read_by(network, [2, 5])[0][-1])
-
-
 SINUS = Activation(title="Sinus", does="waves", function=torch.sin)
 ODD = Norm(title="Odd", does="{size}", make=lambda size, eps: torch.nn.RMSNorm(size, eps))
 

@@ -102,24 +102,16 @@ def test_the_global_generator_is_neither_read_nor_moved():
     assert tokens(continued(model, PROMPTS, sampling=SAMPLED, seeds=[1, 2, 3])) == first
 
 
-def test_nothing_is_computed_after_all_rows_have_ended():
-    model = network()
-    end = tokens(continued(model, [PROMPTS[0]], end_id=V))[0][0]
-    passes = []
-    model.register_forward_hook(lambda *_: passes.append(1))
-    (steps,) = continued(model, [PROMPTS[0]], end_id=end, max_new_tokens=9)
-    assert len(steps) == len(passes) == 1
-
-
-def test_cancelling_is_ceasing_to_ask():
+def test_nothing_is_computed_after_all_rows_have_ended_or_nobody_asks():
     model, passes = network(), []
-    model.register_forward_hook(lambda *_: passes.append(1))
-    stream = generate(model, [PROMPTS[0]], max_new_tokens=9, end_id=V)
-    taken = [next(stream)[0].token for _ in range(3)]
-    stream.close()
-    assert len(passes) == 3
     (whole,) = tokens(continued(model, [PROMPTS[0]], end_id=V))
-    assert taken == whole[:3]
+    model.register_forward_hook(lambda *_: passes.append(1))
+    (steps,) = continued(model, [PROMPTS[0]], end_id=whole[0], max_new_tokens=9)
+    assert len(steps) == len(passes) == 1
+    stream = generate(model, [PROMPTS[0]], max_new_tokens=9, end_id=V)
+    assert [next(stream)[0].token for _ in range(3)] == whole[:3]
+    stream.close()
+    assert len(passes) == 1 + 3
 
 
 def test_a_generation_ends_at_its_deadline_or_when_nobody_waits_and_says_why(monkeypatch):

@@ -204,20 +204,17 @@ def test_another_file_is_not_read_as_a_run(tmp_path: Path) -> None:
             transformer.read_npz(path)
 
 
-# --- CSV ------------------------------------------------------------------------------------------
-
-
 def rows_of(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
 
 
-def test_csv_has_the_weights_of_a_head_under_its_tokens(tiny_encoder_decoder: Model) -> None:
-    run = tiny_encoder_decoder.generate("the fox said", max_new_tokens=5)
-    head, *lines = rows_of(run.attention_csv("decoder.1.cross", 1))
-    assert head[1:] == [f"[{place}] {label}" for place, label in enumerate(run.source_labels)]
-    assert [line[0] for line in lines] == [f"[{i}] {text}" for i, text in enumerate(run.labels)]
+def test_csv_has_the_weights_of_a_head_under_its_tokens(translation: Run) -> None:
+    head, *lines = rows_of(translation.attention_csv("decoder.1.cross", 1))
+    sources = enumerate(translation.source_labels)
+    assert head[1:] == [f"[{place}] {label}" for place, label in sources]
+    assert [row[0] for row in lines] == [f"[{i}] {x}" for i, x in enumerate(translation.labels)]
     found = np.array([[np.float32(cell) for cell in line[1:]] for line in lines])
-    np.testing.assert_array_equal(found, run.trace["decoder.1.cross"].pattern[0, 1].numpy())
+    np.testing.assert_array_equal(found, translation.trace["decoder.1.cross"].pattern[0, 1])
 
 
 def test_csv_leaves_hidden_cells_empty_but_for_raw_scores(tiny_model: Model) -> None:

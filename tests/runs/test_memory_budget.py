@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import time
-from typing import Any
 
 import numpy as np
 import pytest
@@ -131,16 +130,6 @@ def test_what_a_visitor_who_left_had_goes_soon_but_not_what_is_asked_for_again(
     clock.now += 2
     made.sweep()
     assert kept(made) == "ac"
-
-
-def test_an_owner_that_is_freed_takes_all_that_it_has_along() -> None:
-    made = budget(run=Limits(), number=Limits())
-    for kind, key, owner in (("run", "a", 1), ("number", "b", 1), ("run", "c", 2)):
-        made.put(kind, key, key, SIZE, owner)
-    made.gone(1)
-    made.gone(3)
-    held: Any = made.held()
-    assert (held["run"]["count"], held["number"]["count"]) == (1, 0)
 
 
 # --- what is worked out of a run ---
