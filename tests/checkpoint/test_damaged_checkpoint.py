@@ -10,7 +10,7 @@ import struct
 import pytest
 import torch
 from builders import ONE_FILE, save_model
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 
 import transformer
 from transformer import CheckpointError
@@ -34,19 +34,36 @@ def message(path):
     return sentence
 
 
+def changed(name, change):
+    """change: what becomes of the file's bytes."""
+    return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+
 def written(name, content):
     return lambda folder: (folder / name).write_bytes(content)
 
 
 def cut(share, start=b""):
     """The weights' file as far as `share` of it, with other bytes at its start."""
+    return changed(ONE_FILE, lambda file: (start + file[len(start) :])[: int(share * len(file))])
 
-    def damage(folder):
-        content = (folder / ONE_FILE).read_bytes()
-        whole = start + content[len(start) :]
-        (folder / ONE_FILE).write_bytes(whole[: int(share * len(content))])
 
-    return damage
+def json_with(name, change):
+    def made(file):
+        content = json.loads(file)
+        change(content)
+        return json.dumps(content).encode()
+
+    return changed(name, made)
+
+
+def weights_with(change):
+    def made(file):
+        weights = load(file)
+        change(weights)
+        return save(weights)
+
+    return changed(ONE_FILE, made)
 
 
 def replaced(name, put):
@@ -55,15 +72,6 @@ def replaced(name, put):
     def damage(folder):
         (folder / name).unlink()
         put(folder / name)
-
-    return damage
-
-
-def json_with(name, change):
-    def damage(folder):
-        content = json.loads((folder / name).read_text())
-        change(content)
-        (folder / name).write_text(json.dumps(content))
 
     return damage
 
@@ -86,29 +94,16 @@ def splitting_first(way):
     return json_with("tokenizer.json", change)
 
 
-def weights_with(change):
-    def damage(folder):
-        weights = load_file(folder / ONE_FILE)
-        change(weights)
-        save_file(weights, folder / ONE_FILE)
-
-    return damage
-
-
 PATTERN = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}
 LONGEST = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
 FILLED = {
     "strategy": {"Fixed": 300}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0,
     "pad_type_id": 0, "pad_token": "<|padding|>",
 }  # fmt: skip
-
-
 WORD = {
     "id": 0, "content": "<|padding|>", "single_word": False, "lstrip": True, "rstrip": False,
     "normalized": False, "special": True,
 }  # fmt: skip
-
-
 CONFIGS = {
     b"": "is not readable JSON",
     b"{": "is not readable JSON",
