@@ -232,11 +232,16 @@ def test_a_dataset_of_the_hub_is_streamed(tiny_model, tmp_path, monkeypatch):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     asked, read = [], []
 
+    def rows() -> Iterator[dict[str, str]]:
+        for text in [*TEXTS, " ", *TEXTS]:
+            read.append(text)
+            yield {"text": text}
+
     def load_dataset(name: str, **settings: Any) -> Iterator[dict[str, str]]:
         asked.append((name, settings))
         if name != "someone/texts":
             raise ConnectionError("no network\nand more")
-        return ({"text": text} for text in [*TEXTS, " ", *TEXTS] if not read.append(text))
+        return rows()
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
     model, out = str(tmp_path / "tiny"), tmp_path / "out"

@@ -28,6 +28,11 @@ def budget(n_entries: int = 1_000, **kinds: Limits) -> MemoryBudget:
     return MemoryBudget(10_000 * n_entries, kinds or {"run": Limits()})
 
 
+def fill(made: MemoryBudget, keys: str, kind: str = "run", owner: str | None = None) -> None:
+    for key in keys:
+        made.put(kind, key, key, SIZE, owner)
+
+
 def kept(of: MemoryBudget, kind: str = "run") -> str:
     return "".join(sorted(of.keys(kind)))
 
@@ -51,8 +56,7 @@ def test_what_was_used_least_recently_makes_room_whatever_its_kind() -> None:
     for kind, key in (("run", "a"), ("number", "b"), ("run", "c"), ("number", "d")):
         made.put(kind, key, key.upper(), SIZE)
     assert made.get("run", "a") == "A"
-    made.put("run", "e", "E", SIZE)
-    made.put("run", "f", "F", SIZE)
+    fill(made, "ef")
     assert (kept(made), kept(made, "number")) == ("aef", "d")
     assert made.held() == {
         "run": {"count": 3, "bytes": 30_000},
@@ -63,17 +67,14 @@ def test_what_was_used_least_recently_makes_room_whatever_its_kind() -> None:
 
 def test_a_kind_with_bytes_of_its_own_keeps_them_and_takes_no_more() -> None:
     made = budget(4, run=Limits(), model=Limits(most_bytes=20_000))
-    for key in "abc":
-        made.put("model", key, key, SIZE)
-    for key in "defg":
-        made.put("run", key, key, SIZE)
+    fill(made, "abc", "model")
+    fill(made, "defg")
     assert (kept(made), kept(made, "model")) == ("fg", "bc")
 
 
 def test_what_has_grown_makes_others_go_and_the_newest_stays_whatever_its_size() -> None:
     made = budget(3)
-    for key in "abc":
-        made.put("run", key, key, SIZE)
+    fill(made, "abc")
     made.resize("run", "b", SIZE + 5_000)
     assert kept(made) == "bc"
     made.put("run", "d", "d", 10**6)
@@ -85,12 +86,11 @@ def test_what_has_grown_makes_others_go_and_the_newest_stays_whatever_its_size()
 
 def test_an_owner_has_so_many_and_its_own_least_recently_used_goes() -> None:
     made = budget(run=Limits(most_own=2), model=Limits())
-    made.put("run", "x", "x", SIZE, "other")
-    for key in "ab":
-        made.put("run", key, key, SIZE, "me")
-    made.put("model", "m", "m", SIZE, "me")
+    fill(made, "x", owner="other")
+    fill(made, "ab", owner="me")
+    fill(made, "m", "model", "me")
     made.get("run", "a")
-    made.put("run", "c", "c", SIZE, "me")
+    fill(made, "c", owner="me")
     assert kept(made) == "acx"
     assert made.of("run", "me") == ["a", "c"]
     assert made.of("model", "me") == made.of("model") == ["m"]
@@ -100,9 +100,10 @@ def test_an_owner_has_so_many_and_its_own_least_recently_used_goes() -> None:
 
 def test_an_owner_that_is_silent_loses_each_kind_at_its_age(clock: Clock) -> None:
     made = budget(run=Limits(age_s=600), model=Limits(age_s=3600))
-    for key, owner in (("a", "me"), ("b", "me"), ("c", "you"), ("d", None)):
-        made.put("run", key, key, SIZE, owner)
-    made.put("model", "m", "m", SIZE, "me")
+    fill(made, "ab", owner="me")
+    fill(made, "c", owner="you")
+    fill(made, "d")
+    fill(made, "m", "model", "me")
     clock.now += 500
     made.get("model", "m")  # a sign of its owner
     assert made.has("run", "c")
@@ -121,8 +122,8 @@ def test_what_a_visitor_who_left_had_goes_soon_but_not_what_is_asked_for_again(
     clock: Clock,
 ) -> None:
     made = budget(run=Limits(age_s=600))
-    for key, owner in (("a", "me"), ("b", "me"), ("c", "you")):
-        made.put("run", key, key, SIZE, owner)
+    fill(made, "ab", owner="me")
+    fill(made, "c", owner="you")
     made.leave("me", 60)
     made.leave("nobody", 60)
     clock.now += 59
