@@ -8,7 +8,6 @@ from transformer.inference.generation import generate
 V, T_MAX, END = 37, 12, 2
 SAMPLED = Sampling(temperature=1.3, top_k=9, top_p=0.95)
 PROMPTS = [[2, 5, 9, 11], [2, 7], [2, 3, 4, 8, 30, 31, 17]]
-SOURCES = [[5, 9, 11, 2], [7, 2], [3, 4, 8, 30, 31, 2]]
 
 
 def network(family="decoder", **changes):

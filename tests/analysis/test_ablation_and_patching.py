@@ -28,24 +28,11 @@ TEXT, OTHER = "The fox said hello", "The bird sang hello"
 
 def log_probability(model, run, interventions, place, target):
     """By one pass over the text up to the token, altered as told."""
-    request = run.request.text
-    altered = model.generate(
-        request,
-        max_new_tokens=max(place + 1 - run.n_prompt, 0),
-        forced_tokens=run.ids[run.n_prompt : place],
-        interventions=interventions,
-    )
-    step = altered.steps[place - run.n_prompt]
-    network, ids = model.network, torch.tensor([run.ids[:place]])
-    hooks = model.stream(request, interventions=interventions, max_new_tokens=1)._hooks
+    asked = dict(interventions=interventions, max_new_tokens=1)
+    hooks = model.stream(run.request.text, **asked)._hooks
+    read = [torch.tensor([ids]) for ids in (run.source_ids, run.ids[:place]) if ids]
     with torch.inference_mode():
-        if run.source_ids:
-            logits = network(torch.tensor([run.source_ids]), ids, hooks=hooks)
-        else:
-            logits = network(ids, hooks=hooks)
-    found = logits[0, -1].log_softmax(-1)
-    assert step.chosen.logit == pytest.approx(logits[0, -1, step.token].item(), abs=1e-4)
-    return found[target].item()
+        return model.network(*read, hooks=hooks)[0, -1].log_softmax(-1)[target].item()
 
 
 @pytest.fixture(params=["decoder", "encoder-decoder"])
@@ -80,9 +67,7 @@ def test_the_head_that_matters_most_is_named_by_layer_and_head():
 @pytest.mark.parametrize("part", ["resid_post", "z", "mlp_out"])
 def test_a_patch_map_is_one_patch_after_the_other(model, part):
     run = model.generate(TEXT, max_new_tokens=4)
-    place, stack = run.n_prompt + 2, "decoder"
-    if run.source_ids:
-        stack = "encoder"
+    place, stack = run.n_prompt + 2, "encoder" if run.source_ids else "decoder"
     found = patch_effect(model, run, OTHER, place, stack=stack, part=part)
     before = log_probability(model, run, [], place, found.target)
     assert found.before == pytest.approx(before, abs=1e-4)
@@ -129,8 +114,7 @@ def test_after_the_end_the_likeliest_token_of_the_intact_network_is_asked_about(
     run = model.generate(TEXT, max_new_tokens=4, interventions=[off])
     end = len(run.ids)
     with torch.inference_mode():
-        ids = torch.tensor([run.ids])
-        read = (torch.tensor([run.source_ids]), ids) if run.source_ids else (ids,)
+        read = [torch.tensor([ids]) for ids in (run.source_ids, run.ids) if ids]
         likeliest = int(model.network(*read)[0, -1].argmax())
     assert head_importance(model, run, end).target == likeliest
     assert next_token(model, run, end).target == likeliest

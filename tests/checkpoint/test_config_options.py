@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import pytest
 import torch
 from families import FAMILIES, V, made
+from published import GONE, change
 
 from transformer.checkpoint.adapters import network_of, values_of
 from transformer.checkpoint.adapters.options import padding_of
@@ -15,7 +15,6 @@ from transformer.checkpoint.adapters.options import padding_of
 pytestmark = pytest.mark.filterwarnings("ignore")
 LLAMAS = ("llama", "mistral", "qwen2", "qwen3", "gemma")
 ROTARY = (*LLAMAS, "gpt_neox")
-GONE = object()  # not in the file at all
 HALF = {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
 LINEAR = {"rope_type": "linear", "factor": 4.0}
 LLAMA3 = {
@@ -100,10 +99,7 @@ def saved(tmp_path_factory):
 def changed(saved, family, options, folder):
     """A copy of a family's folder whose config.json says something else."""
     shutil.copytree(saved / family, folder, dirs_exist_ok=True)
-    path = folder / "config.json"
-    content = json.loads(path.read_text(encoding="utf-8")) | options
-    kept = {name: value for name, value in content.items() if value is not GONE}
-    path.write_text(json.dumps(kept), encoding="utf-8")
+    change(folder / "config.json", **options)
     return folder
 
 
