@@ -65,20 +65,20 @@ def test_a_given_mask_and_a_cache_read_a_text_piece_by_piece():
     close(torch.cat([first, rest], dim=1), whole)
 
 
-@pytest.mark.parametrize(
-    ("mask", "sentence"),
-    [
-        (torch.ones(T, T), "must be bool, True = may attend; got torch.float32; needed: mask == 1"),
-        (torch.ones(T, T).bool()[:-1], r"must be of shape \(6, 6\) or .*; got \(5, 6\)"),
-        (torch.ones(2, T, T).bool(), r"got \(2, 6, 6\)"),
-        (torch.ones(2, 3, T, T).bool(), r"got \(2, 3, 6, 6\)"),
-        (torch.ones(T).bool(), r"got \(6,\)"),
-    ],
-)
-def test_a_mask_of_another_kind_gets_a_sentence(mask, sentence):
-    for family in ("decoder", "encoder"):
-        with pytest.raises(ValueError, match=sentence):
-            network(family)(ids(2, T), mask=mask)
+MASKS = [
+    (torch.ones(T, T), "must be bool, True = may attend; got torch.float32; needed: mask == 1"),
+    (torch.ones(T, T).bool()[:-1], r"must be of shape \(6, 6\) or .*; got \(5, 6\)"),
+    (torch.ones(2, T, T).bool(), r"got \(2, 6, 6\)"),
+    (torch.ones(2, 3, T, T).bool(), r"got \(2, 3, 6, 6\)"),
+    (torch.ones(T).bool(), r"got \(6,\)"),
+]
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder"])
+@pytest.mark.parametrize(("mask", "sentence"), MASKS)
+def test_a_mask_of_another_kind_gets_a_sentence(mask, sentence, family):
+    with pytest.raises(ValueError, match=sentence):
+        network(family)(ids(2, T), mask=mask)
 
 
 def test_more_queries_than_keys_is_an_error_that_names_both():
