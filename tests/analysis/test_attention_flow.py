@@ -35,6 +35,12 @@ def test_two_layers_worked_by_hand(run):
     )
 
 
+def test_a_layer_that_there_is_not_is_refused(run):
+    for layer in (-1, 2, True, 0.5):
+        with pytest.raises(ValueError, match="layer must be a whole number from 0 to 1, or None"):
+            rollout_weights(run, "decoder", layer)
+
+
 def test_rollout_is_every_path_through_the_layers_summed(translation):
     """An oracle without matrices: a token reaches a key over all tokens in between."""
     found = rollout_weights(translation, "encoder")
