@@ -13,7 +13,7 @@ from pictured import HOSTILE, relabelled
 from playwright.sync_api import Browser, expect
 from visit import axe_complaints, opened_alone
 
-from transformer import Model, Run, with_lens
+from transformer import Batch, Model, Run, with_lens
 from transformer.views.drawing import style
 from transformer.views.export import html
 from transformer.views.positions.inputs import input_parts
@@ -151,6 +151,14 @@ def test_every_picture_of_a_search_with_hostile_labels_is_drawn_in_the_dark(
         weights = odd.trace.weights("encoder", "self")[:, 0, :, 1].mean((0, 1))
         expect(tab.locator(".reading")).to_contain_text("The mean of all heads reads")
         expect(tab.locator(".reading")).to_contain_text(f"({float(weights.max()):.2f})")
+
+
+def test_a_batchs_page_has_each_text(browser: Browser, batch: Batch, tmp_path: Path) -> None:
+    batch.to_html(tmp_path / "batch.html")
+    with opened_alone(browser, tmp_path / "batch.html") as tab:
+        assert tab.locator("summary").all_inner_texts() == list(batch.texts)
+        drawn = tab.frame_locator("iframe").first.locator(".js-plotly-plot .heatmaplayer image")
+        drawn.first.wait_for()
 
 
 def test_a_browser_that_cannot_unpack_gets_a_sentence(

@@ -4,7 +4,7 @@ import pytest
 import torch
 from builders import model_of, tiny
 
-from transformer import Batch
+from transformer import Ablate, Batch
 
 TEXT = "The fox said hello"
 
@@ -39,7 +39,8 @@ def test_a_batch_gives_each_text_what_it_gets_alone(family, filler, tokenizer, m
         return
     seeds = [1, 2, 3]
     beams = {"beams": 3, "length_penalty": 0.5} if family == "encoder-decoder" else {}
-    for chosen in ({}, {"temperature": 1.2, "top_k": 9}, beams):  # past the window too
+    off = {"interventions": [Ablate("decoder", 0, [1])]}
+    for chosen in ({}, {"temperature": 1.2, "top_k": 9}, off, beams):  # past the window too
         runs = model.generate_batch(texts, seeds, max_new_tokens=25, **chosen)
         for seed, text, run in zip(seeds, texts, runs, strict=True):
             alone = model.generate(text, max_new_tokens=25, seed=seed, **chosen)

@@ -16,8 +16,6 @@ from transformer.inference.model import Model
 from transformer.model.stored import Linear
 from transformer.ui import process
 
-pytestmark = pytest.mark.slow
-
 ROOM = 10_000_000  # bytes beside the weights: the tokenizer, threads, the kernels that are timed
 
 
@@ -29,12 +27,14 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, int]:
     return transformer.load(folder), size
 
 
+@pytest.mark.slow
 def test_loading_takes_little_more_than_the_files() -> None:
     found = loading.measured("llama", 60)
     assert found["peak"] < loading.MOST + ROOM / found["megabytes"] / 1e6
     assert found["end"] > 0.9  # nothing is left to be read later
 
 
+@pytest.mark.slow
 def test_weights_stored_in_bfloat16_are_held_once_and_so(llama: tuple[Model, int]) -> None:
     model, size = llama
     assert model.engine is not None
@@ -43,6 +43,7 @@ def test_weights_stored_in_bfloat16_are_held_once_and_so(llama: tuple[Model, int
     assert size * 0.9 < model.weight_bytes < size * 1.1
 
 
+@pytest.mark.slow
 def test_weights_kept_small_give_what_they_give_in_float32(llama: tuple[Model, int]) -> None:
     model, _ = llama
     wide = model.network.__class__(model.config)
@@ -68,6 +69,7 @@ def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch: pytest.MonkeyPatc
     assert narrow.bfloat16()(x.bfloat16()).dtype == torch.bfloat16
 
 
+@pytest.mark.slow
 def test_a_cycle_that_is_left_later_is_freed_unasked() -> None:
     gc.disable()
     process.freeze_gc()
