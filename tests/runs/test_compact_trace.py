@@ -20,6 +20,7 @@ from transformer.runs.compact_trace import (
     CompactRecords,
     Heads,
     bytes_of,
+    heads_of,
     moved,
     own,
     part_at,
@@ -69,6 +70,9 @@ def test_what_is_moved_is_the_same_and_still_takes_little_room():
     for stack in trace.residuals:
         assert all(map(torch.equal, there.residuals[stack], trace.residuals[stack]))
     assert moved(recorded(), "cpu")["decoder.0.self"].pattern is not None
+    k = heads_of(recorded(n_key_heads=1)["decoder.0.self"], 3).k
+    assert k.shape[1] == 1
+    assert k.untyped_storage().nbytes() == k.nbytes  # no view of all that the heads read
 
 
 def test_a_trace_of_its_own_takes_no_more_than_it_needs_and_shares_what_was_shared():

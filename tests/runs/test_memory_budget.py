@@ -125,6 +125,7 @@ def test_what_a_visitor_who_left_had_goes_soon_but_not_what_is_asked_for_again(
     fill(made, "ab", owner="me")
     fill(made, "c", owner="you")
     made.leave("me", 60)
+    made.leave("me", 600)  # which is later
     made.leave("nobody", 60)
     clock.now += 59
     made.get("run", "a")

@@ -154,6 +154,7 @@ def test_a_link_that_cannot_be_read_is_one_sentence_and_changes_nothing(
 
 
 def test_names_of_the_framework_are_left_out_and_the_first_of_two_counts() -> None:
+    assert len(read_link("&".join(f"x{place}=1" for place in range(64))).problems) == 64
     found = read_link("?__theme=dark&view=api&__sign=secret&head=3&head=4")
     assert (found.view, found.problems, found.asks_for_a_run) == ({"head": "3"}, (), False)
 
