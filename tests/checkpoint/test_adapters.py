@@ -135,7 +135,7 @@ DOUBLES = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
 TEMPLATE = {"type": "TemplateProcessing", "special_tokens": {}, "pair": [],
             "single": [{"Sequence": {"id": "A", "type_id": 0}}] * 2}  # fmt: skip
 ENDLESS = [
-    ("normalizer", {"type": "Sequence", "normalizers": [DOUBLES] * 40}),
+    ("normalizer", {"type": "Sequence", "normalizers": [{"type": "NFC"}] + [DOUBLES] * 40}),
     ("normalizer", DOUBLES | {"content": "b" * 5_000}),
     ("normalizer", DOUBLES | {"pattern": {"Regex": "x*"}, "content": "b" * 5_000}),
     ("post_processor", {"type": "Sequence", "processors": [TEMPLATE] * 40}),
