@@ -49,6 +49,8 @@ def test_ids_are_those_of_auto_tokenizer(kind):
 
 def test_ids_decode_to_the_text_where_nothing_of_it_is_lost(kind):
     build, ours, _, _ = kind
+    model = ours._content["model"]["type"]
+    assert ours.kind == (f"byte-level {model}" if build is byte_level else model)
     for text in ("The black cat", "Once upon a time", "It is 12 o"):
         ids = ours.encode(text)
         assert ours.whole(ids).decode() == (text.lower() if build is word_piece else text)

@@ -48,15 +48,16 @@ def over(logits, targets, rows, places, smoothing=0.0):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_a_networks_loss_is_the_mean_over_what_it_predicts_and_over_no_padding(smoothing):
     decoder, encoder, tokens = network(), network("encoder"), ids(2, 4)
+    told = {"smoothing": smoothing} if smoothing else {}  # none is the default
     wanted = over(decoder(TARGET[:, :-1]), TARGET[:, 1:], [0, 0, 0, 1], [0, 1, 2, 0], smoothing)
-    found = decoder.loss(TARGET, **({"smoothing": smoothing} if smoothing else {}))
+    found = decoder.loss(TARGET, **told)
     assert found.requires_grad
     torch.testing.assert_close(found, wanted)
-    given = decoder.loss(TARGET[:, :-1], TARGET[:, 1:], smoothing=smoothing)
+    given = decoder.loss(TARGET[:, :-1], TARGET[:, 1:], **told)
     torch.testing.assert_close(given, wanted)
     asked = torch.tensor([[-100, 7, -100, -100], [2, -100, -100, 0]])
     wanted = over(encoder(tokens), asked, [0, 1], [1, 0], smoothing)
-    torch.testing.assert_close(encoder.loss(tokens, asked, smoothing=smoothing), wanted)
+    torch.testing.assert_close(encoder.loss(tokens, asked, **told), wanted)
 
 
 @pytest.mark.parametrize("padding", [0, 9])
