@@ -132,7 +132,7 @@ const numbersOfVectors = (queries, keys, allowed, nQueries) => {
 };
 
 /** @type {(recorded: Recorded, allowed: Uint8Array, nQueries: number) => HeadNumbers} */
-export const numbersOf = ({ scores, queries, keys, weights }, allowed, nQueries) => {
+const numbersOf = ({ scores, queries, keys, weights }, allowed, nQueries) => {
   if (queries && keys) {
     const found = numbersOfVectors(queries, keys, allowed, nQueries);
     return weights ? Object.assign(found, { weights }) : found;
