@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 import pytest
 import torch
 
 from benchmarks import generation, report, results
+from benchmarks.networks import QUICK_SHAPES
 
 pytestmark = pytest.mark.slow
-
-TRANSFORMERS = [name for name in generation.PEERS if name.startswith("transformers,")]
 
 
 def test_the_figures_say_what_was_measured():
@@ -45,21 +40,16 @@ def test_the_readme_sums_up_the_figures_of_one_cpu():
         assert figure in readme
 
 
-def test_every_installed_tool_is_timed_and_the_others_are_named(tmp_path):
-    path = tmp_path / "figures.json"
-    command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(path)]
-    printed = subprocess.run(
-        command, cwd=results.ROOT, check=True, capture_output=True, text=True, timeout=600
-    ).stdout
-    (part,) = json.loads(path.read_text(encoding="utf-8"))["generation"].values()
-    both = (generation.PEERS, generation.LLAMA_PEERS)
-    for run, known in zip(part["runs"], both, strict=True):
-        timed = [name for name in run["seconds"] if not name.startswith("ours")]
-        assert sorted([*timed, *run["missing"]]) == sorted(known)
-        assert set(TRANSFORMERS) <= set(timed)
-        assert all(seconds > 0 for seconds in run["seconds"].values())
-        assert 0 < run["floor_s"] < run["step_s"]
-        assert all(name in printed for name in (report.OURS, *known))
+@pytest.mark.parametrize(
+    ("shape", "known"), [("quick", generation.PEERS), ("quick-llama", generation.LLAMA_PEERS)]
+)
+def test_every_installed_tool_is_timed_and_the_others_are_named(shape, known):
+    run = generation.measure(QUICK_SHAPES[shape], rounds=1)
+    timed = [name for name in run["seconds"] if not name.startswith("ours")]
+    assert sorted([*timed, *run["missing"]]) == sorted(known)
+    assert {name for name in known if name.startswith("transformers,")} <= set(timed)
+    assert all(seconds > 0 for seconds in run["seconds"].values())
+    assert 0 < run["floor_s"] < run["step_s"]
 
 
 def test_a_tool_with_other_tokens_or_attention_is_not_timed():
