@@ -14,7 +14,6 @@ import gc
 import json
 import os
 import runpy
-import shutil
 import signal
 import socket
 import subprocess
@@ -116,12 +115,10 @@ def run(
 def _forks() -> socket.socket:
     """Where the process that forks takes commands; it ends when this closes."""
     here, there = socket.socketpair(type=socket.SOCK_SEQPACKET)
-    compiled = tempfile.mkdtemp(prefix="transformer-compiled-")
-    atexit.register(shutil.rmtree, compiled, ignore_errors=True)
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with there:
         process = subprocess.Popen(
-            [sys.executable, __file__, str(there.fileno()), compiled],
+            [sys.executable, __file__, str(there.fileno())],
             cwd=ROOT, env=env | ONE_THREAD, pass_fds=[there.fileno()],
         )  # fmt: skip
     atexit.register(process.wait)
@@ -140,7 +137,6 @@ def main() -> None:
     import gradio  # noqa: F401
     import torch  # noqa: F401
 
-    sys.pycache_prefix, sys.dont_write_bytecode = sys.argv[2], False  # the project's own, once
     gc.freeze()  # no fork looks through what all have
     gc.enable()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from transformer.model.config import ModelConfig
 from transformer.model.positions import POSITIONS
@@ -63,11 +65,24 @@ def blocks(config: ModelConfig) -> tuple[Block, ...]:
     return tuple(_blocks(config, _Count(config)))
 
 
+class _Unfilled(TorchFunctionMode):
+    """Parameters have shapes and no numbers. Of PyTorch's device "meta" only `empty`: the other
+    functions take a second to load its compiler."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        given = dict(kwargs or {})
+        if function is nn.init.normal_:
+            return given["tensor"]
+        return function(*args, **given | ({"device": "meta"} if function is torch.empty else {}))
+
+
 class _Count:
     """Of each part of a network, the numbers that no part before it has."""
 
     def __init__(self, config: ModelConfig) -> None:
-        with torch.device("meta"):
+        with _Unfilled():
             self.network = build_transformer(config, n_layers=1)
         self._counted: set[nn.Parameter] = set()
 
