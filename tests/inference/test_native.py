@@ -96,12 +96,9 @@ def test_a_folder_that_others_may_write_to_is_not_used(cache, mode, own, monkeyp
         monkeypatch.setattr(os, "geteuid", lambda: cache.stat().st_uid + 1)
     assert (built() is not None) == own  # the temporary one is as little ours
     assert list(cache.iterdir()) == []
-
-
-def test_a_cache_that_cannot_be_made_is_done_without(cache, monkeypatch, tmp_path):
-    (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert built() is not None
+    if own:  # nor one that cannot be made
+        monkeypatch.setenv("XDG_CACHE_HOME", __file__)
+        assert built() is not None
 
 
 @pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])

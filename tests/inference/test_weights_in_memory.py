@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import re
+import sys
 import weakref
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +15,7 @@ import torch
 import transformer
 from benchmarks import loading
 from transformer.inference.engines.choice import engine_of
+from transformer.inference.engines.compiled import PAGE_BYTES, use_huge_pages
 from transformer.inference.model import Model
 from transformer.model.stored import Linear
 from transformer.ui import process
@@ -67,6 +71,18 @@ def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch: pytest.MonkeyPatc
     wanted = x @ narrow.weight.float().T + narrow.bias
     torch.testing.assert_close(narrow(x), wanted)
     assert narrow.bfloat16()(x.bfloat16()).dtype == torch.bfloat16
+
+
+def test_weights_move_to_large_pages_with_their_numbers_and_addresses() -> None:
+    weights = [torch.rand(2**20) for _ in range(4)]
+    before, places = [one.clone() for one in weights], [one.data_ptr() for one in weights]
+    pages = use_huge_pages(weights)
+    assert [one.data_ptr() for one in weights] == places
+    assert all(map(torch.equal, weights, before))
+    if sys.platform.startswith("linux"):
+        told = Path("/proc/self/smaps_rollup").read_text(encoding="utf-8")
+        held = int(re.search(r"AnonHugePages:\s+(\d+) kB", told)[1])
+        assert pages * PAGE_BYTES <= 1024 * held
 
 
 @pytest.mark.slow

@@ -5,11 +5,9 @@ import torch
 from builders import spread
 from torch import nn
 
-from transformer import ModelConfig, Site, Trace, build_transformer
-from transformer.model.attention import MultiHeadAttention
+from transformer import ModelConfig, build_transformer
 from transformer.model.blocks import Dropout, FeedForward
 from transformer.model.hooks import ForwardContext
-from transformer.model.masks import padding_mask
 
 B, TS, TT, H, D, FF, L = 2, 6, 5, 3, 4, 19, 2
 C = H * D
@@ -57,40 +55,6 @@ def copy_layer(to, source, cross):
 
 def future(n):
     return torch.ones(n, n, dtype=torch.bool).triu(1)  # PyTorch's polarity: True = hidden
-
-
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("kind", ["self", "cross"])
-def test_many_heads_are_those_of_pytorch(kind, bias):
-    site = Site("decoder", 0, kind)
-    settings = config("pre", "relu", attention_bias=bias)
-    ours = spread(MultiHeadAttention(settings, site)).eval()
-    theirs = nn.MultiheadAttention(C, H, bias=bias, batch_first=True).eval()
-    with torch.no_grad():
-        copy_attention(theirs, ours)
-    x = torch.randn(B, TT, C)
-    source, text = (x, TARGET != 0) if kind == "self" else (torch.randn(B, TS, C), SOURCE != 0)
-    mask, trace = text[:, None, None], Trace()
-    given = dict(mask=mask) if kind == "self" else dict(memory=source, memory_mask=mask)
-    output = ours(x, ForwardContext(**given, hooks=[trace]))
-    expected = theirs(x, source, source, key_padding_mask=~text, average_attn_weights=False)
-    torch.testing.assert_close((output, trace[site].pattern), expected, atol=1e-5, rtol=1e-5)
-
-
-@NORMS
-@ACTIVATIONS
-def test_a_decoder_only_stack_is_pytorchs_encoder_with_a_causal_mask(norm, activation):
-    ours = spread(build_transformer(config(norm, activation, "decoder"))).eval().decoder
-    x, hidden = torch.randn(B, TT, C), TARGET == 0
-    expected, sizes = x, dict(batch_first=True, norm_first=norm == "pre")
-    for layer in ours.layers:
-        theirs = nn.TransformerEncoderLayer(C, H, FF, activation=activation, **sizes).eval()
-        copy_layer(theirs, layer, cross=False)
-        expected = theirs(expected, src_mask=future(TT), src_key_padding_mask=hidden)
-    if norm == "pre":
-        expected = ours.norm(expected)
-    output = ours(x, ForwardContext(mask=padding_mask(TARGET, 0), causal=True))
-    torch.testing.assert_close(output[~hidden], expected[~hidden], atol=1e-5, rtol=1e-5)
 
 
 @NORMS

@@ -2,20 +2,12 @@
 
 import pytest
 import torch
-from builders import C, V, ids, network
+from builders import ids
 
 from transformer import build_transformer
 from transformer.model.inits import INITS
 from transformer.model.presets import preset
 from transformer.model.summary import blocks
-
-
-def test_embeddings_are_one_matrix_only_where_they_are_tied():
-    for tied in (False, True):
-        model = network("encoder-decoder", tie_embeddings=tied, target_vocab_size=7)
-        assert (model.head.weight is model.target_embedding.tokens.weight) == tied
-        assert model.source_embedding.tokens.weight.shape == (V, C)
-
 
 PUBLISHED = {  # tokens, and the parameters that their authors count
     "gpt-2": (50_257, 124_439_808),
@@ -29,13 +21,6 @@ PUBLISHED = {  # tokens, and the parameters that their authors count
 def test_the_number_of_parameters_is_the_published_one(name):
     vocab_size, wanted = PUBLISHED[name]
     assert sum(one.n_parameters for one in blocks(preset(name, vocab_size=vocab_size))) == wanted
-
-
-def test_an_input_is_the_scaled_token_plus_its_position():
-    model, tokens = network(scale_embeddings=True, positions="learned"), ids(2, 5)
-    table, places = model.embedding.tokens.weight, model.embedding.positions.table.weight
-    wanted = 12**0.5 * table[tokens] + places[:5]
-    torch.testing.assert_close(model.embedding(tokens, torch.arange(5)), wanted)
 
 
 def test_normal_initial_weights_are_n_0_002_and_biases_are_zero():

@@ -17,18 +17,6 @@ def test_each_cell_is_the_papers_formula_to_the_last_digit_and_nothing_is_traine
     assert encoding.state_dict() == {}
 
 
-@pytest.mark.parametrize("kind", sorted(set(POSITIONS) - {"rotary"}))  # which adds nothing
-def test_a_position_gets_its_row_of_the_matrix(kind):
-    encoding = POSITIONS[kind].make(9, 4)
-    asked = torch.tensor([[3, 0, 8], [1, 1, 2]])
-    got = encoding(asked)
-    assert got.shape == (2, 3, 4)
-    for row in range(2):
-        for place in range(3):
-            assert got[row, place].equal(encoding.matrix[asked[row, place]])
-    assert encoding.matrix.shape == (9, 4)
-
-
 def test_learned_positions_are_trained_and_stored():
     encoding = POSITIONS["learned"].make(9, 4)
     encoding(torch.tensor([2])).sum().backward()

@@ -113,22 +113,6 @@ def test_a_run_holds_prompt_steps_and_text(tiny_model, tokenizer):
     assert run.queries("decoder") == run.keys("decoder", "self") == run.labels
 
 
-def test_past_max_len_the_trace_says_where_it_starts(tiny_model):
-    run = tiny_model.generate(TEXT, **settings(max_new_tokens=40))
-    assert len(run.ids) > 32
-    assert run.trace_start == len(run.ids) - 32
-    assert run.trace.weights("decoder").shape[-1] == 32
-    assert run.queries("decoder") == run.labels[-32:]
-    assert run.steps[-1].window == (len(run.ids) - 33, len(run.ids) - 1)
-
-
-def test_an_encoder_reads(tiny_encoder):
-    run = tiny_encoder.trace(TEXT)
-    assert run.stopped == "read"
-    assert run.queries("encoder") == run.keys("encoder", "self") == run.labels
-    assert run.trace.weights("encoder").shape[-1] == len(run.labels)
-
-
 # Why a run stopped
 
 
