@@ -1,10 +1,12 @@
 """The heads over many texts: sums against single runs, merged in any order, by any number of
-workers, interrupted and gone on with."""
+workers, interrupted and gone on with, by a Ray cluster of which one is killed too."""
 
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import sys
 from collections.abc import Iterator
 from functools import partial, reduce
@@ -14,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import torch
 import torch.nn.functional as F
@@ -25,6 +28,7 @@ from transformer.analysis.corpus.__main__ import alike_of, main
 from transformer.analysis.corpus.dossier import FARTHEST, _traits, clusters, standardised
 from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.reading import KINDS, kinds_of
+from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
 from transformer.interventions.descriptions import Ablate
@@ -238,3 +242,46 @@ def test_a_dataset_of_the_hub_is_streamed(tiny_model, tmp_path, monkeypatch):
     places = [*TEXTS, *TEXTS]
     assert all(text == places[int(place)] for place, text in content["texts"].items())
     assert len(read) < 2 * 9, "no more is streamed than asked for"
+
+
+def workers() -> list[psutil.Process]:
+    """Of Ray: it names a process after what it does."""
+    found = psutil.Process().children(recursive=True)
+    return [one for one in found if "MapBatches(Worker)" in " ".join(one.cmdline())]
+
+
+@pytest.mark.slow
+def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(tiny_model, tmp_path):
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    data, name = tmp_path / "data.txt", str(tmp_path / "tiny")
+    data.write_text("\n".join(f"the fox {n} said hello to the bird" for n in range(275)))
+    texts = partial(texts_of, data)
+    alone = over_texts(name, texts, tmp_path / "one", n_ablated=2, part=50)
+    told: list[int] = []
+    killed: list[int] = []
+
+    def kill_one(done: int) -> None:
+        told.append(done)
+        if not killed:
+            victim = workers()[0]
+            os.kill(victim.pid, signal.SIGKILL)
+            killed.append(victim.wait())
+
+    there = sorted((tmp_path / "one").iterdir())[3]
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / there.name).write_bytes(there.read_bytes())  # of an earlier run
+    several = over_texts(
+        name, texts, tmp_path / "two", n_ablated=2, part=50, workers=2, ray=LOCAL, told=kill_one
+    )
+    assert len(killed) == 1
+    assert sorted(told) == [25] + 5 * [50]
+    assert several.n_texts == alone.n_texts == 275
+    for path in (tmp_path / "one").iterdir():
+        assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes()
+    assert not workers()
+
+
+def test_without_ray_one_sentence_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SystemExit, match=r"^--ray needs the package ray\[data\]: pip install"):
+        main(["stories", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "o"), "--ray"])

@@ -11,6 +11,7 @@ import torch
 from builders import tiny
 from hf_tokenizers import word_piece
 from published import write
+from trainings import recipe, written
 
 import transformer
 from transformer import Tokenizer
@@ -223,30 +224,22 @@ def test_passages_are_the_document_cut_between_sentences():
     assert all(" ".join(one) == STORY for one in cut)
 
 
-SHAPE = """
-[model]
-preset = "gpt"
-n_layers = 1
-d_model = 32
-n_heads = 2
-d_ff = 64
-max_len = 64
-tie_embeddings = true
-dropout = 0.0
-padding_id = 0
-"""
-FAST = "[training]\nlearning_rate = 1e-2\nwarmup_steps = 10\n"
-
-
+@pytest.mark.slow
 def test_an_encoder_learns_to_fill_in_by_the_lines_of_the_document(tmp_path, capsys):
     """It begins with a decoder's weights, finds what it was shown often, and its card says so."""
     root, left, both = tmp_path, tmp_path / "left.toml", tmp_path / "both.toml"
-    for name in ("train", "valid"):
-        (root / f"{name}.txt").write_text(f"{STORY}\n<|endoftext|>\n" * 8, encoding="utf-8")
-    left.write_text(f'task = "language-model"\n[tokenizer]\nvocab_size = 300\n{SHAPE}')
-    both.write_text(f'task = "fill-in"\n{SHAPE}family = "encoder"\n{FAST}')
+    written(root, [STORY] * 8, [STORY] * 8)
+    recipe(root, steps=20, dropout=0.0, rate=1e-2, every=50)
+    text = (root / "tiny.toml").read_text(encoding="utf-8").replace("max_len = 24", "max_len = 64")
+    left.write_text(text)
+    text = (
+        text.replace("language-model", "fill-in")
+        .replace('"The"', '"The [MASK]"')
+        .replace("[tokenizer]\nvocab_size = 300\n", "")
+    )
+    both.write_text(text.replace('preset = "gpt"', 'preset = "gpt"\nfamily = "encoder"'))
     command = [str(left), "--data", str(root), "--out", str(root / "left")]
-    assert main([*command, "--steps", "20", "--cpu"]) == 0
+    assert main([*command, "--cpu"]) == 0
     own = {
         "fill-in": str(both), "FOLDER": str(root), "FOLDER/valid.txt": str(root / "valid.txt"),
         "stories": str(root / "left"), "checkpoints/filling": str(root / "both"),
@@ -272,11 +265,8 @@ def test_an_encoder_learns_to_fill_in_by_the_lines_of_the_document(tmp_path, cap
     assert main(evaluating) == 0
     _, *told = capsys.readouterr().out.splitlines()
     texts = [STORY] * 8
-    for line, one, sides in zip(
-        told, (learned, start), ("both sides", "the left alone"), strict=True
-    ):
+    for line, one, sides in zip(told, (learned, start), ("both sides", "the left"), strict=True):
         found = score_hidden(one, learned.tokenizer, texts, 64)
-        assert line == (
-            f"{one.name}, from {sides}: {found.top_1:.2%} found, "
-            f"{found.nats / found.places:.4f} nats a masked token"
-        )
+        assert line.startswith(f"{one.name}, from {sides}")
+        numbers = f"{found.top_1:.2%} found, {found.nats / found.places:.4f} nats a masked token"
+        assert line.endswith(f": {numbers}")

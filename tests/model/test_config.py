@@ -66,17 +66,6 @@ def test_values_that_do_not_go_together_get_a_sentence(changes, sentence):
         ModelConfig(**{**SMALL, **changes})
 
 
-def test_source_and_target_may_have_lengths_and_paddings_of_their_own():
-    assert ModelConfig(**SMALL | BOTH, padding_id=4).output_padding_id == 4
-    two = {**SMALL, "family": "encoder-decoder", "target_vocab_size": 17}
-    made = ModelConfig(**two, target_max_len=5, padding_id=10, target_padding_id=16)
-    assert (made.max_len_of("encoder"), made.max_len_of("decoder")) == (9, 5)
-    assert (made.padding_id, made.output_padding_id) == (10, 16)
-    same = ModelConfig(**two, padding_id=10)
-    assert (same.output_max_len, same.output_padding_id) == (9, 10)
-    assert ModelConfig(**two | {"target_vocab_size": 11}, share_embeddings=True).share_embeddings
-
-
 def test_an_unknown_or_missing_field_is_named():
     with pytest.raises(ValueError, match=r"unknown model setting 'heads'; allowed: .*n_heads"):
         ModelConfig.from_dict({**SMALL, "layers": 2, "heads": 3})
