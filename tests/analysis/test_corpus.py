@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-import torch
-import torch.nn.functional as F
 from builders import save_model
 
 from transformer import Model, bundled_names, load
@@ -31,8 +29,6 @@ from transformer.analysis.corpus.reading import KINDS, kinds_of
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
-from transformer.interventions.descriptions import Ablate
-from transformer.interventions.hooks import hooks_of
 from transformer.views.corpus import heads_over_texts
 
 TEXTS = ["the fox said hello to the bird", "the bird the fox the bird", "no", "One day: 12 moons!"]
@@ -77,23 +73,6 @@ def test_any_order_of_adding_gives_the_same(tiny_encoder_decoder):
         left, right = reduce(add, mixed[:2]), reduce(add, mixed[2:], Summary.nothing())
         assert same(left + right, whole)
     assert (Summary.nothing(1) + Summary.nothing(3)).n_left_out == 4
-
-
-def test_what_silence_costs_is_the_loss_with_the_head_silenced(tiny_model):
-    found = summary_of(tiny_model, TEXTS[0], 0, ablate=True).kinds["decoder.self"]
-    ids = torch.tensor([tiny_model.trace(TEXTS[0]).ids])
-
-    def loss(*silenced: Ablate) -> float:
-        hooks = hooks_of(silenced, tiny_model.config)
-        with torch.inference_mode():
-            logits = tiny_model.network(ids[:, :-1], hooks=hooks)
-        return float(F.cross_entropy(logits[0], ids[0, 1:]))
-
-    for layer in range(2):
-        for head in range(2):
-            rise = loss(Ablate("decoder", layer, heads=[head])) - loss()
-            assert found.cost[layer, head] / 1e6 == pytest.approx(rise, abs=3e-6)
-    assert int(found.n_costs) == 1
 
 
 def test_where_each_kind_of_token_reads_adds_up(tiny_model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import pytest
@@ -57,25 +58,9 @@ def test_one_beam_is_greedy_decoding(seed):
     assert [list(result.hypotheses[0].ids) for result in found] == tokens(greedy)
 
 
-@pytest.mark.parametrize("beams", [1, 2, 4])
-def test_each_row_of_a_batch_gets_what_it_gets_alone(ending_network, beams):
-    network = ending_network
-    sources = [[3 + (3 * n + k) % 8 for k in range(n)] + [END] for n in range(1, 8)]
-    together = search(network, sources, beams=beams, max_new_tokens=10)
-    lengths = set()
-    for source, result in zip(sources, together, strict=True):
-        (alone,) = search(network, [source], beams=beams, max_new_tokens=10)
-        assert [h.ids for h in alone.hypotheses] == [h.ids for h in result.hypotheses]
-        for there, here in zip(alone.steps, result.steps, strict=True):
-            assert [(n.token, n.parent, n.state) for n in there] == [
-                (n.token, n.parent, n.state) for n in here
-            ]
-            assert [n.score for n in there] == pytest.approx([n.score for n in here], abs=1e-4)
-        lengths.add(len(result.steps))
-    assert len(lengths) > 1  # some rows left the batch before others
-
-
-def test_the_network_reads_live_hypotheses_of_unfinished_rows_alone(ending_network, monkeypatch):
+def test_rows_of_a_batch_are_searched_as_alone_and_live_hypotheses_alone_are_read(
+    ending_network, monkeypatch
+):
     network, decode, read = ending_network, ending_network.decode, []
 
     def counted(target, memory, source, *, src_is_text, cache):
@@ -93,7 +78,15 @@ def test_the_network_reads_live_hypotheses_of_unfinished_rows_alone(ending_netwo
             if n_ended < 2:
                 expected[depth] += sum(node.state == "alive" for node in nodes)
     assert read == [count for count in expected[:10] if count]
-    assert len({len(result.steps) for result in found}) > 1
+    assert len({len(result.steps) for result in found}) > 1  # some rows left before others
+    monkeypatch.undo()
+    for source, result in zip(SOURCES, found, strict=True):
+        (alone,) = search(network, [source], beams=2, max_new_tokens=10)
+        assert [h.ids for h in alone.hypotheses] == [h.ids for h in result.hypotheses]
+        nodes = itertools.chain(*result.steps)
+        for there, here in zip(itertools.chain(*alone.steps), nodes, strict=True):
+            assert dataclasses.replace(there, score=here.score) == here
+            assert there.score == pytest.approx(here.score, abs=1e-4)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.5, 2.0])

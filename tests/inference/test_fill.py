@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from random import Random
@@ -43,7 +44,7 @@ def model(tokenizer) -> Model:
 
 @pytest.fixture(scope="module")
 def decoder() -> Model:
-    return tiny("left", "decoder", Tokenizer.train([STORY] * 3, 300), n_layers=1, max_len=64)
+    return tiny("left", "decoder", Tokenizer.train([STORY] * 3, 300), max_len=64)
 
 
 def test_the_mask_is_one_more_id_and_no_text_of_a_visitor(tokenizer, tmp_path):
@@ -141,28 +142,27 @@ def test_what_ends_every_text_of_a_bert_ends_its_left_side_too(tmp_path):
     assert found.from_left == pytest.approx(chances[list(found.ids)].tolist(), abs=1e-6)
 
 
-def test_what_silence_costs_an_encoder_is_its_loss_at_every_seventh_token(model):
-    found = summary_of(model, STORY, 2, ablate=True).kinds["encoder.self"]
-    ids = torch.tensor([model.trace(STORY).ids])
-    places = list(range(3, ids.shape[1], 7))
+def test_what_silence_costs_is_the_rise_of_the_loss(model, decoder):
+    """Of a decoder at every token, of an encoder at every seventh, which is hidden."""
+    for one, places in ((decoder, slice(1, None)), (model, slice(3, None, 7))):
+        ids, stack = torch.tensor([one.trace(STORY).ids]), one.config.family
+        read = ids.clone() if one is model else ids[:, :-1]
+        if one is model:
+            read[:, places] = model.tokenizer.mask_id
 
-    def loss(*silenced):
-        total = 0.0
-        read = ids.clone()
-        for place in places:
-            read[0, place] = model.tokenizer.mask_id
-        with torch.inference_mode():
-            logits = model.network(read, hooks=hooks_of(silenced, model.config))[0]
-        for place in places:
-            total -= float(logits[place].log_softmax(-1)[ids[0, place]])
-        return total / len(places)
+        def loss(*silenced, one=one, ids=ids, read=read, places=places):
+            with torch.inference_mode():
+                logits = one.network(read, hooks=hooks_of(silenced, one.config))[0]
+            logits = logits[places] if one is model else logits
+            return float(torch.nn.functional.cross_entropy(logits, ids[0, places]))
 
-    for head in range(2):
-        rise = loss(Ablate("encoder", 0, heads=[head])) - loss()
-        assert abs(rise) > 1e-5
-        assert found.cost[0, head] / 1e6 == pytest.approx(rise, abs=3e-6)
-    assert int(found.n_costs) == 1
-    assert int(summary_of(model, STORY, 2).kinds["encoder.self"].n_costs) == 0
+        found = summary_of(one, STORY, 2, ablate=True).kinds[f"{stack}.self"]
+        for layer, head in itertools.product(range(one.config.n_layers), range(2)):
+            rise = loss(Ablate(stack, layer, heads=[head])) - loss()
+            assert abs(rise) > 1e-5
+            assert found.cost[layer, head] / 1e6 == pytest.approx(rise, abs=3e-6)
+        assert int(found.n_costs) == 1
+        assert int(summary_of(one, STORY, 2).kinds[f"{stack}.self"].n_costs) == 0
 
 
 def test_words_are_whole(tokenizer):

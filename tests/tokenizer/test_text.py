@@ -78,28 +78,10 @@ def test_any_bytes_have_a_harmless_label(raw):
     assert_harmless(show(raw))
 
 
-def test_saved_and_loaded_it_is_the_same(tokenizer, tmp_path):
-    tokenizer.save(tmp_path / "tokenizer.json")
-    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
-    assert loaded.vocab_size == tokenizer.vocab_size
-    assert [loaded.encode(text) for text in NASTY] == [tokenizer.encode(text) for text in NASTY]
-    every = range(tokenizer.vocab_size)
-    assert loaded.labels(every) == tokenizer.labels(every)
-    assert [loaded.to_bytes([i]) for i in every] == [tokenizer.to_bytes([i]) for i in every]
-
-
 def test_a_vocabulary_below_all_bytes_is_an_error():
     assert Tokenizer.train(["aa"], 259).vocab_size == 259
     with pytest.raises(ValueError, match="vocab_size must be at least 259; got 258"):
         Tokenizer.train(["aa"], 258)
-
-
-@pytest.mark.parametrize("content", [None, b"", b"{}", b"[1, 2]", b"\x80\x04pickle", b"not json"])
-def test_a_file_that_is_no_tokenizer_gets_a_sentence(content, tmp_path):
-    if content is not None:
-        (tmp_path / "tokenizer.json").write_bytes(content)
-    with pytest.raises(ValueError, match=r"tokenizer\.json is not a readable tokenizer file"):
-        Tokenizer.load(tmp_path / "tokenizer.json")
 
 
 def test_a_foreign_tokenizer_gets_a_sentence_that_says_what_it_lacks(tmp_path):
