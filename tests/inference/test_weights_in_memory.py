@@ -32,14 +32,14 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, int]:
 
 
 @pytest.mark.slow
-def test_loading_takes_little_more_than_the_files() -> None:
+def test_loading_takes_little_more_than_the_files():
     found = loading.measured("llama", 60)
     assert found["peak"] < loading.MOST + ROOM / found["megabytes"] / 1e6
     assert found["end"] > 0.9  # nothing is left to be read later
 
 
 @pytest.mark.slow
-def test_weights_stored_in_bfloat16_are_held_once_and_so(llama: tuple[Model, int]) -> None:
+def test_weights_stored_in_bfloat16_are_held_once_and_so(llama):
     model, size = llama
     assert model.engine is not None
     assert {x.dtype for x in model.network.parameters() if x.dim() == 2} == {torch.bfloat16}
@@ -48,7 +48,7 @@ def test_weights_stored_in_bfloat16_are_held_once_and_so(llama: tuple[Model, int
 
 
 @pytest.mark.slow
-def test_weights_kept_small_give_what_they_give_in_float32(llama: tuple[Model, int]) -> None:
+def test_weights_kept_small_give_what_they_give_in_float32(llama):
     model, _ = llama
     wide = model.network.__class__(model.config)
     wide.load_state_dict({k: v.float() for k, v in model.network.state_dict().items()})
@@ -63,7 +63,7 @@ def test_weights_kept_small_give_what_they_give_in_float32(llama: tuple[Model, i
     assert model.network.head.weight.dtype == torch.float32
 
 
-def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch):
     monkeypatch.setattr("transformer.model.stored.WIDENED", 40)
     narrow = Linear(7, 23)
     narrow.weight.data = narrow.weight.data.bfloat16()
@@ -73,7 +73,7 @@ def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch: pytest.MonkeyPatc
     assert narrow.bfloat16()(x.bfloat16()).dtype == torch.bfloat16
 
 
-def test_weights_move_to_large_pages_with_their_numbers_and_addresses() -> None:
+def test_weights_move_to_large_pages_with_their_numbers_and_addresses():
     weights = [torch.rand(2**20) for _ in range(4)]
     before, places = [one.clone() for one in weights], [one.data_ptr() for one in weights]
     pages = use_huge_pages(weights)
@@ -86,7 +86,7 @@ def test_weights_move_to_large_pages_with_their_numbers_and_addresses() -> None:
 
 
 @pytest.mark.slow
-def test_a_cycle_that_is_left_later_is_freed_unasked() -> None:
+def test_a_cycle_that_is_left_later_is_freed_unasked():
     gc.disable()
     process.freeze_gc()
     left = torch.nn.Identity()
