@@ -138,9 +138,8 @@ def test_taken_tokens_stand_first_and_the_text_goes_on_from_them(tiny_model):
     assert run.ids[run.n_prompt + 3] == int(logits.argmax())
 
 
-@pytest.mark.parametrize("seed", [0, 5, MAX_SEED])
-def test_taking_what_was_drawn_anyway_gives_the_same_sampled_text(tiny_model, seed):
-    settings = dict(max_new_tokens=9, temperature=1.3, seed=seed)
+def test_taking_what_was_drawn_anyway_gives_the_same_sampled_text(tiny_model):
+    settings = dict(max_new_tokens=9, temperature=1.3, seed=MAX_SEED)
     run = tiny_model.generate(TEXT, **settings)
     taken = [step.token for step in run.steps[:4]]
     assert tiny_model.generate(TEXT, forced_tokens=taken, **settings).ids == run.ids
