@@ -102,12 +102,3 @@ def test_a_device_that_is_not_there_gets_a_sentence(tiny_model, device):
     for ask in (lambda: transformer.load("stories", device=device), lambda: tiny_model.to(device)):
         with pytest.raises(ValueError, match=r"device must be one of \['auto', 'cpu'"):
             ask()
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; none is present")
-def test_a_moved_model_writes_the_same_and_the_first_stays(tiny_model):
-    there = tiny_model.to("cuda")
-    assert (there.device.type, tiny_model.device.type) == ("cuda", "cpu")
-    one, other = (model.generate(TEXT, max_new_tokens=5) for model in (there, tiny_model))
-    assert one.ids == other.ids

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -37,17 +38,10 @@ def kept(of: MemoryBudget, kind: str = "run") -> str:
     return "".join(sorted(of.keys(kind)))
 
 
-class Clock:
-    now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(time, "monotonic", made)
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    made = SimpleNamespace(now=1_000.0)
+    monkeypatch.setattr(time, "monotonic", lambda: made.now)
     return made
 
 
