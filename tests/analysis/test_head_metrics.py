@@ -134,7 +134,6 @@ def test_shuffled_copies_are_the_keys_at_other_places_and_the_same_each_time(run
 
 
 REPEATING = tuple("abcabcdacb")
-ALLOWED = torch.ones(10, 10, dtype=torch.bool)
 
 
 def planted(*names: str, n: int = 10) -> torch.Tensor:
@@ -149,7 +148,7 @@ def planted(*names: str, n: int = 10) -> torch.Tensor:
         elif name == "":
             scores[0, place] = 1.6 * torch.randn(n, n, generator=torch.Generator().manual_seed(7))
         elif name != "entropy":
-            allowed = ALLOWED[:n, :n]
+            allowed = torch.ones(n, n, dtype=torch.bool)
             cells = cells_of(name, allowed, repeats_of(REPEATING[:n], allowed))
             scores[0, place][cells] = 9.0
     return scores

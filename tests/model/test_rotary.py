@@ -15,12 +15,6 @@ from transformer.views.rotary import VIEW
 from transformer.views.rotary.rotary import angles_of, rotary_angles, rotary_distance, rotary_pair
 from transformer.views.rotary.rotary import rotated_pair as a_pair_of
 
-
-def settings(**changes):
-    usual = dict(size=8, base=100.0, scaling="none", factor=4.0, low=1.0, high=4.0, trained_len=64)
-    return RotarySettings(**{**usual, **changes})
-
-
 EDGE = 64 / (2 * math.pi)  # with it the first pair's wavelength is exactly the longest
 
 
@@ -46,7 +40,7 @@ def test_scaled_frequencies_are_those_of_transformers(scaling, length, bounds, b
     theirs = transformers.LlamaConfig(head_dim=32, rope_parameters=rope)
     wanted = LlamaRotaryEmbedding(theirs).inv_freq
     asked = dict(scaling=scaling, size=32, base=base, factor=factor, low=low, high=high)
-    assert frequencies_of(settings(**asked, trained_len=length)).equal(wanted)
+    assert frequencies_of(RotarySettings(**asked, trained_len=length)).equal(wanted)
 
 
 @pytest.fixture(scope="module")
