@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from altered import FAMILIES, T, attention_of, by_hand, close, embeddings_of, given, read
-from builders import T_MAX, C, H, config, ids, network
+from builders import T_MAX, C, H, ids, network
 
 from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch
@@ -153,9 +153,11 @@ def test_cells_rows_and_columns_of_a_mask_are_forbidden_and_allowed():
 
 
 def test_nothing_to_do_is_the_intact_network():
+    cache, model = ActivationCache(), network()
+    read(model, given(model), hooks=[cache])
     idle = [Ablate("decoder", 0, []), EditMask("decoder"), Patch("decoder", 0, [], "other")]
     for none in ([], idle):
-        assert hooks_of(none, config(), {"other": ActivationCache()}) == ()
+        assert hooks_of(none, model.config, {"other": cache}) == ()
 
 
 def test_a_silenced_head_stays_silent_whatever_is_patched_there():
