@@ -54,7 +54,7 @@ def plainly(network, prompt, source, sampling, seed, n_new, end):
     return steps
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(
     config=configurations().filter(lambda config: config.family != "encoder"),
     sampling=samplings,

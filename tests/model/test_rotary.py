@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from builders import tiny
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from transformer.model.rotary import RotarySettings, frequencies_of
@@ -18,6 +18,7 @@ from transformer.views.rotary.rotary import rotated_pair as a_pair_of
 EDGE = 64 / (2 * math.pi)  # with it the first pair's wavelength is exactly the longest
 
 
+@settings(max_examples=40)
 @given(
     scaling=st.sampled_from(["none", "dynamic", "linear", "llama3"]),
     length=st.integers(8, 2_000),

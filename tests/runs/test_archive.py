@@ -79,7 +79,7 @@ def same(one: Run, other: Run, *, vectors: bool = True) -> None:
         assert one.lens.probabilities.equal(other.lens.probabilities)
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=16, suppress_health_check=list(HealthCheck))
 @given(drawn=drawn())
 def test_a_run_comes_back_the_same_from_every_format(
     tiny_model, tiny_encoder, tiny_encoder_decoder, tmp_path, drawn

@@ -3,7 +3,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as BPETokenizer
 from tokenizers import models, pre_tokenizers, trainers
@@ -24,6 +24,7 @@ NASTY = [
 BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
+@settings(max_examples=40)
 @given(texts=st.lists(st.text()))
 @example(texts=NASTY)
 def test_every_text_comes_back_exactly_alone_and_in_a_batch(tokenizer, texts):
