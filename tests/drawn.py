@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from builders import model_of
 from hypothesis import strategies as st
 
-from transformer import ModelConfig
+from transformer import Model, ModelConfig, Tokenizer
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.config_checks import FAMILIES, SCORE_DIVISORS
 from transformer.model.inits import INITS
@@ -91,3 +92,9 @@ def configurations(draw: st.DrawFn) -> ModelConfig:
     if fields["head_size"] or fields["n_key_heads"] or fields["norm_heads"]:
         fields["shared_projection"] = False
     return ModelConfig(**fields)
+
+
+def model_of_drawn(config: ModelConfig, tokenizer: Tokenizer) -> Model:
+    """A model that is configured so but for its vocabulary, which is the tokenizer's."""
+    known = {"vocab_size": tokenizer.vocab_size, "target_vocab_size": None}
+    return model_of("drawn", config.replace(**known), tokenizer)

@@ -1,10 +1,12 @@
 """The heads over many texts: sums against single runs, merged in any order, by any number of
-workers, interrupted and gone on with."""
+workers, interrupted and gone on with, by a Ray cluster of which one is killed too."""
 
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import sys
 from collections.abc import Iterator
 from functools import partial, reduce
@@ -14,9 +16,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
-import torch
-import torch.nn.functional as F
 from builders import save_model
 
 from transformer import Model, bundled_names, load
@@ -25,10 +26,9 @@ from transformer.analysis.corpus.__main__ import alike_of, main
 from transformer.analysis.corpus.dossier import FARTHEST, _traits, clusters, standardised
 from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.reading import KINDS, kinds_of
+from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
-from transformer.interventions.descriptions import Ablate
-from transformer.interventions.hooks import hooks_of
 from transformer.views.corpus import heads_over_texts
 
 TEXTS = ["the fox said hello to the bird", "the bird the fox the bird", "no", "One day: 12 moons!"]
@@ -75,36 +75,16 @@ def test_any_order_of_adding_gives_the_same(tiny_encoder_decoder):
     assert (Summary.nothing(1) + Summary.nothing(3)).n_left_out == 4
 
 
-def test_what_silence_costs_is_the_loss_with_the_head_silenced(tiny_model):
-    found = summary_of(tiny_model, TEXTS[0], 0, ablate=True).kinds["decoder.self"]
-    ids = torch.tensor([tiny_model.trace(TEXTS[0]).ids])
-
-    def loss(*silenced: Ablate) -> float:
-        hooks = hooks_of(silenced, tiny_model.config)
-        with torch.inference_mode():
-            logits = tiny_model.network(ids[:, :-1], hooks=hooks)
-        return float(F.cross_entropy(logits[0], ids[0, 1:]))
-
-    for layer in range(2):
-        for head in range(2):
-            rise = loss(Ablate("decoder", layer, heads=[head])) - loss()
-            assert found.cost[layer, head] / 1e6 == pytest.approx(rise, abs=3e-6)
-    assert int(found.n_costs) == 1
-
-
 def test_where_each_kind_of_token_reads_adds_up(tiny_model):
-    heads = dossiers(reduce(add, summaries(tiny_model)))
+    whole = reduce(add, summaries(tiny_model))
+    heads = dossiers(whole)
     assert len(heads) == 4
-    runs = [head_metrics(tiny_model.trace(text), "decoder", "self").heads for text in TEXTS]
     for at, head in enumerate(heads):
         for name, told in head["metrics"].items():
-            known = [(run[at].values[name], text) for text, run in enumerate(runs)]
-            known = [one for one in known if np.isfinite(one[0])]
-            strongest, text = max(known)
-            assert told["strongest"][0] == [pytest.approx(strongest, abs=6e-5), text]
-            numbers = [told["mean"], *(one for one, _ in told["strongest"])]
-            assert numbers == np.round(numbers, 4).tolist()
-            assert told["mean"] == pytest.approx(np.mean([one for one, _ in known]), abs=6e-5)
+            sums = whole.kinds["decoder.self"].metrics[name]
+            assert told["mean"] == round(float(sums.mean().flat[at]), 4)
+            best, text = sums.strongest[at // 2, at % 2, 0]
+            assert told["strongest"][0] == [round(best / 1e6, 4), text]
         assert [head["layer"], head["head"]] not in head["alike"]
         assert all(
             sum(one.values()) == pytest.approx(1, abs=1e-3) for one in head["reads"].values()
@@ -187,12 +167,10 @@ def test_heads_that_do_alike_are_clustered_and_named_after_what_they_share():
         dossier(0, 2, **low | {"first": 0.8}), dossier(1, 0, **low | {"entropy": 1.02}),
         dossier(1, 1, **low | {"previous": 0.8}), dossier(1, 2, **low | {"entropy": 1.6}),
     ]  # fmt: skip
-    found = clusters(heads)
-    assert [cluster.heads for cluster in found] == [
-        ((0, 0), (1, 1)), ((0, 1), (1, 0)), ((0, 2),), ((1, 2),),
+    assert [(cluster.heads, cluster.traits) for cluster in clusters(heads)] == [
+        (((0, 0), (1, 1)), ("previous",)), (((0, 1), (1, 0)), ()),
+        (((0, 2),), ("first",)), (((1, 2),), ("entropy",)),
     ]  # fmt: skip
-    assert [cluster.traits for cluster in found] == [("previous",), (), ("first",), ("entropy",)]
-    assert clusters(heads[::-1])[0].heads == ((1, 1), (0, 0))
     assert alike_of(heads) == [
         "alike      decoder.self       0·0 1·1: more previous",
         "alike      decoder.self       0·1 1·0: more nothing",
@@ -228,28 +206,61 @@ def test_clusters_are_those_of_a_plain_loop_over_all_pairs():
 
 def test_a_dataset_of_the_hub_is_streamed(tiny_model, tmp_path, monkeypatch):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
-    asked, read = [], []
+    read: list[str] = []
 
-    def rows() -> Iterator[dict[str, str]]:
+    def load_dataset(name: str, **settings: Any) -> Iterator[dict[str, str]]:
         for text in [*TEXTS, " ", *TEXTS]:
             read.append(text)
             yield {"text": text}
 
-    def load_dataset(name: str, **settings: Any) -> Iterator[dict[str, str]]:
-        asked.append((name, settings))
-        if name != "someone/texts":
-            raise ConnectionError("no network\nand more")
-        return rows()
-
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
     model, out = str(tmp_path / "tiny"), tmp_path / "out"
     main([model, "--data", "hub:someone/texts", "--out", str(out), "--texts", "6"])
-    assert asked[0] == ("someone/texts", {"split": "train", "streaming": True})
     content = json.loads((out / "heads.json").read_text())
     assert content["n_texts"] == 6
     places = [*TEXTS, *TEXTS]
     assert all(text == places[int(place)] for place, text in content["texts"].items())
     assert len(read) < 2 * 9, "no more is streamed than asked for"
-    told = r"^cannot stream 'no/such' \(train\) .*: no network; .* give --data a file of texts$"
-    with pytest.raises(SystemExit, match=told):
-        main([model, "--data", "hub:no/such", "--out", str(out)])
+
+
+def workers() -> list[psutil.Process]:
+    """Of Ray: it names a process after what it does."""
+    found = psutil.Process().children(recursive=True)
+    return [one for one in found if "MapBatches(Worker)" in " ".join(one.cmdline())]
+
+
+@pytest.mark.slow
+def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(tiny_model, tmp_path):
+    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
+    data, name = tmp_path / "data.txt", str(tmp_path / "tiny")
+    data.write_text("\n".join(f"the fox {n} said hello to the bird" for n in range(275)))
+    texts = partial(texts_of, data)
+    alone = over_texts(name, texts, tmp_path / "one", n_ablated=2, part=50)
+    told: list[int] = []
+    killed: list[int] = []
+
+    def kill_one(done: int) -> None:
+        told.append(done)
+        if not killed:
+            victim = workers()[0]
+            os.kill(victim.pid, signal.SIGKILL)
+            killed.append(victim.wait())
+
+    there = sorted((tmp_path / "one").iterdir())[3]
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / there.name).write_bytes(there.read_bytes())  # of an earlier run
+    several = over_texts(
+        name, texts, tmp_path / "two", n_ablated=2, part=50, workers=2, ray=LOCAL, told=kill_one
+    )
+    assert len(killed) == 1
+    assert sorted(told) == [25] + 5 * [50]
+    assert several.n_texts == alone.n_texts == 275
+    for path in (tmp_path / "one").iterdir():
+        assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes()
+    assert not workers()
+
+
+def test_without_ray_one_sentence_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SystemExit, match=r"^--ray needs the package ray\[data\]: pip install"):
+        main(["stories", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "o"), "--ray"])

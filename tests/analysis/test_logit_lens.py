@@ -12,7 +12,7 @@ from builders import tiny
 
 import transformer
 from transformer import Break, with_lens
-from transformer.analysis.logit_lens import logit_lens, surprisal
+from transformer.analysis.logit_lens import logit_lens
 from transformer.inference.deadline import Deadline, until
 
 
@@ -29,13 +29,6 @@ def test_the_lens_of_a_network_with_a_break_is_that_networks_own(tiny_model):
     for step in run.steps:
         found = float(lens.probabilities[-1, run.n_prompt + step.index - 1, 0])
         assert found == pytest.approx(step.candidates[0].probability, rel=1e-3)
-
-
-def test_the_lens_covers_the_window_of_a_text_that_slid(tiny_model):
-    run = tiny_model.generate("the fox said", max_new_tokens=40)
-    assert run.trace_start > 0
-    length = tiny_model.config.max_len
-    assert logit_lens(tiny_model, run).ids.shape[1] == len(surprisal(tiny_model, run)) == length
 
 
 def test_the_lens_needs_the_model_that_made_the_run_and_ends_at_the_deadline(

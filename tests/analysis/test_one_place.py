@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+
 import pytest
 import torch
 from builders import EIGHT, model_of
@@ -41,6 +44,8 @@ def test_a_layer_at_a_place_ends_where_the_recorded_stream_does(name, tokenizer)
             torch.testing.assert_close(found.feed_forward.out, added, atol=1e-4, rtol=1e-4)
             assert (found.feed_forward.gate is not None) == model.config.gated
     stack = model.network.last_stack.name
+    half = dataclasses.replace(model, network=copy.deepcopy(model.network).bfloat16())
+    assert layer_at_position(half, half.trace(TEXT), stack, 1, 0).agrees  # but for its rounding
     ablated = model.trace(TEXT, [Ablate(stack, 1, heads=[0])])
     agree = [layer_at_position(model, ablated, stack, layer, 0).agrees for layer in range(2)]
     assert agree == [True, False]
@@ -76,6 +81,9 @@ def test_the_filters_of_a_step_are_those_it_was_drawn_with(
             assert float(found.probabilities[one.id]) == pytest.approx(
                 one.sampling_probability, abs=1e-5
             )
-    slid = tiny_model.generate(TEXT, max_new_tokens=40, **asked)
+
+
+def test_of_a_text_that_slid_no_step_is_worked_out_again(tiny_model):
+    slid = tiny_model.generate(TEXT, max_new_tokens=40, temperature=2.0, seed=3)
     assert step_filters(tiny_model, slid, 0) is None
     assert step_filters(tiny_model, slid, len(slid.steps) - 1) is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -11,39 +10,9 @@ import torch
 from pictured import planted
 from torch.nn import functional as F
 
-from transformer import Run, Site, Trace
+from transformer import Trace
 from transformer.analysis.row_arithmetic import TOLERANCE
 from transformer.views import attention_math, row_arithmetic
-
-
-def made(run: Run, q: list[list[float]], k: list[list[float]], v: list[list[float]]) -> Run:
-    """The run with one causal head whose queries, keys and values are these."""
-    heads = tuple(torch.tensor(part)[None, None] for part in (q, k, v))
-    scores = heads[0] @ heads[1].transpose(-2, -1) / math.sqrt(len(q[0]))
-    mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
-    weights = scores.masked_fill(~mask, -math.inf).softmax(-1)
-    trace = Trace()
-    trace.record_attention(Site("decoder", 0, "self"), scores, weights, mask, heads)
-    labels = tuple(f"t{place}" for place in range(len(q)))
-    sizes = dict(d_model=len(q[0]), n_heads=1, max_len=max(len(q), run.config.max_len))
-    config = run.config.replace(**sizes)
-    return dataclasses.replace(run, config=config, trace=trace, labels=labels, trace_start=0)
-
-
-def test_a_row_worked_by_hand(run):
-    # D = 4, so the divisor is 2: the second query's dots are 2 ln 3 and 0, its weights 3/4 and 1/4.
-    third = math.log(3.0)
-    q = [[0.0, 0.0, 0.0, 0.0], [third, third, 0.0, 1.0], [0.0, 1.0, 2.0, 0.0]]
-    k = [[1.0, 1.0, 5.0, 0.0], [0.0, 0.0, 7.0, 0.0], [9.0, 9.0, 9.0, 9.0]]
-    v = [[4.0, 0.0, 8.0, -4.0], [0.0, 4.0, 8.0, 4.0], [100.0, 100.0, 100.0, 100.0]]
-    found = row_arithmetic(made(run, q, k, v), "decoder.0.self", 0, 1)
-    np.testing.assert_allclose(found.dots[:2], [2 * third, 0], rtol=1e-6)
-    np.testing.assert_allclose(found.scores[:2], [third, 0], rtol=1e-6)
-    np.testing.assert_array_equal(found.allowed, [True, True, False])
-    np.testing.assert_allclose(found.exps, [1, 1 / 3, 0], rtol=1e-6)
-    np.testing.assert_allclose(found.weights, [0.75, 0.25, 0], rtol=1e-6)
-    np.testing.assert_allclose(found.output, [3, 1, 8, -2], rtol=1e-6)
-    assert found.agrees
 
 
 @pytest.mark.parametrize("site", ["encoder.1.self", "decoder.0.self", "decoder.1.cross"])
@@ -55,10 +24,13 @@ def test_every_row_agrees_with_the_networks_own_scores_weights_and_output(transl
         for query in range(record.pattern.shape[2]):
             found = row_arithmetic(translation, site, head, query)
             expected = record.pattern[0, head, query].numpy()
+            scores = record.scores[0, head, query].numpy()
+            allowed = record.allowed[0, query].numpy()
+            np.testing.assert_array_equal(found.allowed, allowed)
+            np.testing.assert_allclose(found.scores, scores, atol=1e-5)
+            np.testing.assert_allclose(found.dots, scores * 8**0.5, atol=1e-5)
+            np.testing.assert_allclose(found.exps, expected / expected.max(), atol=1e-6)
             np.testing.assert_allclose(found.weights, expected, atol=1e-6)
-            np.testing.assert_allclose(
-                found.scores, record.scores[0, head, query].numpy(), atol=1e-5
-            )
             np.testing.assert_allclose(found.output, output[0, head, query].numpy(), atol=1e-5)
             assert found.weight_difference == np.abs(found.weights - expected).max()
             assert found.agrees

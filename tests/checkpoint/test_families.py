@@ -11,82 +11,32 @@ from families import FAMILIES, SIZES, V, made
 
 from transformer import Trace
 from transformer.checkpoint.adapters import network_of, values_of
-from transformer.model.transformer import EncoderDecoder
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-MAX_LEN = 96
 
 
-@pytest.fixture(scope="module", params=[(f, s) for f in FAMILIES for s in range(len(SIZES))],
-                ids=lambda made: f"{made[0]}-{made[1]}")  # fmt: skip
-def pair(request, tmp_path_factory):
-    """(ours, theirs): the same network, read and as it was saved."""
-    theirs = made(*request.param, seed=request.param[1])
-    folder = tmp_path_factory.mktemp("theirs")
-    theirs.save_pretrained(folder)
-    ours, _ = network_of(folder, values_of(folder), MAX_LEN)
+@pytest.mark.parametrize("size", range(len(SIZES)))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_logits_and_attention_are_those_of_transformers(family, size, tmp_path):
+    theirs, trace = made(family, size, seed=size), Trace()
+    theirs.save_pretrained(tmp_path)
+    ours, _ = network_of(tmp_path, values_of(tmp_path), 96)
     theirs.set_attn_implementation("eager")
-    return ours, theirs
-
-
-def texts(ours, *lengths, left=False):
-    """Random ids, none of them special, padded to one length: (ids, which are text)."""
-    torch.manual_seed(3)
-    width, padding = max(lengths), ours.config.padding_id
-    ids = torch.randint(3, V - 1, (len(lengths), width))
-    real = torch.ones_like(ids, dtype=torch.bool)
-    for row, length in enumerate(lengths):
-        hidden = slice(0, width - length) if left else slice(length, width)
-        ids[row, hidden], real[row, hidden] = padding, False
-    return ids, real
-
-
-def both(pair, ids, real, **settings):
-    """(our logits, our trace, what transformers says), of the same ids."""
-    ours, theirs = pair
-    trace = Trace()
-    settings |= dict(output_attentions=theirs.config._attn_implementation == "eager")
+    lengths, padding = torch.tensor([17, 9, 13]), ours.config.padding_id
+    real = torch.arange(17) < lengths[:, None]
+    ids = torch.randint(3, V - 1, real.shape).where(real, padding)
+    target, told = [], {}
+    if family == "marian":
+        target = [torch.cat([torch.full((3, 1), padding), torch.randint(3, V - 1, (3, 6))], dim=1)]
+        told = {"decoder_input_ids": target[0]}
     with torch.no_grad():
-        if isinstance(ours, EncoderDecoder):
-            start = torch.full((len(ids), 1), ours.config.padding_id)
-            target = torch.cat([start, torch.randint(3, V - 1, (len(ids), 6))], dim=1)
-            found = ours(ids, target, trace=trace)
-            said = theirs(ids, attention_mask=real.long(), decoder_input_ids=target, **settings)
-            return found, trace, said
-        places = (real.long().cumsum(-1) - 1).clamp(min=0)
-        if theirs.config.model_type == "roberta":
-            places = torch.where(real, places + theirs.config.pad_token_id + 1, theirs.config.pad_token_id)  # fmt: skip # noqa: E501
-        said = theirs(ids, attention_mask=real.long(), position_ids=places, **settings)
-        return ours(ids, trace=trace), trace, said
-
-
-def close(got, wanted, room):
-    torch.testing.assert_close(got, wanted, atol=room, rtol=room)
-
-
-@pytest.mark.parametrize("left", [False, True])
-def test_logits_and_attention_are_those_of_transformers(pair, left):
-    ours, _ = pair
-    ids, real = texts(ours, 17, 9, 13, left=left)
-    if isinstance(ours, EncoderDecoder) and left:  # transformers pads it on the right alone
-        alone = pair, ids[1:2, -9:], torch.ones(1, 9, dtype=torch.bool)
-        said, start = both(*alone)[2], torch.full((1, 1), ours.config.padding_id)
-        close(ours.encode(ids[1:2])[:, -9:], said.encoder_last_hidden_state, 1e-4)
-        close(ours(ids[1:2], start), both(*alone)[0][:, :1], 1e-4)
-        return
-    found, trace, said = both(pair, ids, real)
-    if isinstance(ours, EncoderDecoder):
-        close(found, said.logits, 1e-4)
-        for stack, kind, theirs in (
-            ("encoder", "self", said.encoder_attentions),
-            ("decoder", "self", said.decoder_attentions),
-            ("decoder", "cross", said.cross_attentions),
-        ):
-            there = real if stack == "encoder" else torch.ones(len(ids), 7, dtype=torch.bool)
-            rows = there[None, :, None, :, None]
-            close(trace.weights(stack, kind) * rows, torch.stack(theirs) * rows, 1e-5)
-        return
-    close(found[real], said.logits[real], 1e-4)
-    rows = real[None, :, None, :, None]
-    (stack,) = {site.stack for site in trace.sites}
-    close(trace.weights(stack) * rows, torch.stack(said.attentions) * rows, 1e-5)
+        said = theirs(ids, attention_mask=real.long(), output_attentions=True, **told)
+        found = ours(ids, *target, trace=trace)
+    text = torch.ones(3, 7, dtype=torch.bool) if target else real
+    torch.testing.assert_close(found[text], said.logits[text], atol=1e-4, rtol=1e-4)
+    for stack, kind in trace.kinds():
+        name = "cross" if kind == "cross" else stack
+        wanted = said[f"{name}_attentions" if target else "attentions"]
+        rows = (real if stack == "encoder" else text)[None, :, None, :, None]
+        weights = trace.weights(stack, kind) * rows
+        torch.testing.assert_close(weights, torch.stack(wanted) * rows, atol=1e-5, rtol=1e-5)

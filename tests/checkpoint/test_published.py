@@ -17,17 +17,11 @@ def folders(tmp_path_factory):
     return publish(tmp_path_factory.mktemp("published"))
 
 
-def attentions(theirs, ids, **told):
-    """What transformers says of a text, with all its attention."""
-    theirs.set_attn_implementation("eager")
-    with torch.no_grad():
-        return theirs(ids, attention_mask=torch.ones_like(ids), output_attentions=True, **told)
-
-
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_each_is_read_in_a_batch_as_transformers_reads_it_alone(name, folders):
     folder, theirs = folders[name]
     model = transformer.load(folder)
+    theirs.set_attn_implementation("eager")
     batch, marian = model.trace(TEXTS), name == "marian"
     lengths = batch.padding.sum(dim=1).tolist()
     assert lengths[0] != lengths[1]
@@ -35,10 +29,12 @@ def test_each_is_read_in_a_batch_as_transformers_reads_it_alone(name, folders):
     for row, length in enumerate(lengths):
         assert all("pad" in label.lower() for label in batch.labels[row][length:])
         read = batch.ids[[row], :length]
-        said = attentions(theirs, read, **({"decoder_input_ids": read[:, :1]} if marian else {}))
+        told = {"decoder_input_ids": read[:, :1]} if marian else {}
+        with torch.no_grad():
+            said = theirs(read, output_attentions=True, **told)
         wanted = torch.stack(said.encoder_attentions if marian else said.attentions)
         found = batch.trace.weights(stack)[:, [row]]
-        close(found[..., :length, :length], wanted)
+        torch.testing.assert_close(found[..., :length, :length], wanted, atol=1e-5, rtol=1e-4)
         assert (found[..., :length, length:] == 0).all()
     if marian:
         run = model.generate(TEXTS[1], max_new_tokens=5, beams=2)
@@ -49,7 +45,3 @@ def test_each_is_read_in_a_batch_as_transformers_reads_it_alone(name, folders):
         assert 1 <= len(model.generate(TEXTS[1], max_new_tokens=5).steps) <= 5
     else:
         assert len(model.fill("The [MASK] is sleeping", 3).guesses[0]) == 3
-
-
-def close(found, wanted):
-    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)

@@ -1,7 +1,8 @@
-"""Beam search against greedy decoding, full passes and exhaustive search."""
+"""Beam search against greedy decoding, full passes and exhaustive search; runs that are made so."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import pytest
@@ -13,6 +14,7 @@ from transformer.inference.beam import beam_search
 from transformer.model.transformer import EncoderDecoder, build_transformer
 
 START, END = 1, 2
+TEXT = "The fox said hello"
 SOURCES = [[5, 6, 2], [7, 3, 4, 8, 9, 2], [4, 2]]
 
 
@@ -56,34 +58,9 @@ def test_one_beam_is_greedy_decoding(seed):
     assert [list(result.hypotheses[0].ids) for result in found] == tokens(greedy)
 
 
-def test_a_score_is_the_sum_of_log_probabilities_of_a_full_pass(network):
-    for source, result in zip(SOURCES, search(network, SOURCES), strict=True):
-        assert len(result.hypotheses) == 3
-        for hypothesis in result.hypotheses:
-            expected = log_probabilities(network, source, hypothesis.ids).sum().item()
-            assert hypothesis.score == pytest.approx(expected, abs=1e-4)
-            assert hypothesis.normalised == pytest.approx(expected / len(hypothesis.ids), abs=1e-4)
-
-
-@pytest.mark.parametrize("beams", [1, 2, 4])
-def test_each_row_of_a_batch_gets_what_it_gets_alone(ending_network, beams):
-    network = ending_network
-    sources = [[3 + (3 * n + k) % 8 for k in range(n)] + [END] for n in range(1, 8)]
-    together = search(network, sources, beams=beams, max_new_tokens=10)
-    lengths = set()
-    for source, result in zip(sources, together, strict=True):
-        (alone,) = search(network, [source], beams=beams, max_new_tokens=10)
-        assert [h.ids for h in alone.hypotheses] == [h.ids for h in result.hypotheses]
-        for there, here in zip(alone.steps, result.steps, strict=True):
-            assert [(n.token, n.parent, n.state) for n in there] == [
-                (n.token, n.parent, n.state) for n in here
-            ]
-            assert [n.score for n in there] == pytest.approx([n.score for n in here], abs=1e-4)
-        lengths.add(len(result.steps))
-    assert len(lengths) > 1  # some rows left the batch before others
-
-
-def test_the_network_reads_live_hypotheses_of_unfinished_rows_alone(ending_network, monkeypatch):
+def test_rows_of_a_batch_are_searched_as_alone_and_live_hypotheses_alone_are_read(
+    ending_network, monkeypatch
+):
     network, decode, read = ending_network, ending_network.decode, []
 
     def counted(target, memory, source, *, src_is_text, cache):
@@ -101,7 +78,15 @@ def test_the_network_reads_live_hypotheses_of_unfinished_rows_alone(ending_netwo
             if n_ended < 2:
                 expected[depth] += sum(node.state == "alive" for node in nodes)
     assert read == [count for count in expected[:10] if count]
-    assert len({len(result.steps) for result in found}) > 1
+    assert len({len(result.steps) for result in found}) > 1  # some rows left before others
+    monkeypatch.undo()
+    for source, result in zip(SOURCES, found, strict=True):
+        (alone,) = search(network, [source], beams=2, max_new_tokens=10)
+        assert [h.ids for h in alone.hypotheses] == [h.ids for h in result.hypotheses]
+        nodes = itertools.chain(*result.steps)
+        for there, here in zip(itertools.chain(*alone.steps), nodes, strict=True):
+            assert dataclasses.replace(there, score=here.score) == here
+            assert there.score == pytest.approx(here.score, abs=1e-4)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.5, 2.0])
@@ -118,8 +103,10 @@ def test_wide_beams_find_what_exhaustive_search_finds(length_penalty):
     assert result.hypotheses[0].ids == best
     ranks = [hypothesis.normalised for hypothesis in result.hypotheses]
     assert ranks == sorted(ranks, reverse=True)
-    assert ranks[0] == pytest.approx(scores[best] / len(best) ** length_penalty, abs=1e-4)
-    assert result.hypotheses[0].score == pytest.approx(scores[best], abs=1e-4)
+    for found in result.hypotheses:
+        score = scores[found.ids]
+        wanted = [score, score / len(found.ids) ** length_penalty]
+        assert [found.score, found.normalised] == pytest.approx(wanted, abs=1e-4)
 
 
 def test_the_tree_leads_from_each_hypothesis_back_to_the_start(ending_network):
@@ -145,3 +132,82 @@ def test_a_search_needs_a_source_and_may_write_nothing(network):
     for result in search(network, SOURCES, max_new_tokens=0):
         (only,) = result.hypotheses
         assert (only.ids, only.score, only.ended) == ((), 0.0, False)
+
+
+@pytest.fixture(scope="module")
+def run(tiny_encoder_decoder):
+    return tiny_encoder_decoder.generate(TEXT, beams=3, max_new_tokens=9)
+
+
+def test_the_best_hypothesis_is_the_run(tiny_encoder_decoder, run):
+    assert run.ids[run.n_prompt :] == run.search.hypotheses[0].ids
+    assert run.text == run.search.texts[0]
+    assert len(run.search.hypotheses) == len(run.search.texts) == 3
+    network, tokenizer = tiny_encoder_decoder.network, tiny_encoder_decoder.tokenizer
+    ends = dict(start_id=tokenizer.start_id, end_id=tokenizer.end_id)
+    source = [*tokenizer.encode(TEXT), tokenizer.end_id]
+    (found,) = beam_search(network, [source], **ends, beams=3, max_new_tokens=9)
+    assert list(run.search.hypotheses) == found.hypotheses
+    assert [list(nodes) for nodes in run.search.tree] == found.steps
+    tokens = {node.token for nodes in run.search.tree for node in nodes}
+    assert all(run.candidate_labels[token] == tokenizer.label(token) for token in tokens)
+
+
+def test_its_steps_are_those_of_one_pass_over_the_best(tiny_encoder_decoder, run):
+    source = torch.tensor([run.source_ids])
+    with torch.inference_mode():
+        logits = tiny_encoder_decoder.network(source, torch.tensor([run.ids]))[0]
+    probabilities = logits.softmax(dim=-1)
+    assert len(run.steps) == len(run.ids) - 1
+    for place, step in enumerate(run.steps):
+        assert (step.index, step.window, step.n_kept) == (place, (0, place + 1), 1)
+        assert step.token == run.ids[place + 1]
+        expected = float(probabilities[place, step.token])
+        assert step.chosen.probability == pytest.approx(expected, abs=1e-6)
+        assert step.chosen.sampling_probability == 1.0
+        assert step.candidates[0].id == int(logits[place].argmax())
+    score = sum(float(torch.tensor(step.chosen.probability).log()) for step in run.steps)
+    assert run.search.hypotheses[0].score == pytest.approx(score, abs=1e-4)
+
+
+def test_a_search_streams_its_steps_at_the_end(tiny_encoder_decoder):
+    stream = tiny_encoder_decoder.stream(TEXT, beams=2, max_new_tokens=6)
+    tokens = [step.token for step in stream]
+    assert tuple(tokens) == stream.run().ids[1:]
+    assert stream.text == stream.run().text
+    nothing = tiny_encoder_decoder.generate(TEXT, beams=2, max_new_tokens=0)
+    assert (nothing.stopped, nothing.search, nothing.steps) == ("read", None, ())
+
+
+@pytest.mark.parametrize("beams", [1, 2])
+def test_a_target_that_fills_the_decoder_is_traced_as_far_as_it_was_read(
+    tiny_encoder_decoder, beams
+):
+    limit = tiny_encoder_decoder.config.max_len
+    runs = (
+        tiny_encoder_decoder.generate(f"{TEXT} {n}", beams=beams, max_new_tokens=99)
+        for n in range(20)
+    )
+    run = next(run for run in runs if run.stopped == "length")
+    assert (len(run.ids), len(run.steps), run.trace_start) == (limit + 1, limit, 0)
+    assert len(run.queries("decoder")) == limit
+    assert run.trace.weights("decoder", "cross").shape[-2:] == (limit, len(run.source_ids))
+
+
+def test_a_translated_batch_reads_sources_and_translations(tiny_encoder_decoder):
+    texts = [TEXT, "Hi", "The bird and the fox"]
+    batch = tiny_encoder_decoder.translate_batch(texts, max_new_tokens=8)
+    for row, text in enumerate(texts):
+        alone = tiny_encoder_decoder.generate(text, max_new_tokens=8)
+        n_source, n_target = len(alone.source_ids), len(alone.ids)
+        assert batch.outputs[row] == alone.text
+        assert batch.target_ids[row, :n_target].tolist() == list(alone.ids)
+        assert int(batch.target_padding[row].sum()) == n_target
+        assert batch.queries("decoder", row)[:n_target] == alone.labels
+        assert batch.keys("decoder", "cross", row)[:n_source] == alone.source_labels
+        for stack, kind in alone.trace.kinds():
+            wanted = alone.trace.weights(stack, kind)[:, 0]
+            n_queries, n_keys = wanted.shape[-2:]
+            weights = batch.trace.weights(stack, kind)[:, row, :, :n_queries]
+            torch.testing.assert_close(weights[..., :n_keys], wanted, atol=1e-5, rtol=1e-5)
+            assert (weights[..., n_keys:] == 0).all()

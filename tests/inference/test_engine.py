@@ -9,6 +9,7 @@ import pytest
 import torch
 from builders import EIGHT, spread
 
+import transformer
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.choice import engine_of
 from transformer.inference.engines.compiled import AHEAD, CompiledDecoder
@@ -68,8 +69,6 @@ def test_greedy_tokens_are_read_several_at_once_and_stay_the_networks(preset, mo
     wanted = tokens(model, engine=None, n_new=30)
     found = tokens(model, engine=engine, n_new=30)
     assert [step.token for step in found] == [step.token for step in wanted]
-    for mine, other in zip(found, wanted, strict=True):
-        assert mine.chosen.logit == pytest.approx(other.chosen.logit, abs=1e-4)
     assert len(calls) == -(-len([*itertools.chain(*calls)]) // AHEAD)
     read = [step.token for step in wanted if step.token != 1]  # an end is not read
     assert len(read) > AHEAD
@@ -85,16 +84,6 @@ def test_greedy_tokens_are_read_several_at_once_and_stay_the_networks(preset, mo
     assert [step.token for step in forced][:2] == [7, 8]
     assert len(drawn) <= 9
     assert calls == []
-
-
-def test_a_padding_that_would_be_the_likeliest_is_not_read_ahead():
-    model = network("gpt", max_len=40, head_bias=True)
-    with torch.no_grad():
-        model.head.bias[0] += 100
-    wanted = tokens(model, engine=None, n_new=12)
-    found = tokens(model, engine=engine_of(model, "compiled"), n_new=12)
-    assert [step.token for step in found] == [step.token for step in wanted]
-    assert 0 not in [step.token for step in found]
 
 
 @pytest.mark.parametrize(("token", "n_read"), [(V, 0), (-V - 1, 0), (5, MAX_LEN - 1)])
@@ -177,17 +166,45 @@ def test_without_a_compiler_the_packed_weights_do_the_work(monkeypatch):
         engine_of(network("gpt"), "compiled")
 
 
-def test_a_loaded_model_generates_with_the_engine_that_was_asked_for(tiny_model, tmp_path):
-    import transformer
-    from transformer.checkpoint import save
-
-    save(tmp_path / "m", tiny_model.network, tiny_model.config, tiny_model.tokenizer)
-    found = {
-        name: transformer.load(tmp_path / "m", engine=name).generate("the fox", max_new_tokens=6)
-        for name in ("auto", "compiled", "packed", "network")
+@pytest.mark.parametrize("settings", [{}, {"temperature": 1.2, "top_k": 30, "seed": 3}])
+@pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder_decoder"])
+def test_a_loaded_model_writes_and_traces_the_same_with_each_engine(
+    name, settings, request, tmp_path
+):
+    request.getfixturevalue(name).save(tmp_path)
+    models = {
+        engine: transformer.load(tmp_path, engine=engine)
+        for engine in ("network", "auto", "compiled", "packed")
     }
-    assert [run.engine for run in found.values()] == ["compiled", *list(found)[1:]]
-    assert len({run.ids for run in found.values()}) == 1
+    bare = models["network"].weight_bytes
+    for engine, model in models.items():
+        if engine in ("auto", "compiled"):  # which reads float16 where the numbers are such
+            halves = (one.nbytes for one in model.engine.copies if one.dtype != torch.float32)
+            assert model.weight_bytes == bare + sum(halves) > bare
+        for n_new in (9, 40):  # past the window too
+            asked, passes = dict(max_new_tokens=n_new, **settings), []
+            wanted = models["network"].generate("the fox said hello", **asked)
+            hook = model.network.decoder.register_forward_hook(lambda *_, p=passes: p.append(1))
+            stream = model.stream("the fox said hello", **asked)
+            next(stream)
+            early = stream.run()  # which changes no later token
+            assert early.ids == wanted.ids[: wanted.n_prompt + 1]
+            assert early.stopped == "cancelled"
+            run = (list(stream), stream.run())[1]
+            hook.remove()
+            assert (run.ids, run.trace_start) == (wanted.ids, wanted.trace_start)
+            by_engine = "compiled" if engine == "auto" else engine
+            assert run.engine == ("network" if run.trace_start else by_engine)
+            # It reads prompts too, but no translator's, and a text that slid is read once more.
+            quick = run.engine == "compiled" and name == "tiny_model"
+            assert passes == [] if quick else passes
+            for site in wanted.trace.sites:
+                for part in ("scores", "pattern"):
+                    ours, theirs = (getattr(one.trace[site], part) for one in (run, wanted))
+                    torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+            for stack, streams in wanted.trace.residuals.items():
+                ours = torch.stack(run.trace.residuals[stack])
+                torch.testing.assert_close(ours, torch.stack(streams), atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("preset", ["gpt", "vaswani-2017"])

@@ -59,7 +59,7 @@ def same_trace(found, wanted):
             agree(*(torch.stack(list(one)) for one in (ours[stack], x)))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(
     config=configurations(),
     stored=st.sampled_from([torch.float32, torch.bfloat16, torch.float16]),
@@ -94,7 +94,7 @@ def test_every_engine_that_supports_a_configuration_reads_as_the_network_does(
         same_trace(early, read_by(network, ids[: pieces[0]])[1])  # later tokens left it as it was
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(
     config=configurations().filter(lambda config: config.family != "encoder"),
     prompt=st.lists(st.integers(0, 5), min_size=1, max_size=N_READ),

@@ -102,7 +102,6 @@ def computed(*command, run_by=()):
     return torch.tensor([float(line) for line in told.split()])
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     not (shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64")),
     reason="needs Debian's gcc-aarch64-linux-gnu and qemu-user",

@@ -60,10 +60,6 @@ def flipped(path):
     path.write_bytes(data)
 
 
-def cut(path):
-    path.write_bytes(path.read_bytes()[:-1000])
-
-
 def piped(path):
     path.unlink()
     os.mkfifo(path)
@@ -75,17 +71,17 @@ def linked(path):
     path.symlink_to(elsewhere)
 
 
-@pytest.mark.parametrize("damage", [flipped, cut, piped, linked])
-def test_a_library_that_is_not_as_it_was_written_is_never_loaded(cache, damage):
+def test_a_library_that_is_not_as_it_was_written_is_never_loaded(cache):
     """In processes of their own: what is damaged while it is loaded ends them, at their end too."""
     assert elsewhere() == "True"
     (library,) = cache.iterdir()
     whole = library.read_bytes()
-    damage(library)
-    assert elsewhere() == "True"
-    (again,) = cache.iterdir()
-    assert not again.is_symlink()
-    assert again.read_bytes() == whole
+    for damage in (flipped, piped, linked):
+        damage(library)
+        assert elsewhere() == "True"
+        assert list(cache.iterdir()) == [library]
+        assert not library.is_symlink()
+        assert library.read_bytes() == whole
 
 
 @pytest.mark.parametrize(("mode", "own"), [(0o770, True), (0o707, True), (0o700, False)])
@@ -96,12 +92,9 @@ def test_a_folder_that_others_may_write_to_is_not_used(cache, mode, own, monkeyp
         monkeypatch.setattr(os, "geteuid", lambda: cache.stat().st_uid + 1)
     assert (built() is not None) == own  # the temporary one is as little ours
     assert list(cache.iterdir()) == []
-
-
-def test_a_cache_that_cannot_be_made_is_done_without(cache, monkeypatch, tmp_path):
-    (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert built() is not None
+    if own:  # nor one that cannot be made
+        monkeypatch.setenv("XDG_CACHE_HOME", __file__)
+        assert built() is not None
 
 
 @pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
@@ -131,10 +124,10 @@ def test_each_machine_is_compiled_for_with_its_own_flags(tmp_path):
 
 
 def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(cache, tmp_path):
-    told = [tmp_path / f"told-{place}" for place in range(3)]
+    told = [tmp_path / f"told-{place}" for place in range(2)]
     with contextlib.ExitStack() as files:
         opened = [files.enter_context(path.open("w")) for path in told]
         started = [warm.Process(COMMAND, stdout=file, stderr=file) for file in opened]
-    assert [process.wait(120) for process in started] == [0] * 3
-    assert [path.read_text().strip() for path in told] == ["True"] * 3
+    assert [process.wait(120) for process in started] == [0] * 2
+    assert [path.read_text().strip() for path in told] == ["True"] * 2
     assert len(list(cache.iterdir())) == 1

@@ -8,7 +8,6 @@ from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from transformer import Sampling
 from transformer.inference.sampling import (
-    apply_sampling,
     draw,
     keep_min_p,
     keep_top_k,
@@ -61,16 +60,6 @@ def test_what_reaches_p_exactly_is_enough_and_what_has_exactly_min_p_stays():
 def test_a_top_p_of_one_keeps_even_the_unlikeliest():
     logits = torch.cat([torch.zeros(1), torch.full((5_000,), -30.0)])[None]
     assert keep_top_p(logits, 1.0).equal(logits)
-
-
-def test_filters_act_in_the_stated_order():
-    logits = torch.tensor([[4.0, 3.0, 2.0, 1.0, 0.0]])
-    both = apply_sampling(logits, Sampling(temperature=2.0, top_k=3, top_p=0.8))
-    # logits / 2 = 2, 1.5, 1, ...; the three highest have 0.506, 0.307, 0.186: two reach 0.8
-    assert kept(both) == [[True, True, False, False, False]]
-    assert both[0, :2].tolist() == [2.0, 1.5]
-    alone = apply_sampling(logits, Sampling(temperature=2.0, top_p=0.8))
-    assert kept(alone) == [[True, True, True, False, False]]
 
 
 @pytest.mark.parametrize("place", [0.0, 0.49999, 0.5, 1 - 2**-53])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import re
+import sys
 import weakref
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +15,7 @@ import torch
 import transformer
 from benchmarks import loading
 from transformer.inference.engines.choice import engine_of
+from transformer.inference.engines.compiled import PAGE_BYTES, use_huge_pages
 from transformer.inference.model import Model
 from transformer.model.stored import Linear
 from transformer.ui import process
@@ -28,14 +32,14 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, int]:
 
 
 @pytest.mark.slow
-def test_loading_takes_little_more_than_the_files() -> None:
+def test_loading_takes_little_more_than_the_files():
     found = loading.measured("llama", 60)
     assert found["peak"] < loading.MOST + ROOM / found["megabytes"] / 1e6
     assert found["end"] > 0.9  # nothing is left to be read later
 
 
 @pytest.mark.slow
-def test_weights_stored_in_bfloat16_are_held_once_and_so(llama: tuple[Model, int]) -> None:
+def test_weights_stored_in_bfloat16_are_held_once_and_so(llama):
     model, size = llama
     assert model.engine is not None
     assert {x.dtype for x in model.network.parameters() if x.dim() == 2} == {torch.bfloat16}
@@ -44,7 +48,7 @@ def test_weights_stored_in_bfloat16_are_held_once_and_so(llama: tuple[Model, int
 
 
 @pytest.mark.slow
-def test_weights_kept_small_give_what_they_give_in_float32(llama: tuple[Model, int]) -> None:
+def test_weights_kept_small_give_what_they_give_in_float32(llama):
     model, _ = llama
     wide = model.network.__class__(model.config)
     wide.load_state_dict({k: v.float() for k, v in model.network.state_dict().items()})
@@ -59,7 +63,7 @@ def test_weights_kept_small_give_what_they_give_in_float32(llama: tuple[Model, i
     assert model.network.head.weight.dtype == torch.float32
 
 
-def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch):
     monkeypatch.setattr("transformer.model.stored.WIDENED", 40)
     narrow = Linear(7, 23)
     narrow.weight.data = narrow.weight.data.bfloat16()
@@ -69,8 +73,20 @@ def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch: pytest.MonkeyPatc
     assert narrow.bfloat16()(x.bfloat16()).dtype == torch.bfloat16
 
 
+def test_weights_move_to_large_pages_with_their_numbers_and_addresses():
+    weights = [torch.rand(2**20) for _ in range(4)]
+    before, places = [one.clone() for one in weights], [one.data_ptr() for one in weights]
+    pages = use_huge_pages(weights)
+    assert [one.data_ptr() for one in weights] == places
+    assert all(map(torch.equal, weights, before))
+    if sys.platform.startswith("linux"):
+        told = Path("/proc/self/smaps_rollup").read_text(encoding="utf-8")
+        held = int(re.search(r"AnonHugePages:\s+(\d+) kB", told)[1])
+        assert pages * PAGE_BYTES <= 1024 * held
+
+
 @pytest.mark.slow
-def test_a_cycle_that_is_left_later_is_freed_unasked() -> None:
+def test_a_cycle_that_is_left_later_is_freed_unasked():
     gc.disable()
     process.freeze_gc()
     left = torch.nn.Identity()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 from altered import FAMILIES, T, attention_of, by_hand, close, embeddings_of, given, read
-from builders import T_MAX, C, H, L, ids, network
+from builders import T_MAX, C, H, ids, network
 
 from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch
-from transformer.interventions.hooks import ActivationCache, ablated_one_by_one, hooks_of
+from transformer.interventions.hooks import ActivationCache, hooks_of
 from transformer.model.hooks import ForwardContext
 from transformer.model.sites import Site, sites_of
 from transformer.model.trace import Trace
@@ -132,11 +130,6 @@ def test_without_the_final_norm_the_head_reads_the_last_residual_stream():
     assert "no-final-norm" not in breaks_of(network(norm="post").config)
 
 
-def masked_by_hand(record, allowed):
-    scores = record.scores.masked_fill(~allowed, -math.inf)
-    return torch.softmax(scores, dim=-1)
-
-
 def test_cells_rows_and_columns_of_a_mask_are_forbidden_and_allowed():
     model, site = network(), Site("decoder", 0, "self")
     text, intact, trace = given(model), Trace(), Trace()
@@ -145,41 +138,26 @@ def test_cells_rows_and_columns_of_a_mask_are_forbidden_and_allowed():
     allowed[2, 5] = True
     allowed[3, :] = True
     allowed[:, 1] = False
-    allowed[4, 2] = False
-    edit = EditMask("decoder", 0, allow=[(2, 5), (3, None)], forbid=[(None, 1), (4, 2)])
-    read(model, text, hooks=hooks_of([edit], model.config), trace=trace)
-    close(trace[site].pattern, masked_by_hand(intact[site], allowed))
-    assert torch.equal(trace[site].allowed[0], allowed)
-    assert torch.equal(trace[Site("decoder", 1, "self")].allowed[0], torch.ones(T, T).tril().bool())
+    allowed[4, :] = False
+    some = EditMask("decoder", 0, allow=[(2, 5), (3, None)], forbid=[(None, 1), (4, None)])
+    for edit, wanted in (
+        (some, allowed),
+        (EditMask("decoder", 0, without=["causal"]), torch.ones_like(allowed)),
+    ):
+        read(model, text, hooks=hooks_of([edit], model.config), trace=trace)
+        assert torch.equal(trace[site].allowed[0], wanted)
+        least = torch.finfo(torch.float32).min  # a row with nothing allowed weighs all alike
+        close(trace[site].pattern, intact[site].scores.masked_fill(~wanted, least).softmax(-1))
+        other = trace[Site("decoder", 1, "self")].allowed[0]
+        assert torch.equal(other, torch.ones(T, T).tril().bool())
 
 
-def test_a_row_with_nothing_allowed_weighs_all_keys_alike():
-    model, trace = network(), Trace()
-    edit = EditMask("decoder", forbid=[(4, None)])
-    read(model, given(model), hooks=hooks_of([edit], model.config), trace=trace)
-    close(trace.weights("decoder")[:, :, :, 4], torch.full((L, 1, H, T), 1 / T))
-
-
-def test_without_the_causal_mask_a_decoder_reads_the_future():
-    model, trace = network(), Trace()
-    text = given(model)
-    hooks = hooks_of([EditMask("decoder", without=["causal"])], model.config)
-    read(model, text, hooks=hooks, trace=trace)
-    first = trace["decoder.0.self"]
-    close(first.pattern, torch.softmax(first.scores, dim=-1))
-    assert bool(first.allowed.all())
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_nothing_to_do_is_the_intact_network(family):
-    model = network(family)
-    stack = "encoder" if family == "encoder" else "decoder"
-    idle = [Ablate(stack, 0, []), EditMask(stack), Patch(stack, 0, [], "other")]
-    cache = ActivationCache()
-    text = given(model)
-    read(model, text, hooks=[cache])
-    assert hooks_of(idle, model.config, {"other": cache}) == ()
-    assert hooks_of([], model.config) == ()
+def test_nothing_to_do_is_the_intact_network():
+    cache, model = ActivationCache(), network()
+    read(model, given(model), hooks=[cache])
+    idle = [Ablate("decoder", 0, []), EditMask("decoder"), Patch("decoder", 0, [], "other")]
+    for none in ([], idle):
+        assert hooks_of(none, model.config, {"other": cache}) == ()
 
 
 def test_a_silenced_head_stays_silent_whatever_is_patched_there():
@@ -194,15 +172,3 @@ def test_a_silenced_head_stays_silent_whatever_is_patched_there():
     )
     for both in ([silence, patch], [patch, silence]):
         close(read(model, text, hooks=hooks_of(both, model.config, {"other": cache})), wanted)
-
-
-def test_a_batch_of_silenced_heads_is_each_of_them_alone():
-    model = network("encoder-decoder")
-    text = given(model)
-    heads = [(site, head) for site in sites_of(model.config) for head in range(H)]
-    rows = tuple(part.expand(len(heads), -1) for part in text)
-    for by in ("zero", "mean"):
-        together = read(model, rows, hooks=[ablated_one_by_one(model.config, heads, by)])
-        for row, (site, head) in enumerate(heads):
-            alone = hooks_of([Ablate(*site[:2], [head], site.kind, by)], model.config)
-            close(together[row : row + 1], read(model, text, hooks=alone))

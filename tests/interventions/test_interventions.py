@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import json
 
@@ -45,14 +44,11 @@ TEXT = "The fox said"
 @pytest.mark.parametrize(("intervention", "said"), ALL, ids=str)
 def test_plain_values_travel_as_json_and_come_back_equal(intervention, said):
     assert str(intervention) == said
-    (back,) = interventions_of([json.loads(json.dumps(to_dict(intervention)))])
+    plain = to_dict(intervention)
+    (back,) = interventions_of([json.loads(json.dumps(plain))])
     assert back == intervention
-
-
-def test_what_is_at_its_default_does_not_travel():
-    assert to_dict(Ablate("decoder", 1, [2])) == {
-        "type": "ablate", "stack": "decoder", "layer": 1, "heads": [2],
-    }  # fmt: skip
+    fields = [field for field in dataclasses.fields(intervention) if field.name in plain]
+    assert all(getattr(intervention, field.name) != field.default for field in fields)
 
 
 @pytest.mark.parametrize(
@@ -127,18 +123,6 @@ def test_what_a_network_does_not_have_is_refused_with_what_it_has(intervention, 
         check_all([intervention], config(norm="post"))
 
 
-def test_generation_with_a_silenced_head_is_that_of_a_network_without_it(tiny_model):
-    other = copy.deepcopy(tiny_model.network)
-    with torch.no_grad():
-        other.decoder.layers[1].self_attention.output.weight[:, :8] = 0  # head 0 of 2
-    wanted = dataclasses.replace(tiny_model, network=other).generate(TEXT, max_new_tokens=10)
-    run = tiny_model.generate(TEXT, max_new_tokens=10, interventions=[Ablate("decoder", 1, [0])])
-    assert run.ids == wanted.ids
-    assert run.ids != tiny_model.generate(TEXT, max_new_tokens=10).ids
-    assert run.request.interventions == (Ablate("decoder", 1, [0]),)
-    assert run.steps[-1].chosen.logit == pytest.approx(wanted.steps[-1].chosen.logit, abs=1e-3)
-
-
 def test_taken_tokens_stand_first_and_the_text_goes_on_from_them(tiny_model):
     intact = tiny_model.generate(TEXT, max_new_tokens=6)
     other = intact.steps[2].candidates[1].id
@@ -152,9 +136,8 @@ def test_taken_tokens_stand_first_and_the_text_goes_on_from_them(tiny_model):
     assert run.ids[run.n_prompt + 3] == int(logits.argmax())
 
 
-@pytest.mark.parametrize("seed", [0, 5, MAX_SEED])
-def test_taking_what_was_drawn_anyway_gives_the_same_sampled_text(tiny_model, seed):
-    settings = dict(max_new_tokens=9, temperature=1.3, seed=seed)
+def test_taking_what_was_drawn_anyway_gives_the_same_sampled_text(tiny_model):
+    settings = dict(max_new_tokens=9, temperature=1.3, seed=MAX_SEED)
     run = tiny_model.generate(TEXT, **settings)
     taken = [step.token for step in run.steps[:4]]
     assert tiny_model.generate(TEXT, forced_tokens=taken, **settings).ids == run.ids

@@ -2,14 +2,19 @@ import math
 
 import pytest
 import torch
-from builders import spread
+from altered import FAMILIES, attention_of, close, given, read
+from builders import network, spread
 
 from transformer import ModelConfig, Site, Trace
+from transformer.interventions.breaks import breaks_of
+from transformer.interventions.descriptions import Break
+from transformer.interventions.hooks import hooks_of
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.cache import KeyValueCache
 from transformer.model.functional import attention, masked_softmax
 from transformer.model.hooks import ForwardContext
 from transformer.model.masks import causal_mask
+from transformer.model.sites import sites_of
 
 B, TQ, TK, H, D = 2, 5, 4, 3, 7
 C = H * D
@@ -96,3 +101,34 @@ def test_cross_attention_computes_its_keys_once():
     assert cache.get(CROSS)[0] is keys
     assert keys.shape[2] == TK
     assert again.equal(first)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_scores_may_be_divided_by_the_root_of_d_model(family):
+    usual, other = network(family), network(family, score_divisor="d_model")
+    other.load_state_dict(usual.state_dict())
+    text = given(usual, 2)
+    broken = hooks_of([Break("model-scale")], usual.config)
+    close(read(other, text), read(usual, text, hooks=broken))
+    undivided = [hooks_of([Break("no-scale")], each.config) for each in (usual, other)]
+    close(read(other, text, hooks=undivided[1]), read(usual, text, hooks=undivided[0]))
+    assert "model-scale" not in breaks_of(other.config)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_small_projection_may_serve_all_heads(family):
+    model, trace = network(family, shared_projection=True), Trace()
+    text, size, width = given(model, 2), model.config.d_head, model.config.d_model
+    read(model, text, trace=trace)
+    for site in sites_of(model.config):
+        attention = attention_of(model, site)
+        assert attention.query.weight.shape == attention.value.weight.shape == (size, size)
+        assert attention.output.weight.shape == (width, width)
+    first = sites_of(model.config)[0]
+    stack = getattr(model, first.stack)
+    x = trace.embed[first.stack] + trace.pos_embed[first.stack]
+    x = stack.layers[0].self_residual.norm(x)
+    query = attention_of(model, first).query
+    for head in range(H):
+        share = x[..., head * size : (head + 1) * size]
+        close(trace[first].q[:, head], share @ query.weight.T + query.bias)

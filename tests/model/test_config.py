@@ -9,14 +9,6 @@ from transformer.model.presets import preset
 SMALL = dict(vocab_size=11, d_model=12, n_heads=3, n_layers=2, d_ff=20, max_len=9)
 
 
-def test_replacing_a_field_validates_again():
-    config = ModelConfig(**SMALL)
-    assert config.replace(n_heads=4).n_heads == 4
-    assert config.n_heads == 3
-    with pytest.raises(ValueError, match="n_heads must divide d_model; got d_model=12, n_heads=5"):
-        config.replace(n_heads=5)
-
-
 WHOLE = "vocab_size d_model n_heads n_layers d_ff max_len head_size n_key_heads window rotary_size"
 CHOICES = "family norm norm_kind score_divisor positions activation rotary_scaling init"
 BOTH = {"family": "encoder-decoder", "target_vocab_size": 5}
@@ -33,6 +25,7 @@ VALUES = [  # fields; what none of them may be; what is allowed
     ("rotary_base rotary_factor rotary_low", (0, math.inf, "1"), "a number above 0"),
 ]  # fmt: skip
 TOGETHER = [
+    (dict(n_heads=5), "n_heads must divide d_model; got d_model=12, n_heads=5"),
     (dict(d_model=9), "sinusoidal positions need an even d_model; got 9"),
     (dict(target_vocab_size=12), "target_vocab_size is for an encoder-decoder"),
     (dict(target_max_len=12), "target_max_len is for an encoder-decoder"),
@@ -64,17 +57,6 @@ def test_a_value_of_another_kind_gets_a_sentence_with_what_is_allowed(fields, va
 def test_values_that_do_not_go_together_get_a_sentence(changes, sentence):
     with pytest.raises(ValueError, match=sentence):
         ModelConfig(**{**SMALL, **changes})
-
-
-def test_source_and_target_may_have_lengths_and_paddings_of_their_own():
-    assert ModelConfig(**SMALL | BOTH, padding_id=4).output_padding_id == 4
-    two = {**SMALL, "family": "encoder-decoder", "target_vocab_size": 17}
-    made = ModelConfig(**two, target_max_len=5, padding_id=10, target_padding_id=16)
-    assert (made.max_len_of("encoder"), made.max_len_of("decoder")) == (9, 5)
-    assert (made.padding_id, made.output_padding_id) == (10, 16)
-    same = ModelConfig(**two, padding_id=10)
-    assert (same.output_max_len, same.output_padding_id) == (9, 10)
-    assert ModelConfig(**two | {"target_vocab_size": 11}, share_embeddings=True).share_embeddings
 
 
 def test_an_unknown_or_missing_field_is_named():

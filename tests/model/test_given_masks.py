@@ -9,28 +9,9 @@ from builders import ids, network
 
 from transformer import Trace
 from transformer.model.cache import KeyValueCache
-from transformer.model.masks import causal_mask, combine, padding_mask
+from transformer.model.masks import causal_mask
 
 T, TS = 6, 7
-
-
-def padded(length, n_padding):
-    batch = ids(2, length)
-    batch[1, length - n_padding :] = 0
-    return batch
-
-
-def test_the_networks_own_masks_given_by_hand_change_nothing():
-    tokens = padded(T, 2)
-    own = combine(causal_mask(T, T), padding_mask(tokens, 0))
-    decoder, encoder = network("decoder"), network("encoder")
-    assert decoder(tokens, mask=own).isfinite().all()
-    close(decoder(tokens, mask=own)[:1], decoder(tokens)[:1])
-    close(decoder(tokens, mask=own)[1, : T - 2], decoder(tokens)[1, : T - 2])
-    close(encoder(tokens, mask=padding_mask(tokens, 0)), encoder(tokens))
-    both, source = network("encoder-decoder"), padded(TS, 3)
-    masks = dict(src_mask=padding_mask(source, 0), tgt_mask=own)
-    close(both(source, tokens, **masks), both(source, tokens))
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder"])
@@ -51,8 +32,10 @@ def test_a_source_mask_hides_the_same_from_the_target_and_a_square_one_only_from
     short = model(source[:, :5], target)
     close(model(source, target, src_mask=first_five), short)
     trace = Trace()
-    model(source, target, src_mask=causal_mask(TS, TS), trace=trace)
+    own = torch.eye(T, dtype=torch.bool)
+    model(source, target, src_mask=causal_mask(TS, TS), tgt_mask=own, trace=trace)
     assert torch.equal(trace["encoder.0.self"].allowed[0], causal_mask(TS, TS))
+    assert torch.equal(trace["decoder.1.self"].allowed[0], own)
     assert bool(trace["decoder.0.cross"].allowed.all())
 
 

@@ -23,7 +23,7 @@ from transformer.model.sites import sites_of
 from transformer.model.summary import blocks
 from transformer.runs.compact_trace import CompactedRecords, Heads, part_at
 
-drawn_often = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+drawn_often = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 drawn_seldom = settings(max_examples=20, suppress_health_check=list(HealthCheck))
 
 

@@ -1,21 +1,16 @@
 """Which numbers a network has: embeddings, counts and initial weights."""
 
+import math
+
 import pytest
 import torch
-from builders import C, V, ids, network
+from builders import ids
 
 from transformer import build_transformer
 from transformer.model.inits import INITS
+from transformer.model.positions import POSITIONS, sinusoidal_matrix
 from transformer.model.presets import preset
 from transformer.model.summary import blocks
-
-
-def test_embeddings_are_one_matrix_only_where_they_are_tied():
-    for tied in (False, True):
-        model = network("encoder-decoder", tie_embeddings=tied, target_vocab_size=7)
-        assert (model.head.weight is model.target_embedding.tokens.weight) == tied
-        assert model.source_embedding.tokens.weight.shape == (V, C)
-
 
 PUBLISHED = {  # tokens, and the parameters that their authors count
     "gpt-2": (50_257, 124_439_808),
@@ -29,13 +24,6 @@ PUBLISHED = {  # tokens, and the parameters that their authors count
 def test_the_number_of_parameters_is_the_published_one(name):
     vocab_size, wanted = PUBLISHED[name]
     assert sum(one.n_parameters for one in blocks(preset(name, vocab_size=vocab_size))) == wanted
-
-
-def test_an_input_is_the_scaled_token_plus_its_position():
-    model, tokens = network(scale_embeddings=True, positions="learned"), ids(2, 5)
-    table, places = model.embedding.tokens.weight, model.embedding.positions.table.weight
-    wanted = 12**0.5 * table[tokens] + places[:5]
-    torch.testing.assert_close(model.embedding(tokens, torch.arange(5)), wanted)
 
 
 def test_normal_initial_weights_are_n_0_002_and_biases_are_zero():
@@ -87,3 +75,22 @@ def test_a_new_network_does_not_train_so_that_two_calls_agree():
     assert torch.equal(model(tokens), model(tokens))
     model.train()
     assert not torch.equal(model(tokens), model(tokens))
+
+
+def test_each_cell_is_the_papers_formula_to_the_last_digit_and_nothing_is_trained_or_stored():
+    matrix = sinusoidal_matrix(5_001, 6)
+    for position in (0, 1, 10, 5_000):
+        angles = [position / 10_000 ** (2 * pair / 6) for pair in range(3)]
+        waves = [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
+        assert matrix[position].tolist() == pytest.approx(waves, abs=1e-7)
+    encoding = POSITIONS["sinusoidal"].make(9, 4)
+    assert list(encoding.parameters()) == []
+    assert encoding.state_dict() == {}
+
+
+def test_learned_positions_are_trained_and_stored():
+    encoding = POSITIONS["learned"].make(9, 4)
+    encoding(torch.tensor([2])).sum().backward()
+    (table,) = encoding.parameters()
+    assert table.grad.abs().sum(dim=-1).nonzero().flatten().tolist() == [2]
+    assert list(encoding.state_dict()) == ["table.weight"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 import torch
-from altered import given, read
+from altered import FAMILIES, given, read
 from builders import T_MAX, C, config, network
 from torch import nn
 
@@ -17,8 +18,6 @@ from transformer.model.positions import POSITIONS, Encoding
 from transformer.model.summary import blocks
 from transformer.views import architecture
 from transformer.views.architecture.parts import words
-
-FAMILIES = ["decoder", "encoder", "encoder-decoder"]
 
 
 class Ramp(nn.Module):
@@ -40,17 +39,6 @@ def says(settings, kind):
     return words(made, next(block for block in blocks(made) if block.kind == kind))
 
 
-def counted_and_drawn(made):
-    """Whether the counts are the network's own, and the drawing is of them."""
-    model = network(**{"family": made.family, **made.to_dict()})
-    total = sum(block.n_parameters for block in blocks(made))
-    assert total == model.n_parameters
-    assert architecture(made).layout.meta["n_parameters"] == total
-    text = given(model)
-    torch.testing.assert_close(read(model, text, trace=Trace()), read(model, text))
-    return model
-
-
 ODD = Norm(
     title="Odd norm", does="Divides {size} features", make=lambda size, eps: nn.RMSNorm(size, eps)
 )
@@ -58,37 +46,33 @@ SINUS = Activation(title="Sinus", does="waves", function=torch.sin)
 RAMP = Encoding(title="Ramp", does="Up to {max_len}.", short="one", make=Ramp)
 
 
+ADDED = [  # to which table, for which field and kind of block, and what is said of it
+    (NORMS, "norm_kind", "norm", ODD, "Odd norm of .* Divides 12 features"),
+    (ACTIVATIONS, "activation", "feed_forward", SINUS, r"Sinus acts on each of them \(waves\)"),
+    (POSITIONS, "positions", "positions", RAMP, rf"^Up to {T_MAX}\.$"),
+]
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_norm_is_added_in_one_line(family, monkeypatch):
-    monkeypatch.setitem(NORMS, "odd", ODD)
+@pytest.mark.parametrize(("table", "field", "block", "entry", "said"), ADDED)
+def test_one_line_in_a_table_is_computed_counted_and_drawn(
+    table, field, block, entry, said, family, monkeypatch
+):
+    monkeypatch.setitem(table, "odd", entry)
     for placement in ("pre", "post"):
-        made = config(family, norm_kind="odd", norm=placement, norm_embeddings=True)
-        model = counted_and_drawn(made)
-        kinds = {type(m) for m in model.modules() if isinstance(m, nn.LayerNorm | nn.RMSNorm)}
-        assert kinds == {nn.RMSNorm}
-    said = says(dict(norm_kind="odd"), "norm").does
-    assert said.startswith("Odd norm of ")
-    assert "Divides 12 features" in said
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_an_activation_is_added_in_one_line(family, monkeypatch):
-    monkeypatch.setitem(ACTIVATIONS, "odd", SINUS)
-    model = counted_and_drawn(config(family, activation="odd"))
-    forward = model.last_stack.layers[0].feed_forward
-    x = torch.randn(2, 5, C)
-    torch.testing.assert_close(forward(x), forward.contract(torch.sin(forward.expand(x))))
-    said = says(dict(activation="odd"), "feed_forward")
-    assert said.title == "Feed-forward, Sinus"
-    assert "Sinus acts on each of them (waves)" in said.does
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_positional_encoding_is_added_in_one_line(family, monkeypatch):
-    monkeypatch.setitem(POSITIONS, "odd", RAMP)
-    counted_and_drawn(config(family, positions="odd"))
-    said = says(dict(positions="odd"), "positions")
-    assert (said.title, said.short, said.does) == ("+ Ramp", "one", f"Up to {T_MAX}.")
+        made = config(family, **{field: "odd"}, norm=placement, norm_embeddings=True)
+        model = network(**{"family": family, **made.to_dict()})
+        total = sum(block.n_parameters for block in blocks(made))
+        assert total == model.n_parameters
+        assert architecture(made).layout.meta["n_parameters"] == total
+        text = given(model)
+        torch.testing.assert_close(read(model, text, trace=Trace()), read(model, text))
+    assert re.search(said, says({field: "odd"}, block).does)
+    forward, x = model.last_stack.layers[0].feed_forward, torch.randn(2, 5, C)
+    if table is ACTIVATIONS:
+        torch.testing.assert_close(forward(x), forward.contract(torch.sin(forward.expand(x))))
+    norms = {type(m) for m in model.modules() if isinstance(m, nn.LayerNorm | nn.RMSNorm)}
+    assert norms == {nn.RMSNorm if table is NORMS else nn.LayerNorm}
 
 
 @pytest.mark.parametrize("kind", ACTIVATIONS)

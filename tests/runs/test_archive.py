@@ -21,7 +21,7 @@ from jsonschema import Draft202012Validator
 from pictured import HOSTILE, relabelled
 
 import transformer
-from transformer import Ablate, Model, Run, with_lens
+from transformer import Ablate, Run, with_lens
 from transformer.former_names import FORMER_NAMES
 from transformer.runs import archive
 from transformer.runs.request import request_from_dict, request_to_dict
@@ -79,11 +79,11 @@ def same(one: Run, other: Run, *, vectors: bool = True) -> None:
         assert one.lens.probabilities.equal(other.lens.probabilities)
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=16, suppress_health_check=list(HealthCheck))
 @given(drawn=drawn())
 def test_a_run_comes_back_the_same_from_every_format(
-    tiny_model: Model, tiny_encoder: Model, tiny_encoder_decoder: Model, tmp_path: Path, drawn: Any
-) -> None:
+    tiny_model, tiny_encoder, tiny_encoder_decoder, tmp_path, drawn
+):
     """What is written can be read without us too: plain bytes in JSON, arrays in NPZ, by a schema;
     under the names of earlier versions it is read as well."""
     models = {"encoder": tiny_encoder, "encoder-decoder": tiny_encoder_decoder}
@@ -156,7 +156,7 @@ def as_of_old(path: Path, version: int) -> Path:
     return old
 
 
-def test_json_without_attention_is_small_and_has_the_rest(tiny_model: Model) -> None:
+def test_json_without_attention_is_small_and_has_the_rest(tiny_model):
     run = tiny_model.generate("the fox said", max_new_tokens=20)
     short = run.to_json(attention=False)
     assert not [name for name in json.loads(short)["arrays"] if name.startswith("decoder")]
@@ -164,7 +164,7 @@ def test_json_without_attention_is_small_and_has_the_rest(tiny_model: Model) -> 
     assert transformer.from_json(short).steps == run.steps
 
 
-def test_a_file_of_the_first_version_is_read_with_its_lens() -> None:
+def test_a_file_of_the_first_version_is_read_with_its_lens():
     text = (ROOT / "tests" / "data" / "run-1.json").read_text()
     assert json.loads(text)["schema"] == "transformer-run/1"
     run = transformer.from_json(text)
@@ -188,12 +188,12 @@ NO_RUNS = [
 
 
 @pytest.mark.parametrize(("text", "sentence"), NO_RUNS)
-def test_what_is_no_run_gets_a_sentence(text: str, sentence: str) -> None:
+def test_what_is_no_run_gets_a_sentence(text, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
         transformer.from_json(text)
 
 
-def test_another_file_is_not_read_as_a_run(tmp_path: Path) -> None:
+def test_another_file_is_not_read_as_a_run(tmp_path):
     """Nor one with a pickle inside, which would be executed."""
     np.savez(tmp_path / "other.npz", x=np.zeros(2))
     np.savez(tmp_path / "pickle.npz", run=np.array([{"a": 1}], dtype=object))
@@ -208,33 +208,22 @@ def rows_of(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
 
 
-def test_csv_has_the_weights_of_a_head_under_its_tokens(translation: Run) -> None:
-    head, *lines = rows_of(translation.attention_csv("decoder.1.cross", 1))
-    sources = enumerate(translation.source_labels)
-    assert head[1:] == [f"[{place}] {label}" for place, label in sources]
-    assert [row[0] for row in lines] == [f"[{i}] {x}" for i, x in enumerate(translation.labels)]
-    found = np.array([[np.float32(cell) for cell in line[1:]] for line in lines])
-    np.testing.assert_array_equal(found, translation.trace["decoder.1.cross"].pattern[0, 1])
-
-
-def test_csv_leaves_hidden_cells_empty_but_for_raw_scores(tiny_model: Model) -> None:
-    run = tiny_model.trace("the fox said")
-    record = run.trace["decoder.0.self"]
-    for stage in ("weights", "masked", "scores"):
-        _, *lines = rows_of(run.attention_csv("decoder.0.self", 0, stage))
-        empty = np.array([[cell == "" for cell in line[1:]] for line in lines])
-        hidden = ~record.allowed[0].numpy()
-        np.testing.assert_array_equal(empty, hidden & (stage != "scores"))
-    assert float(lines[2][4]) == record.scores[0, 0, 2, 3]
-
-
-def test_no_token_in_a_csv_can_become_a_formula(tiny_model: Model) -> None:
+def test_csv_has_a_heads_numbers_under_tokens_that_are_no_formula(tiny_model, translation):
     odd = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", 'a"b,c', "\r\n=2", *HOSTILE)
     run = relabelled(tiny_model.trace("the fox said hello to the bird"), odd)
-    text = run.attention_csv("decoder.0.self", 0)
-    head, *lines = rows_of(text)
-    names = head[1:] + [line[0] for line in lines]
-    assert all(name.startswith("[") for name in names)
-    assert any("=1+1" in name for name in names)
-    numbers = [cell for line in lines for cell in line[1:] if cell]
-    assert all(re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell) for cell in numbers)
+    record = run.trace["decoder.0.self"]
+    hidden = ~record.allowed[0].numpy()
+    for stage in ("weights", "masked", "scores"):
+        head, *lines = rows_of(run.attention_csv("decoder.0.self", 1, stage))
+        for names in (head[1:], [line[0] for line in lines]):
+            assert all(name.startswith(f"[{at}] ") for at, name in enumerate(names))
+        empty = np.array([[cell == "" for cell in line[1:]] for line in lines])
+        np.testing.assert_array_equal(empty, hidden & (stage != "scores"))
+        found = [np.float32(cell or 0) for line in lines for cell in line[1:]]
+        wanted = (record.pattern if stage == "weights" else record.scores)[0, 1].numpy()
+        np.testing.assert_array_equal(found, np.where(empty, 0, wanted).ravel())
+    head, *lines = rows_of(translation.attention_csv("decoder.1.cross", 1))
+    for names, labels in (
+        (head[1:], translation.source_labels), ([line[0] for line in lines], translation.labels),
+    ):  # fmt: skip
+        assert names == [f"[{place}] {label}" for place, label in enumerate(labels)]

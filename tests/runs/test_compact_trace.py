@@ -9,8 +9,6 @@ import pytest
 import torch
 from builders import ids, network
 
-import transformer
-from transformer.checkpoint import save
 from transformer.interventions.descriptions import Ablate, Break, EditMask
 from transformer.interventions.hooks import hooks_of
 from transformer.model.sites import Site
@@ -103,10 +101,13 @@ def test_the_store_weighs_all_that_is_kept_and_leaves_no_logits_behind(tiny_mode
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; none is present")
 @pytest.mark.parametrize("settings", [{}, {"temperature": 1.1, "seed": 4}])
-def test_a_gpu_keeps_the_trace_until_it_is_moved(tiny_model, tmp_path, settings):
-    save(tmp_path, tiny_model.network, tiny_model.config, tiny_model.tokenizer, dtype="float32")
-    there = transformer.load(tmp_path, "cuda").generate("the fox", max_new_tokens=8, **settings)
-    here = transformer.load(tmp_path).generate("the fox", max_new_tokens=8, **settings)
+def test_a_gpu_keeps_the_trace_until_it_is_moved(tiny_model, settings):
+    moved_model = tiny_model.to("cuda")
+    assert (moved_model.device.type, tiny_model.device.type) == ("cuda", "cpu")
+    there, here = (
+        model.generate("the fox", max_new_tokens=8, **settings)
+        for model in (moved_model, tiny_model)
+    )
     assert there.ids == here.ids
     assert there.engine == "network"
     moved_run = on_cpu(there)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from transformer import Model, with_lens
+from transformer import with_lens
 from transformer.runs import memory_budget
 from transformer.runs.memory_budget import (
     ENTRY_BYTES,
@@ -37,21 +38,14 @@ def kept(of: MemoryBudget, kind: str = "run") -> str:
     return "".join(sorted(of.keys(kind)))
 
 
-class Clock:
-    now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(time, "monotonic", made)
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    made = SimpleNamespace(now=1_000.0)
+    monkeypatch.setattr(time, "monotonic", lambda: made.now)
     return made
 
 
-def test_what_was_used_least_recently_makes_room_whatever_its_kind() -> None:
+def test_what_was_used_least_recently_makes_room_whatever_its_kind():
     made = budget(4, run=Limits(), number=Limits())
     for kind, key in (("run", "a"), ("number", "b"), ("run", "c"), ("number", "d")):
         made.put(kind, key, key.upper(), SIZE)
@@ -65,14 +59,14 @@ def test_what_was_used_least_recently_makes_room_whatever_its_kind() -> None:
     assert made.get("run", "c", "nothing") == "nothing"
 
 
-def test_a_kind_with_bytes_of_its_own_keeps_them_and_takes_no_more() -> None:
+def test_a_kind_with_bytes_of_its_own_keeps_them_and_takes_no_more():
     made = budget(4, run=Limits(), model=Limits(most_bytes=20_000))
     fill(made, "abc", "model")
     fill(made, "defg")
     assert (kept(made), kept(made, "model")) == ("fg", "bc")
 
 
-def test_what_has_grown_makes_others_go_and_the_newest_stays_whatever_its_size() -> None:
+def test_what_has_grown_makes_others_go_and_the_newest_stays_whatever_its_size():
     made = budget(3)
     fill(made, "abc")
     made.resize("run", "b", SIZE + 5_000)
@@ -84,7 +78,7 @@ def test_what_has_grown_makes_others_go_and_the_newest_stays_whatever_its_size()
     assert made.held()["run"] == {"count": 0, "bytes": 0}
 
 
-def test_an_owner_has_so_many_and_its_own_least_recently_used_goes() -> None:
+def test_an_owner_has_so_many_and_its_own_least_recently_used_goes():
     made = budget(run=Limits(most_own=2), model=Limits())
     fill(made, "x", owner="other")
     fill(made, "ab", owner="me")
@@ -98,7 +92,7 @@ def test_an_owner_has_so_many_and_its_own_least_recently_used_goes() -> None:
     assert made.of("run", "me") == ["a", "again"]
 
 
-def test_an_owner_that_is_silent_loses_each_kind_at_its_age(clock: Clock) -> None:
+def test_an_owner_that_is_silent_loses_each_kind_at_its_age(clock):
     made = budget(run=Limits(age_s=600), model=Limits(age_s=3600))
     fill(made, "ab", owner="me")
     fill(made, "c", owner="you")
@@ -118,9 +112,7 @@ def test_an_owner_that_is_silent_loses_each_kind_at_its_age(clock: Clock) -> Non
     assert not made.has("model", "m")
 
 
-def test_what_a_visitor_who_left_had_goes_soon_but_not_what_is_asked_for_again(
-    clock: Clock,
-) -> None:
+def test_what_a_visitor_who_left_had_goes_soon_but_not_what_is_asked_for_again(clock):
     made = budget(run=Limits(age_s=600))
     fill(made, "ab", owner="me")
     fill(made, "c", owner="you")
@@ -139,9 +131,7 @@ def test_what_a_visitor_who_left_had_goes_soon_but_not_what_is_asked_for_again(
 KINDS = {REMEMBERED: Limits(most_own=3)}
 
 
-def test_numbers_of_a_run_are_worked_out_once_and_only_the_latest_are_kept(
-    tiny_model: Model,
-) -> None:
+def test_numbers_of_a_run_are_worked_out_once_and_only_the_latest_are_kept(tiny_model):
     run, made = tiny_model.trace("a"), []
     count_in(run, MemoryBudget(10**6, KINDS))
 
@@ -154,8 +144,8 @@ def test_numbers_of_a_run_are_worked_out_once_and_only_the_latest_are_kept(
 
 @pytest.mark.parametrize("large", [torch.zeros(250_000), [np.zeros((2, 62_500))[:, :1]]])
 def test_what_is_remembered_counts_goes_where_room_is_short_and_goes_with_its_run(
-    tiny_model: Model, large: object
-) -> None:
+    tiny_model, large
+):
     """A view counts with all that it is a view of."""
     budget = MemoryBudget(3_200_000, {REMEMBERED: Limits()})
     runs = [tiny_model.trace("a") for _ in range(4)]
@@ -171,7 +161,7 @@ def test_what_is_remembered_counts_goes_where_room_is_short_and_goes_with_its_ru
     assert memoize_on_run(runs[0], "large", lambda: "anew") == "anew"
 
 
-def test_a_run_made_of_a_run_counts_once_and_in_the_same_budget(tiny_model: Model) -> None:
+def test_a_run_made_of_a_run_counts_once_and_in_the_same_budget(tiny_model):
     run = tiny_model.generate("The fox", max_new_tokens=9)
     budget = MemoryBudget(10**8, {REMEMBERED: Limits()})
     count_in(run, budget)

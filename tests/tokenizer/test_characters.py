@@ -31,6 +31,7 @@ def model(tmp_path_factory) -> Model:
     return transformer.load(folder / "o")
 
 
+@pytest.mark.slow
 def test_it_learns_and_writes_characters_and_the_page_offers_it(model):
     assert model.config.vocab_size == len(set(TEXT)) + 3
     service = Service([model])

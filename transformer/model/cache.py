@@ -36,7 +36,7 @@ class KeyValueCache:
         """Store a pair that will not grow."""
         self._pairs[site] = (k, v)
 
-    def select(self, rows: Tensor, *, crossing: bool = True) -> None:
+    def select(self, rows: Tensor, *, crossing: bool) -> None:
         """Keep these rows of the batch, in this order; a row may be taken more than once.
 
         rows: (B',) int64. Beam search calls it when hypotheses die and branch. crossing=False
