@@ -14,7 +14,7 @@ import torch
 from asking import ENDPOINTS
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
-from serving import Server
+from serving import Server, running
 
 from transformer.ui import api as tools
 from transformer.ui import launch
@@ -25,6 +25,11 @@ from transformer.ui.limits import MAX_CALLS, MAX_VISITOR_RUNS
 pytestmark = pytest.mark.slow
 
 TRIES = 4
+
+
+@pytest.fixture(scope="module")
+def server() -> Server:
+    return running()
 
 
 def in_session(server: Server, ask: Callable[[ClientSession], Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from random import Random
 
@@ -12,6 +13,7 @@ from transformer.learning.plan import Plan
 from transformer.learning.record import Record, watched
 from transformer.learning.recorded import PLANS, make, recorded
 from transformer.learning.words import sudden_fall
+from transformer.learning.worker import receive, send
 from transformer.model.presets import PRESETS
 from transformer.training.exercises import EXERCISES
 from transformer.training.exercises.asking import share_right, weight_on_wanted
@@ -47,6 +49,14 @@ def test_a_training_is_written_and_read_back():
     assert all(torch.equal(one[name], other[name]) for name in one)
     for kind, small in record.snapshots[10].pictures.items():
         assert (again.snapshots[10].pictures[kind].pixels == small.pixels).all()
+
+
+def test_half_of_a_message_of_the_process_that_trains_is_the_end():
+    file, message = io.BytesIO(), ("key", "ask", "é‹")
+    send(file, message)
+    assert receive(io.BytesIO(file.getvalue())) == message
+    with pytest.raises(EOFError):
+        receive(io.BytesIO(file.getvalue()[:-1]))
 
 
 @pytest.mark.parametrize("task", PLANS)

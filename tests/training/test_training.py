@@ -24,9 +24,8 @@ def data(tmp_path: Path) -> Path:
     return written(tmp_path / "data")
 
 
-@pytest.mark.parametrize("precision", ["float32", "bf16"])
-def test_a_model_overfits_ten_lines_and_then_says_them(tmp_path, precision):
-    made = recipe(tmp_path, steps=150, dropout=0.0, rate=1e-2, every=150, precision=precision)
+def test_a_model_overfits_ten_lines_and_then_says_them(tmp_path):
+    made = recipe(tmp_path, steps=150, dropout=0.0, rate=1e-2, every=150, precision="bf16")
     out = loop.train(made, task(tmp_path), tmp_path / "o")
     model = transformer.load(out)
     for line in LINES:

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import loops
 import pytest
+from links import CONTROLS
 from serving import tiny_translator
 
 from transformer import Model
@@ -129,24 +130,6 @@ def test_what_makes_no_run_gets_a_sentence(there: Service) -> None:
         status, told = posted(there, "heatmap", asked)
         assert (status, sentence in told["detail"]) == (400, True), (made, told)
         assert not there.store.has("c" * 22)
-
-
-CONTROLS: dict[str, Any] = {
-    "method": "sample", "temperature": 0.7, "top_k": 40, "top_p": 0.9, "beams": 3, "penalty": 1.5,
-    "length": 5, "seed": 3,
-}  # fmt: skip
-
-
-def test_the_controls_make_a_requests_settings() -> None:
-    sampled = {"temperature": 0.7, "top_k": 40, "top_p": 0.9, "seed": 3}
-    for changed, altered, settings in (
-        ({}, {}, sampled),
-        ({"top_k": 0, "top_p": 1}, {}, sampled | {"top_k": None, "top_p": None}),
-        ({"method": "greedy", "top_k": None}, {}, {}),
-        ({"method": "beam"}, {"forced_tokens": []}, {"beams": 3, "length_penalty": 1.5}),
-        ({"method": "beam"}, {"forced_tokens": [4]}, {"forced_tokens": [4]}),
-    ):
-        assert settings_of(CONTROLS | changed, altered) == {"max_new_tokens": 5} | settings
 
 
 def test_controls_that_make_no_request_get_a_sentence() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextvars import copy_context
-
 import pytest
 from serving import tiny_translator
 
@@ -39,37 +37,13 @@ def test_the_page_says_that_the_time_was_up(
     assert facts["labels"] == list(one_step.labels)  # the hypotheses so far
 
 
-def test_stop_ends_what_one_visitor_has_under_way_and_nothing_else(service: Service) -> None:
-    settings = {"max_new_tokens": 25}
-    mine, other, closed = (
-        handlers.generate(service, name, "tiny", "The fox", settings) for name in "abc"
-    )
-
-    def asked() -> None:
-        next(mine), next(other)
-        assert service.sessions.under_way() == 2
-        service.sessions.stop("a")
-        *_, (facts, status, _) = mine
-        assert facts is not None
-        assert facts["stopped"] == "cancelled"
-        assert "You stopped it." in status["text"]
-        *_, (facts, _, _) = other
-        assert facts is not None
-        assert len(facts["probabilities"]) == 25
-        next(closed)
-        closed.close()
-
-    copy_context().run(asked)  # two generators of one context end in the order in which they began
-    assert service.sessions.under_way() == 0
-
-
-def test_who_leaves_is_told_to_all_who_must_know() -> None:
+def test_who_leaves_is_told_to_all_who_must_know_and_who_stops_ends_what_is_their_own() -> None:
     told: list[str] = []
     here = Sessions(told.append)
-    with here.request("a") as mine, here.request("b") as other:
-        here.leave("a")
-        assert mine.is_over()
-        assert not other.is_over()
+    for end in (here.leave, here.stop):
+        with here.request("a") as mine, here.request("b") as other:
+            end("a")
+            assert (mine.is_over(), other.is_over()) == (True, False)
     assert told == ["a"]
     here.leave("unknown")
     with here.request("") as patience:  # a tool's call, of no session
