@@ -16,6 +16,7 @@ from transformer.analysis import text_before
 from transformer.inference import deadline
 from transformer.interventions.descriptions import Ablate
 from transformer.ui import experiments as module
+from transformer.ui.fair_scheduler import Caller
 from transformer.ui.service import Service
 
 SETTINGS = {"max_new_tokens": 8, "temperature": 0.9, "top_k": 20, "seed": 5}
@@ -111,23 +112,11 @@ def test_what_is_too_much_for_the_time_is_refused_before_it_begins(
 def test_one_question_at_a_time_and_no_endless_waiting(
     service: Service, altered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, done, gone = threading.Event(), threading.Event(), threading.Event()
+    gone = threading.Event()
     gone.set()
-
-    def slow(*_: Any, **__: Any) -> None:
-        asked.set()
-        done.wait(30)
-        raise ValueError("enough")
-
-    monkeypatch.setattr(service.queries, "_asked", slow)
-    thread = threading.Thread(target=ask, args=[service, "broken_text"], kwargs={"run": altered})
-    thread.start()
-    try:
-        assert asked.wait(30)
+    with service.shares["experiments"].taken(Caller("another")):
         with deadline.until(deadline.Deadline(60, gone)):  # who has gone does not wait
             assert "The server is busy" in ask(service, "intact_text", run=altered)["error"]
         monkeypatch.setattr(module, "PATIENCE_S", 0.01)
-        assert "The server is busy" in ask(service, "intact_text", run=altered)["error"]
-    finally:
-        done.set()
-        thread.join()
+        assert "The server is busy" in ask(service, "broken_text", run=altered)["error"]
+    assert "error" not in ask(service, "broken_text", run=altered)

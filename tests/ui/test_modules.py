@@ -104,16 +104,10 @@ def test_the_page_takes_all_style_sheets_as_one_that_outweighs_gradios():
         assert set(re.findall("@[a-z-]+", text)) <= {"@media", "@container"}, sheet
 
 
-VERSION = re.compile(r"plotly\.js (?:\(cartesian - minified\) )?v([\d.]+)")
-
-
 def test_plotly_js_is_of_the_version_that_plotly_py_carries():
     carried = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    (ours, theirs) = (
-        VERSION.search(path.read_text(encoding="utf-8")[:300])
+    versions = {
+        re.search(r"plotly\.js .*?v([\d.]+)", path.read_text(encoding="utf-8"))[1]
         for path in (PACKAGE / PLOTLY_JS, carried)
-    )
-    assert ours is not None
-    assert theirs is not None
-    assert ours[1] == theirs[1]
-    assert "MIT License" in (PACKAGE / PLOTLY_JS).with_name("plotly.LICENSE").read_text("utf-8")
+    }
+    assert len(versions) == 1

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import httpx
-import loops
 import pytest
 from links import CONTROLS
 from serving import tiny_translator
@@ -17,9 +15,7 @@ from transformer.ui import handlers
 from transformer.ui.fair_scheduler import Resource
 from transformer.ui.limits import MAX_MADE
 from transformer.ui.link import read_state
-from transformer.ui.page_data import run_facts
 from transformer.ui.page_request import Regenerator, run_of, settings_of
-from transformer.ui.resources import resource_app
 from transformer.ui.service import Service
 from transformer.ui.store import RunExpired
 
@@ -43,18 +39,6 @@ def there(models: list[Model]) -> Service:
 GOOD = {"model": "tiny", "text": "Hello", "method": "greedy", "length": "3"}
 
 
-def posted(service: Service, name: str, data: Any) -> tuple[int, Any]:
-    """What a server answers to a question."""
-
-    async def asked() -> httpx.Response:
-        transport = httpx.ASGITransport(resource_app(service))
-        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
-            return await client.post(name, json=data)
-
-    answer = loops.run(asked())
-    return answer.status_code, answer.json()
-
-
 @pytest.mark.parametrize("hidden", [True, False])
 def test_a_batch_is_read_again_as_it_was(here: Service, there: Service, hidden: bool) -> None:
     for name in ("tiny", "tiny-translator"):
@@ -67,21 +51,6 @@ def test_a_batch_is_read_again_as_it_was(here: Service, there: Service, hidden: 
         assert first.labels == again.labels
         for site in first.trace.sites:
             assert first.trace[site].pattern.equal(again.trace[site].pattern)
-
-
-def test_a_question_about_a_run_that_is_not_there_is_answered_once_it_says_how_it_was_made(
-    here: Service, there: Service
-) -> None:
-    run = here.generate("tiny", "The fox", max_new_tokens=4)
-    key = here.store.put(run)
-    asked = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
-    assert posted(there, "heatmap", asked)[0] == 410
-    made = {key: run_facts(run, key)["link"]}
-    status, answered = posted(there, "heatmap", asked | {"made": made})
-    assert (status, answered) == posted(here, "heatmap", asked)
-    assert status == 200
-    assert posted(there, "heatmap", asked) == (200, answered)  # it is kept there now
-    assert posted(there, "kept", {"runs": [key]}) == (200, {"kept": [True]})
 
 
 def test_the_stored_examples_are_those_of_every_server_and_a_state_without_more_is_theirs(
@@ -126,9 +95,8 @@ NO_RUNS: list[tuple[Any, str]] = [
 
 def test_what_makes_no_run_gets_a_sentence(there: Service) -> None:
     for made, sentence in NO_RUNS:
-        asked = {"run": "c" * 22, "site": "decoder.0.self", "head": 0, "made": made}
-        status, told = posted(there, "heatmap", asked)
-        assert (status, sentence in told["detail"]) == (400, True), (made, told)
+        with pytest.raises(ValueError, match=sentence):
+            Regenerator(there).make(made)
         assert not there.store.has("c" * 22)
 
 

@@ -71,8 +71,3 @@ def test_the_lines_of_the_translators_head_cross(service: Service):
     run = shown_by(service, state).run
     read = run.trace["decoder.2.cross"].pattern[0, 2].argmax(dim=1)[:4]
     assert [run.source_labels[at] for at in read] == ["The", "␣cat", "␣black", "␣sleeping"]
-
-
-def test_a_card_that_asks_to_generate_keeps_the_button_in_sight():
-    asking = [title for title, card in CARDS.items() if "Generate" in card["look"]]
-    assert asking == [title for title, card in CARDS.items() if card.get("presses")] != []
