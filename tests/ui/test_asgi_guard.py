@@ -9,8 +9,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import httpx
 import loops
 import pytest
+from starlette.responses import HTMLResponse
 
 from transformer.inference import deadline
 from transformer.ui import limits, request_guard
@@ -49,10 +51,6 @@ class Inside:
         await send({"type": "http.response.body", "body": b"{}"})
 
 
-async def no_listener(_: dict[str, Any]) -> None:
-    """In place of `send` where nothing of the answer is looked at."""
-
-
 def gate_before(inside: Any, left: list[str] | None = None, tools: bool = False) -> AsgiGuard:
     leave = [].append if left is None else left.append
     return AsgiGuard(
@@ -67,16 +65,9 @@ def asked_for(path: str, **more: Any) -> dict[str, Any]:
 
 
 async def answered(
-    gate: AsgiGuard,
-    path: str,
-    *messages: dict[str, Any],
-    receive: Any = None,
-    length: int | None = None,
-    headers: Headers = IN_JSON,
-    client: str = "127.0.0.1",
-    **asked: Any,
+    gate: AsgiGuard, path: str, *messages: dict[str, Any], receive: Any = None, **asked: Any
 ) -> tuple[int, Any]:
-    """(status, content) of one request."""
+    """(status, content) of one request; asked: other parts of its scope."""
     coming, sent = list(messages), list[dict[str, Any]]()
 
     async def comes() -> dict[str, Any]:
@@ -85,22 +76,16 @@ async def answered(
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    sized = [] if length is None else [(b"content-length", str(length).encode())]
-    scope = asked_for(path, headers=[*headers, *sized], client=(client, 1), **asked)
-    await gate(scope, receive or comes, send)
+    await gate(asked_for(path, **asked), receive or comes, send)
     return sent[0]["status"], json.loads(sent[1]["body"] or b"null")
 
 
 def exchange(
-    inside: Any,
-    path: str,
-    *messages: dict[str, Any],
-    left: list[str] | None = None,
-    tools: bool = False,
-    **asked: Any,
+    inside: Any, path: str, *messages: dict[str, Any], tools: bool = False, **asked: Any
 ) -> tuple[int, Any]:
     """The same of a new gate before `inside`."""
-    return loops.run(answered(gate_before(inside, left, tools), path, *messages, **asked))
+    gate = gate_before(inside, asked.pop("left", None), tools)
+    return loops.run(answered(gate, path, *messages, **asked))
 
 
 def body(content: bytes, more: bool = False) -> dict[str, Any]:
@@ -127,6 +112,7 @@ NO_SESSION = [b'""', b'"' + b"x" * 65 + b'"', b"1", b"[]", b"true", b'{"a": 1}']
 HASHED = b'{"data": [], "session_hash": %s}'
 CROSS = (b"sec-fetch-site", b"cross-site")
 WANTED = "A request must have the content type application/json; got"
+SIZED = [*IN_JSON, (b"content-length", b"1000001")]
 TOOLED = {"tools": True}
 # What is told of each of these requests to each of these paths.
 REFUSED: list[tuple[int, str, list[str], list[dict[str, Any]]]] = [
@@ -134,7 +120,7 @@ REFUSED: list[tuple[int, str, list[str], list[dict[str, Any]]]] = [
     (404, limits.CLOSED, [f"{API}mcp/{door}" for door in TOOL_DOORS], [TOOLED]),
     (405, limits.POST_ONLY, [TOOLS, TOOLS[:-1]], [TOOLED | {"method": "GET"}]),
     (405, limits.POST_ONLY, [TOOLS, TOOLS[:-1]], [TOOLED | {"method": "DELETE"}]),
-    (413, f"{limits.TOO_LARGE}; got 1,000,001.", [TOOLS, JOIN], [TOOLED | {"length": 1_000_001}]),
+    (413, f"{limits.TOO_LARGE}; got 1,000,001.", [TOOLS, JOIN], [TOOLED | {"headers": SIZED}]),
     *(
         (405, limits.METHODS_ONLY, ["/health", "/", JOIN], [{"method": method}])
         for method in ("CONNECT", "TRACE", "PUT", "BREW")
@@ -197,9 +183,9 @@ def test_the_frameworks_own_request_for_a_tool_comes_from_where_the_call_does() 
         inside = Inside()
         gate = gate_before(inside, tools=True)
         forged = [*IN_JSON, (FROM, b"10.0.0.1"), (FROM, b"guessed 10.0.0.1")]
-        await answered(gate, TOOLS, headers=forged, client="10.0.0.9")
+        await answered(gate, TOOLS, headers=forged, client=("10.0.0.9", 1))
         await answered(gate, f"{API}call/x", headers=inside.scopes[0]["headers"])
-        await answered(gate, f"{API}call/x", headers=forged, client="10.0.0.9")
+        await answered(gate, f"{API}call/x", headers=forged, client=("10.0.0.9", 1))
         return [(scope["client"][0], len(scope["headers"])) for scope in inside.scopes]
 
     assert loops.run(both()) == [("10.0.0.9", 2), ("10.0.0.9", 1), ("10.0.0.9", 1)]
@@ -321,15 +307,12 @@ def test_only_named_pages_may_show_the_page_inside_them() -> None:
         with pytest.raises(ValueError, match="https://HOST"):
             policy_for([one])
 
-    async def html(_scope: Any, _receive: Any, send: Any) -> None:
-        headers = [(b"content-type", b"text/html")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-
-    gate, sent = gate_before(html), list[Any]()
+    gate = gate_before(HTMLResponse(""))
     gate.policy = policy_for(others)
 
-    async def send(message: Any) -> None:
-        sent.append(message)
+    async def page() -> httpx.Response:
+        transport = httpx.ASGITransport(gate)
+        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
+            return await client.get("/")
 
-    loops.run(gate(asked_for("/", method="GET", headers=[]), no_listener, send))
-    assert (b"content-security-policy", gate.policy.encode()) in sent[0]["headers"]
+    assert loops.run(page()).headers["content-security-policy"] == gate.policy

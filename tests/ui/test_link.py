@@ -187,7 +187,7 @@ QUERIES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(QUERIES)
 def test_whatever_a_query_is_the_page_opens_with_a_run_or_with_a_sentence(
     service: Service, query: Any
