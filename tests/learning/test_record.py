@@ -30,10 +30,12 @@ def test_the_tab_offers_every_exercise_with_its_own_title():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_can_be_watched(preset):
+def test_every_preset_is_watched_and_all_of_it_learns(preset):
     plan = Plan(task="induction", preset=preset, n_steps=2, width=16, n_heads=4, n_layers=1)
     first, last = watched(plan)
     assert (first.step, last.step) == (1, 2)
+    still = {name for name, was in first.weights.items() if (last.weights[name] == was).all()}
+    assert all(name.endswith("key.bias") for name in still)  # adds one number to all scores
     for small in last.pictures.values():
         assert small.pixels.shape[:2] == (1, 4)
     assert 0 <= last.measurement.score <= 1

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+import warm
 from trainings import LINES, ROOT, command, losses, metadata, recipe, task, weights, written
 
 import transformer
@@ -122,17 +122,13 @@ def test_the_processes_of_the_documented_command_have_the_losses_of_one(tmp_path
     assert main(command(tmp_path / "tiny.toml", data, one)[2:]) == 0
     text = (ROOT / "docs" / "train.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^torchrun .*$", text, flags=re.MULTILINE)
-    own = {
-        "torchrun": str(Path(sys.executable).parent / "torchrun"),
-        "stories": str(tmp_path / "tiny.toml"),
-        "FOLDER": str(data),
-        "checkpoints/mine": str(two),
-    }
-    assert own.keys() < set(line.split())
-    finished = subprocess.run(
-        [own.get(word, word) for word in line.split()], cwd=ROOT, capture_output=True, text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}, timeout=600,
-    )  # fmt: skip
+    own = {"stories": tmp_path / "tiny.toml", "FOLDER": data, "checkpoints/mine": two}
+    torchrun, *words = line.split()
+    assert (torchrun, own.keys() < set(words)) == ("torchrun", True)
+    finished = warm.run(
+        [sys.executable, "-m", "torch.distributed.run", *(str(own.get(w, w)) for w in words)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+    )
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.count("seed 0") == 1
     assert metadata(two)["hardware"].startswith("2 x")

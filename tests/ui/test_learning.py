@@ -53,25 +53,30 @@ def wait_until(asked: Callable[[], object]) -> None:
 
 
 @pytest.fixture
-def service(tiny_model: Model) -> Iterator[Service]:
-    made = Service([tiny_model])
-    yield made
-    for training in made.budget.of(limits.TRAININGS):
-        made.trainings.leave(training.visitor)
-    for trainer in made.trainings._free:
-        trainer.close()
+def service(tiny_model: Model) -> Service:
+    return Service([tiny_model])
 
 
 # --- a training of a process of its own -----------------------------------------------------------
 
 
-def test_a_training_rests_makes_a_step_goes_on_and_is_a_model_afterwards(
-    service: Service, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def trains(tiny_model: Model) -> Iterator[Service]:
+    """Its process is used again: none starts as quickly."""
+    made = Service([tiny_model])
+    yield made
+    for visitor in ("me", "a", "b"):
+        made.trainings.leave(visitor)
+    for one in made.trainings._free + [one.trainer for one in made.trainings._underway.values()]:
+        if one is not None:
+            one.close()
+
+
+def test_a_training_is_stopped_and_is_a_model_afterwards(trains: Service, tmp_path: Path) -> None:
     """And the next one, in the same process, learns what the same plan learns here."""
+    service, facts = trains, dict[str, Any]()
     with visiting("me"):
         key = learning.train(service, {"plan": {**TINY, "n_steps": 2000}, "question": "ab"})["id"]
-        facts: dict[str, Any] = {}
 
         def stands(state: str) -> bool:
             facts.update(learning.learned(service, {"id": key}))
@@ -110,24 +115,16 @@ def test_a_training_rests_makes_a_step_goes_on_and_is_a_model_afterwards(
 
 
 def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(
-    monkeypatch: pytest.MonkeyPatch,
+    trains: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainer_module, "SILENT_S", 2.0)
-    two = Trainings(shares()["trainings"])
-    try:
-        stuck = two.begin("a", Plan(**TINY | {"n_steps": 2000}))
-        wait_until(lambda: stuck.record.losses)
-        process = stuck.trainer._process
-        next_one = two.begin("b", Plan(**TINY))
-        os.kill(process.pid, signal.SIGSTOP)
-        wait_until(lambda: next_one.state != "waiting")  # on a busy machine it may have ended too
-        assert (stuck.state, stuck.why, process.wait(5)) == ("ended", "broken", -signal.SIGKILL)
-    finally:
-        for visitor in "ab":
-            two.leave(visitor)
-        for one in two._free + [one.trainer for one in two._underway.values()]:
-            if one is not None:
-                one.close()
+    stuck = trains.trainings.begin("a", Plan(**TINY | {"n_steps": 2000}))
+    wait_until(lambda: stuck.record.losses)
+    process = stuck.trainer._process
+    next_one = trains.trainings.begin("b", Plan(**TINY))
+    os.kill(process.pid, signal.SIGSTOP)
+    wait_until(lambda: next_one.state != "waiting")  # on a busy machine it may have ended too
+    assert (stuck.state, stuck.why, process.wait(5)) == ("ended", "broken", -signal.SIGKILL)
 
 
 # --- turns, without a process ---------------------------------------------------------------------
