@@ -15,7 +15,7 @@ from trainings import LINES, command, losses, metadata, recipe, task, written
 import transformer
 from transformer.training import loop
 from transformer.training.__main__ import main
-from transformer.training.data import hub_texts, load_texts
+from transformer.training.data import load_texts
 from transformer.training.recipe import load_recipe
 
 
@@ -136,23 +136,11 @@ def test_documents_are_split_at_end_of_text_lines_only(tmp_path):
     assert load_texts(str(tmp_path)).train == ["a\n\nb <|endoftext|> c", "d"]
 
 
-def test_documents_of_the_hub_are_streamed_and_without_a_network_it_is_said(
-    tmp_path, monkeypatch, capsys
-):
-    rows = [{"text": text} for text in ("One.", " ", "Two.", "Three.")]
-
-    def load_dataset(name, *, split, streaming):
-        assert (name, split, streaming) == ("some/stories", "train", True)
-        yield from rows
-
-    hub = SimpleNamespace(load_dataset=load_dataset)
-    monkeypatch.setitem(sys.modules, "datasets", hub)
-    assert list(hub_texts("some/stories", "train", instead="x")) == ["One.", "Two.", "Three."]
-
+def test_without_a_network_it_is_said_that_the_hub_cannot_be_asked(tmp_path, monkeypatch, capsys):
     def offline(*_, **__):
         raise ConnectionError("no way there\n(a second line)")
 
-    hub.load_dataset = offline
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=offline))
     assert main(["stories", "--data", "hub:some/stories", "--out", str(tmp_path / "o")]) == 2
     said = r".* cannot stream 'some/stories' .*: no way there; .*give --data a folder.*\n"
     assert re.fullmatch(said, capsys.readouterr().err)

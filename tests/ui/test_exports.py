@@ -15,7 +15,7 @@ from asking import asking
 import transformer
 from transformer import Model, Run, with_lens
 from transformer.inference import deadline
-from transformer.ui.fair_scheduler import Line, Resource
+from transformer.ui.fair_scheduler import Caller, Line, Resource
 from transformer.ui.resources import in_thread
 from transformer.ui.service import Service
 from transformer.views import export as exports
@@ -88,31 +88,20 @@ def test_what_is_too_large_is_refused_before_it_is_made(
     assert "error" not in ask(service, run=key, form="csv", site="decoder.0.self")
 
 
-def test_who_waits_for_a_file_holds_no_thread_and_too_many_are_refused() -> None:
-    go_on, gone, served = threading.Event(), threading.Event(), []
+def test_of_a_file_for_which_nobody_waits_any_more_nothing_is_made() -> None:
+    gone, made = threading.Event(), list[str]()
 
-    def work(place: int) -> None:
-        go_on.wait(30)
-        served.append(place)
-
-    async def asked() -> list[Any]:
-        shares = {"files": Line(Resource(1, waiting=3))}
-
-        def answer(place: int) -> asyncio.Future[Any]:
-            return asyncio.ensure_future(in_thread(shares, "files", lambda: work(place)))
-
-        waiting = [answer(place) for place in range(3)]
+    async def asked() -> None:
+        shares = {"files": Line(Resource(1))}
+        before = shares["files"].join(Caller("another"))
         with deadline.until(deadline.Deadline(60, gone)):
-            waiting.append(answer(3))
-        while sum(shares["files"].counts().values()) < 4:
+            waiting = asyncio.ensure_future(in_thread(shares, "files", lambda: made.append("x")))
+        while not shares["files"].counts()["waiting"]:
             await asyncio.sleep(0)
         gone.set()
-        with pytest.raises(ValueError, match="busy"):
-            await answer(4)
-        go_on.set()
-        return await asyncio.gather(*waiting, return_exceptions=True)
+        before.leave()
+        with pytest.raises(ValueError, match="nobody waits"):
+            await waiting
 
-    *made, left = loops.run(asked())
-    assert made == [None] * 3
-    assert "nobody waits" in str(left)
-    assert served == [0, 1, 2]
+    loops.run(asked())
+    assert made == []

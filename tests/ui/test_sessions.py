@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import pytest
-from serving import tiny_translator
 
 from transformer import Model
 from transformer.ui import handlers, sessions
 from transformer.ui.service import Service
 from transformer.ui.sessions import Sessions
 
-ONE = {"max_new_tokens": 1}
-SEARCH = {"beams": 3, "length_penalty": 1.0, "max_new_tokens": 20}
-
-
-@pytest.fixture(scope="module")
-def service(tiny_model: Model) -> Service:
-    return Service([tiny_model, tiny_translator()])
-
 
 def test_the_page_says_that_the_time_was_up(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions.Sessions.request.__wrapped__, "__defaults__", (None, 0.0))
-    settings = {"max_new_tokens": 12}
+    service, settings = Service([tiny_model]), {"max_new_tokens": 12}
     *_, last = handlers.generate(service, "visitor", "tiny", "The fox", settings)
     facts, status, running = last
     assert facts is not None
     assert (facts["stopped"], facts["state"], running) == ("time", "done", False)
     assert len(facts["labels"]) == facts["n_prompt"] + 1
     assert "It reached the 20 s that one request may take." in status["text"]
-    *_, (facts, _, _) = handlers.generate(service, "visitor", "tiny-translator", "The fox", SEARCH)
-    assert facts is not None
-    assert facts["stopped"] == "time"
-    one_step = service.model("tiny-translator").generate("The fox", **SEARCH | ONE)
-    assert facts["labels"] == list(one_step.labels)  # the hypotheses so far
 
 
 def test_who_leaves_is_told_to_all_who_must_know_and_who_stops_ends_what_is_their_own() -> None:
