@@ -1,8 +1,6 @@
 """The named endpoints give what the Python calls give, and the same sentences: asked by the real
 client."""
 
-from __future__ import annotations
-
 import base64
 import math
 import re

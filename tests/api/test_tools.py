@@ -1,7 +1,5 @@
 """The endpoints as tools over MCP, asked by a real client; nothing else becomes a tool."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

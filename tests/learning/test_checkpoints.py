@@ -1,7 +1,5 @@
 """The checkpoints of a training: what the command records is what their networks say."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path

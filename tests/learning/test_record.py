@@ -1,7 +1,5 @@
 """What is kept of a training: the curves and networks of the recorded ones, and their words."""
 
-from __future__ import annotations
-
 import io
 import itertools
 from random import Random

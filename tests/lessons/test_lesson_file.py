@@ -1,7 +1,5 @@
 """A lesson as one HTML file: what its steps hold, each run once, and nothing that gives answers."""
 
-from __future__ import annotations
-
 import pytest
 import serving
 

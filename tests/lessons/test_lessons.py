@@ -1,7 +1,5 @@
 """Lesson files, what they can ask, and the grading: against numbers worked out here."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

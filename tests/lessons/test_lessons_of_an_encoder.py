@@ -1,7 +1,5 @@
 """What a lesson asks of an encoder alone: the words that it finds for [MASK]."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

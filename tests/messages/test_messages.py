@@ -1,7 +1,5 @@
 """What the project says: every sentence through the catalogue, in the language of the request."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sentence pairs fetched from a local server: what is kept, and every way it can fail."""
 
-from __future__ import annotations
-
 import io
 import threading
 import zipfile

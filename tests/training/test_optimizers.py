@@ -1,7 +1,5 @@
 """Muon against PyTorch's own; parameters side by side against the same updated one by one."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,8 +1,6 @@
 """The exercises: what they ask, and how a network is trained on one step by step. That it learns:
 learning/test_record.py."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Recipes, batches and scores of the training package."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

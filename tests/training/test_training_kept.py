@@ -1,7 +1,5 @@
 """Nothing of a training is lost: it is saved as it goes, ends on Ctrl-C, and goes on as it was."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

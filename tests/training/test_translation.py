@@ -1,7 +1,5 @@
 """Training and scoring translation."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

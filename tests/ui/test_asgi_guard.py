@@ -1,7 +1,5 @@
 """What is refused before it comes to the page's framework, and what is noticed there."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A model that reads less than its example: the page opens with as much of it as fits."""
 
-from __future__ import annotations
-
 import loops
 import pytest
 from builders import tiny

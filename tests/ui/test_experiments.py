@@ -1,7 +1,5 @@
 """Questions that need the network, as the page asks them: right answers, or one sentence."""
 
-from __future__ import annotations
-
 import math
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """Files made for the visitor: a safe name, a limit, and nothing on the disk."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import re

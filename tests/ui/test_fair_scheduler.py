@@ -1,7 +1,5 @@
 """Fair shares by address and session; what runs long steps aside; results stay the same."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -1,8 +1,6 @@
 """What Gradio makes us do. A test here that says what Gradio itself does fails once it no longer
 does so: then the patch can go."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

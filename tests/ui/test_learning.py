@@ -1,7 +1,5 @@
 """What the tab Learn asks: whose training it is, what is told, and the model that it gives."""
 
-from __future__ import annotations
-
 import base64
 import io
 import os

@@ -1,7 +1,5 @@
 """The limits: each with its sentence, and all of them in one table."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

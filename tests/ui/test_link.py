@@ -1,7 +1,5 @@
 """What a share link holds, how it is read back, and what the page makes of it."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """What visits leave on the server is bounded in bytes, whatever session names they give."""
 
-from __future__ import annotations
-
 import gc
 import time
 from typing import Any

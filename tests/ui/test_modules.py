@@ -1,7 +1,5 @@
 """The page's scripts and plotly.js, served as files: these and no others."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A run from the page's state, and again from what the page knows of it: on any server the same."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The address that a code leads to is one that others can open; a code is one that can be read."""
 
-from __future__ import annotations
-
 from urllib.parse import unquote
 
 import pytest

@@ -1,7 +1,5 @@
 """What is looked at, as plain HTTP: each answer is Python's own, and is kept by nobody else."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

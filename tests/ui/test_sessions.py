@@ -1,7 +1,5 @@
 """A request ends when its time is up, when it is stopped, and when its visitor leaves."""
 
-from __future__ import annotations
-
 import pytest
 
 from transformer import Model

@@ -1,7 +1,5 @@
 """The cards of Start here: what they say of the network is what the network does."""
 
-from __future__ import annotations
-
 import pytest
 
 import transformer
