@@ -38,11 +38,13 @@ def client(server: Server) -> Iterator[Client]:
     client.close()
 
 
-def test_models_lists_every_model_with_its_configuration(client: Client, server: Server) -> None:
+def test_models_and_breaks_are_listed_with_what_they_are(client: Client, server: Server) -> None:
     models = client.predict(api_name="/models")
     assert [model["name"] for model in models] == list(NAMES)
     assert models[0]["n_heads"] == server.model.config.n_heads
     assert models[0]["n_parameters"] == server.model.n_parameters
+    wanted = [(each.what, each.why) for each in broken(server.model)]
+    assert [(each["what"], each["why"]) for each in client.predict(api_name="/breaks")] == wanted
 
 
 @pytest.mark.parametrize(
@@ -80,15 +82,14 @@ def test_generate_gives_what_python_gives(
 def test_a_batch_is_padded_and_each_row_reads_as_it_does_alone(
     client: Client, server: Server
 ) -> None:
-    texts = ["The fox.", "The dog ran to the park."]
-    got = client.predict(texts, api_name="/batch")
-    lengths = [sum(row) for row in got["is_token"]]
-    assert lengths[0] < lengths[1] == len(got["tokens"][0])
-    alone = server.model.trace(texts[0]).trace["decoder.0.self"].pattern[0, 1]
+    got = client.predict(["The fox.", "The dog ran to the park."], api_name="/batch")
+    short, long = (sum(row) for row in got["is_token"])
+    assert short < long == len(got["tokens"][0])
     head = client.predict(got["run"], "decoder.0.self", 1, 0, api_name="/attention")
-    weights = torch.tensor(head["weights"])[: lengths[0], : lengths[0]]
+    weights = torch.tensor(head["weights"])[:short, :short]
+    alone = server.model.trace("The fox.").trace["decoder.0.self"].pattern[0, 1]
     torch.testing.assert_close(weights, alone, atol=1e-5, rtol=0)
-    assert not any(head["allowed"][0][lengths[0] :])
+    assert not any(head["allowed"][0][short:])
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
@@ -211,12 +212,6 @@ def test_patching_is_that_of_the_run(client: Client, server: Server) -> None:
     assert shown["target"] == wanted.target
     assert shown["before"] == pytest.approx(wanted.before, abs=1e-4)
     torch.testing.assert_close(torch.tensor(shown["change"]), wanted.change, atol=1e-4, rtol=0)
-
-
-def test_breaks_say_why_and_what_they_cost(client: Client, server: Server) -> None:
-    shown = client.predict(api_name="/breaks")
-    wanted = broken(server.model)
-    assert [(each["what"], each["why"]) for each in shown] == [(b.what, b.why) for b in wanted]
 
 
 def test_a_text_is_scored_token_by_token(client: Client, server: Server) -> None:

@@ -22,6 +22,7 @@ def data(tmp_path: Path) -> Path:
     return written(tmp_path / "data")
 
 
+@pytest.mark.slow
 def test_a_model_overfits_ten_lines_and_then_says_them(tmp_path):
     made = recipe(tmp_path, steps=150, dropout=0.0, rate=1e-2, every=150, precision="bf16")
     out = loop.train(made, task(tmp_path), tmp_path / "o")
@@ -33,6 +34,7 @@ def test_a_model_overfits_ten_lines_and_then_says_them(tmp_path):
     assert model.metadata["scores"]["valid"]["loss"] < 0.25
 
 
+@pytest.mark.slow
 def test_a_training_can_begin_with_a_trained_model(tmp_path):
     first = loop.train(recipe(tmp_path, steps=40), task(tmp_path), tmp_path / "first")
     start = transformer.load(first)
@@ -66,8 +68,7 @@ def test_the_command_trains_says_what_happened_evaluates_and_looks_for_memorised
     assert "seed 0" in capsys.readouterr().out.splitlines()[0]
     told, card = metadata(out), (out / "README.md").read_text()
     assert [step for step, _ in told["curve"]["valid"]] == [6, 12]
-    curve = [(place, round(loss, 4)) for place, loss in enumerate(losses(out), 1)]
-    assert [tuple(point) for point in told["curve"]["train"]] == curve
+    assert [loss for _, loss in told["curve"]["train"]] == [round(one, 4) for one in losses(out)]
     assert (out / "training" / "loss.html").stat().st_size > 1000
     for words in (
         "30 documents to train on, 1 to validate with.", "12 steps of at most 128 tokens",
@@ -77,11 +78,9 @@ def test_the_command_trains_says_what_happened_evaluates_and_looks_for_memorised
         assert words in card
     assert "Unfinished" not in card
     assert main(["evaluate", str(out), "--data", str(data / "valid.txt")]) == 0
-    printed = capsys.readouterr().out
-    found = {line.split("  ")[0]: line.split()[-1] for line in printed.splitlines()[1:]}
+    (found,) = re.findall(r"perplexity .*?([\d.]+)\n", capsys.readouterr().out)
     wanted = told["scores"]["valid"]["perplexity"]
-    assert float(found["perplexity"]) == pytest.approx(wanted, rel=1e-3)  # float16
-    assert "bits per byte" in found
+    assert float(found) == pytest.approx(wanted, rel=1e-3)  # float16
     assert main(["memorised", str(out), "--data", str(data / "train.txt"), "--samples", "3"]) == 0
     assert "longest shared passage" in capsys.readouterr().out
 

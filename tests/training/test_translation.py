@@ -10,6 +10,8 @@ from transformer.training.data import read_pairs
 from transformer.training.evaluate import score_pairs
 from transformer.training.translate import moses, score_translations, tokenised_bleu, translate
 
+pytestmark = pytest.mark.slow
+
 RECIPE = """
 task = "translation"
 [data]

@@ -199,6 +199,7 @@ def test_time_aside_is_not_counted() -> None:
     assert not Deadline(0, None, lambda wanted: 60.0).is_over()
 
 
+@pytest.mark.slow
 def test_a_short_request_does_not_wait_for_the_end_of_long_ones(
     tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
