@@ -104,11 +104,8 @@ def test_the_best_head_is_the_best_over_all_rows_of_all_texts(kept, models):
 
 def test_the_checkpoints_that_are_shipped_are_of_the_story_model():
     found, config = story_training(), transformer.load("stories").config
-    assert reading.FILE.stat().st_size <= 2_000_000
     assert (found.recipe, found.shape) == ("stories", (config.n_layers, config.n_heads))
     assert (found.steps[0], found.steps[-1]) == (0, found.total)
-    losses = [one.loss for one in found.standings]
-    assert losses == sorted(losses, reverse=True)
     for sentence in found.sentences:
         assert "".join(sentence.labels[1:]).replace("␣", " ") == sentence.text
         assert np.nanmean(sentence.surprisal[-1]) < np.nanmean(sentence.surprisal[0]) - 3

@@ -31,11 +31,9 @@ def server(tmp_path, monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=folder)) as server:
         server.folder, server.agents = folder, agents
         server.url = lambda name: f"http://127.0.0.1:{server.server_port}/{name}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+        threading.Thread(target=server.serve_forever, args=[0.01]).start()
         yield server
         server.shutdown()
-        thread.join()
 
 
 def archive(**files: str | bytes) -> bytes:
@@ -94,22 +92,16 @@ def test_a_recipe_is_trained_on_the_german_that_it_names(server, tmp_path, monke
     assert len(list((tmp_path / "runs/data/deu-eng").iterdir())) == 4
 
 
-@pytest.mark.parametrize(
-    ("recipe", "source", "sentence"),
-    [
+def test_a_source_that_does_not_fit_the_recipe_gets_one_sentence(tmp_path, capsys):
+    for recipe, source, sentence in (
         ("multi30k-en-fr", "download", "multi30k-en-fr names none; allowed: a folder"),
         ("stories", "download", "is for translation; stories learns from documents"),
         ("translate-en-fr", "hub:some/pairs", "got --data hub:some/pairs; allowed: a folder"),
-    ],
-)
-def test_a_source_that_does_not_fit_the_recipe_gets_one_sentence(
-    tmp_path, capsys, recipe, source, sentence
-):
-    assert main([recipe, "--data", source, "--out", str(tmp_path / "o")]) == 2
-    error = capsys.readouterr().err
-    assert sentence in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "o").exists()
+    ):
+        assert main([recipe, "--data", source, "--out", str(tmp_path / "o")]) == 2
+        error = capsys.readouterr().err
+        assert (sentence in error, error.count("\n")) == (True, 1)
+        assert not (tmp_path / "o").exists()
 
 
 FEW = archive(fra=sentences(50))

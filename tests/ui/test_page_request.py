@@ -88,6 +88,7 @@ NO_RUNS: list[tuple[Any, str]] = [
     ({"c" * 22: GOOD | {"length": "1000000000"}}, "max_new_tokens"),
     ({"c" * 22: GOOD | {"text": "x" * 3000}}, "at most 2,000 characters"),
     ({"c" * 22: {"model": "tiny", "lines": "a\n" * 9}}, "from 1 to 8 texts"),
+    ({"c" * 22: {"model": "tiny", "lines": "a" * 16_001}}, "at most 16,000 characters"),
 ]
 
 
