@@ -3,6 +3,8 @@
 import threading
 from typing import Any
 
+import httpx
+import loops
 import pytest
 from links import CONTROLS
 from serving import tiny_translator
@@ -13,7 +15,9 @@ from transformer.ui import handlers
 from transformer.ui.fair_scheduler import Resource
 from transformer.ui.limits import MAX_MADE
 from transformer.ui.link import read_state
+from transformer.ui.page_data import run_facts
 from transformer.ui.page_request import Regenerator, run_of, settings_of
+from transformer.ui.resources import resource_app
 from transformer.ui.service import Service
 from transformer.ui.store import RunExpired
 
@@ -49,6 +53,25 @@ def test_a_batch_is_read_again_as_it_was(here: Service, there: Service, hidden: 
         assert first.labels == again.labels
         for site in first.trace.sites:
             assert first.trace[site].pattern.equal(again.trace[site].pattern)
+
+
+def test_a_question_about_a_run_that_is_not_there_is_answered_once_it_says_how_it_was_made(
+    here: Service, there: Service
+) -> None:
+    run = here.generate("tiny", "The fox", max_new_tokens=4)
+    key = here.store.put(run)
+    asked = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
+    made = asked | {"made": {key: run_facts(run, key)["link"]}}
+
+    async def answers() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(resource_app(there))
+        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
+            return [await client.post("heatmap", json=data) for data in (asked, made, asked)]
+
+    lost, first, again = loops.run(answers())
+    assert (lost.status_code, first.status_code) == (410, 200)
+    assert again.content == first.content  # it is kept there now
+    assert there.store.run(key).ids == run.ids
 
 
 def test_the_stored_examples_are_those_of_every_server_and_a_state_without_more_is_theirs(
