@@ -38,16 +38,18 @@ def ask(service: Service, view: str, **data: Any) -> dict[str, Any]:
     return asking(service, view)(data)
 
 
-def test_the_head_that_matters_most_has_the_chances_before_and_after(
+def test_the_head_that_matters_most_has_the_chances_before_and_after_of_the_token_asked_about(
     service: Service, altered: str
 ) -> None:
-    asked = {"run": altered, "position": 8, "stack": "decoder", "kind": "self", "by": "mean"}
-    answer = ask(service, "importance", **asked)
+    asked = {"stack": "decoder", "kind": "self", "by": "mean"}
+    answer = ask(service, "importance", run=altered, position=8, **asked)
     change, most = np.array(answer["change"]), answer["most"]
     found = change[most["layer"], most["head"]]
     assert abs(found) == pytest.approx(np.abs(change).max()) == pytest.approx(answer["limit"])
     assert most["before"] == pytest.approx(math.exp(answer["log_probability"]))
     assert most["after"] / most["before"] == pytest.approx(math.exp(found))
+    added = ask(service, "contribution", run=altered, position=8, target=3)
+    assert added["label"] == service.model("tiny").tokenizer.label(3)
 
 
 QUESTIONS = {

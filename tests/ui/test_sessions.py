@@ -9,16 +9,18 @@ from transformer.ui.sessions import Sessions
 
 
 def test_the_page_says_that_the_time_was_up(
-    tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+    tiny_model: Model, tiny_encoder_decoder: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions.Sessions.request.__wrapped__, "__defaults__", (None, 0.0))
-    service, settings = Service([tiny_model]), {"max_new_tokens": 12}
-    *_, last = handlers.generate(service, "visitor", "tiny", "The fox", settings)
-    facts, status, running = last
-    assert facts is not None
-    assert (facts["stopped"], facts["state"], running) == ("time", "done", False)
-    assert len(facts["labels"]) == facts["n_prompt"] + 1
-    assert "It reached the 20 s that one request may take." in status["text"]
+    service, asked = Service([tiny_model, tiny_encoder_decoder]), {"max_new_tokens": 12}
+    for model, settings in ((tiny_model, asked), (tiny_encoder_decoder, asked | {"beams": 3})):
+        *_, last = handlers.generate(service, "visitor", model.name, "The fox", settings)
+        facts, status, running = last
+        assert facts is not None
+        assert (facts["stopped"], facts["state"], running) == ("time", "done", False)
+        one_step = model.generate("The fox", **settings | {"max_new_tokens": 1})
+        assert facts["labels"] == list(one_step.labels)  # of a search, the hypotheses so far
+        assert "It reached the 20 s that one request may take." in status["text"]
 
 
 def test_who_leaves_is_told_to_all_who_must_know_and_who_stops_ends_what_is_their_own() -> None:
