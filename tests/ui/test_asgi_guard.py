@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import httpx
 import loops
 import pytest
 from starlette.responses import HTMLResponse
@@ -307,10 +306,4 @@ def test_only_named_pages_may_show_the_page_inside_them() -> None:
 
     gate = gate_before(HTMLResponse(""))
     gate.policy = policy_for(others)
-
-    async def page() -> httpx.Response:
-        transport = httpx.ASGITransport(gate)
-        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
-            return await client.get("/")
-
-    assert loops.run(page()).headers["content-security-policy"] == gate.policy
+    assert loops.answer(gate, "/").headers["content-security-policy"] == gate.policy

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
 
+import loops
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -30,13 +31,6 @@ def thread(work: Callable[[], object]) -> threading.Thread:
     started = threading.Thread(target=work, daemon=True)
     started.start()
     return started
-
-
-def until_true(asked: Callable[[], object]) -> None:
-    give_up = time.monotonic() + WAIT_S
-    while not asked():
-        assert time.monotonic() < give_up
-        time.sleep(0.002)
 
 
 Clock = SimpleNamespace
@@ -187,7 +181,7 @@ def test_who_is_no_longer_wanted_does_not_wait_and_leaves_its_place() -> None:
         assert place.has
         taken = line.taken(B)  # which leaves its place where nobody holds it
         taker = thread(taken.__enter__)
-        until_true(lambda: line.counts()["waiting"])
+        loops.wait_until(lambda: line.counts()["waiting"])
         place.step_aside(lambda: False)
         assert not place.has
         taker.join(WAIT_S)
@@ -221,7 +215,7 @@ def test_a_short_request_does_not_wait_for_the_end_of_long_ones(
         ended[visitor] = time.monotonic()
 
     long = [thread(lambda name=f"long {n}": generate(name)) for n in range(AT_ONCE)]
-    until_true(lambda: service.shares["model"].counts()["running"] == AT_ONCE)
+    loops.wait_until(lambda: service.shares["model"].counts()["running"] == AT_ONCE)
     generate("short", max_new_tokens=2)
     for each in long:
         each.join(WAIT_S)

@@ -10,7 +10,6 @@ from unittest.mock import AsyncMock, Mock
 import fastapi
 import gradio as gr
 import gradio.routes
-import httpx
 import loops
 import pytest
 import uvicorn
@@ -225,18 +224,15 @@ def test_a_full_queue_makes_room_for_another_address_tells_who_made_it_and_serve
 
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
 def test_gradio_lets_any_site_ask_as_the_visitor_and_we_do_not(method: str) -> None:
-    async def credentials() -> str | None:
-        """What another site's page is told of them."""
-        transport = httpx.ASGITransport(app=gradio.routes.App.create_app(page()))
-        asking = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "GET"}
-        async with httpx.AsyncClient(transport=transport, base_url="http://served") as client:
-            answer = await client.request(method, "/gradio_api/app_id", headers=asking)
-            assert answer.headers["access-control-allow-origin"] == asking["Origin"]
-            return answer.headers.get("access-control-allow-credentials")
+    async def app() -> fastapi.FastAPI:
+        return gradio.routes.App.create_app(page())
 
-    assert loops.run(credentials()) == "true"
-    gradio_patches.install()
-    assert loops.run(credentials()) is None
+    asking = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "GET"}
+    for credentials in ("true", None):
+        answer = loops.answer(loops.run(app()), "/gradio_api/app_id", method, headers=asking)
+        assert answer.headers["access-control-allow-origin"] == asking["Origin"]
+        assert answer.headers.get("access-control-allow-credentials") == credentials
+        gradio_patches.install()
 
 
 def answer_of_a_mistake(error: Exception) -> str:

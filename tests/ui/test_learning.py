@@ -6,13 +6,14 @@ import os
 import signal
 import time
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import loops
 import numpy as np
 import pytest
+from asking import visiting
 from links import CONTROLS
 
 import transformer
@@ -25,29 +26,12 @@ from transformer.training.exercises import EXERCISES
 from transformer.ui import handlers, learning, limits, open_link
 from transformer.ui.examples import example_of
 from transformer.ui.service import Service
-from transformer.ui.sessions import current_session, shares
+from transformer.ui.sessions import shares
 from transformer.ui.trainings import Trainings
 
 pytestmark = pytest.mark.slow
 
 TINY = {"task": "copy", "n_steps": 40, "width": 8, "n_heads": 1, "n_layers": 1}
-LONG_S = 240  # that a busy machine may need to start a process
-
-
-@contextmanager
-def visiting(name: str) -> Iterator[None]:
-    token = current_session.set(name)
-    try:
-        yield
-    finally:
-        current_session.reset(token)
-
-
-def wait_until(asked: Callable[[], object]) -> None:
-    give_up = time.monotonic() + LONG_S
-    while not asked():
-        assert time.monotonic() < give_up
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -81,10 +65,10 @@ def test_a_training_is_stopped_and_is_a_model_afterwards(trains: Service, tmp_pa
             return facts["state"] == state and bool(facts["kept"])
 
         learning.steer(service, {"id": key, "do": "pause"})
-        wait_until(lambda: stands("paused"))
+        loops.wait_until(lambda: stands("paused"))
         assert (facts["question"], facts["wanted"]) == ("ab", "ab")
         learning.steer(service, {"id": key, "do": "stop"})
-        wait_until(lambda: stands("ended"))
+        loops.wait_until(lambda: stands("ended"))
         assert facts["at"] == facts["step"] == facts["kept"][-1]
         assert facts["why"] == "Stopped."
         early = learning.learned(service, {"id": key, "at": 1, "question": "abcd"})
@@ -92,7 +76,7 @@ def test_a_training_is_stopped_and_is_a_model_afterwards(trains: Service, tmp_pa
         packed = learning.checkpoint(service, {"id": key, "at": 1})
 
         key = learning.train(service, {"plan": TINY})["id"]
-        wait_until(lambda: stands("ended"))
+        loops.wait_until(lambda: stands("ended"))
         there, here = learning._training(service, key), make(Plan(**TINY))
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(packed["base64"]))) as files:
         files.extractall(tmp_path)
@@ -117,11 +101,12 @@ def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(
 ) -> None:
     monkeypatch.setattr(trainer_module, "SILENT_S", 2.0)
     stuck = trains.trainings.begin("a", Plan(**TINY | {"n_steps": 2000}))
-    wait_until(lambda: stuck.record.losses)
+    loops.wait_until(lambda: stuck.record.losses)
     process = stuck.trainer._process
     next_one = trains.trainings.begin("b", Plan(**TINY))
     os.kill(process.pid, signal.SIGSTOP)
-    wait_until(lambda: next_one.state != "waiting")  # on a busy machine it may have ended too
+    # on a busy machine it may have ended too
+    loops.wait_until(lambda: next_one.state != "waiting")
     assert (stuck.state, stuck.why, process.wait(5)) == ("ended", "broken", -signal.SIGKILL)
 
 

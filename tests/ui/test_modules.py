@@ -14,13 +14,8 @@ from transformer.ui.modules import APART, MAIN, MODULES, PACKAGE, PAGE, STYLE
 
 def ask(path: str, method: str = "GET", accept: str = "identity", tag: str = "") -> httpx.Response:
     """What is answered to a request for a path."""
-
-    async def asked() -> httpx.Response:
-        transport, headers = httpx.ASGITransport(MODULES), {"accept-encoding": accept}
-        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
-            return await client.request(method, path, headers=headers | {"if-none-match": tag})
-
-    return loops.run(asked())
+    headers = {"accept-encoding": accept, "if-none-match": tag}
+    return loops.answer(MODULES, path, method, headers=headers)
 
 
 def address(name: str) -> str:

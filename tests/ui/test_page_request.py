@@ -3,7 +3,6 @@
 import threading
 from typing import Any
 
-import httpx
 import loops
 import pytest
 from links import CONTROLS
@@ -62,13 +61,9 @@ def test_a_question_about_a_run_that_is_not_there_is_answered_once_it_says_how_i
     key = here.store.put(run)
     asked = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
     made = asked | {"made": {key: run_facts(run, key)["link"]}}
-
-    async def answers() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(resource_app(there))
-        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
-            return [await client.post("heatmap", json=data) for data in (asked, made, asked)]
-
-    lost, first, again = loops.run(answers())
+    app = resource_app(there)
+    answers = (loops.answer(app, "heatmap", "POST", json=data) for data in (asked, made, asked))
+    lost, first, again = answers
     assert (lost.status_code, first.status_code) == (410, 200)
     assert again.content == first.content  # it is kept there now
     assert there.store.run(key).ids == run.ids

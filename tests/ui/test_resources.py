@@ -29,12 +29,7 @@ def example(service: Service) -> str:
 def asked(
     service: Service, path: str, *, headers: dict[str, str] | None = None, **query: Any
 ) -> httpx.Response:
-    async def get() -> httpx.Response:
-        transport = httpx.ASGITransport(resource_app(service))
-        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
-            return await client.get(path, params=query, headers=headers)
-
-    return loops.run(get())
+    return loops.answer(resource_app(service), path, params=query, headers=headers)
 
 
 def test_numbers_come_in_json_for_who_does_not_accept_bytes(service: Service, example: str) -> None:
