@@ -14,7 +14,7 @@ import transformer
 from transformer import Model, Tokenizer
 from transformer.learning import checkpoints as reading
 from transformer.learning import record_checkpoints
-from transformer.learning.checkpoints import CheckpointedTraining, HeadNumber, story_training
+from transformer.learning.checkpoints import CheckpointedTraining, story_training
 from transformer.learning.record_checkpoints import SENTENCES, recorded_checkpoints
 from transformer.learning.words import told_at
 from transformer.training import log
@@ -111,33 +111,15 @@ def test_the_checkpoints_that_are_shipped_are_of_the_story_model():
         assert np.nanmean(sentence.surprisal[-1]) < np.nanmean(sentence.surprisal[0]) - 3
 
 
-def number(metric: str, value: float, *, clear: bool) -> HeadNumber:
-    return HeadNumber(layer=1, head=0, metric=metric, value=value, even=0.05, clear=clear)
-
-
-def formed(moments: CheckpointedTraining) -> CheckpointedTraining:
-    """The same, with a head that came to stand out after 3 steps, and one after 12."""
-    bests = (
-        (number("previous", 0.06, clear=False), number("induction", 0.05, clear=False)),
-        (number("previous", 0.4, clear=True), number("induction", 0.05, clear=False)),
-        (number("previous", 0.5, clear=True), number("induction", 0.3, clear=True)),
-    )
-    standings = tuple(
-        dataclasses.replace(one, best=best, n_even=4 - place)
-        for place, (one, best) in enumerate(zip(moments.standings, bests, strict=True))
-    )
-    return dataclasses.replace(moments, standings=standings)
-
-
-def test_it_says_when_which_kind_of_head_formed(kept):
-    before, early, late = (told_at(formed(kept), place) for place in range(3))
-    assert before[0].startswith("Before the first step: 6.00 nats a token, 3.000 bits per byte")
-    assert before[1:] == ["4 of 4 heads read uniformly."]
-    new, old = "reads the previous token (0.40; a uniform", "reads the previous token (0.50; a un"
-    assert new in early[2]
-    assert early[2].startswith("New since step 0: layer 1, head 0 ")
-    assert late[2].startswith("New since step 3: layer 1, head 0 reads what followed the last time")
-    assert late[3].startswith(f"Layer 1, head 0 {old}")
+def test_it_says_when_which_kind_of_head_formed():
+    training = story_training()
+    told = {step: told_at(training, place) for place, step in enumerate(training.steps)}
+    assert told[0][0].startswith("Before the first step: 7.64 nats a token, 3.061 bits per byte")
+    assert told[0][1:] == ["48 of 48 heads read uniformly."]
+    _, _, new, *_, old = told[1254]
+    assert new.startswith("New since step 629: layer 4, head 7 reads the previous token (0.21; a ")
+    assert old.startswith("Layer 5, head 4 reads what followed the last time (0.09; a uniform he")
+    assert told[2500][2] == "Since step 1,254 no new kind of head has formed."
 
 
 def test_the_page_is_told_of_a_checkpoint():
