@@ -31,7 +31,7 @@ ELSEWHERE = re.compile(
 )
 # Mistakes of the program itself, which no visitor can make.
 OURS = {"AssertionError", "NotImplementedError"}
-WORD = re.compile(r"[a-z]{2}")
+WORDS = re.compile(r"[a-z]{2}\S* | [a-z]{2}")
 
 
 def name_of(call):
@@ -39,25 +39,15 @@ def name_of(call):
     return getattr(call.func, "id", getattr(call.func, "attr", ""))
 
 
-def literals(node):
-    """The texts that an expression may be, f-strings' without what is filled in."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    elif isinstance(node, ast.JoinedStr):
-        yield "".join(part.value for part in node.values if isinstance(part, ast.Constant))
-    elif isinstance(node, ast.IfExp):
-        yield from (text for one in (node.body, node.orelse) for text in literals(one))
-    elif isinstance(node, ast.BoolOp):
-        yield from (text for one in node.values for text in literals(one))
-
-
 def unsaid(tree):
     """Sentences that are raised without being said."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            for text in (text for given in node.exc.args[:1] for text in literals(given)):
-                if WORD.search(text) and name_of(node.exc) not in OURS | SAYING.keys():
-                    yield text
+            within = [*ast.walk(node.exc)]
+            said = {name_of(one) for one in within if isinstance(one, ast.Call)}
+            texts = (one.value for one in within if isinstance(one, ast.Constant))
+            if not said & (OURS | SAYING.keys()):
+                yield from (text for text in texts if WORDS.search(str(text)))
 
 
 def wrongly_said(tree):
