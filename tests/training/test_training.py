@@ -59,6 +59,7 @@ def test_training_uses_the_gpu(tmp_path):
     assert "CPU" not in json.loads((out / "config.json").read_text())["metadata"]["hardware"]
 
 
+@pytest.mark.slow
 def test_the_command_trains_says_what_happened_evaluates_and_looks_for_memorised_text(
     tmp_path, data, capsys
 ):

@@ -26,7 +26,7 @@ def models(tiny_model: Model, tiny_encoder: Model) -> list[Model]:
     return [tiny_model, tiny_translator(), tiny_encoder]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def here(models: list[Model]) -> Service:
     return Service(models)
 
