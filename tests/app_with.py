@@ -65,7 +65,7 @@ def few_files() -> None:
     from transformer.ui import gradio_patches
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES - 56, MOST_FILES))
-    vars(gradio_patches)["HEADERS_S"] = 2.0
+    vars(gradio_patches)["HEADERS_S"] = 1.0
 
 
 def ending_queue() -> None:

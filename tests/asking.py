@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from transformer.ui.limits import sentence_of
 from transformer.ui.questions import questions
 from transformer.ui.service import Service
+from transformer.ui.sessions import current_session
 from transformer.ui.store import RunExpired, RunStore
 from transformer.views.declaration import is_figure
 
@@ -37,6 +39,16 @@ def asking(of: RunStore | Service, name: str) -> Callable[[Any], dict[str, Any]]
             return {"error": sentence_of(error), **gone}
 
     return ask
+
+
+@contextmanager
+def visiting(name: str) -> Iterator[None]:
+    """What is asked inside is asked by this visitor."""
+    token = current_session.set(name)
+    try:
+        yield
+    finally:
+        current_session.reset(token)
 
 
 def plain(value: Any) -> Any:

@@ -1,10 +1,10 @@
 """The named endpoints give what the Python calls give, and the same sentences: asked by the real
 client."""
 
-from __future__ import annotations
-
 import base64
+import math
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 import torch
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-from serving import NAMES, Server
+from serving import NAMES, Server, running
 
 from transformer.analysis.ablation import head_importance, next_token
 from transformer.analysis.held_out import broken
@@ -24,21 +24,34 @@ pytestmark = pytest.mark.slow
 TEXT = "The dog ran"
 SILENCE = {"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0, 2]}
 SETTINGS = {"max_new_tokens": 8, "interventions": [SILENCE]}
-SAMPLED = {"max_new_tokens": 12, "temperature": 0.9, "top_k": 20, "seed": 5}
 
 
-def test_models_lists_every_model_with_its_configuration(client: Client, server: Server) -> None:
+@pytest.fixture(scope="module")
+def server() -> Server:
+    return running()
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> Iterator[Client]:
+    client = Client(server.url, verbose=False, analytics_enabled=False)
+    yield client
+    client.close()
+
+
+def test_models_and_breaks_are_listed_with_what_they_are(client: Client, server: Server) -> None:
     models = client.predict(api_name="/models")
     assert [model["name"] for model in models] == list(NAMES)
     assert models[0]["n_heads"] == server.model.config.n_heads
     assert models[0]["n_parameters"] == server.model.n_parameters
+    wanted = [(each.what, each.why) for each in broken(server.model)]
+    assert [(each["what"], each["why"]) for each in client.predict(api_name="/breaks")] == wanted
 
 
 @pytest.mark.parametrize(
     "settings",
     [
         {"max_new_tokens": 9, "temperature": 0, "top_k": 9},
-        SAMPLED,
+        {"max_new_tokens": 12, "temperature": 0.9, "top_k": 20, "seed": 5},
         SETTINGS,
         {"max_new_tokens": 5, "forced_tokens": [70, 71]},
     ],
@@ -69,20 +82,19 @@ def test_generate_gives_what_python_gives(
 def test_a_batch_is_padded_and_each_row_reads_as_it_does_alone(
     client: Client, server: Server
 ) -> None:
-    texts = ["The fox.", "The dog ran to the park."]
-    got = client.predict(texts, api_name="/batch")
-    lengths = [sum(row) for row in got["is_token"]]
-    assert lengths[0] < lengths[1] == len(got["tokens"][0])
-    alone = server.model.trace(texts[0]).trace["decoder.0.self"].pattern[0, 1]
+    got = client.predict(["The fox.", "The dog ran to the park."], api_name="/batch")
+    short, long = (sum(row) for row in got["is_token"])
+    assert short < long == len(got["tokens"][0])
     head = client.predict(got["run"], "decoder.0.self", 1, 0, api_name="/attention")
-    weights = torch.tensor(head["weights"])[: lengths[0], : lengths[0]]
+    weights = torch.tensor(head["weights"])[:short, :short]
+    alone = server.model.trace("The fox.").trace["decoder.0.self"].pattern[0, 1]
     torch.testing.assert_close(weights, alone, atol=1e-5, rtol=0)
-    assert not any(head["allowed"][0][lengths[0] :])
+    assert not any(head["allowed"][0][short:])
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *(("generate", {"text": "Hi"} | wrong, sentence) for wrong, sentence in [
-        ({"text": "a" * 100_000}, "at most 2,000 characters; got 100,000"),
+        ({"text": "a" * 2001}, "at most 2,000 characters; got 2,001"),
         ({"text": 7}, "must be a string; got int"),
         ({"model": "gpt-9"}, f"model must be one of {list(NAMES)}"),
         ({"interventions": [SILENCE | {"layer": 9}]}, "this network has no site decoder.9.self"),
@@ -110,19 +122,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "arguments", "sentence"), REFUSED)
-def test_a_bad_value_gives_the_sentence_that_python_gives(
-    client: Client, read: str, name: str, arguments: dict[str, Any], sentence: str
-) -> None:
-    given = {key: read if value == "RUN" else value for key, value in arguments.items()}
-    with pytest.raises(AppError, match=re.escape(sentence)):
-        client.predict(**given, api_name=f"/{name}")
-
-
-@pytest.fixture(scope="module")
-def read(client: Client) -> str:
-    """The id of a run."""
-    return str(client.predict("Hi", api_name="/trace")["run"])
+def test_a_bad_value_gives_the_sentence_that_python_gives(client: Client) -> None:
+    run = client.predict("Hi", api_name="/trace")["run"]
+    for name, arguments, sentence in REFUSED:
+        given = {key: run if value == "RUN" else value for key, value in arguments.items()}
+        with pytest.raises(AppError, match=re.escape(sentence)):
+            client.predict(**given, api_name=f"/{name}")
 
 
 def test_a_large_matrix_is_given_packed_or_not_at_all(client: Client, server: Server) -> None:
@@ -173,15 +178,13 @@ def test_a_view_is_asked_by_its_declaration(client: Client) -> None:
 
 
 def test_trace_alters_the_network_for_its_run_alone(client: Client, server: Server) -> None:
-    got = client.predict(TEXT, interventions=[SILENCE], api_name="/trace")
-    run = server.model.trace(TEXT, [SILENCE])
-    assert (got["stopped"], got["steps"], got["tokens"]) == ("read", [], list(run.tokens))
-    head = client.predict(got["run"], "decoder.1.self", 1, api_name="/attention")
-    record = run.trace["decoder.1.self"]
-    weights = torch.tensor(head["weights"])
-    torch.testing.assert_close(weights, record.pattern[0, 1], atol=1e-5, rtol=0)
-    later = client.predict(TEXT, max_new_tokens=8, api_name="/generate")
-    assert later["ids"] == list(server.model.generate(TEXT, max_new_tokens=8).ids)
+    for altered in ([SILENCE], None):
+        got = client.predict(TEXT, interventions=altered, api_name="/trace")
+        run = server.model.trace(TEXT, altered or ())
+        assert (got["stopped"], got["steps"], got["tokens"]) == ("read", [], list(run.tokens))
+        head = client.predict(got["run"], "decoder.1.self", 1, api_name="/attention")
+        weights, record = torch.tensor(head["weights"]), run.trace["decoder.1.self"]
+        torch.testing.assert_close(weights, record.pattern[0, 1], atol=1e-5, rtol=0)
 
 
 def test_importance_and_next_token_are_those_of_the_run(client: Client, server: Server) -> None:
@@ -211,12 +214,6 @@ def test_patching_is_that_of_the_run(client: Client, server: Server) -> None:
     torch.testing.assert_close(torch.tensor(shown["change"]), wanted.change, atol=1e-4, rtol=0)
 
 
-def test_breaks_say_why_and_what_they_cost(client: Client, server: Server) -> None:
-    shown = client.predict(api_name="/breaks")
-    wanted = broken(server.model)
-    assert [(each["what"], each["why"]) for each in shown] == [(b.what, b.why) for b in wanted]
-
-
 def test_a_text_is_scored_token_by_token(client: Client, server: Server) -> None:
     got = client.predict(TEXT, api_name="/score")
     run = server.model.trace(TEXT)
@@ -234,6 +231,4 @@ def test_a_translator_scores_a_target_and_its_end(client: Client, server: Server
     with torch.inference_mode():
         logits = model.network(torch.tensor([source]), torch.tensor([[*start, *target[:-1]]]))[0]
     nats = torch.nn.functional.cross_entropy(logits, torch.tensor(target), reduction="sum")
-    assert got["total_bits"] == pytest.approx(
-        nats.item() / torch.tensor(2.0).log().item(), rel=1e-3
-    )
+    assert got["total_bits"] == pytest.approx(nats.item() / math.log(2), rel=1e-3)

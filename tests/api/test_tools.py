@@ -1,7 +1,5 @@
 """The endpoints as tools over MCP, asked by a real client; nothing else becomes a tool."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable
@@ -14,7 +12,7 @@ import torch
 from asking import ENDPOINTS
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
-from serving import Server
+from serving import running
 
 from transformer.ui import api as tools
 from transformer.ui import launch
@@ -27,10 +25,10 @@ pytestmark = pytest.mark.slow
 TRIES = 4
 
 
-def in_session(server: Server, ask: Callable[[ClientSession], Any]) -> Any:
+def in_session(ask: Callable[[ClientSession], Any]) -> Any:
     async def session() -> Any:
         async with (
-            streamable_http_client(f"{server.url}gradio_api/mcp/") as (incoming, outgoing, _),
+            streamable_http_client(f"{running().url}gradio_api/mcp/") as (incoming, outgoing, _),
             ClientSession(incoming, outgoing) as session,
         ):
             await session.initialize()
@@ -39,13 +37,13 @@ def in_session(server: Server, ask: Callable[[ClientSession], Any]) -> Any:
     return loops.run(session())
 
 
-def asked(server: Server, *calls: tuple[str, dict[str, Any]]) -> list[types.CallToolResult]:
+def asked(*calls: tuple[str, dict[str, Any]]) -> list[types.CallToolResult]:
     """What a client of the protocol gets for these calls, one after the other."""
 
     async def ask(session: ClientSession) -> list[types.CallToolResult]:
         return [await session.call_tool(name, arguments) for name, arguments in calls]
 
-    return in_session(server, ask)
+    return in_session(ask)
 
 
 def text_of(result: types.CallToolResult) -> str:
@@ -59,10 +57,8 @@ def values_of(result: types.CallToolResult) -> Any:
     return json.loads(text_of(result))
 
 
-def test_every_endpoint_is_a_tool_that_says_what_it_does_and_nothing_else_is_one(
-    server: Server,
-) -> None:
-    listed = in_session(server, ClientSession.list_tools).tools
+def test_every_endpoint_is_a_tool_that_says_what_it_does_and_nothing_else_is_one() -> None:
+    listed = in_session(ClientSession.list_tools).tools
     assert {tool.name for tool in listed} == set(ENDPOINTS)
     for tool in listed:
         assert tool.description
@@ -72,34 +68,32 @@ def test_every_endpoint_is_a_tool_that_says_what_it_does_and_nothing_else_is_one
             assert schema["description"], f"{tool.name}: {name}"
 
 
-def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged(server: Server) -> None:
-    before = len(server.log.read_text(encoding="utf-8"))
+def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged() -> None:
+    before = len(running().log.read_text(encoding="utf-8"))
     calls = [
         ("generate", {"text": " "}, "the text is empty: write something in it first"),
         ("generate", {"text": "a", "model": "gpt"}, "model must be one of ['tiny', "),
         ("attention", {"run": "guessed"}, "the server no longer keeps this run"),
         ("page_generate", {}, "page_generate"),
     ]
-    found = asked(server, *[(name, arguments) for name, arguments, _ in calls])
+    found = asked(*[(name, arguments) for name, arguments, _ in calls])
     for result, (name, _, sentence) in zip(found, calls, strict=True):
         assert result.isError, name
         assert sentence in text_of(result)
-    written = server.log.read_text(encoding="utf-8")[before:]
+    written = running().log.read_text(encoding="utf-8")[before:]
     assert not [word for word in ("page_generate", "gpt", "guessed") if word in written]
 
 
-def test_runs_of_many_calls_do_not_push_out_each_other_as_one_visitors_would(
-    server: Server,
-) -> None:
+def test_runs_of_many_calls_do_not_push_out_each_other_as_one_visitors_would() -> None:
     texts = [f"Text {place} & <b>“bird”</b>" for place in range(MAX_VISITOR_RUNS + 2)]
-    made = asked(server, *[("trace", {"text": text}) for text in texts])
+    made = asked(*[("trace", {"text": text}) for text in texts])
     place = {"run": values_of(made[0])["run"], "site": "decoder.1.self", "head": 2}
-    (head,) = map(values_of, asked(server, ("attention", place)))
-    weights = server.model.trace(texts[0]).trace["decoder.1.self"].pattern[0, 2]
+    (head,) = map(values_of, asked(("attention", place)))
+    weights = running().model.trace(texts[0]).trace["decoder.1.self"].pattern[0, 2]
     assert torch.tensor(head["weights"]).allclose(weights, atol=1e-5)
 
 
-def test_calls_at_the_same_time_get_their_own_results_and_end(server: Server) -> None:
+def test_calls_at_the_same_time_get_their_own_results_and_end() -> None:
     texts = [f"{place} fox" for place in range(MAX_CALLS // 2)]  # a session may have two under way
 
     async def one(text: str) -> dict[str, Any]:
@@ -110,13 +104,13 @@ def test_calls_at_the_same_time_get_their_own_results_and_end(server: Server) ->
                     break
             return values_of(made)
 
-        return await asyncio.to_thread(in_session, server, ask)
+        return await asyncio.to_thread(in_session, ask)
 
     async def all_of_them() -> list[dict[str, Any]]:
         return await asyncio.gather(*map(one, texts))
 
     found = loops.run(all_of_them())
-    alone = [list(server.model.generate(text, max_new_tokens=40).ids) for text in texts]
+    alone = [list(running().model.generate(text, max_new_tokens=40).ids) for text in texts]
     assert [made["ids"] for made in found] == alone
 
 

@@ -1,7 +1,6 @@
 """What is kept of a training: the curves and networks of the recorded ones, and their words."""
 
-from __future__ import annotations
-
+import io
 import itertools
 from random import Random
 
@@ -12,6 +11,7 @@ from transformer.learning.plan import Plan
 from transformer.learning.record import Record, watched
 from transformer.learning.recorded import PLANS, make, recorded
 from transformer.learning.words import sudden_fall
+from transformer.learning.worker import receive, send
 from transformer.model.presets import PRESETS
 from transformer.training.exercises import EXERCISES
 from transformer.training.exercises.asking import share_right, weight_on_wanted
@@ -28,10 +28,12 @@ def test_the_tab_offers_every_exercise_with_its_own_title():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_can_be_watched(preset):
+def test_every_preset_is_watched_and_all_of_it_learns(preset):
     plan = Plan(task="induction", preset=preset, n_steps=2, width=16, n_heads=4, n_layers=1)
     first, last = watched(plan)
     assert (first.step, last.step) == (1, 2)
+    still = {name for name, was in first.weights.items() if (last.weights[name] == was).all()}
+    assert all(name.endswith("key.bias") for name in still)  # adds one number to all scores
     for small in last.pictures.values():
         assert small.pixels.shape[:2] == (1, 4)
     assert 0 <= last.measurement.score <= 1
@@ -47,6 +49,14 @@ def test_a_training_is_written_and_read_back():
     assert all(torch.equal(one[name], other[name]) for name in one)
     for kind, small in record.snapshots[10].pictures.items():
         assert (again.snapshots[10].pictures[kind].pixels == small.pixels).all()
+
+
+def test_half_of_a_message_of_the_process_that_trains_is_the_end():
+    file, message = io.BytesIO(), ("key", "ask", "é‹")
+    send(file, message)
+    assert receive(io.BytesIO(file.getvalue())) == message
+    with pytest.raises(EOFError):
+        receive(io.BytesIO(file.getvalue()[:-1]))
 
 
 @pytest.mark.parametrize("task", PLANS)

@@ -21,29 +21,32 @@ ROOMS = {  # what the page says
 SAYS = 260  # characters of a sentence, or of two
 
 
-def words_of(language):
-    """What the page and its pictures say, each sentence a line."""
-    known = catalogue(language)
-    shown = [path for path in sources() if ROOMS & {*path.parts}]
-    said = (one for path in shown for one in sentences(path))
-    keys = (one if isinstance(one, str) else one[0] for one in said)
-    forms = (known.messages.get(key, key) for key in keys)
-    texts = {text for one in forms for text in ([one] if isinstance(one, str) else one)}
-    return "\n".join(texts)
+@pytest.fixture(scope="module")
+def words_of():
+    """What the page and its pictures say in a language, each sentence a line."""
+    said = (one for path in sources() if ROOMS & {*path.parts} for one in sentences(path))
+    keys = {one if isinstance(one, str) else one[0] for one in said}
+
+    def words(language):
+        known = catalogue(language).messages
+        forms = (known.get(key, key) for key in keys)
+        return "\n".join(form if isinstance(form, str) else "\n".join(form) for form in forms)
+
+    return words
 
 
 def stands(word, text):
     return re.search(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", text, re.IGNORECASE)
 
 
-def test_a_word_of_the_field_that_stands_on_the_page_has_an_entry():
+def test_a_word_of_the_field_that_stands_on_the_page_has_an_entry(words_of):
     text = words_of("en")
     known = {word.lower() for entry in glossary("en").values() for word in entry["words"]}
     assert {word for word in FIELD if stands(word, text)} - known == set()
 
 
 @pytest.mark.parametrize("language", languages())
-def test_every_entry_is_there_stands_on_the_page_and_is_short(language):
+def test_every_entry_is_there_stands_on_the_page_and_is_short(language, words_of):
     text, entries = words_of(language), glossary(language)
     assert entries.keys() == glossary("en").keys()
     assert (language == "en") == (entries == glossary("en"))

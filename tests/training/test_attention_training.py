@@ -1,7 +1,5 @@
 """Attention with its gradient written out against automatic gradients."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The one temperature that makes a language model as sure as it should be."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

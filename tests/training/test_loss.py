@@ -1,7 +1,5 @@
 """The losses against PyTorch's cross-entropy, in value and in gradient."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

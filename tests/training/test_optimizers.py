@@ -1,15 +1,11 @@
 """Muon against PyTorch's own; parameters side by side against the same updated one by one."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest
 import torch
 from torch import nn
 
-from transformer import Model
-from transformer.model.network import Transformer
 from transformer.training.optimizer import Muon, make_optimizer
 from transformer.training.recipe import Settings
 
@@ -49,22 +45,8 @@ def test_other_parameters_move_as_under_adam():
     assert torch.allclose(ours, theirs, atol=1e-6)
 
 
-def trainable(model: Model) -> Transformer:
-    """A copy of its network."""
-    return copy.deepcopy(model.network).requires_grad_(True)
-
-
-def updated_by(optimizer: torch.optim.Optimizer, network: nn.Module, *, none: bool) -> None:
-    """Three updates on the same ids."""
-    ids = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
-    for _ in range(3):
-        network(ids).square().mean().backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=none)
-
-
 def test_a_network_is_updated_as_by_torch_adamw(tiny_model):
-    ours, theirs = trainable(tiny_model), trainable(tiny_model)
+    ours, theirs = (copy.deepcopy(tiny_model.network).requires_grad_(True) for _ in range(2))
     settings = Settings(optimizer="adamw", weight_decay=0.1)
     optimizer = make_optimizer(ours, settings)
     embeddings = {"embedding.tokens.weight", "embedding.positions.table.weight"}
@@ -77,8 +59,11 @@ def test_a_network_is_updated_as_by_torch_adamw(tiny_model):
     peer = torch.optim.AdamW(groups, betas=settings.betas)
     for group in [*optimizer.param_groups, *peer.param_groups]:
         group["lr"] = 1e-2
-    updated_by(optimizer, ours, none=False)
-    updated_by(peer, theirs, none=True)
+    for network, updates in ((ours, optimizer), (theirs, peer)):
+        for _ in range(3):
+            network(torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])).square().mean().backward()
+            updates.step()
+            updates.zero_grad(set_to_none=updates is peer)
     for (name, mine), wanted in zip(ours.named_parameters(), theirs.parameters(), strict=True):
         # A key's bias adds one number to all of a query's scores: its gradient is but noise.
         assert name.endswith("key.bias") or torch.allclose(mine, wanted, atol=1e-6), name

@@ -1,7 +1,5 @@
 """Recipes, batches and scores of the training package."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -87,48 +85,33 @@ def test_the_learning_rate_warms_up_stays_and_falls_to_zero():
     assert settings.learning_rate_at(99) == pytest.approx(0.05)
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
+def test_a_wrong_recipe_gets_one_sentence(tmp_path):
+    path, gpt = tmp_path / "r.toml", 'task = "language-model"\n[model]\npreset = "gpt"\n'
+    pairs = 'task = "translation"\n[model]\npreset = "pre-norm"\n[data]\n'
+    for text, sentence in (
         ("task = 1", "task must be one of"),
         ("task =", "not readable TOML"),
         ("colour = 3", r"takes \['card', 'data', .*got 'colour'"),
-        ('task = "language-model"\n[model]\npreset = "gpt-9"', "preset must be one of"),
-        (
-            'task = "translation"\n[data]\ndownlaod = "x"\n[model]\npreset = "pre-norm"',
-            r"takes \['download', 'source', 'source_text', 'target'",
-        ),
-        (
-            'task = "language-model"\n[model]\npreset = "gpt"\n[training]\nspeed = 1',
-            "\\[training\\] takes .*got 'speed'",
-        ),
-        (
-            'task = "translation"\n[model]\npreset = "pre-norm"\n[data]\nsource_text = "Latin"',
-            r"must be one of \['plain English', 'English stories'\]; got 'Latin'",
-        ),
-    ],
-)
-def test_a_wrong_recipe_gets_one_sentence(tmp_path, text, sentence):
-    path = tmp_path / "r.toml"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=sentence):
-        load_recipe(str(path))
+        (gpt.replace("gpt", "gpt-9"), "preset must be one of"),
+        (f"{gpt}[training]\nspeed = 1", "\\[training\\] takes .*got 'speed'"),
+        (f'{pairs}downlaod = "x"', r"takes \['download', 'source', 'source_text', 'target'"),
+        (f'{pairs}source_text = "Latin"', r"must be one of \['plain English', .*; got 'Latin'"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=sentence):
+            load_recipe(str(path))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_french_is_made_plain_and_stays_as_it_then_is():
+    for text, expected in (
         ("e\u0301te\u0301", "été"),
         ("l’été – “oui”…", 'l\'été - "oui"...'),
         ("Ça\u00a0va\u202f?\u2009Oui!", "Ça va ? Oui !"),
         ("Quoi ?!  Non  ; si", "Quoi ?! Non ; si"),
         ("À 10:30 : «ici»", "À 10:30 : « ici »"),
         ("Voici:\u200b rien", "Voici : rien"),
-    ],
-)
-def test_french_is_made_plain_and_stays_as_it_then_is(text, expected):
-    assert plain(text, french=True) == expected
-    assert plain(expected, french=True) == expected
+    ):
+        assert plain(text, french=True) == plain(expected, french=True) == expected
 
 
 def test_unusable_pairs_are_dropped():

@@ -1,7 +1,5 @@
 """Training and scoring translation."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -11,6 +9,8 @@ from transformer.training.__main__ import main
 from transformer.training.data import read_pairs
 from transformer.training.evaluate import score_pairs
 from transformer.training.translate import moses, score_translations, tokenised_bleu, translate
+
+pytestmark = pytest.mark.slow
 
 RECIPE = """
 task = "translation"
@@ -84,8 +84,7 @@ def test_scores_compare_with_the_references(trained):
     right = score_translations(model, PAIRS)
     swapped = score_translations(model, [(source, "un arbre") for source, _ in PAIRS])
     twice = score_translations(model, [(source, f"{to} {to}") for source, to in PAIRS])
-    assert right.chrf == pytest.approx(100)
-    assert swapped.chrf < 60
+    assert swapped.chrf < 60 < right.chrf == pytest.approx(100)
     assert [right.length_ratio, twice.length_ratio] == pytest.approx([1.0, 0.5])
 
 
@@ -94,31 +93,22 @@ def test_the_command_prints_bleu_of_tokenised_text_too(trained, capsys):
     assert main([*arguments, "--tokenised", "--language", "fr", "--beams", "5"]) == 0
     printed = capsys.readouterr().out
     assert "beam 5, length penalty 1: 16 sentences" in printed
-    for line in (
-        "tok:13a",
-        "tok:none",
-        "lower-cased, Moses rules for fr (sacremoses ",
-        "length 1.0",
-    ):
-        assert printed.count(line) == 2  # greedy and with beams
+    for part in ("tok:13a", "tok:none", "Moses rules for fr (sacremoses ", "length 1.0"):
+        assert printed.count(part) == 2  # greedy and with beams
     assert main([*arguments, "--tokenised", "--language", "tlh"]) == 2
     assert "must be one that has Moses rules; got 'tlh'; allowed: [" in capsys.readouterr().err
     assert main([*arguments, "--tokenised"]) == 2
     assert "the recipe of o names none; give --language" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "expected"),
-    [
-        ("fr", "Le chien court dans l’herbe, près d'un T-shirt.",
-         "le chien court dans l' herbe , près d' un t-shirt ."),
+def test_text_is_lower_cased_normalised_and_tokenised_by_moses_rules():
+    for language, text, expected in (
+        ("fr", "Le chien court dans l’herbe, d'un T", "le chien court dans l' herbe , d' un t"),
         ("fr", "«\u00a0Ça va\u202f?\u00a0»", '" ça va ? "'),
         ("en", "The dog's bone isn't here.", "the dog 's bone isn 't here ."),
         ("de", "Etwa ca. 120 cm – „schön“!", 'etwa ca. 120 cm - " schön " !'),
-    ],
-)  # fmt: skip
-def test_text_is_lower_cased_normalised_and_tokenised_by_moses_rules(language, text, expected):
-    assert moses([text], language) == [expected]
+    ):
+        assert moses([text], language) == [expected]
 
 
 def test_tokenised_bleu_counts_the_tokens_of_moses():
@@ -143,9 +133,9 @@ def test_the_loss_of_pairs_is_that_of_each_pair_alone(tiny_encoder_decoder):
     assert score_pairs(model, pairs).nats == pytest.approx(nats, rel=1e-4)
 
 
-@pytest.mark.parametrize("line", ["no tab", "a\tb\tc", "\tb", "a\t"])
-def test_a_line_that_is_no_pair_is_named(tmp_path, line):
+def test_a_line_that_is_no_pair_is_named(tmp_path):
     path = tmp_path / "train.tsv"
-    path.write_text(f"a\tb\n{line}\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="line 2: needed: a source, a tab, a target"):
-        read_pairs(path)
+    for line in ("no tab", "a\tb\tc", "\tb", "a\t"):
+        path.write_text(f"a\tb\n{line}\n", encoding="utf-8")
+        with pytest.raises(ValueError, match="line 2: needed: a source, a tab, a target"):
+            read_pairs(path)

@@ -1,7 +1,5 @@
 """A model that reads less than its example: the page opens with as much of it as fits."""
 
-from __future__ import annotations
-
 import loops
 import pytest
 from builders import tiny
@@ -13,18 +11,17 @@ from transformer.ui.examples import EXAMPLES, example_of, is_offered
 from transformer.ui.service import Service
 
 
-async def page_of(service: Service) -> None:
-    """Gradio needs a loop to build a page, and leaves one of its own open where there is none."""
-    build(service)
-
-
 @pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
 def test_a_model_shorter_than_its_example_is_served_and_can_be_used(
     tokenizer: Tokenizer, family: str
 ) -> None:
     model = tiny("short", family, tokenizer, max_len=5)
     service = Service([model])
-    loops.run(page_of(service))
+
+    async def page() -> None:
+        build(service)  # Gradio needs a loop
+
+    loops.run(page())
     example, whole = example_of(model), EXAMPLES[family]
     offered = [example.text, *example.suggestions, *example.batch]
     for text, longer in zip(offered, [whole.text, *whole.suggestions, *whole.batch], strict=True):

@@ -1,7 +1,5 @@
 """Fair shares by address and session; what runs long steps aside; results stay the same."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time
@@ -9,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
 
+import loops
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -32,13 +31,6 @@ def thread(work: Callable[[], object]) -> threading.Thread:
     started = threading.Thread(target=work, daemon=True)
     started.start()
     return started
-
-
-def until_true(asked: Callable[[], object]) -> None:
-    give_up = time.monotonic() + WAIT_S
-    while not asked():
-        assert time.monotonic() < give_up
-        time.sleep(0.002)
 
 
 Clock = SimpleNamespace
@@ -189,7 +181,7 @@ def test_who_is_no_longer_wanted_does_not_wait_and_leaves_its_place() -> None:
         assert place.has
         taken = line.taken(B)  # which leaves its place where nobody holds it
         taker = thread(taken.__enter__)
-        until_true(lambda: line.counts()["waiting"])
+        loops.wait_until(lambda: line.counts()["waiting"])
         place.step_aside(lambda: False)
         assert not place.has
         taker.join(WAIT_S)
@@ -201,16 +193,17 @@ def test_time_aside_is_not_counted() -> None:
     assert not Deadline(0, None, lambda wanted: 60.0).is_over()
 
 
+@pytest.mark.slow
 def test_a_short_request_does_not_wait_for_the_end_of_long_ones(
     tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many long ones as run at a time, of a second each at least; what they give is the same."""
+    """As many long ones as run at a time, of half a second at least; what they give is the same."""
     service = Service([tiny_model, tiny_translator()])
-    service.shares = shares(slice_s=0.1)
+    service.shares = shares(slice_s=0.05)
     settings = {"max_new_tokens": 40, "temperature": 0.9, "seed": 3}
     alone = tiny_model.generate("The fox", **settings)
     quick_next = Stream.__next__
-    monkeypatch.setattr(Stream, "__next__", lambda stream: time.sleep(0.03) or quick_next(stream))
+    monkeypatch.setattr(Stream, "__next__", lambda stream: time.sleep(0.015) or quick_next(stream))
     ended: dict[str, float] = {}
     labels: dict[str, list[str]] = {}
 
@@ -222,7 +215,7 @@ def test_a_short_request_does_not_wait_for_the_end_of_long_ones(
         ended[visitor] = time.monotonic()
 
     long = [thread(lambda name=f"long {n}": generate(name)) for n in range(AT_ONCE)]
-    until_true(lambda: service.shares["model"].counts()["running"] == AT_ONCE)
+    loops.wait_until(lambda: service.shares["model"].counts()["running"] == AT_ONCE)
     generate("short", max_new_tokens=2)
     for each in long:
         each.join(WAIT_S)

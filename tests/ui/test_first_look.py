@@ -1,7 +1,5 @@
 """What stands on the page before its scripts run shows the stored example's own weights."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re

@@ -1,18 +1,10 @@
 """The limits: each with its sentence, and all of them in one table."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
-import pytest
-
 from transformer.ui import limits
 from transformer.ui.limits import (
-    check_input,
-    check_length,
-    check_texts,
-    lines_of,
     sentence_of,
     table,
 )
@@ -41,23 +33,6 @@ def test_the_documents_say_the_numbers_of_the_table() -> None:
     ):
         assert re.search(sentence, text), sentence
     assert (limit["trainings"], limit["left_age"], limit["run_age"]) == (1, 60, 600)
-
-
-@pytest.mark.parametrize(
-    ("check", "good", "bad", "sentence"),
-    [
-        (check_input, "a" * 2000, "a" * 2001, "at most 2,000 characters"),
-        (check_length, 200, 201, "from 1 to 200; got 201"),
-        (check_texts, ["a"] * 8, ["a"] * 9, "from 1 to 8 texts; got 9"),
-        (lines_of, "a\n" * 8, "a\n" * 9, "from 1 to 8 texts; got 9"),
-        (lines_of, "a", "a" * 16_001, "at most 16,000 characters; got 16,001"),
-        (limits.check_interventions, [{}] * 64, [{}] * 65, "at most 64 interventions; got 65"),
-    ],
-)
-def test_a_limit_is_reached_and_not_passed(check, good, bad, sentence) -> None:
-    check(good)
-    with pytest.raises(ValueError, match=sentence):
-        check(bad)
 
 
 def test_a_sentence_is_one_line_and_not_endless() -> None:

@@ -1,13 +1,11 @@
 """What visits leave on the server is bounded in bytes, whatever session names they give."""
 
-from __future__ import annotations
-
 import gc
 import time
 from typing import Any
 
 import pytest
-from asking import asking
+from asking import asking, visiting
 from serving import tiny_model
 
 from transformer import Ablate, Model
@@ -20,7 +18,6 @@ from transformer.ui import handlers, limits
 from transformer.ui import service as services
 from transformer.ui.learning import adopt
 from transformer.ui.service import Service
-from transformer.ui.sessions import current_session
 
 pytestmark = pytest.mark.slow
 
@@ -45,11 +42,8 @@ def alive(kind: type) -> int:
 
 def adopted(service: Service, visitor: str) -> str:
     """The name of a recorded network that has become this visitor's model."""
-    token = current_session.set(visitor)
-    try:
+    with visiting(visitor):
         return str(adopt(service, {"id": "recorded-copy", "at": None})["model"])
-    finally:
-        current_session.reset(token)
 
 
 def test_models_under_ever_new_session_names_take_no_more_than_their_share(

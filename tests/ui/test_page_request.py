@@ -1,13 +1,11 @@
 """A run from the page's state, and again from what the page knows of it: on any server the same."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 
-import httpx
 import loops
 import pytest
+from links import CONTROLS
 from serving import tiny_translator
 
 from transformer import Model
@@ -28,7 +26,7 @@ def models(tiny_model: Model, tiny_encoder: Model) -> list[Model]:
     return [tiny_model, tiny_translator(), tiny_encoder]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def here(models: list[Model]) -> Service:
     return Service(models)
 
@@ -40,18 +38,6 @@ def there(models: list[Model]) -> Service:
 
 
 GOOD = {"model": "tiny", "text": "Hello", "method": "greedy", "length": "3"}
-
-
-def posted(service: Service, name: str, data: Any) -> tuple[int, Any]:
-    """What a server answers to a question."""
-
-    async def asked() -> httpx.Response:
-        transport = httpx.ASGITransport(resource_app(service))
-        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
-            return await client.post(name, json=data)
-
-    answer = loops.run(asked())
-    return answer.status_code, answer.json()
 
 
 @pytest.mark.parametrize("hidden", [True, False])
@@ -74,13 +60,13 @@ def test_a_question_about_a_run_that_is_not_there_is_answered_once_it_says_how_i
     run = here.generate("tiny", "The fox", max_new_tokens=4)
     key = here.store.put(run)
     asked = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
-    assert posted(there, "heatmap", asked)[0] == 410
-    made = {key: run_facts(run, key)["link"]}
-    status, answered = posted(there, "heatmap", asked | {"made": made})
-    assert (status, answered) == posted(here, "heatmap", asked)
-    assert status == 200
-    assert posted(there, "heatmap", asked) == (200, answered)  # it is kept there now
-    assert posted(there, "kept", {"runs": [key]}) == (200, {"kept": [True]})
+    made = asked | {"made": {key: run_facts(run, key)["link"]}}
+    app = resource_app(there)
+    answers = (loops.answer(app, "heatmap", "POST", json=data) for data in (asked, made, asked))
+    lost, first, again = answers
+    assert (lost.status_code, first.status_code) == (410, 200)
+    assert again.content == first.content  # it is kept there now
+    assert there.store.run(key).ids == run.ids
 
 
 def test_the_stored_examples_are_those_of_every_server_and_a_state_without_more_is_theirs(
@@ -120,33 +106,15 @@ NO_RUNS: list[tuple[Any, str]] = [
     ({"c" * 22: GOOD | {"length": "1000000000"}}, "max_new_tokens"),
     ({"c" * 22: GOOD | {"text": "x" * 3000}}, "at most 2,000 characters"),
     ({"c" * 22: {"model": "tiny", "lines": "a\n" * 9}}, "from 1 to 8 texts"),
+    ({"c" * 22: {"model": "tiny", "lines": "a" * 16_001}}, "at most 16,000 characters"),
 ]
 
 
 def test_what_makes_no_run_gets_a_sentence(there: Service) -> None:
     for made, sentence in NO_RUNS:
-        asked = {"run": "c" * 22, "site": "decoder.0.self", "head": 0, "made": made}
-        status, told = posted(there, "heatmap", asked)
-        assert (status, sentence in told["detail"]) == (400, True), (made, told)
+        with pytest.raises(ValueError, match=sentence):
+            Regenerator(there).make(made)
         assert not there.store.has("c" * 22)
-
-
-CONTROLS: dict[str, Any] = {
-    "method": "sample", "temperature": 0.7, "top_k": 40, "top_p": 0.9, "beams": 3, "penalty": 1.5,
-    "length": 5, "seed": 3,
-}  # fmt: skip
-
-
-def test_the_controls_make_a_requests_settings() -> None:
-    sampled = {"temperature": 0.7, "top_k": 40, "top_p": 0.9, "seed": 3}
-    for changed, altered, settings in (
-        ({}, {}, sampled),
-        ({"top_k": 0, "top_p": 1}, {}, sampled | {"top_k": None, "top_p": None}),
-        ({"method": "greedy", "top_k": None}, {}, {}),
-        ({"method": "beam"}, {"forced_tokens": []}, {"beams": 3, "length_penalty": 1.5}),
-        ({"method": "beam"}, {"forced_tokens": [4]}, {"forced_tokens": [4]}),
-    ):
-        assert settings_of(CONTROLS | changed, altered) == {"max_new_tokens": 5} | settings
 
 
 def test_controls_that_make_no_request_get_a_sentence() -> None:

@@ -1,7 +1,5 @@
 """A server among strangers: its descriptors, its log, whose address it believes, and its end."""
 
-from __future__ import annotations
-
 import json
 import logging
 import resource

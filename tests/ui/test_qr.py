@@ -1,7 +1,5 @@
 """The address that a code leads to is one that others can open; a code is one that can be read."""
 
-from __future__ import annotations
-
 from urllib.parse import unquote
 
 import pytest
@@ -12,21 +10,13 @@ from transformer.ui.qr import MOST_CHARACTERS, MOST_VERSION, picture, reachable
 HERE = tuple(f"http://{host}:7860/" for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0"))
 
 
-@pytest.mark.parametrize(
-    ("page", "host", "own", "address"),
-    [
-        *((page, "127.0.0.1", None, page) for page in (  # a proxy may stand before the page
-            "https://me-page.hf.space/", "http://class.example:8000/a/b/", "http://10.0.0.7:7860/",
-        )),
-        *((page, "0.0.0.0", "10.1.2.3", "http://10.1.2.3:7861/") for page in HERE),
-        (HERE[0], "::", "fd00::7", "http://[fd00::7]:7861/"),
-        (HERE[0], "10.1.2.4", None, "http://10.1.2.4:7861/"),
-    ],
-)  # fmt: skip
-def test_a_code_leads_to_an_address_that_others_can_open(
-    page: str, host: str, own: str | None, address: str
-) -> None:
-    assert reachable(page, host, 7861, lambda: own) == address
+def test_a_code_leads_to_an_address_that_others_can_open() -> None:
+    for page in ("https://me-page.hf.space/", "http://class.example:8000/a/b/"):
+        assert reachable(page, "127.0.0.1", 7861, lambda: None) == page  # a proxy stands before it
+    for page in HERE:
+        assert reachable(page, "0.0.0.0", 7861, lambda: "10.1.2.3") == "http://10.1.2.3:7861/"
+        assert reachable(page, "::", 7861, lambda: "fd00::7") == "http://[fd00::7]:7861/"
+        assert reachable(page, "10.1.2.4", 7861, lambda: None) == "http://10.1.2.4:7861/"
 
 
 def test_where_nobody_else_could_open_it_there_is_no_code() -> None:

@@ -1,75 +1,35 @@
 """A request ends when its time is up, when it is stopped, and when its visitor leaves."""
 
-from __future__ import annotations
-
-from contextvars import copy_context
-
 import pytest
-from serving import tiny_translator
 
 from transformer import Model
 from transformer.ui import handlers, sessions
 from transformer.ui.service import Service
 from transformer.ui.sessions import Sessions
 
-ONE = {"max_new_tokens": 1}
-SEARCH = {"beams": 3, "length_penalty": 1.0, "max_new_tokens": 20}
-
-
-@pytest.fixture(scope="module")
-def service(tiny_model: Model) -> Service:
-    return Service([tiny_model, tiny_translator()])
-
 
 def test_the_page_says_that_the_time_was_up(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    tiny_model: Model, tiny_encoder_decoder: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions.Sessions.request.__wrapped__, "__defaults__", (None, 0.0))
-    settings = {"max_new_tokens": 12}
-    *_, last = handlers.generate(service, "visitor", "tiny", "The fox", settings)
-    facts, status, running = last
-    assert facts is not None
-    assert (facts["stopped"], facts["state"], running) == ("time", "done", False)
-    assert len(facts["labels"]) == facts["n_prompt"] + 1
-    assert "It reached the 20 s that one request may take." in status["text"]
-    *_, (facts, _, _) = handlers.generate(service, "visitor", "tiny-translator", "The fox", SEARCH)
-    assert facts is not None
-    assert facts["stopped"] == "time"
-    one_step = service.model("tiny-translator").generate("The fox", **SEARCH | ONE)
-    assert facts["labels"] == list(one_step.labels)  # the hypotheses so far
-
-
-def test_stop_ends_what_one_visitor_has_under_way_and_nothing_else(service: Service) -> None:
-    settings = {"max_new_tokens": 25}
-    mine, other, closed = (
-        handlers.generate(service, name, "tiny", "The fox", settings) for name in "abc"
-    )
-
-    def asked() -> None:
-        next(mine), next(other)
-        assert service.sessions.under_way() == 2
-        service.sessions.stop("a")
-        *_, (facts, status, _) = mine
+    service, asked = Service([tiny_model, tiny_encoder_decoder]), {"max_new_tokens": 12}
+    for model, settings in ((tiny_model, asked), (tiny_encoder_decoder, asked | {"beams": 3})):
+        *_, last = handlers.generate(service, "visitor", model.name, "The fox", settings)
+        facts, status, running = last
         assert facts is not None
-        assert facts["stopped"] == "cancelled"
-        assert "You stopped it." in status["text"]
-        *_, (facts, _, _) = other
-        assert facts is not None
-        assert len(facts["probabilities"]) == 25
-        next(closed)
-        closed.close()
-
-    copy_context().run(asked)  # two generators of one context end in the order in which they began
-    assert service.sessions.under_way() == 0
+        assert (facts["stopped"], facts["state"], running) == ("time", "done", False)
+        one_step = model.generate("The fox", **settings | {"max_new_tokens": 1})
+        assert facts["labels"] == list(one_step.labels)  # of a search, the hypotheses so far
+        assert "It reached the 20 s that one request may take." in status["text"]
 
 
-def test_who_leaves_is_told_to_all_who_must_know() -> None:
+def test_who_leaves_is_told_to_all_who_must_know_and_who_stops_ends_what_is_their_own() -> None:
     told: list[str] = []
     here = Sessions(told.append)
-    with here.request("a") as mine, here.request("b") as other:
-        here.leave("a")
-        assert mine.is_over()
-        assert not other.is_over()
+    for end in (here.leave, here.stop):
+        with here.request("a") as mine, here.request("b") as other:
+            end("a")
+            assert (mine.is_over(), other.is_over()) == (True, False)
     assert told == ["a"]
     here.leave("unknown")
     with here.request("") as patience:  # a tool's call, of no session

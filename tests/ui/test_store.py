@@ -1,7 +1,5 @@
 """Kept runs: found by their ids alone, in the server's memory budget."""
 
-from __future__ import annotations
-
 import pytest
 
 from transformer import Model

@@ -1,7 +1,5 @@
 """The cards of Start here: what they say of the network is what the network does."""
 
-from __future__ import annotations
-
 import pytest
 
 import transformer
@@ -64,15 +62,3 @@ def test_only_the_last_two_layers_say_what_the_last_one_says(service: Service):
     lens = with_lens(model, run).lens
     said = [model.tokenizer.label(int(best)) for best in lens.ids[:, LAST - run.trace_start, 0]]
     assert said[3:] == ["ittle", "ittle", "o", "o"]
-
-
-def test_the_lines_of_the_translators_head_cross(service: Service):
-    state = as_link(CARDS["Which word does each word come from?"]["state"])
-    run = shown_by(service, state).run
-    read = run.trace["decoder.2.cross"].pattern[0, 2].argmax(dim=1)[:4]
-    assert [run.source_labels[at] for at in read] == ["The", "␣cat", "␣black", "␣sleeping"]
-
-
-def test_a_card_that_asks_to_generate_keeps_the_button_in_sight():
-    asking = [title for title, card in CARDS.items() if "Generate" in card["look"]]
-    assert asking == [title for title, card in CARDS.items() if card.get("presses")] != []

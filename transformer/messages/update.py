@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -31,8 +32,8 @@ def updated(path: Path) -> str:
     without those that are no longer said."""
     old, new = read_catalog(path), Catalog(locale=locale_of(path.stem))
     scripts = of_scripts()
-    for one in _all():
-        new.add(one, auto_comments=[OF_SCRIPTS] if _first(one) in scripts else ())
+    for first, one in _all().items():
+        new.add(one, auto_comments=[OF_SCRIPTS] if first in scripts else ())
     for message in new:
         before = old.get(message.id) if message.id else None
         if before is not None and before.id == message.id:
@@ -46,7 +47,7 @@ def problems(path: Path) -> Iterator[str]:
     """What is wrong with a LANGUAGE.po: missing and obsolete sentences, and such as do not fit."""
     catalog = read_catalog(path)
     there = {_key(message): message for message in catalog if message.id}
-    wanted, scripts = {_first(one): one for one in _all()}, of_scripts()
+    wanted, scripts = _all(), of_scripts()
     yield from (f"missing: {key}" for key in sorted(wanted.keys() - there.keys()))
     yield from (f"obsolete: {key}" for key in sorted(there.keys() - wanted.keys()))
     number = Catalog(locale=locale_of(path.stem)).num_plurals
@@ -76,12 +77,11 @@ def _faults(english: tuple[str, ...], message: Message) -> Iterator[str]:
             yield "other tags, entities or code"
 
 
-def _all() -> Iterator[str | tuple[str, ...]]:
-    return (one for path in sources() for one in sentences(path))
-
-
-def _first(sentence: str | tuple[str, ...]) -> str:
-    return sentence if isinstance(sentence, str) else sentence[0]
+@cache
+def _all() -> dict[str, str | tuple[str, ...]]:
+    """Every sentence, by its only or first form."""
+    said = (one for path in sources() for one in sentences(path))
+    return {one if isinstance(one, str) else one[0]: one for one in said}
 
 
 def _key(message: Message) -> str:
