@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer import Model
 from transformer.ui.limits import sentence_of
 from transformer.ui.questions import questions
 from transformer.ui.service import Service
@@ -37,6 +38,14 @@ def asking(of: RunStore | Service, name: str) -> Callable[[Any], dict[str, Any]]
             return {"error": sentence_of(error), **gone}
 
     return ask
+
+
+def queries(model: Model) -> Any:
+    """What asks this one model."""
+    return SimpleNamespace(
+        model=lambda _: model,
+        ask=lambda question, *of, **more: question(model, *of, **more),
+    )
 
 
 def plain(value: Any) -> Any:

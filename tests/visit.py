@@ -104,14 +104,9 @@ AXE = """([include, options]) => {
 }"""
 
 
-def complaints(visit: Visit, *parts: str, rules: Sequence[str] = ()) -> list[str]:
-    """What axe-core finds wrong in these parts, as sentences. rules: by name; none = all."""
-    return axe_complaints(visit.page, *parts, rules=rules)
-
-
-def axe_complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[str]:
-    """The same of any page. The rule of contrast, by far the slowest, looks at one of the texts
-    that stand alike."""
+def complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[str]:
+    """What axe-core finds wrong in these parts, as sentences. rules: by name; none = all. The rule
+    of contrast, by far the slowest, looks at one of the texts that stand alike."""
     if not page.evaluate("Boolean(window.axe)"):
         page.evaluate(Axe().axe_script)
     page.evaluate(LOOK, ",".join(parts))
@@ -340,13 +335,10 @@ class Visit:
         """A number or token of the read-out."""
         return self.page.locator(f"[data-field={field}]").inner_text()
 
-    def alert(self) -> str:
-        """The sentence that a mistake was answered with."""
-        return self.page.get_by_role("alert").inner_text()
-
     def wait_for_alert(self) -> str:
+        """The sentence that a mistake was answered with."""
         self.page.wait_for_selector("#status .problem:not([hidden])")
-        return self.alert()
+        return self.page.get_by_role("alert").inner_text()
 
     def labels(self) -> list[str]:
         """The tokens as shown."""

@@ -48,33 +48,15 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slow]:
     serving.stop(server.process)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(opening: Callable[..., Any], slow: Slow) -> Iterator[Visit]:
-    """What the console tells of a lost server is no complaint."""
-    slow.wait_for_running(0)
+    """One for all of these; what the console tells of a lost server is no complaint."""
     with opening(may_complain=True) as open_page:
         yield open_page(slow.url)
 
 
 def wait_for_status(page: Page, part: str) -> None:
     expect(page.locator("#status")).to_contain_text(part, use_inner_text=True)
-
-
-def test_a_generation_ends_where_it_is_stopped_and_where_its_page_is_closed(
-    page: Visit, slow: Slow
-) -> None:
-    page.set_length(200)
-    page.enter("Once upon a time")
-    page.page.wait_for_selector("#tokens .generated")
-    page.page.locator("#stop").click()
-    wait_for_status(page.page, "You stopped it.")
-    assert 0 < page.page.locator("#tokens .generated").count() < 200
-    slow.wait_for_running(0, LEFT_WITHIN_S)
-    page.enter("The dog")
-    page.page.wait_for_selector("#tokens [data-state=running]")
-    slow.wait_for_running(1)
-    page.page.close()
-    slow.wait_for_running(0, LEFT_WITHIN_S)
 
 
 def test_a_server_that_dies_is_told_and_text_settings_and_view_are_there_when_it_is_back(
@@ -159,6 +141,7 @@ def refusing(page: Page, address: str, sentence: str) -> None:
 
 
 def test_a_refusal_is_told_in_its_sentence_and_the_text_stays(page: Visit) -> None:
+    page.tab("Attention")
     refusing(page.page, "**/resources/heatmap?*", ENDING)
     page.head(1, 1).click()
     assert page.wait_for_alert() == ENDING
@@ -200,3 +183,20 @@ def test_scripts_of_the_page_that_cannot_be_loaded_are_told(browser: Browser, sl
     expect(opened.locator("#first-look")).to_have_count(0)  # which would hide it
     expect(opened.locator("#generate")).to_be_visible()
     context.close()
+
+
+def test_a_generation_ends_where_it_is_stopped_and_where_its_page_is_closed(
+    page: Visit, slow: Slow
+) -> None:
+    page.set_length(200)
+    page.enter("Once upon a time")
+    page.page.wait_for_selector("#tokens .generated")
+    page.page.locator("#stop").click()
+    wait_for_status(page.page, "You stopped it.")
+    assert 0 < page.page.locator("#tokens .generated").count() < 200
+    slow.wait_for_running(0, LEFT_WITHIN_S)
+    page.enter("The dog")
+    page.page.wait_for_selector("#tokens [data-state=running]")
+    slow.wait_for_running(1)
+    page.page.close()
+    slow.wait_for_running(0, LEFT_WITHIN_S)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from bundled import MODELS, Counted, continued, model, opening
 from playwright.sync_api import expect
-from visit import Open, Visit, complaints
+from visit import Visit, complaints
 
 from transformer.ui.tour import cards
 
@@ -21,6 +21,9 @@ LARGE = """([width, least]) => {
     const { xaxis, yaxis } = document.querySelector(".attention .large")._fullLayout;
     return innerWidth === width && document.documentElement.scrollWidth <= width
         && Math.min(xaxis._length, yaxis._length) >= least; }"""
+
+SMALLEST = """Math.min(...[...document.querySelectorAll(".surprisal-box .js-plotly-plot text")]
+    .map(one => parseFloat(getComputedStyle(one).fontSize)))"""
 
 
 def shade(weights: torch.Tensor) -> list[float]:
@@ -40,6 +43,9 @@ def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(door: Visit) 
     visitor.generate()
     assert visitor.visit.labels() == list(continued().labels)
     the_text_is_played_token_by_token_with_what_each_reads(visitor)
+    door.enter("Der Hund schläft")
+    told = visitor.page.locator("#status .status")
+    expect(told).to_contain_text("this model learned simple English stories alone")
 
 
 def a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor: Counted) -> None:
@@ -119,7 +125,11 @@ def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projecte
     picture = page.page.locator(".attention .large").bounding_box()
     assert picture is not None
     assert picture["y"] <= 720 * 0.45  # most of it is seen without scrolling
-    assert complaints(page, "#top", "#tokens", ".attention") == []
+    assert complaints(page.page, "#top", "#tokens", ".attention") == []
+    page.tab("Prediction")
+    page.wait_drawn(".surprisal-box")
+    assert page.page.evaluate(SMALLEST) >= 24
+    page.tab("Attention")
     with page.drawn(".attention"):
         page.menu()
         page.page.get_by_role("button", name="Projector").click()
@@ -145,7 +155,7 @@ def test_the_cards_are_walked_by_keyboard_alone(door: Visit) -> None:
         }
         assert page.page.locator(".problem:not([hidden])").count() == 0
         if place == 1:
-            assert complaints(page, ".card", "#top", "#tokens") == []
+            assert complaints(page.page, ".card", "#top", "#tokens") == []
         page.page.keyboard.press("ArrowRight")
     expect(page.page.locator(".card-next")).to_have_text("Lessons ›")  # what comes after
     page.page.keyboard.press("ArrowLeft")
@@ -155,21 +165,6 @@ def test_the_cards_are_walked_by_keyboard_alone(door: Visit) -> None:
     expect(page.page.get_by_role("button", name="Start here")).to_be_focused()
     page.wait_for_link()
     assert "tour" not in page.page.evaluate("viz.snapshot()")
-
-
-def test_a_reload_keeps_what_is_typed_and_a_foreign_text_is_told(visit: Open, address: str) -> None:
-    page = visit(address, tab="Journey")
-    page.page.locator("#text textarea").fill("Der Hund schläft")
-    page.page.reload()
-    expect(page.page.locator("#text textarea")).to_have_value("Der Hund schläft")
-    page.wait_for_link()
-    page.page.locator("#generate").click()
-    says = page.page.locator("#status .status")
-    expect(says).to_contain_text("this model learned simple English stories alone")
-    page.wait_for_address("text=Der")
-    page.page.reload()  # what was generated is in the address
-    page.wait_for_link()
-    expect(page.page.locator("#text textarea")).to_have_value("Der Hund schläft")
 
 
 def test_what_is_hidden_from_an_encoder_is_said_large_and_a_press_hides_more(door: Visit) -> None:

@@ -82,9 +82,9 @@ class Hostile:
         assert width <= (self.page.viewport_size or {})["width"], part
         assert self.page.evaluate(CUT_OFF) == [], part
 
-    def through_all_parts(self, *of_prediction: str) -> None:
+    def through_all_parts(self) -> None:
         """Each section of each tab, opened and asked."""
-        more = {"What if?": COMPARED, "Prediction": of_prediction}
+        more = {"What if?": COMPARED, "Prediction": (".tree-box",)}
         for tab, parts in PARTS.items():
             self.visit.tab(tab)
             for part in (*parts, *more.get(tab, ())):
@@ -129,8 +129,6 @@ def test_every_view_of_a_text(still: Visit, server: Server) -> None:
     page.visit.switch("pictures", "lines")
     page.labelled(".lines .textpoint text", "query", "weight, key")
     page.visit.switch("pictures", "heatmap")
-    still.tokens.nth(long).click()
-    page.through_all_parts()
     script = run.labels.index("</script>")
     still.tab("Prediction")
     still.wait_drawn(".lens-box")
@@ -152,7 +150,7 @@ def test_a_translation_on_a_phone(visit: Open, server: Server) -> None:
     for picture in ("mean", "rollout", "joint", "lines"):
         page.visit.switch("pictures", picture)
         page.is_clean(picture)
-    page.through_all_parts(".tree-box")
+    page.through_all_parts()
     assert page.page.locator(".architecture-drawing").is_visible()
 
 
@@ -163,10 +161,10 @@ def test_what_is_typed_into_any_box_is_text_there_and_in_what_is_made_of_it(
     page.go("model=tiny&tab=attention")
     page.set_length(3)
     before = page.page.evaluate(STRAY)
-    for text in (*ATTACKS, "🦊💃🌙", "\x01\x02\x7f a"):
-        page.generate(text)
-        prompt = server.model.tokenizer.labels(encode(text))
-        assert page.labels()[1 : len(prompt) + 1] == prompt
+    text = "".join((*ATTACKS, "🦊💃", "\x01\x7f a"))
+    page.generate(text)
+    prompt = server.model.tokenizer.labels(encode(text))
+    assert "".join(page.labels()).count("".join(prompt)) == 1
     page.tab("Masks")
     page.wait_drawn(".masks")
     page.show_masks(*ATTACKS)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from bundled import MOST, Counted, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
-from visit import Open
+from visit import Visit
 
 from transformer import Ablate, Break, with_lens
 from transformer.analysis.journey import reading_weights
@@ -24,9 +24,11 @@ FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0]
 
 
 @pytest.fixture
-def asker(visit: Open, address: str) -> Iterator[Counted]:
-    """At the page as it opens: settings outlive a link."""
-    asker = Counted(visit(address, tab="Journey"))
+def asker(door: Visit) -> Iterator[Counted]:
+    """At the page as it opens; settings alone outlive a link."""
+    door.page.mouse.move(5, 5)
+    door.go("model=stories")
+    asker = Counted(door)
     yield asker
     assert 1 <= asker.actions <= MOST
 
@@ -110,25 +112,6 @@ def test_what_without_positions(asker: Counted) -> None:
         line = asker.page.locator(f"[data-text={which}]")
         expect(line).to_contain_text("".join(run.labels[LAST + 1 :][:6]))
         expect(line).to_be_in_viewport()
-
-
-def test_what_softmax_and_temperature_do(asker: Counted) -> None:
-    asker.visit.wait_drawn(".next-words")
-    asker.click(asker.page.get_by_role("button", name="Settings"))
-    asker.click(asker.page.get_by_label("sample", exact=True))
-    sharp = tops(asker.page)
-    requests: list[str] = []
-    asker.page.on("request", lambda request: requests.append(request.url))
-    asker.press(asker.page.get_by_role("slider", name="Temperature"), "End")
-    asker.page.wait_for_function(
-        "most => parseFloat(document.querySelector('.next-word .drawn').style.width) < most",
-        arg=sharp[0],
-    )
-    bars = asker.page.locator(".next-words")
-    expect(bars.locator("h2")).to_contain_text("␣L")
-    expect(bars).to_be_in_viewport()
-    assert "tokens could be drawn" in asker.page.locator(".drawn-says").inner_text()
-    assert requests == []
 
 
 def test_where_a_weight_comes_from(asker: Counted) -> None:
@@ -229,3 +212,22 @@ def test_how_two_prompts_differ(asker: Counted) -> None:
     assert a == asker.visit.labels()
     assert b == list(opening("stories").labels)
     in_view(asker.page.locator(".side-a .replaced, .side-a .only-a").first)
+
+
+def test_what_softmax_and_temperature_do(asker: Counted) -> None:
+    asker.visit.wait_drawn(".next-words")
+    asker.click(asker.page.get_by_role("button", name="Settings"))
+    asker.click(asker.page.get_by_label("sample", exact=True))
+    sharp = tops(asker.page)
+    requests: list[str] = []
+    asker.page.on("request", lambda request: requests.append(request.url))
+    asker.press(asker.page.get_by_role("slider", name="Temperature"), "End")
+    asker.page.wait_for_function(
+        "most => parseFloat(document.querySelector('.next-word .drawn').style.width) < most",
+        arg=sharp[0],
+    )
+    bars = asker.page.locator(".next-words")
+    expect(bars.locator("h2")).to_contain_text("␣L")
+    expect(bars).to_be_in_viewport()
+    assert "tokens could be drawn" in asker.page.locator(".drawn-says").inner_text()
+    assert requests == []

@@ -93,7 +93,9 @@ def test_a_courses_page_shows_one_view_and_the_way_to_the_whole_page(
     """At an address that the page's server allows to show it, and at one that it does not."""
     page = elsewhere.new_page(permissions=["local-network-access"])
     page.set_default_timeout(WAIT_MS)
-    course = f'<!doctype html><iframe src="{server.url}?embed#tab=masks" width=900 height=600>'
+    frame = f'<iframe src="{server.url}?embed#tab=masks" width=900 height=600>'
+    listens = 'told = []; onmessage = it => "hash" in Object(it.data) && told.push(it)'
+    course = f"<!doctype html><script>{listens}</script>{frame}"
     page.route("**/course", lambda one: one.fulfill(content_type="text/html", body=course))
     page.goto("http://127.0.0.1:9/course")
     frame = page.frame_locator("iframe")
@@ -101,13 +103,15 @@ def test_a_courses_page_shows_one_view_and_the_way_to_the_whole_page(
     for part in ("#top", "#right [role=tab]", "#text", "#settings", "#tokens"):
         expect(frame.locator(part).first).to_be_hidden()
     inside = page.frames[1]
-    inside.wait_for_function("() => location.hash.includes('tab=masks')")
+    frame.locator(".sentence").nth(1).click()
+    inside.wait_for_function("() => location.hash.includes('tab=masks&row=1')")
     assert inside.evaluate("location.search") == "?embed"
     whole = frame.get_by_role("link", name="Open the whole page")
     assert whole.get_attribute("target") == "_blank"
     whole.focus()
     address = inside.evaluate("location.hash")
     assert whole.evaluate("link => link.href") == server.url + address
+    assert page.evaluate("told.length") == 0  # the page of a Space alone is told the address
     page.goto(f"http://{PUBLIC}/course")
     page.frames[1].wait_for_url("chrome-error://**")
     page.close()

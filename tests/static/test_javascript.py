@@ -10,7 +10,6 @@ import os
 import random
 import subprocess
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -63,29 +62,10 @@ def nullable(values: Any) -> Any:
 
 
 def one_head(run: Run) -> dict[str, Any]:
-    """What the page is sent of one head, and what it is to make of that."""
+    """What the page is sent of one head, and Python's own figure in every look of it."""
     asked = {"site": "decoder.1.self", "head": 1, "numbers": True}
-    draw = partial(attention_heatmap, run, "decoder.1.self", 1)
-    return {
-        "answer": plain(PICTURES["heatmap"].ask(run, given=asked, item=run)),
-        "weights": run.trace["decoder.1.self"].pattern[0, 1].tolist(),
-        "values": [
-            {
-                "stage": stage,
-                "scale": scale,
-                "z": nullable(draw(stage=stage, scale=scale).data[0].z),
-            }
-            for stage in STAGES
-            for scale in SCALES
-        ],
-    }
-
-
-def looks_of_a_head(run: Run) -> list[dict[str, Any]]:
-    """The colours, ticks, axes and hatching of Python's own figure, in every look of it."""
-    looks = [("weights", scale, range_) for scale in SCALES for range_ in RANGES]
-    found = []
-    for stage, scale, range_ in [*looks, ("scores", "linear", "fixed"), ("masked", "log", "own")]:
+    figures = []
+    for stage, scale, range_ in product(STAGES, SCALES, RANGES):
         look = {"stage": stage, "scale": scale}
         figure = attention_heatmap(run, "decoder.1.self", 1, **look, range_=range_)
         (trace,), layout = figure.data, figure.layout
@@ -96,8 +76,14 @@ def looks_of_a_head(run: Run) -> list[dict[str, Any]]:
         colours = {name: trace[name] for name in ("zmin", "zmax", "colorscale")}
         ticks = {name: trace.colorbar[name] for name in ("tickvals", "ticktext")}
         line = {"path": layout.shapes[0].path, "color": layout.shapes[0].line.color}
-        found.append(look | {"range": range_} | colours | ticks | {"axes": axes, "hatching": line})
-    return found
+        drawn = {"z": nullable(trace.z), "axes": axes, "hatching": line}
+        figures.append(look | {"range": range_} | colours | ticks | drawn)
+    return {
+        "answer": plain(PICTURES["heatmap"].ask(run, given=asked, item=run)),
+        "weights": run.trace["decoder.1.self"].pattern[0, 1].tolist(),
+        "figures": figures,
+        "theme": {name: getattr(LIGHT, name) for name in ("diverging", "hatch", "weights")},
+    }
 
 
 def draws() -> list[dict[str, Any]]:
@@ -181,22 +167,9 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
     folder = tmp_path_factory.mktemp("vectors")
     vectors = {
         "head": one_head(run),
-        "looks": {
-            "figures": looks_of_a_head(run),
-            "theme": {
-                "diverging": LIGHT.diverging,
-                "hatch": LIGHT.hatch,
-                "weights": LIGHT.weights,
-            },
-        },
         "vectors": vectors_of_a_head(),
         "draws": draws(),
-        "css": {
-            "font": FONT,
-            "font-px": FONT_SIZE,
-            "projected-px": 24,
-            "weights": " ".join(LIGHT.weights),
-        },
+        "css": {"font": FONT, "font-px": FONT_SIZE, "weights": " ".join(LIGHT.weights)},
         "clicks": clicks(),
         "states": STATES,
         "dark": {"table": in_the_dark(), "pictures": modes(run) + modes(translation)},
