@@ -4,9 +4,7 @@ without exceptions; and on all of it no word that a visitor could not read in hi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from serving import Server
 from visit import COLOURS, PARTS, Visit, complaints
 
 from transformer.views.drawing import style
@@ -65,9 +63,7 @@ def visible(page: Visit) -> list[str]:
     return sorted({text for text in said if not NAMES.fullmatch(text)})
 
 
-def test_axe_finds_nothing_on_the_whole_page_and_all_of_it_is_said_in_the_visitors_language(
-    visit: Callable[..., Visit], server: Server
-) -> None:
+def test_axe_finds_nothing_and_all_of_the_page_is_said_in_the_visitors_language(visit, server):
     """In a language in which every sentence of the catalogue stands in ⟦ ⟧. All of the page on the
     first tab, then the tabs, beside which nothing changes; of a translator those that it has more
     on."""
@@ -99,7 +95,7 @@ def look_at(page: Visit, tab: str) -> None:
     assert complaints(page.page, "body" if tab == "Journey" else "#right") == [], tab
 
 
-def test_a_page_in_the_dark_is_dark_and_no_colour_too_pale(visit: Callable[..., Visit]) -> None:
+def test_a_page_in_the_dark_is_dark_and_no_colour_too_pale(visit):
     page = visit(color_scheme="dark")
     page.page.get_by_role("button", name="Settings").click()
     paper = page.page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -9,7 +9,7 @@ import pytest
 import torch
 from bundled import MODELS, Counted, continued, model, opening
 from playwright.sync_api import expect
-from visit import Visit, complaints
+from visit import complaints
 
 from transformer.ui.tour import cards
 
@@ -30,7 +30,7 @@ def shade(weights: torch.Tensor) -> list[float]:
     return [float(weight) ** (2 / 3) for weight in weights]
 
 
-def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(door: Visit) -> None:
+def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(door):
     visitor = Counted(door)
     door.tab("Attention")
     a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor)
@@ -91,9 +91,7 @@ def the_text_is_played_token_by_token_with_what_each_reads(visitor: Counted) -> 
     assert page.evaluate("viz.query.index") == here - 1
 
 
-def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projected(
-    door: Visit,
-) -> None:
+def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projected(door):
     """In a window of the first size, which then takes the others."""
     page = door
     page.go("model=stories&tab=attention")
@@ -137,7 +135,7 @@ def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projecte
     page.page.set_viewport_size({"width": 1440, "height": 900})
 
 
-def test_the_cards_are_walked_by_keyboard_alone(door: Visit) -> None:
+def test_the_cards_are_walked_by_keyboard_alone(door):
     page, every = door, cards(MODELS)
     title = page.page.locator(".card-title")
     assert 8 <= len(every) <= 11
@@ -167,7 +165,7 @@ def test_the_cards_are_walked_by_keyboard_alone(door: Visit) -> None:
     assert "tour" not in page.page.evaluate("viz.snapshot()")
 
 
-def test_what_is_hidden_from_an_encoder_is_said_large_and_a_press_hides_more(door: Visit) -> None:
+def test_what_is_hidden_from_an_encoder_is_said_large_and_a_press_hides_more(door):
     door.go("model=fill-in&tab=journey")
     page = door.page
     door.enter("The [MASK] ran up the [MASK].")

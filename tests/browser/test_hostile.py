@@ -8,8 +8,8 @@ import re
 from urllib.parse import parse_qs, urlencode, urlparse
 
 from playwright.sync_api import expect
-from serving import MARKUP, Server
-from visit import PARTS, Open, Visit
+from serving import MARKUP
+from visit import PARTS, Visit
 
 from transformer import Run, with_lens
 
@@ -68,13 +68,6 @@ class Hostile:
         found = self.page.evaluate(TEXTS, selector)
         return [re.sub("[\u2068\u2069\u2007\u2008]", "", text).strip() for text in found]
 
-    def labelled(self, selector: str, *others: str) -> None:
-        """What stands there are all labels of the run, whole or shortened, and these."""
-        shown = [text.removeprefix("▶ ") for text in self.texts(selector)]
-        labels = {*self.run.labels, *(self.run.source_labels or ()), *others}
-        assert [text for text in shown if not any(is_label(text, one) for one in labels)] == []
-        assert {"<s>", "<b>x</b>", "{{value}}"} <= set(shown), selector
-
     def is_clean(self, part: str) -> None:
         """Nothing but text was made of a token, and nothing is wider than the window."""
         assert self.page.evaluate(STRAY) == self.before, part
@@ -102,61 +95,37 @@ class Hostile:
                     assert "<b>x</b>" in "".join(self.texts(part)), part
 
 
-def is_label(text: str, label: str) -> bool:
-    """Whether a text is a label, or its beginning and an ellipsis."""
-    return text == label or (len(text) > 3 and text[-1] == "…" and label.startswith(text[:-1]))
-
-
-def test_every_view_of_a_text(still: Visit, server: Server) -> None:
-    run = with_lens(server.hostile, server.hostile.generate(TEXT, **SETTINGS))
-    assert set(MARKUP) <= set(run.labels)  # else what follows says nothing
-    assert set(run.labels[run.n_prompt :]) & set(MARKUP)
-    page = Hostile(still, run)
-    for picture in ("mean", "rollout", "joint", "heatmap"):
-        page.visit.switch("pictures", picture)
-        page.labelled(".attention .axis-labels .yaxis:not(.title)")
-    long, last = run.labels.index("w" * 300), len(run.labels) - 1
-    still.point_at(last, long)
-    assert page.texts("[data-field=key]") == [f"{run.labels[long]} at {long}"]
-    assert page.texts("[data-field=query]") == [f"{run.labels[last]} at {last}"]
-    page.page.locator(".attention .large").press("Home")
-    assert f"reads key 0 “{run.labels[0]}”" in page.page.locator(".said").inner_text()
-    behind = page.page.locator(".large-side .as-table").first
-    behind.locator("summary").click()
-    names = [f"{place} {label}" for place, label in enumerate(run.labels)]
-    expect(behind.locator("tr th:first-child")).to_have_text([re.compile("query"), *names])
-    page.is_clean(".large-side")
-    page.visit.switch("pictures", "lines")
-    page.labelled(".lines .textpoint text", "query", "weight, key")
-    page.visit.switch("pictures", "heatmap")
-    script = run.labels.index("</script>")
-    still.tab("Prediction")
-    still.wait_drawn(".lens-box")
-    page.page.mouse.move(*still.place_in("lens", script, 1), steps=3)
-    page.page.wait_for_function(HOVERED, arg="</script>")
-    page.is_clean("lens")
-
-
-def test_a_translation_on_a_phone(visit: Open, server: Server) -> None:
+def test_every_view_of_a_text_and_its_translation_on_a_phone(visit, server):
     translator = server.hostile_translator
     run = with_lens(translator, translator.generate(TEXT, **SEARCH))
+    assert set(MARKUP) <= set(run.source_labels or ())  # else what follows says nothing
+    assert set(run.labels[run.n_prompt :]) & set(MARKUP)
     page = Hostile(visit(width=390, height=2400), run)
-    assert page.texts("#tokens .source-tokens button.token") == list(run.source_labels)
+    assert page.texts("#tokens .source-tokens button.token") == list(run.source_labels or ())
     page.visit.tokens.nth(run.n_prompt).click()
     page.visit.attention("decoder cross")
     page.visit.switch("pictures", "alignment")
-    page.labelled(".lines .textpoint text", "source", "target", "key", "query")
-    page.visit.attention("decoder self")
-    for picture in ("mean", "rollout", "joint", "lines"):
+    assert {"<b>x</b>", "{{value}}"} <= set(page.texts(".lines .textpoint text"))
+    page.visit.attention("encoder self")
+    for picture in ("mean", "rollout", "joint", "lines", "heatmap"):
         page.visit.switch("pictures", picture)
         page.is_clean(picture)
+    long = run.source_labels.index("w" * 300)
+    page.visit.point_at(0, long)
+    assert page.texts("[data-field=key]") == [f"{run.source_labels[long]} at {long}"]
+    page.page.locator(".attention .large").press("Home")
+    assert f"reads key 0 “{run.source_labels[0]}”" in page.page.locator(".said").inner_text()
     page.through_all_parts()
+    script = run.labels.index("</script>")
+    page.visit.tab("Prediction")
+    page.visit.wait_drawn(".lens-box")
+    page.page.mouse.move(*page.visit.place_in("lens", script, 1), steps=3)
+    page.page.wait_for_function(HOVERED, arg="</script>")
+    page.is_clean("lens")
     assert page.page.locator(".architecture-drawing").is_visible()
 
 
-def test_what_is_typed_into_any_box_is_text_there_and_in_what_is_made_of_it(
-    still: Visit, server: Server
-) -> None:
+def test_what_is_typed_into_any_box_is_text_there_and_in_what_is_made_of_it(still, server):
     page, encode = still, server.model.tokenizer.encode
     page.go("model=tiny&tab=attention")
     page.set_length(3)

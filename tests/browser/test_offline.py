@@ -11,16 +11,13 @@ import numpy as np
 import pytest
 from pictured import HOSTILE, relabelled
 from playwright.sync_api import Browser, expect
-from visit import complaints, opened_alone
+from visit import PLACE, complaints, opened_alone
 
-from transformer import Batch, Model, Run, with_lens
+from transformer import with_lens
 from transformer.views.drawing import style
 from transformer.views.export import html
 from transformer.views.positions.inputs import input_parts
 
-PLACE = """(box, [x, y]) => { const { xaxis, yaxis } = box._fullLayout;
-    const edge = box.getBoundingClientRect();
-    return [edge.left + xaxis._offset + xaxis.l2p(x), edge.top + yaxis._offset + yaxis.l2p(y)]; }"""
 INKS = """() => [...document.querySelectorAll('.js-plotly-plot')].map(
     (box) => box._fullLayout.font.color)"""
 # Of a picture below the run's, whose title begins so.
@@ -62,7 +59,7 @@ def see_all(tab: Any, pictures: str) -> None:
         expect(picture).not_to_have_attribute("aria-busy", "true")
 
 
-def test_heads_stages_and_pointer_have_the_runs_numbers(page: Any, scripted: Run) -> None:
+def test_heads_stages_and_pointer_have_the_runs_numbers(page, scripted):
     page.locator(".more-button").click()
     expect(page.get_by_role("radio", name="heatmap")).to_be_hidden()  # the others need a server
     page.get_by_role("radio", name="even").check()
@@ -85,9 +82,7 @@ def test_heads_stages_and_pointer_have_the_runs_numbers(page: Any, scripted: Run
     expect(page.locator(".to-arithmetic")).to_be_hidden()  # a view that is not here
 
 
-def test_hostile_text_is_shown_as_text_and_a_token_leads_to_its_step(
-    page: Any, scripted: Run
-) -> None:
+def test_hostile_text_is_shown_as_text_and_a_token_leads_to_its_step(page, scripted):
     tokens = page.locator("#tokens button.token")
     assert tokens.all_inner_texts() == list(scripted.labels)
     assert page.title() != "broken"
@@ -98,7 +93,7 @@ def test_hostile_text_is_shown_as_text_and_a_token_leads_to_its_step(
     assert page.locator("#candidates tr.chosen").count() == 1
 
 
-def test_pictures_worked_out_in_the_page_are_what_python_draws(page: Any, scripted: Run) -> None:
+def test_pictures_worked_out_in_the_page_are_what_python_draws(page, scripted):
     see_all(page, ":is(#masks, #positions) > figure")
     expect(page.locator(":is(#masks, #positions) .js-plotly-plot")).to_have_count(3)
     see_all(page, "#more > details")
@@ -113,9 +108,7 @@ def test_pictures_worked_out_in_the_page_are_what_python_draws(page: Any, script
     assert set(inks) == {style.LIGHT.text}
 
 
-def test_every_picture_of_a_search_with_hostile_labels_is_drawn_in_the_dark(
-    browser: Browser, tiny_encoder_decoder: Model, tmp_path: Path
-) -> None:
+def test_all_of_a_hostile_search_is_drawn_in_the_dark(browser, tiny_encoder_decoder, tmp_path):
     found = tiny_encoder_decoder.generate("the fox", beams=2, max_new_tokens=5)
     odd = relabelled(with_lens(tiny_encoder_decoder, found), HOSTILE)
     html.write(odd, tmp_path / "odd.html")
@@ -139,17 +132,9 @@ def test_every_picture_of_a_search_with_hostile_labels_is_drawn_in_the_dark(
         expect(tab.locator(".reading")).to_contain_text(f"({float(weights.max()):.2f})")
 
 
-def test_a_batchs_page_has_each_text(browser: Browser, batch: Batch, tmp_path: Path) -> None:
+def test_a_batchs_page_has_each_text(browser, batch, tmp_path):
     batch.to_html(tmp_path / "batch.html")
     with opened_alone(browser, tmp_path / "batch.html") as tab:
         assert tab.locator("summary").all_inner_texts() == list(batch.texts)
         drawn = tab.frame_locator("iframe").first.locator(".js-plotly-plot .heatmaplayer image")
         drawn.first.wait_for()
-
-
-def test_a_browser_that_cannot_unpack_gets_a_sentence(
-    browser: Browser, scripted_page: Path
-) -> None:
-    with opened_alone(browser, scripted_page, "delete window.DecompressionStream") as tab:
-        assert "cannot unpack" in tab.get_by_role("alert").inner_text()
-        assert not tab.locator("main").is_visible()

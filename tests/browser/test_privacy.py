@@ -12,8 +12,7 @@ from urllib.parse import urldefrag, urlencode
 import httpx
 import pytest
 import serving
-from playwright.sync_api import Browser
-from visit import Open, Visit
+from visit import Visit
 
 SECRET = "Xanthippe whispers quokka"
 KEPT = """async () => [localStorage.length, sessionStorage.length,
@@ -26,9 +25,7 @@ LOADED = """(address) => new Promise((done) => {
 ASKED = "(address) => fetch(address, { mode: 'no-cors' }).then(() => 'asked', () => 'refused')"
 
 
-def test_what_is_typed_or_linked_leaves_no_trace_elsewhere_in_the_log_or_on_disk(
-    visit: Open, server: serving.Server
-) -> None:
+def test_what_is_typed_or_linked_leaves_no_trace_elsewhere_in_the_log_or_on_disk(visit, server):
     logged = len(server.log.read_bytes())  # others wrote before
     state = urlencode({"model": "tiny", "text": SECRET, "length": "3"})
     page = visit(f"{server.url}?__theme=dark#{state}", own={})
@@ -64,9 +61,7 @@ def test_what_is_typed_or_linked_leaves_no_trace_elsewhere_in_the_log_or_on_disk
             assert word.encode() not in file.read_bytes(), file
 
 
-def test_the_page_loads_and_asks_nothing_of_another_server(
-    browser: Browser, server: serving.Server
-) -> None:
+def test_the_page_loads_and_asks_nothing_of_another_server(browser, server):
     """As an image in a foreign model's card would have it. (Refusals stand in the console, where
     the other tests find none.)"""
     page = browser.new_page()

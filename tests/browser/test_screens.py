@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page, TimeoutError, expect
-from visit import Open
 
 MARKED = {  # what each tab is about
     "Attention": "heads",
@@ -17,7 +16,7 @@ MARKED = {  # what each tab is about
 }
 
 
-def test_the_strip_above_a_tab_marks_where_it_stands_and_leads_on(visit: Open) -> None:
+def test_the_strip_above_a_tab_marks_where_it_stands_and_leads_on(visit):
     opened = visit(tab="Journey")
     opened.go("model=tiny-translator&tab=model")
     page = opened.page
@@ -60,7 +59,7 @@ WIDER = """Math.max(...["html", ".gradio-container"].map(name => {
 BOTTOM = "([s]) => document.querySelector(s).getBoundingClientRect().bottom"
 
 
-def test_nothing_is_wider_than_the_screen_or_cut_and_no_tab_is_hidden(visit: Open) -> None:
+def test_nothing_is_wider_than_the_screen_or_cut_and_no_tab_is_hidden(visit):
     """One page in German, whose words are long: each size on each tab, and then projected."""
     _, height = SCREENS["desk"]
     opened = visit(language="de", tab="Journey")

@@ -190,12 +190,12 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
     return Outcome(done, folder)
 
 
-def test_the_pages_modules_pass_their_own_tests(outcome: Outcome) -> None:
+def test_the_pages_modules_pass_their_own_tests(outcome):
     said = outcome.node.stdout[-8000:] + outcome.node.stderr[-2000:]
     assert outcome.node.returncode == 0, said
 
 
-def test_whatever_is_clicked_the_page_and_the_network_mean_the_same_mask(outcome: Outcome) -> None:
+def test_whatever_is_clicked_the_page_and_the_network_mean_the_same_mask(outcome):
     made = outcome.made("masks")
     assert len(made) == 40
     for one in made:
@@ -204,7 +204,7 @@ def test_whatever_is_clicked_the_page_and_the_network_mean_the_same_mask(outcome
         assert edited([edit], one["size"]) == one["allowed"]
 
 
-def test_a_links_text_holds_the_state_that_it_was_made_of(outcome: Outcome) -> None:
+def test_a_links_text_holds_the_state_that_it_was_made_of(outcome):
     queries = outcome.made("links")
     for query, state in zip(queries, STATES, strict=True):
         link = read_link(query)

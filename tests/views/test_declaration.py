@@ -41,7 +41,7 @@ from transformer.views.parameters import Bool, Choice, HeadOrMean, Int, IntList,
         (HeadOrMean(name="n"), "7", 7, None, "a whole number or 'mean'"),
     ],
 )
-def test_a_parameter_takes_what_it_says_from_a_link_and_refuses_the_rest(
+def test_a_parameter_takes_what_it_says_and_refuses_the_rest(
     parameter, written, good, bad, sentence
 ):
     assert parameter.check(parameter.read(written)) == good

@@ -199,9 +199,7 @@ def parts_of(node: Any) -> set[str]:
 
 
 @pytest.mark.parametrize(("family", "changes"), [*MODELS.values(), *OTHERS])
-def test_formula_code_and_tensors_have_the_same_parts_and_the_code_is_the_file(
-    tokenizer, family, changes
-):
+def test_formula_code_and_tensors_have_the_same_parts(tokenizer, family, changes):
     """Of a text that was sampled, and of one that was only read: what there is not is said."""
     model, sampled = made(tokenizer, family, changes, **SAMPLED)
     runs, shown = (sampled, model.trace(TEXT)), 0

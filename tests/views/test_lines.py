@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
@@ -70,9 +71,7 @@ def test_hand_worked_averages_over_layers_and_heads(worked, layer, head, expecte
 @pytest.mark.parametrize(
     ("by", "targets", "without"), [("written", [1, 2, 3], 0), ("read", [0, 1, 2], 3)]
 )
-def test_the_start_is_not_predicted_and_an_unread_last_token_reads_nothing(
-    worked, by, targets, without
-):
+def test_the_start_is_not_predicted_and_an_unread_token_reads_nothing(worked, by, targets, without):
     longer = dataclasses.replace(worked, labels=("<s>", "le", "chat", "<end>"))
     found = alignment_links(longer, 0, 0, by=by)
     assert [link.target for link in found.links] == targets
@@ -87,6 +86,9 @@ def test_a_threshold_adds_other_weights_as_thin_lines(worked):
     thin = {ends for ends, trace in segments(figure).items() if trace.line.width == 1}
     assert thin == {(source, target) for target, source, _ in found.others}
     assert set(segments(figure)) - thin == {(source, target) for target, source, _ in found.links}
+    hover = next(one.customdata for one in alignment(worked, 0, 1).data[::-1] if one.customdata)
+    told = re.findall(r"source (\d)|weight ([\d.]+)", hover[1])
+    assert list(map("".join, told)) == ["1", "0.7500", "2", "0.2500"]
 
 
 def test_padding_has_no_lines_and_is_read_by_none(tiny_encoder_decoder):

@@ -39,14 +39,10 @@ def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder):
         run.draw("nothing")
     with pytest.raises(ValueError, match="the view 'lens' cannot be drawn so"):
         run.draw("lens", 1, 2)
-    with pytest.raises(ValueError, match=r"no record of site decoder\.9\.self"):
-        run.attention("decoder.9.self", 0)
 
 
 @pytest.mark.browser
-def test_a_cell_shows_the_tokens_and_in_an_isolated_frame_every_head(
-    browser, tiny_encoder_decoder, tmp_path
-):
+def test_a_cell_shows_tokens_and_in_a_frame_every_head(browser, tiny_encoder_decoder, tmp_path):
     run = relabelled(tiny_encoder_decoder.generate("the fox said", max_new_tokens=5), HOSTILE)
     path = tmp_path / "cell.html"
     path.write_text(f"<!doctype html><meta charset=utf-8>{run._repr_html_()}", encoding="utf-8")
