@@ -174,7 +174,7 @@ def told_by_a_frame(page: Visit, framed: str) -> dict[str, str]:
     inner.get_by_role("button", name="Layer 1, head 1", exact=True).click()
     outer.frames[1].wait_for_function("location.hash.includes('head=1')")
     outer.frames[1].evaluate("viz.nextPaint()")
-    told: list[dict[str, str]] = outer.evaluate("told.filter(one => 'queryString' in one)")
+    told: list[dict[str, str]] = outer.evaluate("told.filter(one => one.hash)")
     outer.close()
     return told[-1]
 

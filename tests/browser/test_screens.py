@@ -1,4 +1,4 @@
-"""The page on five screens, and the copy of the journey above each tab."""
+"""The page on four screens, and the copy of the journey above each tab."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ def test_the_strip_above_a_tab_marks_where_it_stands_and_leads_on(visit):
 SCREENS = {
     "desk at 200 %": (720, 450),
     "tablet": (1024, 768),
-    "laptop": (1280, 720),
     "desk": (1440, 900),
     "phone": (390, 844),
 }
