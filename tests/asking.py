@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer import Model
 from transformer.ui.limits import sentence_of
 from transformer.ui.questions import questions
 from transformer.ui.service import Service
@@ -49,6 +50,14 @@ def visiting(name: str) -> Iterator[None]:
         yield
     finally:
         current_session.reset(token)
+
+
+def queries(model: Model) -> Any:
+    """What asks this one model."""
+    return SimpleNamespace(
+        model=lambda _: model,
+        ask=lambda question, *of, **more: question(model, *of, **more),
+    )
 
 
 def plain(value: Any) -> Any:

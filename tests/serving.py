@@ -41,21 +41,20 @@ SAMPLE = {"about": "For tests alone.", "texts": ["The fox met a bird.", "Tom ran
 # Token texts that a page may take for markup, for a template or a script, or that turn its text.
 MARKUP = (*HOSTILE, "<img/src=x/onerror=alert(1)>", "${alert(2)}", "مرحبا", "שלום")
 
-NAMES = ("tiny", "stories", "hostile", "hostile-translator", "tiny-translator")
+NAMES = ("tiny", "stories", "hostile-translator", "tiny-translator")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Server:
     """Where it listens, and the models that it offers; NAMES also has the bundled "stories".
 
-    hostile, hostile_translator: their tokens are MARKUP.
+    hostile_translator: its tokens are MARKUP.
     """
 
     url: str
     log: Path
     process: warm.Process
     model: Model
-    hostile: Model
     hostile_translator: Model
     translator: Model
 
@@ -76,10 +75,10 @@ def tiny_translator() -> Model:
     return tiny("tiny-translator", "encoder-decoder", tokenizer, seed=2, d_ff=32, max_len=40)
 
 
-def hostile(name: str, family: str) -> Model:
-    """A model that reads and writes MARKUP: its own head finds those tokens far likelier."""
+def hostile_translator() -> Model:
+    """One that reads and writes MARKUP: its own head finds those tokens far likelier."""
     tokenizer = tokenizer_of(MARKUP)
-    model = tiny(name, family, tokenizer, seed=3, max_len=64)
+    model = tiny("hostile-translator", "encoder-decoder", tokenizer, seed=3, max_len=64)
     with torch.no_grad():
         model.network.head.bias[-len(MARKUP) :] += 9
     return model
@@ -92,8 +91,7 @@ def running() -> Server:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     models = {
         "model": tiny_model(),
-        "hostile": hostile("hostile", "decoder"),
-        "hostile_translator": hostile("hostile-translator", "encoder-decoder"),
+        "hostile_translator": hostile_translator(),
         "translator": tiny_translator(),
     }
     for model in models.values():

@@ -16,8 +16,8 @@ from transformer.views.declaration import tab_name
 
 PAGE_MODULES = Path(__file__).parent / "page_modules.js"  # gives pages `viz`
 WAIT_MS = 60_000  # a busy machine may take long; who passes does not wait
-PLACE = """([name, x, y]) => {
-    const box = document.querySelector(`[data-picture=${name}]`);
+# Where on the page a place of a picture's own axes is.
+PLACE = """(box, [x, y]) => {
     const { xaxis, yaxis } = box._fullLayout;
     const corner = box.getBoundingClientRect();
     return [corner.left + xaxis._offset + xaxis.l2p(x), corner.top + yaxis._offset + yaxis.l2p(y)];
@@ -46,27 +46,27 @@ SEEN = """selector => { const box = document.querySelector(selector);
     if (bottom < 0 || top > window.innerHeight) box.scrollIntoView();
     const part = box.dataset.rev || box.ariaBusy ? box : box.querySelector("[data-rev]");
     return part?.dataset.rev && !part.ariaBusy; }"""
-# The section of its tab that a part stands in.
-SECTIONS = {
-    ".ranking": "head_metrics", ".attention-math": "attention_math",
-    "#view-corpus .panel": "corpus",
-    ".branches": "branches", ".ablation": "ablation", ".contribution": "contribution",
-    ".maskedit": "edit_mask", ".breaks": "breaks", ".compare": "compare", ".patching": "patching",
-    ".effect": "effect", ".surprisal-box": "surprisal", ".lens-box": "lens", ".tree-box": "beams",
-    ".position-inputs": "inputs", ".position-curves": "curves", ".position-formula": "formula",
-    ".position-shift": "shift", ".targets": "targets", ".mask-scores": "scores",
-    ".removal": "removal", ".equations": "equations", ".checkpoints": "checkpoints",
+PARTS = {  # of each tab: the one that it opens on, and others, each with its section's name
+    "Journey": {".journey": ""},
+    "Attention": {
+        ".attention": "", ".attention-math": "attention_math", ".ranking": "head_metrics",
+    },
+    "Masks": {".masks": "", ".mask-scores": "scores", ".removal": "removal"},
+    "Positions": {
+        ".positions": "", ".position-inputs": "inputs", ".position-curves": "curves",
+        ".position-formula": "formula", ".position-shift": "shift",
+    },
+    "Prediction": {".prediction": "", ".surprisal-box": "surprisal", ".lens-box": "lens"},
+    "What if?": {
+        ".breaks": "breaks", ".ablation": "ablation", ".contribution": "contribution",
+        ".maskedit": "edit_mask", ".branches": "branches", ".patching": "patching",
+    },
+    "Learn": {".learn": ""},
+    "Model": {".architecture": "", ".equations": "equations"},
 }  # fmt: skip
-PARTS = {  # of each tab, the one that it opens on first
-    "Journey": (".journey",),
-    "Attention": (".attention", ".attention-math", ".ranking"),
-    "Masks": (".masks", ".mask-scores", ".removal"),
-    "Positions": (".positions", ".position-inputs", ".position-curves", ".position-formula",
-                  ".position-shift"),
-    "Prediction": (".prediction", ".surprisal-box", ".lens-box"),
-    "What if?": (".breaks", ".ablation", ".contribution", ".maskedit", ".branches", ".patching"),
-    "Learn": (".learn",),
-    "Model": (".architecture", ".equations"),
+SECTIONS = {part: name for parts in PARTS.values() for part, name in parts.items() if name} | {
+    "#view-corpus .panel": "corpus", ".compare": "compare", ".effect": "effect",
+    ".tree-box": "beams", ".targets": "targets", ".checkpoints": "checkpoints",
 }  # fmt: skip
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 
@@ -104,14 +104,9 @@ AXE = """([include, options]) => {
 }"""
 
 
-def complaints(visit: Visit, *parts: str, rules: Sequence[str] = ()) -> list[str]:
-    """What axe-core finds wrong in these parts, as sentences. rules: by name; none = all."""
-    return axe_complaints(visit.page, *parts, rules=rules)
-
-
-def axe_complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[str]:
-    """The same of any page. The rule of contrast, by far the slowest, looks at one of the texts
-    that stand alike."""
+def complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[str]:
+    """What axe-core finds wrong in these parts, as sentences. rules: by name; none = all. The rule
+    of contrast, by far the slowest, looks at one of the texts that stand alike."""
     if not page.evaluate("Boolean(window.axe)"):
         page.evaluate(Axe().axe_script)
     page.evaluate(LOOK, ",".join(parts))
@@ -121,7 +116,7 @@ def axe_complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[s
 
 
 @contextmanager
-def opened_alone(browser: Browser, path: Path, script: str = "", **settings: Any) -> Iterator[Any]:
+def opened_alone(browser: Browser, path: Path, **settings: Any) -> Iterator[Any]:
     """The file, which asks for nothing else and complains of nothing."""
     context = browser.new_context(offline=True, **settings)
     tab = context.new_page()
@@ -130,7 +125,6 @@ def opened_alone(browser: Browser, path: Path, script: str = "", **settings: Any
     tab.on("request", lambda request: asked.append(request.url))
     tab.on("console", lambda message: complaints.append(message.text))
     tab.on("pageerror", lambda error: complaints.append(str(error)))
-    tab.add_init_script(script)
     tab.goto(path.as_uri())
     yield tab
     context.close()
@@ -151,11 +145,6 @@ class Visit:
         if tab != "Journey" and page.locator(".journey").is_visible():
             self.tab(tab)
             self.wait_drawn(".attention")
-
-    def rev(self, selector: str) -> int:
-        """How often something has been drawn."""
-        script = "s => Number(document.querySelector(s)?.dataset.rev ?? 0)"
-        return int(self.page.evaluate(script, selector))
 
     def section(self, name: str) -> Locator:
         """Open a section of the open tab, unless it is open."""
@@ -181,7 +170,8 @@ class Visit:
                return !box?.ariaBusy || !box.getClientRects().length; }""",
             arg=selector,
         )
-        before = self.rev(selector)
+        count = "s => Number(document.querySelector(s)?.dataset.rev ?? 0)"
+        before = self.page.evaluate(count, selector)
         yield
         self.page.wait_for_function(
             """([s, n]) => { const box = document.querySelector(s);
@@ -307,7 +297,7 @@ class Visit:
 
     def place_in(self, picture: str, x: float, y: float) -> tuple[float, float]:
         """Where on the page a place of a picture's own axes is."""
-        left, top = self.page.evaluate(PLACE, [picture, x, y])
+        left, top = self.page.locator(f"[data-picture={picture}]").evaluate(PLACE, [x, y])
         return float(left), float(top)
 
     def point_at(self, row: int, column: int) -> None:
@@ -325,6 +315,12 @@ class Visit:
             else:
                 return
 
+    def wait_worked(self, site: str, head: int, query: int) -> None:
+        """Until the arithmetic of a row stands there, and agrees with the network."""
+        self.wait_drawn(".attention-math")
+        of = f"[data-site='{site}'][data-head='{head}'][data-query='{query}'][data-agrees=true]"
+        self.page.wait_for_selector(f".attention-math{of}")
+
     def wait_for_link(self) -> None:
         """Until the page shows what the link says that it was opened with."""
         self.page.wait_for_function("() => window.viz?.isOpening && !viz.isOpening()")
@@ -340,13 +336,10 @@ class Visit:
         """A number or token of the read-out."""
         return self.page.locator(f"[data-field={field}]").inner_text()
 
-    def alert(self) -> str:
-        """The sentence that a mistake was answered with."""
-        return self.page.get_by_role("alert").inner_text()
-
     def wait_for_alert(self) -> str:
+        """The sentence that a mistake was answered with."""
         self.page.wait_for_selector("#status .problem:not([hidden])")
-        return self.alert()
+        return self.page.get_by_role("alert").inner_text()
 
     def labels(self) -> list[str]:
         """The tokens as shown."""

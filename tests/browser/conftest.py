@@ -45,30 +45,30 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def slowdown(request: pytest.FixtureRequest) -> float:
-    """How many times slower pages run than the machine could."""
-    return float(request.config.getoption("--slowdown"))
-
-
-@pytest.fixture(scope="session")
 def windows(
     playwright: Playwright, server: serving.Server, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Windows]:
-    """Profiles for most pages. They lie on the disk, where the browser keeps the page's scripts
-    compiled: opening the page takes half the processor time that it takes in one in memory."""
+) -> Iterator[Callable[[], Window]]:
+    """Gives one that is free: as many as are open at the same time, each in a browser of its own.
+    Two tabs of one would hide each other, and what is hidden is hardly drawn.
 
-    def profile() -> BrowserContext:
+    Their profiles lie on the disk, where the browser keeps the page's scripts compiled: opening the
+    page takes half the processor time that it takes in one in memory."""
+    every: list[Window] = []
+
+    def free() -> Window:
+        for window in every:
+            if window.is_free:
+                return window
+        folder = tmp_path_factory.mktemp("profile")
         context = playwright.chromium.launch_persistent_context(
-            tmp_path_factory.mktemp("profile"),
-            executable_path=chromium.find(),
-            args=chromium.ARGUMENTS,
+            folder, executable_path=chromium.find(), args=chromium.ARGUMENTS
         )
         context.add_init_script(path=PAGE_MODULES)
-        return context
+        every.append(Window(context, f"{server.url}health"))
+        return every[-1]
 
-    opened = Windows(profile, f"{server.url}health")
-    yield opened
-    for window in opened.every:
+    yield free
+    for window in every:
         window.context.close()
 
 
@@ -86,8 +86,13 @@ def memory(request: pytest.FixtureRequest) -> Callable[..., BrowserContext]:
 
 
 @pytest.fixture(scope="session")
-def opening(memory: Profile, windows: Windows, server: serving.Server, slowdown: float) -> Opening:
-    return partial(_opening, memory, windows, server, slowdown)
+def opening(
+    memory: Profile,
+    windows: Callable[[], Window],
+    server: serving.Server,
+    request: pytest.FixtureRequest,
+) -> Opening:
+    return partial(_opening, memory, windows, server, float(request.config.getoption("--slowdown")))
 
 
 @pytest.fixture
@@ -152,27 +157,10 @@ class Window:
         self.is_free = True
 
 
-@dataclass
-class Windows:
-    """As many as are open at the same time, each in a browser of its own: two tabs of one would
-    hide each other, and what is hidden is hardly drawn."""
-
-    profile: Callable[[], BrowserContext]
-    rest: str
-    every: list[Window] = field(default_factory=list)
-
-    def free(self) -> Window:
-        for window in self.every:
-            if window.is_free:
-                return window
-        self.every.append(Window(self.profile(), self.rest))
-        return self.every[-1]
-
-
 @contextmanager
 def _opening(
     memory: Profile,
-    windows: Windows,
+    windows: Callable[[], Window],
     server: serving.Server,
     slowdown: float,
     may_complain: bool = False,
@@ -194,7 +182,7 @@ def _opening(
         """language: what the browser asks for. own: settings of a profile of its own. tab: see
         Visit."""
         if own is None:
-            taken.append(windows.free())
+            taken.append(windows())
             page = taken[-1].take()
             page.set_extra_http_headers({"Accept-Language": language})
         else:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import serving
 from playwright.sync_api import expect
-from visit import PARTS, Open, Visit
+from visit import PARTS, Visit
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 INSTEAD = {
@@ -27,7 +27,7 @@ def page(opening: Callable[[], Any]) -> Iterator[Visit]:
         yield open_page(serving.second())
 
 
-def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(page: Visit) -> None:
+def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(page):
     for name, instead in INSTEAD.items():
         page.go(f"model={name}&tab=attention")
         for tab, (first, *_) in PARTS.items():
@@ -47,7 +47,7 @@ def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(page: Visit) -> None:
             expect(page.page.locator(".shared-keys")).to_have_text(shared)
 
 
-def test_a_grid_of_many_heads_is_one_picture_that_scrolls_to_the_chosen_head(page: Visit) -> None:
+def test_a_grid_of_many_heads_is_one_picture_that_scrolls_to_the_chosen_head(page):
     page.go("model=many-heads&tab=attention")
     page.wait_drawn(".attention")
     page.wait_drawn(".heads-side")
@@ -63,9 +63,7 @@ def test_a_grid_of_many_heads_is_one_picture_that_scrolls_to_the_chosen_head(pag
     expect(last).to_be_in_viewport(ratio=0.95)
 
 
-def test_a_declared_view_has_controls_a_picture_and_fields_in_the_link(
-    page: Visit, visit: Open
-) -> None:
+def test_a_declared_view_has_controls_a_picture_and_fields_in_the_link(page, visit):
     page.go("model=tiny&tab=prediction")
     page.wait_drawn("#view-label_lengths .panel")
     panel = page.page.locator("#view-label_lengths")

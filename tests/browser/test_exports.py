@@ -35,7 +35,7 @@ def saved(page: Visit, button: str) -> Download:
     return found.value
 
 
-def test_pictures_are_those_of_the_open_tab_and_are_saved_as_png_and_svg(page: Visit) -> None:
+def test_pictures_are_those_of_the_open_tab_and_are_saved_as_png_and_svg(page):
     which = page.page.locator("select.which")
     names = which.locator("option").all_inner_texts()
     assert names[0].startswith("Layer 0, head 0: decoder self-attention, weights")
@@ -56,24 +56,22 @@ def test_pictures_are_those_of_the_open_tab_and_are_saved_as_png_and_svg(page: V
     assert name == "tiny-the-matrix-position-by-dimension.svg"
 
 
-def test_the_run_is_saved_as_json_npz_csv_and_a_page_and_a_refusal_is_told(page: Visit) -> None:
+def test_the_run_is_saved_as_json_npz_csv_and_a_page_and_a_refusal_is_told(page):
     page.set_length(6)
     page.generate(HOSTILE)
     page.press(page.head(1, 2), draws=".attention")
     labels = page.labels()
-    found = transformer.from_json(saved(page, "[data-form=json]").path().read_text("utf-8"))
+    files = {form: saved(page, f"[data-form={form}]") for form in ("json", "npz", "csv", "html")}
+    name = "tiny-b-x-b-1-1-value-value-script"
+    assert files["npz"].suggested_filename == f"{name}.npz"
+    assert files["csv"].suggested_filename == f"{name}-decoder-1-self-head-2.csv"
+    read = transformer.read_npz(Path(files.pop("npz").path()))
+    text = {form: one.path().read_bytes().decode("utf-8-sig") for form, one in files.items()}
+    found = transformer.from_json(text["json"])
     assert (list(found.labels), found.request.text) == (labels, HOSTILE)
-    download = saved(page, "[data-form=npz]")
-    assert download.suggested_filename == "tiny-b-x-b-1-1-value-value-script.npz"
-    read = transformer.read_npz(Path(download.path()))
-    assert list(read.labels) == labels
-    download = saved(page, "[data-form=csv]")
-    assert download.suggested_filename.endswith("-decoder-1-self-head-2.csv")
-    written = Path(download.path()).read_bytes().decode("utf-8-sig")
-    assert written == read.attention_csv("decoder.1.self", 2)
-    text = saved(page, "[data-form=html]").path().read_text("utf-8")
-    assert text.startswith("<!doctype html>")
-    assert HOSTILE not in text
+    assert text["csv"] == read.attention_csv("decoder.1.self", 2)
+    assert text["html"].startswith("<!doctype html>")
+    assert HOSTILE not in text["html"]
     page.page.evaluate("viz.run = { ...viz.run, run: 'gone' }")
     page.page.locator(".exports [data-form=npz]").click()
     assert "no longer keeps this run" in page.wait_for_alert()

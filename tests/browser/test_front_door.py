@@ -9,7 +9,7 @@ import pytest
 import torch
 from bundled import MODELS, Counted, continued, model, opening
 from playwright.sync_api import expect
-from visit import Open, Visit, complaints
+from visit import complaints
 
 from transformer.ui.tour import cards
 
@@ -22,12 +22,15 @@ LARGE = """([width, least]) => {
     return innerWidth === width && document.documentElement.scrollWidth <= width
         && Math.min(xaxis._length, yaxis._length) >= least; }"""
 
+SMALLEST = """Math.min(...[...document.querySelectorAll(".surprisal-box .js-plotly-plot text")]
+    .map(one => parseFloat(getComputedStyle(one).fontSize)))"""
+
 
 def shade(weights: torch.Tensor) -> list[float]:
     return [float(weight) ** (2 / 3) for weight in weights]
 
 
-def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(door: Visit) -> None:
+def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(door):
     visitor = Counted(door)
     door.tab("Attention")
     a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor)
@@ -40,6 +43,9 @@ def test_the_page_opens_and_its_text_is_read_pointed_at_and_played(door: Visit) 
     visitor.generate()
     assert visitor.visit.labels() == list(continued().labels)
     the_text_is_played_token_by_token_with_what_each_reads(visitor)
+    door.enter("Der Hund schläft")
+    told = visitor.page.locator("#status .status")
+    expect(told).to_contain_text("this model learned simple English stories alone")
 
 
 def a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor: Counted) -> None:
@@ -85,9 +91,7 @@ def the_text_is_played_token_by_token_with_what_each_reads(visitor: Counted) -> 
     assert page.evaluate("viz.query.index") == here - 1
 
 
-def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projected(
-    door: Visit,
-) -> None:
+def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projected(door):
     """In a window of the first size, which then takes the others."""
     page = door
     page.go("model=stories&tab=attention")
@@ -119,7 +123,11 @@ def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projecte
     picture = page.page.locator(".attention .large").bounding_box()
     assert picture is not None
     assert picture["y"] <= 720 * 0.45  # most of it is seen without scrolling
-    assert complaints(page, "#top", "#tokens", ".attention") == []
+    assert complaints(page.page, "#top", "#tokens", ".attention") == []
+    page.tab("Prediction")
+    page.wait_drawn(".surprisal-box")
+    assert page.page.evaluate(SMALLEST) >= 24
+    page.tab("Attention")
     with page.drawn(".attention"):
         page.menu()
         page.page.get_by_role("button", name="Projector").click()
@@ -127,7 +135,7 @@ def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projecte
     page.page.set_viewport_size({"width": 1440, "height": 900})
 
 
-def test_the_cards_are_walked_by_keyboard_alone(door: Visit) -> None:
+def test_the_cards_are_walked_by_keyboard_alone(door):
     page, every = door, cards(MODELS)
     title = page.page.locator(".card-title")
     assert 8 <= len(every) <= 11
@@ -145,7 +153,7 @@ def test_the_cards_are_walked_by_keyboard_alone(door: Visit) -> None:
         }
         assert page.page.locator(".problem:not([hidden])").count() == 0
         if place == 1:
-            assert complaints(page, ".card", "#top", "#tokens") == []
+            assert complaints(page.page, ".card", "#top", "#tokens") == []
         page.page.keyboard.press("ArrowRight")
     expect(page.page.locator(".card-next")).to_have_text("Lessons ›")  # what comes after
     page.page.keyboard.press("ArrowLeft")
@@ -157,22 +165,7 @@ def test_the_cards_are_walked_by_keyboard_alone(door: Visit) -> None:
     assert "tour" not in page.page.evaluate("viz.snapshot()")
 
 
-def test_a_reload_keeps_what_is_typed_and_a_foreign_text_is_told(visit: Open, address: str) -> None:
-    page = visit(address, tab="Journey")
-    page.page.locator("#text textarea").fill("Der Hund schläft")
-    page.page.reload()
-    expect(page.page.locator("#text textarea")).to_have_value("Der Hund schläft")
-    page.wait_for_link()
-    page.page.locator("#generate").click()
-    says = page.page.locator("#status .status")
-    expect(says).to_contain_text("this model learned simple English stories alone")
-    page.wait_for_address("text=Der")
-    page.page.reload()  # what was generated is in the address
-    page.wait_for_link()
-    expect(page.page.locator("#text textarea")).to_have_value("Der Hund schläft")
-
-
-def test_what_is_hidden_from_an_encoder_is_said_large_and_a_press_hides_more(door: Visit) -> None:
+def test_what_is_hidden_from_an_encoder_is_said_large_and_a_press_hides_more(door):
     door.go("model=fill-in&tab=journey")
     page = door.page
     door.enter("The [MASK] ran up the [MASK].")

@@ -8,14 +8,12 @@ import re
 from urllib.parse import parse_qs, urlencode, urlparse
 
 from playwright.sync_api import expect
-from serving import MARKUP, Server
-from visit import PARTS, Open, Visit
+from serving import MARKUP
+from visit import PARTS, Visit
 
-from transformer import Run, with_lens
+from transformer import with_lens
 
 TEXT = "".join(MARKUP) + "<s><b>x</b><s>"  # some of them again
-SETTINGS = {"max_new_tokens": 6, "temperature": 0.7, "top_k": 40, "seed": 3}
-SEARCH = {"max_new_tokens": 6, "beams": 4}
 ATTACKS = (
     "<img src=x onerror=alert(1)>",
     "${alert(2)}{{value}}<b>x</b>",
@@ -47,126 +45,75 @@ TEXTS = """selector => [...document.querySelectorAll(selector)]
 CUT_OFF = """() => [...document.querySelectorAll(".html-container :is(h3, h4, p)")]
     .filter(one => one.scrollWidth > one.clientWidth + 1 && !one.matches(".unseen, .for-keys"))
     .map(one => one.className)"""
-HOVERED = """text => document.querySelector("[data-picture=lens] .hoverlayer")
-    .textContent.replaceAll(/[\u2068\u2069]/g, "").includes(text)"""
 
 
-class Hostile:
-    """A page that shows a run of hostile tokens, and what of it can be read there."""
-
-    def __init__(self, visit: Visit, run: Run) -> None:
-        self.visit, self.page, self.run = visit, visit.page, run
-        self.before = self.page.evaluate(STRAY)
-        asked = {"model": run.model, "text": TEXT, "length": str(SETTINGS["max_new_tokens"])}
-        visit.go(urlencode(asked))
-        self.visit.tab("Attention")
-        self.visit.wait_drawn(".attention")
-        assert self.texts("#tokens .text-tokens button.token") == list(run.labels)
-
-    def texts(self, selector: str) -> list[str]:
-        """The texts of what can be seen, without direction marks and spaces of a number's width."""
-        found = self.page.evaluate(TEXTS, selector)
-        return [re.sub("[\u2068\u2069\u2007\u2008]", "", text).strip() for text in found]
-
-    def labelled(self, selector: str, *others: str) -> None:
-        """What stands there are all labels of the run, whole or shortened, and these."""
-        shown = [text.removeprefix("▶ ") for text in self.texts(selector)]
-        labels = {*self.run.labels, *(self.run.source_labels or ()), *others}
-        assert [text for text in shown if not any(is_label(text, one) for one in labels)] == []
-        assert {"<s>", "<b>x</b>", "{{value}}"} <= set(shown), selector
-
-    def is_clean(self, part: str) -> None:
-        """Nothing but text was made of a token, and nothing is wider than the window."""
-        assert self.page.evaluate(STRAY) == self.before, part
-        width = self.page.evaluate("document.documentElement.scrollWidth")
-        assert width <= (self.page.viewport_size or {})["width"], part
-        assert self.page.evaluate(CUT_OFF) == [], part
-
-    def through_all_parts(self, *of_prediction: str) -> None:
-        """Each section of each tab, opened and asked."""
-        more = {"What if?": COMPARED, "Prediction": of_prediction}
-        for tab, parts in PARTS.items():
-            self.visit.tab(tab)
-            for part in (*parts, *more.get(tab, ())):
-                self.visit.wait_drawn(part)
-                if part == ".masks":
-                    self.visit.show_masks(TEXT, "<s></script><b>x</b>")
-                if part in ASKED_FOR:
-                    button, answer = ASKED_FOR[part]
-                    if part == ".patching":
-                        self.page.locator(".patch-text").fill("".join(MARKUP[::-1]))
-                    self.page.locator(button).click()
-                    self.page.wait_for_selector(answer)
-                self.is_clean(part)
-                if part not in NAMELESS:
-                    assert "<b>x</b>" in "".join(self.texts(part)), part
+def texts(page: Visit, selector: str) -> list[str]:
+    """The texts of what can be seen, without direction marks and spaces of a number's width."""
+    found = page.page.evaluate(TEXTS, selector)
+    return [re.sub("[\u2068\u2069\u2007\u2008]", "", text).strip() for text in found]
 
 
-def is_label(text: str, label: str) -> bool:
-    """Whether a text is a label, or its beginning and an ellipsis."""
-    return text == label or (len(text) > 3 and text[-1] == "…" and label.startswith(text[:-1]))
+def assert_clean(page: Visit, before: list[str], part: str) -> None:
+    """Nothing but text was made of a token, and nothing is wider than the window."""
+    assert page.page.evaluate(STRAY) == before, part
+    width = page.page.evaluate("document.documentElement.scrollWidth")
+    assert width <= (page.page.viewport_size or {})["width"], part
+    assert page.page.evaluate(CUT_OFF) == [], part
 
 
-def test_every_view_of_a_text(still: Visit, server: Server) -> None:
-    run = with_lens(server.hostile, server.hostile.generate(TEXT, **SETTINGS))
-    assert set(MARKUP) <= set(run.labels)  # else what follows says nothing
-    assert set(run.labels[run.n_prompt :]) & set(MARKUP)
-    page = Hostile(still, run)
-    for picture in ("mean", "rollout", "joint", "heatmap"):
-        page.visit.switch("pictures", picture)
-        page.labelled(".attention .axis-labels .yaxis:not(.title)")
-    long, last = run.labels.index("w" * 300), len(run.labels) - 1
-    still.point_at(last, long)
-    assert page.texts("[data-field=key]") == [f"{run.labels[long]} at {long}"]
-    assert page.texts("[data-field=query]") == [f"{run.labels[last]} at {last}"]
-    page.page.locator(".attention .large").press("Home")
-    assert f"reads key 0 “{run.labels[0]}”" in page.page.locator(".said").inner_text()
-    behind = page.page.locator(".large-side .as-table").first
-    behind.locator("summary").click()
-    names = [f"{place} {label}" for place, label in enumerate(run.labels)]
-    expect(behind.locator("tr th:first-child")).to_have_text([re.compile("query"), *names])
-    page.is_clean(".large-side")
-    page.visit.switch("pictures", "lines")
-    page.labelled(".lines .textpoint text", "query", "weight, key")
-    page.visit.switch("pictures", "heatmap")
-    still.tokens.nth(long).click()
-    page.through_all_parts()
-    script = run.labels.index("</script>")
-    still.tab("Prediction")
-    still.wait_drawn(".lens-box")
-    page.page.mouse.move(*still.place_in("lens", script, 1), steps=3)
-    page.page.wait_for_function(HOVERED, arg="</script>")
-    page.is_clean("lens")
-
-
-def test_a_translation_on_a_phone(visit: Open, server: Server) -> None:
+def test_every_view_of_a_text_and_its_translation_on_a_phone(visit, server):
     translator = server.hostile_translator
-    run = with_lens(translator, translator.generate(TEXT, **SEARCH))
-    page = Hostile(visit(width=390, height=2400), run)
-    assert page.texts("#tokens .source-tokens button.token") == list(run.source_labels)
-    page.visit.tokens.nth(run.n_prompt).click()
-    page.visit.attention("decoder cross")
-    page.visit.switch("pictures", "alignment")
-    page.labelled(".lines .textpoint text", "source", "target", "key", "query")
-    page.visit.attention("decoder self")
-    for picture in ("mean", "rollout", "joint", "lines"):
-        page.visit.switch("pictures", picture)
-        page.is_clean(picture)
-    page.through_all_parts(".tree-box")
-    assert page.page.locator(".architecture-drawing").is_visible()
+    run = with_lens(translator, translator.generate(TEXT, max_new_tokens=6, beams=4))
+    assert set(MARKUP) <= set(run.source_labels)  # else what follows says nothing
+    assert set(run.labels[run.n_prompt :]) & set(MARKUP)
+    page = visit(width=390, height=2400)
+    before = page.page.evaluate(STRAY)
+    page.go(urlencode({"model": run.model, "text": TEXT, "length": "6", "tab": "attention"}))
+    page.wait_drawn(".attention")
+    assert texts(page, "#tokens .text-tokens button.token") == list(run.labels)
+    assert texts(page, "#tokens .source-tokens button.token") == list(run.source_labels)
+    page.tokens.nth(run.n_prompt).click()
+    page.attention("decoder cross")
+    page.switch("pictures", "alignment")
+    assert {"<b>x</b>", "{{value}}"} <= set(texts(page, ".lines .textpoint text"))
+    page.attention("encoder self")
+    for picture in ("mean", "rollout", "joint", "lines", "heatmap"):
+        page.switch("pictures", picture)
+        assert_clean(page, before, picture)
+    long = run.source_labels.index("w" * 300)
+    page.point_at(0, long)
+    assert texts(page, "[data-field=key]") == [f"{run.source_labels[long]} at {long}"]
+    page.page.locator(".attention .large").press("Home")
+    assert f"reads key 0 “{run.source_labels[0]}”" in page.page.locator(".said").inner_text()
+    page.attention("decoder self")
+    page.switch("pictures", "lines")  # with whole labels
+    more = {"What if?": COMPARED, "Prediction": (".tree-box",)}
+    for tab, parts in PARTS.items():  # each section of each tab, opened and asked
+        page.tab(tab)
+        for part in (*parts, *more.get(tab, ())):
+            page.wait_drawn(part)
+            if part == ".masks":
+                page.show_masks(TEXT, "<s></script><b>x</b>")
+            if part in ASKED_FOR:
+                button, answer = ASKED_FOR[part]
+                if part == ".patching":
+                    page.page.locator(".patch-text").fill("".join(MARKUP[::-1]))
+                page.page.locator(button).click()
+                page.page.wait_for_selector(answer)
+            assert_clean(page, before, part)
+            if part not in NAMELESS:
+                assert "<b>x</b>" in "".join(texts(page, part)), part
 
 
-def test_what_is_typed_into_any_box_is_text_there_and_in_what_is_made_of_it(
-    still: Visit, server: Server
-) -> None:
+def test_what_is_typed_into_any_box_is_text_there_and_in_what_is_made_of_it(still, server):
     page, encode = still, server.model.tokenizer.encode
     page.go("model=tiny&tab=attention")
     page.set_length(3)
     before = page.page.evaluate(STRAY)
-    for text in (*ATTACKS, "🦊💃🌙", "\x01\x02\x7f a"):
-        page.generate(text)
-        prompt = server.model.tokenizer.labels(encode(text))
-        assert page.labels()[1 : len(prompt) + 1] == prompt
+    text = "".join((*ATTACKS, "🦊💃", "\x01\x7f a"))
+    page.generate(text)
+    prompt = server.model.tokenizer.labels(encode(text))
+    assert "".join(page.labels()).count("".join(prompt)) == 1
     page.tab("Masks")
     page.wait_drawn(".masks")
     page.show_masks(*ATTACKS)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from playwright.sync_api import Page, expect
-from serving import Server
-from visit import Open
 
 from transformer.learning.checkpoints import story_training
 
@@ -17,9 +15,7 @@ ON_ITS_WAY = """n => { const d = document.querySelector(".learn")?.dataset ?? {}
     return d.state === "running" && Number(d.step) > n; }"""
 
 
-def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(
-    visit: Open, server: Server
-) -> None:
+def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit, server):
     fields = "&".join(f"learn.{name}={value}" for name, value in PLAN.items())
     page = visit(f"{server.url}#tab=learn&{fields}&lesson=learning.5").page
 

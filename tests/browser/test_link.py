@@ -1,16 +1,13 @@
-"""The page's address: a copy of it draws the same anywhere, Back and Forward follow it, and it
-neither tells others what it holds nor runs it."""
+"""The page's address: a copy of it draws the same anywhere, Back and Forward follow it, and what it
+holds is text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from urllib.parse import parse_qs, urldefrag, urlencode, urlparse
+from urllib.parse import urldefrag, urlencode, urlparse
 
 import serving
-from playwright.sync_api import Page, Route, expect
-from serving import Server
-from visit import Open, Visit
+from playwright.sync_api import expect
+from visit import Visit
 
 ALTERED = '{ type: "ablate", stack: "decoder", layer: 0, heads: [1] }'
 SEEN = """() => {
@@ -46,22 +43,7 @@ def shows(page: Visit, text: str) -> None:
     expect(page.page.locator("#text textarea")).to_have_value(text)
 
 
-@contextmanager
-def unanswered(page: Page) -> Iterator[None]:
-    """The server is asked inside, and answers afterwards."""
-    held: list[Route] = []
-    waits = [True]
-    page.route("**/queue/join*", lambda one: held.append(one) if waits else one.continue_())
-    with page.expect_request("**/queue/join*"):
-        yield
-    waits.clear()
-    for route in held:
-        route.continue_()
-
-
-def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(
-    page: Visit, visit: Open
-) -> None:
+def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(page, visit):
     page.set_length(12)
     page.generate("The fox & the <b>bird</b>")
     alter(page, f"viz.alter([{ALTERED}])")
@@ -91,7 +73,7 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(
     assert urldefrag(other.page.url).fragment == urldefrag(address).fragment
 
 
-def test_every_tab_opens_as_it_was_left(page: Visit) -> None:
+def test_every_tab_opens_as_it_was_left(page):
     page.tab("Masks")
     page.wait_drawn(".masks")
     page.show_masks("The fox.", "The dog ran.")
@@ -113,9 +95,7 @@ def test_every_tab_opens_as_it_was_left(page: Visit) -> None:
     assert page.page.locator("#lines textarea").input_value() == "The fox.\nThe dog ran."
 
 
-def test_links_typed_and_back_and_forward_are_followed_without_loading_the_page(
-    page: Visit,
-) -> None:
+def test_links_typed_and_back_and_forward_are_followed_without_loading_the_page(page):
     page.page.evaluate("window.before = true")
     page.set_length(4)
     generated(page, "The fox", "The bird", "The cow")
@@ -133,38 +113,13 @@ def test_links_typed_and_back_and_forward_are_followed_without_loading_the_page(
         page.page.evaluate("leap => history.go(leap)", leap)
         page.wait_for_address(f"text={text.replace(' ', '+')}")
     shows(page, "The fox")
-    # a mistake elsewhere does not end the opening of a link
-    with unanswered(page.page):
-        page.page.evaluate("history.forward()")
-    page.page.evaluate("viz.showProblem('No such picture.')")
-    shows(page, "The bird")
     page.page.evaluate("location.hash = 'model=tiny&text=The+fox&length=3&tab=prediction'")
     shows(page, "The fox")
     page.wait_drawn(".prediction")
     assert page.page.evaluate("window.before")
 
 
-def test_back_pressed_before_the_answer_leads_to_what_was_shown(visit: Open) -> None:
-    """And not away from the page. The step is there at once, and one alone once it is answered."""
-    page = visit(own={})  # with a history of its own: a long one grows no more
-    page.wait_for_address("model=tiny")  # its tab is not the first
-    before, run, entries = page.page.url, page.shown_run(), page.page.evaluate("history.length")
-    with unanswered(page.page):
-        page.page.locator(".start").first.click()
-        page.wait_for_address("tour=")
-        page.page.go_back()
-    page.page.wait_for_function("url => !viz.isOpening() && location.href === url", arg=before)
-    assert page.shown_run() == run
-    expect(page.page.locator("#tour-card .card")).to_be_hidden()
-    page.page.go_forward()
-    page.page.wait_for_function("run => viz.run.run !== run && !viz.isOpening()", arg=run)
-    page.wait_for_address("tour=", "model=stories")
-    assert page.page.evaluate("history.length") == entries + 1
-
-
-def test_who_only_looks_asks_nothing_copies_the_link_and_is_followed_by_a_space(
-    visit: Open, server: Server
-) -> None:
+def test_who_only_looks_asks_nothing_copies_the_link_and_is_followed_by_a_space(visit, server):
     # the last: an outer page elsewhere shows one of this machine
     permissions = ["clipboard-read", "clipboard-write", "local-network-access"]
     own = {"permissions": permissions, "viewport": {"width": 1440, "height": 900}}
@@ -188,42 +143,15 @@ def test_who_only_looks_asks_nothing_copies_the_link_and_is_followed_by_a_space(
     page.press(page.head(1, 1), draws=".attention")
     page.wait_for_address("head=1")
     assert page.page.evaluate("told") == []
-    # the outer page of a Space follows, and no other is told
-    expected = {"model": ["tiny"], "site": ["decoder.1.self"], "head": ["1"]}
-    told = told_by_a_frame(page, "https://huggingface.co/spaces/a/b", server.url)
-    assert parse_qs(told[-1]) == expected
-    assert told_by_a_frame(page, f"{server.url}elsewhere", server.url) == []
-    the_link_is_copied_by_keyboard_or_stands_ready_to_be_copied(page)
-
-
-def told_by_a_frame(page: Visit, address: str, framed: str) -> list[str]:
-    """What a page that shows ours in a frame is told when a head is chosen: links, without #."""
-    outer = page.page.context.new_page()
-    frame = f"<iframe src='{framed}' width=1300 height=900></iframe>"
-    listen = "<script>told = []; onmessage = ({ data }) => told.push(data)</script>"
-    outer.route(address, lambda route: route.fulfill(content_type="text/html", body=listen + frame))
-    outer.goto(address)
-    inner = outer.frame_locator("iframe")
-    inner.locator(".journey[data-rev]").wait_for()
-    inner.get_by_role("tab", name="Attention").click()
-    inner.locator(".attention[data-rev]").wait_for()
-    inner.get_by_role("button", name="Layer 1, head 1", exact=True).click()
-    outer.frames[1].wait_for_function("location.hash.includes('head=1')")
-    outer.frames[1].evaluate("viz.nextPaint()")
-    told = [one for one in outer.evaluate("told") if "queryString" in one]
-    outer.close()
-    assert all(one["queryString"] == "" for one in told)
-    return [one["hash"].removeprefix("#") for one in told]
-
-
-def the_link_is_copied_by_keyboard_or_stands_ready_to_be_copied(page: Visit) -> None:
-    """Head 1 of layer 1 is shown."""
+    # the outer page of a Space follows
+    link = "#model=tiny&site=decoder.1.self&head=1"
+    assert told_by_a_frame(page, server.url) == {"queryString": "", "hash": link}
     page.page.bring_to_front()
     page.page.locator("#model input").focus()
     page.menu()
     page.page.locator(".copy-link").focus()
     page.page.keyboard.press("Enter")
-    expected = f"{page.page.url.split('#')[0]}#model=tiny&site=decoder.1.self&head=1"
+    expected = page.page.url.split("#")[0] + link
     says = page.page.locator(".share-says")
     expect(says).to_contain_text("Copied")
     assert page.page.evaluate("navigator.clipboard.readText()") == expected
@@ -234,7 +162,24 @@ def the_link_is_copied_by_keyboard_or_stands_ready_to_be_copied(page: Visit) -> 
     assert page.page.evaluate("getSelection().toString()") == expected
 
 
-def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page: Visit) -> None:
+def told_by_a_frame(page: Visit, framed: str) -> dict[str, str]:
+    """What the page of a Space, which shows ours in a frame, is told when a head is chosen."""
+    outer, address = page.page.context.new_page(), "https://huggingface.co/spaces/a/b"
+    body = f"""<script>told = []; onmessage = ({{ data }}) => told.push(data)</script>
+        <iframe src='{framed}#tab=attention' width=1300 height=900></iframe>"""
+    outer.route(address, lambda route: route.fulfill(content_type="text/html", body=body))
+    outer.goto(address)
+    inner = outer.frame_locator("iframe")
+    inner.locator(".attention[data-rev]").wait_for()
+    inner.get_by_role("button", name="Layer 1, head 1", exact=True).click()
+    outer.frames[1].wait_for_function("location.hash.includes('head=1')")
+    outer.frames[1].evaluate("viz.nextPaint()")
+    told: list[dict[str, str]] = outer.evaluate("told.filter(one => one.hash)")
+    outer.close()
+    return told[-1]
+
+
+def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page):
     attack = "<img src=x onerror=alert(1)>${alert(2)}{{value}}"
     told = ("model", "temperature", "taken", "constructor", "site", "tab", "picture", "cell")
     more = ("method", "alter", "head", "token", "stage", "scale", "sort", "row", "__proto__")
@@ -247,30 +192,3 @@ def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page: Vi
     assert page.page.evaluate("({}).constructor === Object")
     page.go("z=AAAA")
     expect(page.page.get_by_role("alert")).to_contain_text("compressed part cannot be read")
-
-
-def test_words_in_a_link_go_to_the_page_alone_and_are_not_logged(
-    visit: Open, server: Server
-) -> None:
-    secret, logged = "Xerxes", len(server.log.read_bytes())
-    link = f"model=tiny&text={secret}&method=greedy&length=2&site=decoder.1.self&head=2"
-    page = visit(f"{server.url}?__theme=dark&{link}")  # of before
-    page.wait_for_link()
-    page.page.wait_for_selector(".attention[data-head='2']")
-    asked: list[str] = []
-    page.page.on("request", lambda one: asked.append(urldefrag(one.url)[0] + str(one.headers)))
-    page.wait_for_address(f"text={secret}", "&head=2")
-    assert page.page.evaluate("location.search") == "?__theme=dark"
-    page.page.reload()
-    page = Visit(page.page)
-    page.wait_for_link()
-    assert page.page.evaluate("document.body.classList.contains('dark')")
-    assert "".join(page.labels()).startswith(f"<|endoftext|>{secret[0]}")
-    assert any(one.startswith(f"{server.url}?__theme=dark{{") for one in asked)  # the page itself
-    page.press(page.head(1, 1), draws=".attention")
-    assert not [one for one in asked if secret in one]
-    referrer = page.page.locator("meta[name=referrer]")
-    assert referrer.get_attribute("content") == "no-referrer"
-    log = server.log.read_bytes()[logged:].decode(errors="replace")  # others wrote before
-    assert secret not in log
-    assert "Exception ignored" not in log  # as when a page's configuration cannot be copied

@@ -1,15 +1,15 @@
-"""The twelve questions that a class asks: each from the opened page, in at most three actions, and
+"""The questions that a class asks: each from the opened page, in at most three actions, and
 what is then seen there is what a run made here says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
-import torch
 from bundled import MOST, Counted, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
-from visit import Open
+from visit import Visit
 
 from transformer import Ablate, Break, with_lens
 from transformer.analysis.journey import reading_weights
@@ -18,15 +18,14 @@ from transformer.ui.examples import example_of
 
 LAST = 31  # the L at which the opening's text ends
 IT = "Lily loved the dog because it"  # one of the texts that the page suggests
-CELLS = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z.map(r => [...r])"
-FILLED = """name => document.querySelector(`[data-picture=${name}]`).calcdata[0][0].z
-    .map(row => [...row].filter(Number.isFinite).length)"""
 
 
 @pytest.fixture
-def asker(visit: Open, address: str) -> Iterator[Counted]:
-    """At the page as it opens: settings outlive a link."""
-    asker = Counted(visit(address, tab="Journey"))
+def asker(door: Visit) -> Iterator[Counted]:
+    """At the page as it opens; settings alone outlive a link."""
+    door.page.mouse.move(5, 5)
+    door.go("model=stories&tab=journey")
+    asker = Counted(door)
     yield asker
     assert 1 <= asker.actions <= MOST
 
@@ -53,7 +52,23 @@ def tops(page: Page) -> list[float]:
     return widths
 
 
-def test_which_word_does_it_read(asker: Counted) -> None:
+def test_how_two_prompts_differ(asker):
+    """The first: before it only the opening has been shown."""
+    box = asker.page.locator("#text textarea")
+    asker.actions += 1
+    box.fill(opening("stories").request.text.replace("Loki", "Tom"))
+    old = asker.visit.shown_run()
+    asker.press(box, "Enter")
+    asker.page.wait_for_function("old => viz.run.run !== old", arg=old)
+    asker.click(asker.page.get_by_role("button", name="Compare with another run"))
+    asker.visit.wait_drawn(".compare")
+    a, b = (asker.page.locator(f".side-{side} .pair").all_inner_texts() for side in "ab")
+    assert a == asker.visit.labels()
+    assert b == list(opening("stories").labels)
+    in_view(asker.page.locator(".side-a .replaced, .side-a .only-a").first)
+
+
+def test_which_word_does_it_read(asker):
     asker.click(asker.page.get_by_role("button", name=IT, exact=True))
     asker.generate()
     run = model("stories").generate(IT, **example_of(model("stories")).settings)
@@ -71,19 +86,11 @@ def test_which_word_does_it_read(asker: Counted) -> None:
     assert asker.page.locator(".journey .head.weighed").count() == weights.numel()
 
 
-def test_why_not_the_future(asker: Counted) -> None:
-    asker.tab("Masks", ".masks")
-    why = asker.page.get_by_text("would only copy it")
-    in_view(why)
-    n_tokens = len(asker.page.evaluate(FILLED, "causal"))
-    assert asker.page.evaluate(FILLED, "causal") == list(range(1, n_tokens + 1))
-
-
-def test_what_padding_is_and_what_without_its_mask(asker: Counted) -> None:
+def test_what_padding_is_and_what_without_its_mask(asker):
     asker.tab("Masks", ".masks")
     batch = model("stories").trace(list(example_of(model("stories")).batch))
     lengths = batch.padding.sum(dim=1).tolist()
-    assert asker.page.evaluate(FILLED, "padded") == lengths
+    assert asker.visit.filled("padded") == lengths
     asker.open("removal", ".removal")
     with asker.visit.drawn(".removal"):
         asker.click(asker.page.locator("[name=mask-removed][value=padding]"))
@@ -95,7 +102,7 @@ def test_what_padding_is_and_what_without_its_mask(asker: Counted) -> None:
     assert asker.page.locator("[data-picture=without]").is_visible()
 
 
-def test_what_without_positions(asker: Counted) -> None:
+def test_what_without_positions(asker):
     asker.click(asker.page.get_by_role("tab", name="What if?", exact=True))
     asker.open("breaks", ".breaks")
     asker.click(asker.page.get_by_role("button", name="no positions", exact=True))
@@ -112,36 +119,7 @@ def test_what_without_positions(asker: Counted) -> None:
         expect(line).to_be_in_viewport()
 
 
-def test_what_softmax_and_temperature_do(asker: Counted) -> None:
-    asker.visit.wait_drawn(".next-words")
-    asker.click(asker.page.get_by_role("button", name="Settings"))
-    asker.click(asker.page.get_by_label("sample", exact=True))
-    sharp = tops(asker.page)
-    requests: list[str] = []
-    asker.page.on("request", lambda request: requests.append(request.url))
-    asker.press(asker.page.get_by_role("slider", name="Temperature"), "End")
-    asker.page.wait_for_function(
-        "most => parseFloat(document.querySelector('.next-word .drawn').style.width) < most",
-        arg=sharp[0],
-    )
-    bars = asker.page.locator(".next-words")
-    expect(bars.locator("h2")).to_contain_text("␣L")
-    expect(bars).to_be_in_viewport()
-    assert "tokens could be drawn" in asker.page.locator(".drawn-says").inner_text()
-    assert requests == []
-
-
-def test_where_a_weight_comes_from(asker: Counted) -> None:
-    asker.visit.wait_drawn(".journey")
-    asker.click(asker.page.get_by_role("button", name="Its arithmetic"))
-    asker.visit.wait_drawn(".attention-math")
-    weights = opening("stories").trace["decoder.5.self"].pattern[0, 0, LAST]
-    worked = asker.page.locator(".attention-math")
-    in_view(worked.locator("table, math").first)
-    expect(worked).to_contain_text(f"{float(weights.max()):.3f}")
-
-
-def test_which_head_finishes_the_name_and_what_without_it(asker: Counted) -> None:
+def test_which_head_finishes_the_name_and_what_without_it(asker):
     expect(asker.page.locator(".chosen-head h3")).to_contain_text("Layer 5, head 0")
     asker.generate()
     assert "".join(asker.visit.labels()[LAST : LAST + 4]) == "␣Loki"
@@ -161,7 +139,7 @@ def test_which_head_finishes_the_name_and_what_without_it(asker: Counted) -> Non
     expect(after).to_be_in_viewport()
 
 
-def test_which_english_word_a_french_one_comes_from(asker: Counted) -> None:
+def test_which_english_word_a_french_one_comes_from(asker):
     open_translator(asker)
     run = opening("translate-en-fr")
     place = run.labels.index("␣chat") - 1  # at which it is chosen
@@ -177,7 +155,7 @@ def test_which_english_word_a_french_one_comes_from(asker: Counted) -> None:
     assert shades.index(max(shades)) == int(weights.argmax()) == run.source_labels.index("␣cat")
 
 
-def test_what_a_beam_search_keeps(asker: Counted) -> None:
+def test_what_a_beam_search_keeps(asker):
     open_translator(asker)
     asker.click(asker.page.locator("#hypotheses").get_by_role("button", name="Prediction"))
     asker.visit.wait_drawn(".tree-box")
@@ -191,41 +169,31 @@ def test_what_a_beam_search_keeps(asker: Counted) -> None:
     assert nodes == len(run.search.hypotheses[0].ids)
 
 
-def test_from_which_layer_on_it_knows(asker: Counted) -> None:
+def test_from_which_layer_on_it_knows(asker):
     asker.click(asker.page.get_by_role("tab", name="Prediction", exact=True))
     asker.open("lens", ".lens-box")
     lens = with_lens(model("stories"), opening("stories")).lens
     assert lens is not None
-    shown = torch.tensor(asker.page.evaluate(CELLS, "lens"))
-    assert torch.allclose(shown, lens.probabilities[:, : shown.shape[1], 0], atol=1e-5)
+    shown = asker.visit.numbers("lens")
+    np.testing.assert_allclose(shown, lens.probabilities[:, : shown.shape[1], 0], atol=1e-5)
     expect(asker.page.locator(".lens-box .band")).to_be_visible()  # of the L
     expect(asker.page.locator(".coming li bdi").first).to_have_text("o")
 
 
-def test_how_attention_forms(asker: Counted) -> None:
-    asker.click(asker.page.get_by_role("tab", name="Learn", exact=True))
-    asker.visit.wait_drawn(".learn")
-    heads = asker.page.locator(".learn-heads canvas")
-    last = heads.first.evaluate("one => one.toDataURL()")
-    slider = asker.page.locator(".learn-back")
-    asker.press(slider, "Home")  # back to the beginning of the training
-    expect(asker.page.locator(".learn-at")).to_have_text("1")
+def test_what_softmax_and_temperature_do(asker):
+    asker.visit.wait_drawn(".next-words")
+    asker.click(asker.page.get_by_role("button", name="Settings"))
+    asker.click(asker.page.get_by_label("sample", exact=True))
+    sharp = tops(asker.page)
+    requests: list[str] = []
+    asker.page.on("request", lambda request: requests.append(request.url))
+    asker.press(asker.page.get_by_role("slider", name="Temperature"), "End")
     asker.page.wait_for_function(
-        """was => document.querySelector(".learn-heads canvas").toDataURL() !== was""", arg=last
+        "most => parseFloat(document.querySelector('.next-word .drawn').style.width) < most",
+        arg=sharp[0],
     )
-    in_view(heads.first)
-
-
-def test_how_two_prompts_differ(asker: Counted) -> None:
-    box = asker.page.locator("#text textarea")
-    asker.actions += 1
-    box.fill(opening("stories").request.text.replace("Loki", "Tom"))
-    old = asker.visit.shown_run()
-    asker.press(box, "Enter")
-    asker.page.wait_for_function("old => viz.run.run !== old", arg=old)
-    asker.click(asker.page.get_by_role("button", name="Compare with another run"))
-    asker.visit.wait_drawn(".compare")
-    a, b = (asker.page.locator(f".side-{side} .pair").all_inner_texts() for side in "ab")
-    assert a == asker.visit.labels()
-    assert b == list(opening("stories").labels)
-    in_view(asker.page.locator(".side-a .replaced, .side-a .only-a").first)
+    bars = asker.page.locator(".next-words")
+    expect(bars.locator("h2")).to_contain_text("␣L")
+    expect(bars).to_be_in_viewport()
+    assert "tokens could be drawn" in asker.page.locator(".drawn-says").inner_text()
+    assert requests == []

@@ -10,7 +10,6 @@ import pytest
 import zxingcpp
 from PIL import Image
 from playwright.sync_api import Browser, Playwright, expect
-from serving import Server
 from visit import PAGE_MODULES, WAIT_MS, Visit
 
 PUBLIC = "class.example"  # the name at which a proxy would offer the page
@@ -26,9 +25,7 @@ def elsewhere(playwright: Playwright) -> Iterator[Browser]:
     browser.close()
 
 
-def test_a_camera_reads_the_code_and_opens_what_is_shown(
-    elsewhere: Browser, server: Server
-) -> None:
+def test_a_camera_reads_the_code_and_opens_what_is_shown(elsewhere, server):
     context = elsewhere.new_context(color_scheme="dark", viewport={"width": 1280, "height": 720})
     context.set_default_timeout(WAIT_MS)
     context.add_init_script(path=PAGE_MODULES)
@@ -56,7 +53,7 @@ def test_a_camera_reads_the_code_and_opens_what_is_shown(
     context.close()
 
 
-def test_a_page_of_this_machine_alone_says_how_to_start_it_for_others(still: Visit) -> None:
+def test_a_page_of_this_machine_alone_says_how_to_start_it_for_others(still):
     still.menu()
     still.page.locator(".show-code").click()
     expect(still.page.locator(".code-says")).to_contain_text("python app.py --host 0.0.0.0")
@@ -64,7 +61,7 @@ def test_a_page_of_this_machine_alone_says_how_to_start_it_for_others(still: Vis
     still.page.locator(".code-close").click()
 
 
-def test_a_presenters_keys_leaf_through_the_cards(still: Visit) -> None:
+def test_a_presenters_keys_leaf_through_the_cards(still):
     page = still
     page.go("model=stories&projector=1&tour=1")
     card = page.page.locator("#tour-card .card")
@@ -87,13 +84,13 @@ def test_a_presenters_keys_leaf_through_the_cards(still: Visit) -> None:
     assert card.get_attribute("data-place") == "1"
 
 
-def test_a_courses_page_shows_one_view_and_the_way_to_the_whole_page(
-    elsewhere: Browser, server: Server
-) -> None:
+def test_a_courses_page_shows_one_view_and_the_way_to_the_whole_page(elsewhere, server):
     """At an address that the page's server allows to show it, and at one that it does not."""
     page = elsewhere.new_page(permissions=["local-network-access"])
     page.set_default_timeout(WAIT_MS)
-    course = f'<!doctype html><iframe src="{server.url}?embed#tab=masks" width=900 height=600>'
+    frame = f'<iframe src="{server.url}?embed#tab=masks" width=900 height=600>'
+    listens = 'told = []; onmessage = it => "hash" in Object(it.data) && told.push(it)'
+    course = f"<!doctype html><script>{listens}</script>{frame}"
     page.route("**/course", lambda one: one.fulfill(content_type="text/html", body=course))
     page.goto("http://127.0.0.1:9/course")
     frame = page.frame_locator("iframe")
@@ -101,13 +98,15 @@ def test_a_courses_page_shows_one_view_and_the_way_to_the_whole_page(
     for part in ("#top", "#right [role=tab]", "#text", "#settings", "#tokens"):
         expect(frame.locator(part).first).to_be_hidden()
     inside = page.frames[1]
-    inside.wait_for_function("() => location.hash.includes('tab=masks')")
+    frame.locator(".sentence").nth(1).click()
+    inside.wait_for_function("() => location.hash.includes('tab=masks&row=1')")
     assert inside.evaluate("location.search") == "?embed"
     whole = frame.get_by_role("link", name="Open the whole page")
     assert whole.get_attribute("target") == "_blank"
     whole.focus()
     address = inside.evaluate("location.hash")
     assert whole.evaluate("link => link.href") == server.url + address
+    assert page.evaluate("told.length") == 0  # the page of a Space alone is told the address
     page.goto(f"http://{PUBLIC}/course")
     page.frames[1].wait_for_url("chrome-error://**")
     page.close()

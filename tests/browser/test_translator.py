@@ -11,8 +11,6 @@ from transformer import Run
 from transformer.ui.examples import EXAMPLES
 
 EXAMPLE = EXAMPLES["encoder-decoder"]
-WORKED = """([site, query]) => { const d = document.querySelector('.attention-math')?.dataset ?? {};
-    return d.site === site && d.query === query && d.agrees === "true"; }"""
 
 
 @pytest.fixture
@@ -28,9 +26,7 @@ def run(server: Server) -> Run:
     return server.translator.generate(EXAMPLE.text, **EXAMPLE.settings)
 
 
-def test_only_another_model_changes_what_is_shown_and_the_text_goes_with_it(
-    still: Visit, server: Server
-) -> None:
+def test_only_another_model_changes_what_is_shown_and_the_text_goes_with_it(still, server):
     page = still
     page.set_length(6)
     page.generate("The fox")
@@ -50,9 +46,7 @@ def test_only_another_model_changes_what_is_shown_and_the_text_goes_with_it(
     assert page.wait_for_address("text=The+fox") == address
 
 
-def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(
-    page: Visit, run: Run
-) -> None:
+def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(page, run):
     assert page.tokens.count() == len(run.ids)
     alone = {"self": ["heatmap", "lines", "mean of heads", "through all layers", "joint"],
              "cross": ["heatmap", "alignment", "lines", "mean of heads"]}  # fmt: skip
@@ -67,9 +61,7 @@ def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(
         assert float(page.read("weight")) == pytest.approx(float(expected), abs=6e-5)
         assert page.page.locator(".pictures label:visible").all_inner_texts() == alone[kind]
         page.page.mouse.move(5, 5)
-        page.wait_drawn(".attention-math")
-        last = str(len(run.queries(stack)) - 1)
-        page.page.wait_for_function(WORKED, arg=[f"{stack}.0.{kind}", last])
+        page.wait_worked(f"{stack}.0.{kind}", 0, len(run.queries(stack)) - 1)
     # of cross-attention, source and target tokens light their row or column
     for tokens, row, column in ((page.tokens, "2", ""), (page.sources, "", "1")):
         tokens.nth(int(row or column)).click()
@@ -81,9 +73,10 @@ def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(
     assert "is-key" in str(page.sources.nth(2).get_attribute("class"))
 
 
-def test_a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> None:
+def test_a_batch_shows_padding_where_it_acts_and_is_read_without_it(page, server):
     page.tab("Masks")
     page.wait_drawn(".masks")
+    expect(page.page.locator(".sentence")).to_have_count(len(EXAMPLE.batch))
     texts = ["The fox.", "The dog ran to the park."]
     page.show_masks(*texts)
     batch = server.translator.translate_batch(texts, max_new_tokens=200)
@@ -94,6 +87,13 @@ def test_a_batch_shows_padding_where_it_acts(page: Visit, server: Server) -> Non
     assert page.filled("padded-targets") == targets
     n_source, n_target = batch.ids.shape[1], batch.target_padding.shape[1]
     assert page.filled("combined") == [sources[0]] * n_source
+    page.press(page.page.locator(".sentence").nth(1), draws=".masks")
+    assert page.filled("combined") == [n_source] * n_source  # it is the longest
+    page.press(page.page.locator(".sentence").nth(0), draws=".masks")
+    page.press(page.page.locator("#without-padding"), draws=".masks")
+    assert "read without the padding mask" in page.page.locator("#status").inner_text()
+    assert page.filled("padding") == [n_source] * n_source
+    page.press(page.page.locator("#without-padding"), draws=".masks")
     with page.drawn(".masks"):
         page.page.locator(".masks .pick-kind").select_option("decoder cross")
     assert page.filled("combined") == [sources[0]] * n_target

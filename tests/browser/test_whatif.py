@@ -22,10 +22,8 @@ from transformer.interventions.descriptions import Ablate, Break, EditMask, Patc
 from transformer.ui.examples import EXAMPLES
 from transformer.views import attention_difference
 from transformer.views.compare.outcomes import generated_pairs
-from transformer.views.contribution import sentence, table
+from transformer.views.contribution import table
 
-ADDRESS = """fields => {
-    location.hash = new URLSearchParams({ ...viz.run.link, ...fields }); }"""
 CANDIDATES = "document.querySelector('[data-picture=candidates]')"
 TEXTS = count(1)
 
@@ -47,7 +45,7 @@ def click_cell(whatif: WhatIf, picture: str, row: int, column: int) -> None:
     whatif.page.mouse.click(*whatif.visit.cell(row, column, f"[data-picture={picture}]"))
 
 
-def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif: WhatIf) -> None:
+def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif):
     page = whatif.page
     whatif.see(".ablation")
     assert page.locator(".effect-body").is_hidden()
@@ -66,32 +64,26 @@ def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif: Wh
     whatif.shows(altered)
     same = next(p for p, (a, b) in enumerate(zip(intact.ids, altered.ids, strict=True)) if a != b)
     page.wait_for_selector(f".altered[data-same='{same}']")
-    page.locator(".altered .more").click()
-    whatif.see(".effect")
-    assert whatif.data(".effect", "place") == whatif.data(".effect", "same") == str(same)
-    found = next_token(whatif.model, altered, same)
-    for name, line, run, probabilities in (
-        ("intact", "before", intact, found.intact), ("altered", "after", altered, found.intervened),
-    ):  # fmt: skip
+    for line, run in (("before", intact), ("after", altered)):
         differing = page.locator(f"[data-text={line}] .differs").all_inner_texts()
         assert differing == list(run.labels[same:])
-        wanted = probabilities[found.ids.index(altered.ids[same])]
-        assert float(whatif.data(".effect", name)) == pytest.approx(float(wanted), abs=1e-5)
+    page.locator(".altered .more").click()
+    whatif.see(".effect")
+    assert whatif.data(".effect", "place") == str(same)
+    found = next_token(whatif.model, altered, same)
+    wanted = float(found.intervened[found.ids.index(altered.ids[same])])
+    assert float(whatif.data(".effect", "altered")) == pytest.approx(wanted, abs=1e-5)
     whatif.reset()
     whatif.shows(intact)
 
 
-def test_what_each_head_matters_and_adds_is_asked_for_and_a_cell_chooses_its_head(
-    whatif: WhatIf,
-) -> None:
-    """About the word after the chosen token, which every section names."""
+def test_what_each_head_matters_and_adds_is_asked_for_and_a_cell_chooses_its_head(whatif):
+    """About the word after the chosen token."""
     page, run = whatif.page, whatif.run()
     whatif.see(".ablation")
     place = run.n_prompt + 2
     whatif.visit.tokens.nth(place - 1).click()
     word = run.labels[place]
-    said = f"Last token read: {run.labels[place - 1]} ({place - 1}). Asked about: {word}"
-    expect(page.locator(".ablation .asked")).to_contain_text(said)
     page.locator("[name=ablated-by][value=mean]").check()
     page.locator(".matter").click()
     page.wait_for_selector(f".ablation[data-matter='{place} mean']")
@@ -103,13 +95,14 @@ def test_what_each_head_matters_and_adds_is_asked_for_and_a_cell_chooses_its_hea
     expect(page.locator(".matter-most")).to_contain_text(f"Layer {layer}, head {head} matters most")
     click_cell(whatif, "importance", 1, 2)
     expect(whatif.head(1, 2)).to_have_attribute("aria-pressed", "true")
-    what_each_part_adds_is_shown(whatif, run, place)
-    for part, title in (
-        (".patching", ".show-map bdi"), (".branches", ".branch-title bdi"),
-        (".compare", ".weighed-title bdi"),
-    ):  # fmt: skip
-        whatif.see(part)
-        expect(page.locator(title).first).to_have_text(word)
+    whatif.see(".contribution")
+    page.locator(".contributes").click()
+    page.wait_for_selector(f".contribution[data-place='{place}']:not([aria-busy])")
+    rows, _, cells = table(logit_contribution(whatif.model, run, place))
+    np.testing.assert_allclose(whatif.visit.numbers("contribution"), cells, atol=1e-4)
+    click_cell(whatif, "contribution", rows.index("layer 1"), 1)
+    chosen = {"stack": "decoder", "kind": "self", "layer": 1, "head": 1}
+    assert page.evaluate("viz.head") == chosen
     whatif.see(".ablation")
     page.locator(".ablation-most").click()
     page.wait_for_function("viz.interventions().length > 0")
@@ -118,36 +111,7 @@ def test_what_each_head_matters_and_adds_is_asked_for_and_a_cell_chooses_its_hea
     assert head in ablated.heads
 
 
-def what_each_part_adds_is_shown(whatif: WhatIf, run: Run, place: int) -> None:
-    page = whatif.page
-    whatif.see(".contribution")
-    page.locator(".contributes").click()
-    page.wait_for_selector(f".contribution[data-place='{place}']:not([aria-busy])")
-    expect(page.locator(".contribution-title bdi")).to_have_text(run.labels[place])
-    found = logit_contribution(whatif.model, run, place)
-    rows, _, cells = table(found)
-    np.testing.assert_allclose(whatif.visit.numbers("contribution"), cells, atol=1e-4)
-    expect(page.locator(".contribution-says")).to_have_text(sentence(found))
-    click_cell(whatif, "contribution", rows.index("layer 1"), 1)
-    chosen = {"stack": "decoder", "kind": "self", "layer": 1, "head": 1}
-    assert page.evaluate("viz.head") == chosen
-
-
-def test_an_old_links_token_shows_the_prediction_that_it_showed(whatif: WhatIf) -> None:
-    """Then the token was the one that is predicted, not the last one read."""
-    visit, page = whatif.visit, whatif.page
-    place = page.evaluate("viz.run.n_prompt") + 2
-    word = visit.labels()[place]
-    page.evaluate(ADDRESS, {"tab": "prediction", "token": str(place)})
-    page.wait_for_function("place => viz.query?.index === place", arg=place - 1)
-    visit.wait_drawn(".prediction")
-    expect(page.locator(".step-title bdi")).to_have_text(word)
-    visit.wait_for_address(f"read={place - 1}")
-    page.evaluate(ADDRESS, {"tab": "attention", "token": str(place)})  # there it was a row
-    page.wait_for_function("place => viz.query?.index === place", arg=place)
-
-
-def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif: WhatIf) -> None:
+def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif):
     page = whatif.page
     whatif.see(".maskedit")
     page.locator(".board").focus()
@@ -169,7 +133,7 @@ def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif: WhatIf) -> Non
     assert promised == int(run.trace["decoder.1.self"].allowed[0].sum())
 
 
-def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif: WhatIf) -> None:
+def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif):
     page = whatif.page
     whatif.see(".breaks")
     if whatif.data(".breaks", "measured") == "false":  # else a program has asked this server before
@@ -207,9 +171,7 @@ def branch(whatif: WhatIf, step: int) -> Run:
     return made
 
 
-def test_another_token_is_taken_and_the_tree_is_walked_without_running_the_network(
-    writing: WhatIf,
-) -> None:
+def test_another_token_is_taken_and_the_tree_is_walked_without_running_the_network(writing):
     whatif, page, step = writing, writing.page, 2
     run, first = whatif.run(), whatif.visit.shown_run()
     page.evaluate("() => { window.heard = 0; viz.on('run', () => (window.heard += 1)); }")
@@ -240,11 +202,7 @@ def test_another_token_is_taken_and_the_tree_is_walked_without_running_the_netwo
     assert started == []
     page.get_by_role("button", name="Reset").click()
     page.wait_for_function("() => viz.run.forced_tokens.length === 0")
-    a_click_on_a_bar_in_prediction_branches_too(whatif)
-
-
-def a_click_on_a_bar_in_prediction_branches_too(whatif: WhatIf) -> None:
-    page, run = whatif.page, whatif.run()
+    # a click on a bar in Prediction branches too
     whatif.visit.tab("Prediction")
     whatif.visit.tokens.nth(run.n_prompt).click()
     page.wait_for_selector(".prediction[data-step='1']:not([aria-busy])")
@@ -260,7 +218,7 @@ def a_click_on_a_bar_in_prediction_branches_too(whatif: WhatIf) -> None:
     whatif.shows(whatif.run(forced_tokens=[run.ids[run.n_prompt], meta["ids"][row]]))
 
 
-def test_two_runs_are_compared_as_python_compares_them(writing: WhatIf) -> None:
+def test_two_runs_are_compared_as_python_compares_them(writing):
     whatif, page = writing, writing.page
     b, old = whatif.run(), whatif.visit.shown_run()
     a = branch(whatif, 2)
@@ -283,7 +241,7 @@ def test_two_runs_are_compared_as_python_compares_them(writing: WhatIf) -> None:
     np.testing.assert_allclose(whatif.visit.numbers("difference"), wanted, atol=1e-6)
 
 
-def test_a_patch_map_is_the_networks_and_a_click_applies_it(still: Visit, server: Server) -> None:
+def test_a_patch_map_is_the_networks_and_a_click_applies_it(still, server):
     page, model, example = still.page, server.translator, EXAMPLES["encoder-decoder"]
     still.go(f"model={model.name}&tab=what-if")
     still.wait_drawn(".patching")

@@ -6,30 +6,21 @@ import { colourValues, headNumbers } from "../../transformer/web/head_numbers.js
 import { headFigure, partOf, placesOf, roundValues } from "../../transformer/web/heatmap_figure.js";
 import { apart, vectors } from "./vectors.js";
 
-test("a head's weights and what its colours stand for are Python's, for every stage and scale", () => {
-  const { answer, weights, values } = vectors.head;
-  const numbers = headNumbers(answer);
-  assert.ok(apart(numbers.weights, weights.flat()) < 1e-6);
-  assert.equal(values.length, 9);
-  for (const { stage, scale, z } of values) {
-    const rows = colourValues(numbers, answer.shape[1], stage, scale);
-    rows.forEach((row, place) => assert.ok(apart(row, z[place]) < 1e-5, `${stage} ${scale}`));
-  }
-});
-
-test("a head's figure has the colours, ticks, axes and hatching of Python's, in every look", () => {
-  const { answer } = vectors.head;
-  const { figures, theme } = vectors.looks;
+test("a head's cells, colours, ticks, axes and hatching are Python's, in every look", () => {
+  const { answer, weights, figures, theme } = vectors.head;
   const labels = { query: answer.query_labels, key: answer.key_labels };
   const fit = { side: { width: 2000, height: 2000 } };
   const plain = /** @type {any} */ (globalThis);
   const pen = { measureText: () => ({ width: 10 }) };
   plain.document = { createElement: () => ({ getContext: () => pen }) };
   const numbers = headNumbers(answer);
+  assert.ok(apart(numbers.weights, weights.flat()) < 1e-6);
+  assert.equal(figures.length, 18);
   for (const { axes, hatching, ...wanted } of figures) {
     const { data, layout } = headFigure({ numbers, labels, look: wanted, theme, fit });
-    const [{ zmin, zmax, colorscale, colorbar }] = data;
+    const [{ z, zmin, zmax, colorscale, colorbar }] = data;
     const name = `${wanted.stage} ${wanted.scale} ${wanted.range}`;
+    wanted.z.forEach((row, place) => assert.ok(apart(z[place], row) < 1e-5, name));
     assert.ok(apart([zmin, zmax], [wanted.zmin, wanted.zmax]) < 1e-5, name);
     assert.deepEqual(colorscale, wanted.colorscale);
     if (wanted.ticktext) assert.deepEqual(colorbar.ticktext, wanted.ticktext, name);

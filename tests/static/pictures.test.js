@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { plainLabel, shortLabel, thinLabels } from "../../transformer/web/labels.js";
-import { sharedKeys } from "../../transformer/web/head_grid.js";
 import { cellText, figureTable } from "../../transformer/web/tables.js";
 import { recoloured } from "../../transformer/views/export/static/pack.js";
 import { vectors } from "./vectors.js";
@@ -46,13 +45,4 @@ test("light pictures become the dark ones by their colours alone, and tokens sta
   const [colour] = Object.keys(table);
   const token = { text: [colour], meta: { labels: [colour] } };
   assert.deepEqual(recoloured(token, table), token);
-});
-
-test("a head is told with which others it shares its keys", () => {
-  assert.equal(sharedKeys(3, 1), "");
-  assert.equal(sharedKeys(3, 2), "shares its keys with head 2");
-  assert.equal(sharedKeys(3, 4), "shares its keys with heads 0–2");
-  assert.equal(sharedKeys(8, 8), "shares its keys with heads 9–15");
-  assert.equal(sharedKeys(10, 3), "shares its keys with heads 9, 11");
-  assert.equal(sharedKeys(1, 4), "shares its keys with heads 0, 2, 3");
 });

@@ -10,7 +10,6 @@ import os
 import random
 import subprocess
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -63,29 +62,10 @@ def nullable(values: Any) -> Any:
 
 
 def one_head(run: Run) -> dict[str, Any]:
-    """What the page is sent of one head, and what it is to make of that."""
+    """What the page is sent of one head, and Python's own figure in every look of it."""
     asked = {"site": "decoder.1.self", "head": 1, "numbers": True}
-    draw = partial(attention_heatmap, run, "decoder.1.self", 1)
-    return {
-        "answer": plain(PICTURES["heatmap"].ask(run, given=asked, item=run)),
-        "weights": run.trace["decoder.1.self"].pattern[0, 1].tolist(),
-        "values": [
-            {
-                "stage": stage,
-                "scale": scale,
-                "z": nullable(draw(stage=stage, scale=scale).data[0].z),
-            }
-            for stage in STAGES
-            for scale in SCALES
-        ],
-    }
-
-
-def looks_of_a_head(run: Run) -> list[dict[str, Any]]:
-    """The colours, ticks, axes and hatching of Python's own figure, in every look of it."""
-    looks = [("weights", scale, range_) for scale in SCALES for range_ in RANGES]
-    found = []
-    for stage, scale, range_ in [*looks, ("scores", "linear", "fixed"), ("masked", "log", "own")]:
+    figures = []
+    for stage, scale, range_ in product(STAGES, SCALES, RANGES):
         look = {"stage": stage, "scale": scale}
         figure = attention_heatmap(run, "decoder.1.self", 1, **look, range_=range_)
         (trace,), layout = figure.data, figure.layout
@@ -96,8 +76,14 @@ def looks_of_a_head(run: Run) -> list[dict[str, Any]]:
         colours = {name: trace[name] for name in ("zmin", "zmax", "colorscale")}
         ticks = {name: trace.colorbar[name] for name in ("tickvals", "ticktext")}
         line = {"path": layout.shapes[0].path, "color": layout.shapes[0].line.color}
-        found.append(look | {"range": range_} | colours | ticks | {"axes": axes, "hatching": line})
-    return found
+        drawn = {"z": nullable(trace.z), "axes": axes, "hatching": line}
+        figures.append(look | {"range": range_} | colours | ticks | drawn)
+    return {
+        "answer": plain(PICTURES["heatmap"].ask(run, given=asked, item=run)),
+        "weights": run.trace["decoder.1.self"].pattern[0, 1].tolist(),
+        "figures": figures,
+        "theme": {name: getattr(LIGHT, name) for name in ("diverging", "hatch", "weights")},
+    }
 
 
 def draws() -> list[dict[str, Any]]:
@@ -181,22 +167,9 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
     folder = tmp_path_factory.mktemp("vectors")
     vectors = {
         "head": one_head(run),
-        "looks": {
-            "figures": looks_of_a_head(run),
-            "theme": {
-                "diverging": LIGHT.diverging,
-                "hatch": LIGHT.hatch,
-                "weights": LIGHT.weights,
-            },
-        },
         "vectors": vectors_of_a_head(),
         "draws": draws(),
-        "css": {
-            "font": FONT,
-            "font-px": FONT_SIZE,
-            "projected-px": 24,
-            "weights": " ".join(LIGHT.weights),
-        },
+        "css": {"font": FONT, "font-px": FONT_SIZE, "weights": " ".join(LIGHT.weights)},
         "clicks": clicks(),
         "states": STATES,
         "dark": {"table": in_the_dark(), "pictures": modes(run) + modes(translation)},
@@ -220,12 +193,12 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
     return Outcome(done, folder)
 
 
-def test_the_pages_modules_pass_their_own_tests(outcome: Outcome) -> None:
+def test_the_pages_modules_pass_their_own_tests(outcome):
     said = outcome.node.stdout[-8000:] + outcome.node.stderr[-2000:]
     assert outcome.node.returncode == 0, said
 
 
-def test_whatever_is_clicked_the_page_and_the_network_mean_the_same_mask(outcome: Outcome) -> None:
+def test_whatever_is_clicked_the_page_and_the_network_mean_the_same_mask(outcome):
     made = outcome.made("masks")
     assert len(made) == 40
     for one in made:
@@ -234,7 +207,7 @@ def test_whatever_is_clicked_the_page_and_the_network_mean_the_same_mask(outcome
         assert edited([edit], one["size"]) == one["allowed"]
 
 
-def test_a_links_text_holds_the_state_that_it_was_made_of(outcome: Outcome) -> None:
+def test_a_links_text_holds_the_state_that_it_was_made_of(outcome):
     queries = outcome.made("links")
     for query, state in zip(queries, STATES, strict=True):
         link = read_link(query)

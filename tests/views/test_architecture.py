@@ -30,9 +30,9 @@ def of(config: ModelConfig, name: str) -> Block:
     return next(block for block in blocks(config) if block.name == name)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(config=PRESET | configurations())
-def test_the_drawnhave_the_networks_parameters_shared_matrices_and_norms(config):
+def test_the_drawn_have_the_networks_parameters_shared_matrices_and_norms(config):
     with torch.device("meta"):  # the real network, without memory for its numbers
         built: Any = build_transformer(config)
     found = blocks(config)
@@ -100,9 +100,9 @@ def rectangles(plan: Arrangement) -> list[tuple[float, float, float, float]]:
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(config=PRESET | configurations())
-def test_nothing_lies_on_anything_and_the_figure_says_what_the_drawnsay(config):
+def test_nothing_lies_on_anything_and_the_figure_says_what_the_drawn_say(config):
     plan, drawn = arrange(config), blocks(config)
     found = rectangles(plan)
     for one, other in itertools.combinations(found, 2):

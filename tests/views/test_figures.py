@@ -108,9 +108,7 @@ def test_the_atlas_is_the_square_root_of_the_weights(run):
 
 
 @pytest.mark.parametrize("length", [64, 65, 128, 200])
-def test_a_single_bright_cell_survives_the_reduction_and_masked_is_what_is_masked_whole(
-    run, length
-):
+def test_a_single_bright_cell_survives_the_reduction(run, length):
     for cell in ((length - 1, 0), (length // 2, length // 3), (length - 1, length - 1)):
         small = atlas(planted(run, length, cell, 0.81), "decoder", "self")
         assert small.pixels.shape == (2, 2, 64, 64)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import plotly.graph_objects as go
@@ -16,27 +14,12 @@ from playwright.sync_api import expect
 from visit import opened_alone
 
 from transformer import views as figures
+from transformer.views.drawing import style
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "tour.ipynb"
-
-
-class Elements(HTMLParser):
-    """Collects elements with their attributes, and the text outside of them."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attributes)))
-
-    def handle_data(self, text: str) -> None:
-        self.text += text
 
 
 def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder):
@@ -56,37 +39,24 @@ def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder):
         run.draw("nothing")
     with pytest.raises(ValueError, match="the view 'lens' cannot be drawn so"):
         run.draw("lens", 1, 2)
-    with pytest.raises(ValueError, match=r"no record of site decoder\.9\.self"):
-        run.attention("decoder.9.self", 0)
-
-
-def test_a_run_shows_its_tokens_without_a_script_and_an_isolated_frame(tiny_model):
-    run = relabelled(tiny_model.generate("the fox", max_new_tokens=9), HOSTILE)
-    text = run._repr_html_()
-    ((_, frame),) = [one for one in Elements(text).found if one[0] == "iframe"]
-    assert frame["sandbox"] == "allow-scripts"
-    inside = Elements(frame["srcdoc"] or "")
-    policy = next(a["content"] for tag, a in inside.found if tag == "meta" and "content" in a)
-    assert policy.startswith("default-src 'none'")
-    assert not any(attributes.keys() & {"src", "href"} for _, attributes in inside.found)
-
-    outside = Elements(re.sub(r"<iframe.*?</iframe>", "", text, flags=re.DOTALL))
-    assert {tag for tag, _ in outside.found} == {"div", "p", "span"}
-    shades = [attributes.get("title") for tag, attributes in outside.found if tag == "span"]
-    assert shades == [None] * run.n_prompt + [
-        f"probability {step.chosen.probability:.4f}" for step in run.steps
-    ]
-    assert not [label for label in HOSTILE[:-1] if label not in outside.text]
-    assert not any(name.startswith("on") for _, attributes in outside.found for name in attributes)
 
 
 @pytest.mark.browser
-def test_the_frame_shows_every_head_and_reads_its_numbers(browser, tiny_encoder_decoder, tmp_path):
+def test_a_cell_shows_tokens_and_in_a_frame_every_head(browser, tiny_encoder_decoder, tmp_path):
     run = relabelled(tiny_encoder_decoder.generate("the fox said", max_new_tokens=5), HOSTILE)
     path = tmp_path / "cell.html"
     path.write_text(f"<!doctype html><meta charset=utf-8>{run._repr_html_()}", encoding="utf-8")
     with opened_alone(browser, path) as tab:
+        tokens = tab.locator("p > span")
+        labels = run.source_labels + run.labels
+        expect(tokens).to_have_text([style.shorten(one, style.HOVER_CHARACTERS) for one in labels])
+        assert tokens.evaluate_all("all => all.map(it => it.title)") == [""] * (
+            len(run.source_labels) + run.n_prompt
+        ) + [f"probability {step.chosen.probability:.4f}" for step in run.steps]
+        expect(tab.locator("iframe")).to_have_attribute("sandbox", "allow-scripts")
         frame = tab.frame_locator("iframe")
+        policy = frame.locator("meta[http-equiv]").get_attribute("content")
+        assert str(policy).startswith("default-src 'none'")
         frame.locator("#kind").select_option(label="decoder cross")
         frame.get_by_role("button", name="layer 1, head 1").click()
         weights = run.trace["decoder.1.cross"].pattern[0, 1].numpy()

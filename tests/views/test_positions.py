@@ -8,11 +8,10 @@ import math
 import numpy as np
 import pytest
 import torch
-from asking import asking
 from builders import model_of
 
-from transformer.ui.store import RunStore
 from transformer.views import (
+    PICTURES,
     input_strips,
     input_token,
     position_curves,
@@ -61,9 +60,7 @@ def test_the_strips_are_rows_of_the_models_own_tables(run, tiny_model):
     assert input_token(run).layout.meta["position"] == len(run.ids) - 1
 
 
-def test_the_sum_is_what_enters_each_stack_unless_the_model_norms_it(
-    run, translation, tiny_encoder
-):
+def test_the_sum_is_what_enters_a_stack_unless_it_is_normed(run, translation, tiny_encoder):
     for made, stack in ((run, "decoder"), (translation, "encoder"), (translation, "decoder")):
         parts = input_parts(made, stack)
         assert parts.labels == made.queries(stack)
@@ -130,6 +127,4 @@ def test_a_fit_that_would_fit_anything_is_not_shown(run, translation):
     with pytest.raises(ValueError, match="16 pairs of positions would fit anything"):
         shift(run, 16)
     few = dataclasses.replace(run, position_matrices={"decoder": torch.randn(12, 16)})
-    store = RunStore()
-    answer = asking(store, "shift")({"run": store.put(few), "k": 1})
-    assert answer == {"figure": None, "largest": -5}
+    assert PICTURES["shift"].ask(few, given={"k": 1}) == {"figure": None, "largest": -5}

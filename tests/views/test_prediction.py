@@ -52,9 +52,7 @@ def test_bars_are_minus_log2_of_each_tokens_probability(run, tiny_model):
     )  # fmt: skip
 
 
-def test_a_text_that_slid_starts_at_its_first_traced_token_and_a_part_of_its_columns_is_that_part(
-    slid,
-):
+def test_a_text_that_slid_starts_at_its_first_traced_token(slid):
     meta = surprisal(slid).layout.meta
     assert meta["labels"] == list(slid.labels[-32:])
     assert meta["first"] == slid.trace_start
@@ -88,21 +86,6 @@ def test_cells_are_the_heads_reading_of_each_residual_stream(name, request):
         assert figure.layout.meta["best"][row] == labels
         for column, hover in enumerate(figure.data[0].hovertext[row]):
             assert f"{style.hover(labels[column])} {best.values[column]:.4f}" in hover
-
-
-def test_the_top_row_is_the_models_own_prediction(run):
-    figure = logit_lens(run)
-    meta = figure.layout.meta
-    assert meta["row_labels"] == ["input", "after layer 0", "model's own"]
-    assert figure.layout.yaxis.range == (-0.5, 2.5)  # the last row on top
-    for step in run.steps:
-        column = run.n_prompt + step.index - 1
-        assert meta["best"][-1][column] == run.candidate_labels[step.candidates[0].id]
-        assert meta["next"][column] == run.labels[run.n_prompt + step.index]
-        assert "came next" in figure.data[0].hovertext[0][column]
-    assert meta["next"][-1] is None
-    assert "came next" not in figure.data[0].hovertext[0][-1]
-    assert meta["column_labels"] == list(run.labels)
 
 
 def test_underlined_cells_say_the_same_as_the_top_row(run):
