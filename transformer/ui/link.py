@@ -31,6 +31,7 @@ from transformer.ui.limits import (
 )
 from transformer.views import VIEWS
 from transformer.views.declaration import tab_name, tabs
+from transformer.views.drawing.style import in_the_dark
 from transformer.views.parameters import Choice, Int, Parameter, Text
 
 # The page's settings in the order of its controls.
@@ -145,7 +146,7 @@ def fields_schema() -> dict[str, Any]:
         "settings": SETTINGS, "request": REQUEST, "batch": BATCH,
         "renamed": {old: new for old, new in FORMER_NAMES.items() if new in fields},
         "page": {name: field.schema() for name, field in page_fields().items()},
-        "views": [view.schema() for view in VIEWS.values()],
+        "views": [view.schema() for view in VIEWS.values()], "dark": in_the_dark(),
     }  # fmt: skip
 
 

@@ -72,7 +72,7 @@ export const NumberTable = ({ content, hidden = false }) => {
  * part: see usePart. figure: its JSON; null for none. name: its data-picture. wide: what it is called
  * where it scrolls in a frame of its own; label: what it is called else. on: Plotly's events, each
  * with the drawn box. numbers,
- * table: see tableOf. how: see drawPicture. anew: values at whose change it is drawn again. over(box):
+ * table: see tableOf. how: see drawPicture. over(box):
  * what stands above the drawn picture; box: attributes of the picture itself; done(figure) follows each draw.
  * @param {Record<string, any>} props
  */
@@ -83,7 +83,6 @@ export const Figure = ({
   wide,
   label,
   hidden = false,
-  anew = [],
   class: more = "",
   on = {},
   numbers,
@@ -94,7 +93,7 @@ export const Figure = ({
   ...how
 }) => {
   const box = useRef(/** @type {any} */ (null));
-  const wanted = figure && !hidden ? [figure, part.width, page.projector, ...anew] : null;
+  const wanted = figure && !hidden ? [figure, part.width, page.projector, page.dark] : null;
   const draw = async () => {
     const made = await drawPicture(box.current, figure, how);
     return () => {

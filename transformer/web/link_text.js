@@ -5,7 +5,7 @@ import { say, wholeText } from "./messages.js";
 import { siteName, sitesOf } from "./sites.js";
 
 const source = globalThis.document?.getElementById("view-schema");
-const none = { settings: [], request: [], batch: [], renamed: {}, page: {}, views: [] };
+const none = { settings: [], request: [], batch: [], renamed: {}, page: {}, views: [], dark: {} };
 /**
  * @typedef {object} Declared
  * @property {string[]} settings
@@ -14,6 +14,7 @@ const none = { settings: [], request: [], batch: [], renamed: {}, page: {}, view
  * @property {Record<string, string>} renamed fields of older links
  * @property {Record<string, any>} page its own fields
  * @property {any[]} views
+ * @property {Record<string, string>} dark what each colour of a figure is in the dark
  */
 /** @type {Declared} */
 export const declared = { ...none, ...JSON.parse(source?.textContent ?? "{}") };

@@ -1,7 +1,9 @@
 // How figures that Python made are put on a page.
 
 import { say } from "./messages.js";
+import { recoloured } from "./colours.js";
 import { fontPx, plainLabel, shortLabel, squareCells } from "./labels.js";
+import { declared } from "./link_text.js";
 import { useLayoutEffect, useRef, useState } from "./preact.js";
 import { page, showProblem } from "./store.js";
 
@@ -192,13 +194,12 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
   return shown;
 };
 
-// Draw a figure that Python made, an object or its JSON. Titles are the page's own
-// headings.
+// Draw a figure that Python made, in light colours. Titles are the page's own headings.
 // height: px; fit: {side, top, bar} for square cells; change: a last touch to the figure.
 /** @type {(box: any, made: any, options?: any) => Promise<any>} */
 export const drawPicture = async (box, made, { height, fit, change } = {}) => {
   const plotly = await loadPlotly();
-  const figure = typeof made === "string" ? JSON.parse(made) : structuredClone(made);
+  const figure = page.dark ? recoloured(made, declared.dark) : structuredClone(made);
   const { layout } = figure;
   delete layout.title;
   for (const axis of [layout.xaxis, layout.yaxis]) {

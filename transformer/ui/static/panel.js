@@ -40,7 +40,7 @@ const asked = ({ takes, parameters }, view, fields) => {
     else if (use === "selection" && chosen[name] !== undefined) values[name] = chosen[name];
   }
   const subject = takes === "model" ? { model: page.run.model } : { run: page.run.run };
-  return { ...subject, ...values, dark: page.dark };
+  return { ...subject, ...values };
 };
 
 const Picture = ({ part, picture, view, fields }) => {

@@ -8,7 +8,7 @@ import {
   interventions,
   ablationOf,
 } from "../../ui/static/interventions.js";
-import { colourAt } from "../../web/colours.js";
+import { colourAt, scaleOf, themed } from "../../web/colours.js";
 import { Figure } from "../../web/figure.js";
 import { Asked, placeAsked, tokenAt } from "../../web/looked_at.js";
 import { colourEnds, numeral, say, sayWith, sayN } from "../../web/messages.js";
@@ -100,9 +100,9 @@ const Matter = ({ part, answer, asked, toggle, change }) => {
   </div>`;
 };
 // The colour of each head in the map, [layer][head].
-const coloursOf = ({ figure, change, limit }) => {
-  const { colorscale } = figure.data[0];
-  return change.map((row) => row.map((value) => colourAt(colorscale, (value / limit + 1) / 2)));
+const coloursOf = ({ change, limit }) => {
+  const scale = (page.dark, scaleOf(themed("diverging").split(" ")));
+  return change.map((row) => row.map((value) => colourAt(scale, (value / limit + 1) / 2)));
 };
 
 const ablations = () => interventions().filter(({ type }) => type === "ablate");
@@ -217,13 +217,13 @@ const BY = [
 const Ablation = () => {
   const part = usePart();
   const [state, change] = useChoices();
-  const { run, dark } = page;
+  const { run } = page;
   const { position, by } = state;
   const { stack, kind } = run?.kinds[state.kind] ?? {};
   const found = useAnswer(
     part,
     "importance",
-    position !== null && { run: run.run, position, stack, kind, by, dark },
+    position !== null && { run: run.run, position, stack, kind, by },
   );
   const answer = position !== null && found.asked?.run === run.run ? found.answer : null;
   const { asked } = found;

@@ -111,8 +111,8 @@ const follow = ({ stack, kind }, leads) => {
 
 const Architecture = () => {
   const part = usePart();
-  const { run, dark } = page;
-  const { answer, asked } = useAnswer(part, "architecture", run && { run: run.run, dark });
+  const { run } = page;
+  const { answer, asked } = useAnswer(part, "architecture", run && { run: run.run });
   const layout = answer?.figure.layout;
   const [name, setName] = useState(/** @type {string | null} */ (null)); // of the described block
   useEvent("run", () => setName(null));

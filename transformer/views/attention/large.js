@@ -110,7 +110,7 @@ const Lines = ({ part, fields, cell, at }) => {
         threshold: Number(threshold),
       };
   const question = isAlignment ? "alignment" : "lines";
-  const { answer } = useAnswer(part, question, { run, ...wanted, dark: page.dark });
+  const { answer } = useAnswer(part, question, { run, ...wanted });
   const meta = useMeta(answer?.figure);
   const name = isAlignment ? say("Most-read source tokens") : say("Lines from queries to keys");
   const columns = isAlignment ? [say("target"), say("source")] : [say("query"), say("key")];

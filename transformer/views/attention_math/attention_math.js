@@ -158,9 +158,8 @@ const pinnedKey = (row) => {
 const Worked = () => {
   const part = usePart();
   const [picked, pick] = useState(/** @type {any} */ ({}));
-  const of = headLookedAt();
-  const wanted = of && { ...of, dark: page.dark };
-  const { answer, asked } = useAnswer(part, "attention_math", useRested(part, wanted));
+  const wanted = useRested(part, headLookedAt());
+  const { answer, asked } = useAnswer(part, "attention_math", wanted);
   const shown = useMemo(() => answer && workedOut(answer), [answer]);
   const { row, order, agrees, byWeight, byScore } = shown ?? {};
   const chosen = picked.of === answer ? picked.key : (pinnedKey(row) ?? order?.[0]);

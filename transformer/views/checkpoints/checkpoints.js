@@ -9,7 +9,6 @@ import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { headName } from "../../web/head_grid.js";
 import { html, useMemo } from "../../web/preact.js";
-import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { SmallHeads } from "../learn/learn.js";
 
@@ -53,7 +52,7 @@ const Checkpoints = () => {
     for (const [name, value] of Object.entries(values)) fields[`checkpoints.${name}`] = value;
   };
   const wanted = Object.fromEntries(declared.map(([field, one]) => [one.name, fields[field]]));
-  const { answer } = useAnswer(part, "recorded_checkpoint", { ...wanted, dark: page.dark });
+  const { answer } = useAnswer(part, "recorded_checkpoint", wanted);
   const { step, layer, head } = answer ?? {};
   const name = answer && headName(layer, head);
   return html`<section class="checkpoints" ...${part.shows({ step, layer, head })}>

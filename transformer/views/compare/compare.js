@@ -89,7 +89,7 @@ const chooseBefore = ({ points }, { layout: { meta } }) =>
 // pair: {run, other}, the ids of A and B.
 const Outcomes = ({ pair }) => {
   const part = usePart();
-  const { answer, asked } = useAnswer(part, "outcomes", { ...pair, dark: page.dark });
+  const { answer, asked } = useAnswer(part, "outcomes", pair);
   const none = answer?.none;
   return html`<section class="compare-outcomes" ...${part.shows(asked)}>
     <h4>${say("How likely each generated token was: B − A")}</h4>
@@ -129,7 +129,7 @@ const title = ({ none, labels, positions }, { position }) => {
 };
 const Weighed = ({ pair }) => {
   const part = usePart();
-  const wanted = { ...pair, position: placeOfA(), dark: page.dark };
+  const wanted = { ...pair, position: placeOfA() };
   const { answer, asked } = useAnswer(part, "weighed", wanted);
   return html`<section class="compare-weighed" ...${part.shows(asked)}>
     <${Asked} of=${before(wanted.position).index} />
@@ -197,7 +197,7 @@ const Difference = ({ pair, a, b }) => {
     other_site: siteName(second),
     other_head: second.head,
   };
-  const { answer, asked } = useAnswer(part, "difference", wanted && { ...wanted, dark: page.dark });
+  const { answer, asked } = useAnswer(part, "difference", wanted);
   const meta = useMeta(answer?.figure);
   const pick = (place, changed) => {
     const now = heads.map((head, at) => (at === place ? { ...head, ...changed } : head));

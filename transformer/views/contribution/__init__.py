@@ -134,7 +134,7 @@ def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
 
 
 def answer_contribution(
-    models: ModelQueries, item: Run, *, position: int, target: int | None = None, dark: bool = False
+    models: ModelQueries, item: Run, *, position: int, target: int | None = None
 ) -> Answer:
     """The map of what each part adds, its sum beside the network's own logit, and a sentence."""
     found = models.ask(logit_contribution, item, position=position, target=target)

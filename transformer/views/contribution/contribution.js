@@ -129,8 +129,8 @@ const Contribution = () => {
   const part = usePart();
   const [wanted, ask] = useState(/** @type {any} */ (null)); // {run, position}
   useEvent("run", () => ask(null));
-  const { run, dark } = page;
-  const { answer, asked } = useAnswer(part, "contribution", wanted && { ...wanted, dark });
+  const { run } = page;
+  const { answer, asked } = useAnswer(part, "contribution", wanted);
   const shown = wanted && asked?.run === wanted.run && answer;
   const position = run && placeAsked();
   const question =

@@ -74,7 +74,7 @@ const Effect = () => {
   const both = texts.asked?.run === run ? texts.answer : null;
   // Unless a token is chosen: where the texts part.
   const position = both && (askedIfChosen() ?? Math.min(both.same, labels.length - 1));
-  const wanted = isAltered && both && { run, position, dark: page.dark };
+  const wanted = isAltered && both && { run, position };
   const { answer, asked } = useAnswer(part, "next_token", wanted);
   const facts = isAltered && {
     place: asked?.position,

@@ -76,7 +76,7 @@ def whole(script: str, styles: Sequence[str], data: str) -> str:
     """A page that needs nothing else, in the language of this request. data: of a Pack."""
     parts = {
         "style": "\n".join(map(read_module, styles)),
-        "schema": json_in_script({"views": [_heatmap_alone()]}),
+        "schema": json_in_script({"views": [_heatmap_alone()], "dark": in_the_dark()}),
         "data": data,
         "plotly": _plotly(),
         "script": bundle(script, said=of_scripts(language())),
@@ -108,7 +108,6 @@ def content(run: Run, pack: Pack) -> dict[str, Any]:
         "text": run.text,
         "positions": _position_figures(run, pack),  # first: later arrays are parts of these
         "run": _facts(run, pack),
-        "colours": in_the_dark(),
         "steps": [_step(run, index) for index in range(len(run.steps))],
         "masks": _mask_figures(run, pack),
         "more": _more_figures(run, pack),

@@ -90,9 +90,7 @@ def _finding(item: Run, found: Metrics) -> dict[str, Any] | None:
     }
 
 
-def answer_metric_map(
-    item: Run, *, stack: str, kind: str, metric: str, dark: bool = False
-) -> Answer:
+def answer_metric_map(item: Run, *, stack: str, kind: str, metric: str) -> Answer:
     """One metric of every head as a picture: layers down, heads across."""
     return {"figure": draw_metric(metrics_of(item, stack, kind), metric)}
 

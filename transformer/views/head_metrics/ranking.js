@@ -162,7 +162,7 @@ const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
 const metricMap = once("metric_map");
 const MetricMap = ({ part, of, found: { metrics, heads }, by }) => {
   const metric = (metrics.find(({ name }) => name === by) ?? metrics[0]).name;
-  const { answer, asked } = useAnswer(part, metricMap, { ...of, metric, dark: page.dark });
+  const { answer, asked } = useAnswer(part, metricMap, { ...of, metric });
   const { title, unit } = metrics.find(({ name }) => name === asked?.metric) ?? {};
   const says =
     title &&

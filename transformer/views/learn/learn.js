@@ -14,7 +14,7 @@ import { declaredFields } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
 import { fieldsOf } from "../../web/link_text.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
-import { page, reactive, showProblem } from "../../web/store.js";
+import { reactive, showProblem } from "../../web/store.js";
 
 // All heads of an exercise's example, small.
 
@@ -227,7 +227,6 @@ const Learn = ({ props }) => {
     at,
     question,
     round,
-    dark: page.dark,
   });
   const facts = asked?.id === id ? answer : null; // else another training's, until this one's is there
   useProgress(part, id, facts, again);

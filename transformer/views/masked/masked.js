@@ -13,11 +13,7 @@ const Masked = () => {
   const { run, query } = page;
   const position = query?.stack === "encoder" ? query.index : null; // the view's own choice
   const reads = run?.stack === "encoder";
-  const { answer, asked } = useAnswer(
-    part,
-    "masked",
-    reads && { run: run.run, position, dark: page.dark },
-  );
+  const { answer, asked } = useAnswer(part, "masked", reads && { run: run.run, position });
   const none = answer && !answer.figure;
   return html`<div class="masked" hidden=${!reads} ...${part.shows({ run: asked?.run, place: answer?.position })}>
     <h3>${say("A masked token")}</h3>

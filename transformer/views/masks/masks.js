@@ -56,7 +56,7 @@ const widened = ({ layout, data }) => {
 };
 
 const Asked = ({ part, question, data, ...how }) => {
-  const { answer } = useAnswer(part, question, { ...data, dark: page.dark });
+  const { answer } = useAnswer(part, question, data);
   return html`<${Figure} part=${part} figure=${answer?.figure} ...${how} />`;
 };
 
@@ -78,7 +78,7 @@ const Removal = ({ fields }) => {
   const part = usePart();
   const { batch } = page.batch;
   const { row, mask_head: head, without: which } = fields;
-  const wanted = { batch, row, site: siteName(siteChosen(fields)), head, which, dark: page.dark };
+  const wanted = { batch, row, site: siteName(siteChosen(fields)), head, which };
   const { answer, asked } = useAnswer(part, "removal", wanted);
   const none = answer?.acting.length === 0; // only the masks that act here can be taken away
   const facts = asked && {

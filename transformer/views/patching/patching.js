@@ -157,7 +157,7 @@ const Patching = () => {
   const part = usePart();
   const [chosen, setChosen] = useState(FIRST);
   const [asked, setAsked] = useState(/** @type {any} */ (null)); // of: the model and text of its map
-  const { run, dark } = page;
+  const { run } = page;
   const translates = (run?.source_labels.length ?? 0) > 0;
   const position = run && askedIfChosen();
   const reads = run && generates() && { run: run.run, position };
@@ -166,7 +166,7 @@ const Patching = () => {
 
   const { of, ...question } = asked ?? {};
   const fits = asked && of === `${run.model} ${run.text}`;
-  const map = useAnswer(part, "patching", fits && { ...question, dark });
+  const map = useAnswer(part, "patching", fits && question);
   const showMap = (choices) => {
     if (!text.trim()) return showProblem(say("A patch needs another text: type one first."));
     const what = wanted(choices, translates);

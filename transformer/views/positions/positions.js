@@ -105,10 +105,10 @@ const Curves = ({ common, state }) => {
 
 const Positions = () => {
   const state = useMemo(ownFields, []);
-  const { run, dark } = page;
+  const { run } = page;
   const turns = Boolean(run?.turns); // nothing is added: see rotary.js
   const place = run ? Math.min(state.stack, run.stacks.length - 1) : 0;
-  const common = run && !turns ? { run: run.run, stack: run.stacks[place], dark } : null;
+  const common = run && !turns ? { run: run.run, stack: run.stacks[place] } : null;
   const parts = { common, state, place };
   return html`<div class="positions-lab" hidden=${turns}>
     <${Matrix} ...${parts} />

@@ -18,9 +18,9 @@ import { Lens, Surprisal } from "./token_columns.js";
 
 const SearchTree = () => {
   const part = usePart();
-  const { run, dark } = page;
+  const { run } = page;
   const searched = (run?.hypotheses.length ?? 0) > 0;
-  const { answer } = useAnswer(part, "beams", searched && { run: run.run, dark });
+  const { answer } = useAnswer(part, "beams", searched && { run: run.run });
   const change = ({ layout }) => {
     layout.width = Math.max(answer.figure.layout.width, part.width);
     trimTop(layout, 40);
@@ -115,11 +115,11 @@ const Deeper = ({ fields }) => {
 const Prediction = () => {
   const part = usePart();
   const fields = useMemo(() => declaredFields("prediction"), []);
-  const { run, dark } = page;
+  const { run } = page;
   const steps = run?.probabilities.length ?? 0;
   const step = run ? placeAsked() - run.n_prompt : -1;
   const none = !(step >= 0 && step < steps);
-  const { answer, asked } = useAnswer(part, "candidates", !none && { run: run.run, step, dark });
+  const { answer, asked } = useAnswer(part, "candidates", !none && { run: run.run, step });
   const coming = useJourney(part);
   const go = (to) => setQuery(before(run.n_prompt + to));
   const predicts = run?.stack === "decoder";

@@ -14,8 +14,8 @@ import { trimTop } from "../../web/plots.js";
 
 export const Surprisal = () => {
   const part = usePart();
-  const { run, dark } = page;
-  const { answer, asked } = useAnswer(part, "surprisal", run && { run: run.run, dark });
+  const { run } = page;
+  const { answer, asked } = useAnswer(part, "surprisal", run && { run: run.run });
   const says = answer?.none ?? answer?.says;
   const change = (figure) => {
     const { layout } = figure;
@@ -106,12 +106,8 @@ const TOKENS = {
 export const Lens = ({ fields }) => {
   const part = usePart();
   const [drawn, setDrawn] = useState(/** @type {any} */ (null));
-  const { run, dark } = page;
-  const { answer, asked } = useAnswer(
-    part,
-    "lens",
-    run && { run: run.run, first: fields.lens, dark },
-  );
+  const { run } = page;
+  const { answer, asked } = useAnswer(part, "lens", run && { run: run.run, first: fields.lens });
   const meta = useMeta(answer?.figure);
   const [columns, total] = [answer?.columns ?? 0, asked?.run === run?.run ? meta.total : 0];
   const turn = (first) => (fields.lens = Math.max(0, first));

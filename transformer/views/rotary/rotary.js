@@ -9,7 +9,7 @@ import { html, useMemo } from "../../web/preact.js";
 import { chosenRow, page } from "../../web/store.js";
 
 // What is asked of the chosen head, and of the text's own first one where that reads another text.
-const asked = ({ run, head, dark }, pair) => {
+const asked = ({ run, head }, pair) => {
   if (!run?.turns) return null;
   const self = head?.kind === "self";
   const stack = self ? head.stack : run.stack;
@@ -19,7 +19,6 @@ const asked = ({ run, head, dark }, pair) => {
     head: self && typeof head.head === "number" ? head.head : 0,
     query: chosenRow(stack),
     pair,
-    dark,
   };
 };
 

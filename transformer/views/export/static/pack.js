@@ -1,4 +1,4 @@
-// Unpacks a page's data (written by packing.py), reads arrays in it, and colours its figures for the dark.
+// Unpacks a page's data (written by packing.py), and reads arrays in it.
 
 /**
  * @typedef {Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array} Flat
@@ -111,29 +111,4 @@ export const filled = (value) => {
     return nested(cosines(flatOf(value.cosine), shape), [shape[0], shape[0]]);
   }
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, filled(part)]));
-};
-
-// ---- a light figure's colours in the dark ----
-
-/** @typedef {Record<string, string>} Table what each colour becomes, see drawing/style.py */
-
-/** @type {(colour: string, table: Table) => string} */
-const changed = (colour, table) => {
-  const end = colour.lastIndexOf(",") + 1;
-  const start = colour.slice(0, end);
-  return table[colour] ?? (table[start] ? table[start] + colour.slice(end) : colour);
-};
-
-// The same figure in other colours. Only what is called a colour changes: a token may read "#ffffff".
-/** @type {(value: any, table: Table, isColour?: boolean) => any} */
-export const recoloured = (value, table, isColour = false) => {
-  if (typeof value === "string") return isColour ? changed(value, table) : value;
-  if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return value.map((one) => recoloured(one, table, isColour));
-  return Object.fromEntries(
-    Object.entries(value).map(([key, part]) => [
-      key,
-      recoloured(part, table, isColour || /color/.test(key)),
-    ]),
-  );
 };

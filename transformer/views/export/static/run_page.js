@@ -17,7 +17,7 @@ import { page, setHead, setQuery } from "../../../web/store.js";
 import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { Attention } from "../../attention/attention.js";
-import { canUnpack, filled, flatAtlas, flatOf, gunzip, recoloured, unpack } from "./pack.js";
+import { canUnpack, filled, flatAtlas, flatOf, gunzip, unpack } from "./pack.js";
 
 // ---- the start ----
 
@@ -53,10 +53,6 @@ const TITLES_PX = 60; // that a figure leaves for its title, which stands in the
 const HEIGHT_PX = 420; // of a figure that does not say
 const TALLEST_PX = 640; // of a square picture
 
-// A packed figure {data, layout} as Plotly takes it. table: of colours in the dark, or null.
-const figureOf = ({ data, layout }, table) =>
-  filled(table ? recoloured({ data, layout }, table) : { data, layout });
-
 const isSquare = ({ xaxis, yaxis }) =>
   Boolean(yaxis?.scaleanchor && xaxis.ticktext && yaxis.ticktext);
 
@@ -74,16 +70,16 @@ const sizeOf = ({ layout }, width) => {
   return { height: height - saved, change };
 };
 
-// one: {title, subtitle, help, view, data, layout}; colours: see figureOf. closed: it is a box to open,
+// one: {title, subtitle, help, view, data, layout}, packed. closed: it is a box to open,
 // which stands open at first.
-const Picture = ({ one, colours, closed = false, open = false, hidden = false }) => {
+const Picture = ({ one, closed = false, open = false, hidden = false }) => {
   const part = usePart();
   const [isOpen, setOpen] = useState(!closed || open);
   useLayoutEffect(() => void (closed && setOpen(open)), [open]);
   // Drawing changes it: each width has its own.
   const figure = useMemo(
-    () => isOpen && part.width > 0 && figureOf(one, page.dark ? colours : null),
-    [one, isOpen, page.dark, part.width],
+    () => isOpen && part.width > 0 && filled({ data: one.data, layout: one.layout }),
+    [one, isOpen, part.width],
   );
   const { title, subtitle, help, view } = one;
   const drawn = html`${help && html`<p class="note">${help}</p>`}
@@ -226,16 +222,14 @@ const Pictures = ({
 /** @param {Record<string, any>} props */
 export const RunPage = ({ data, shown = null, inside = null, at = null, hidden = false }) => {
   useLayoutEffect(followDarkness, []);
-  const { run, steps, masks, positions, more, colours } = data;
+  const { run, steps, masks, positions, more } = data;
   const isHidden = (id) => shown !== null && !shown.includes(id);
   const pictures = (all) =>
-    all.map(
-      (one, place) => html`<${Picture} key=${`${run.run} ${place}`} ...${{ one, colours }} />`,
-    );
+    all.map((one, place) => html`<${Picture} key=${`${run.run} ${place}`} ...${{ one }} />`);
   const closed = (one, place) => {
     const open = inside !== null && inside.includes(one.view);
     return html`<${Picture} key=${`${run.run} ${place}`} closed open=${open}
-      hidden=${inside !== null && !open} ...${{ one, colours }} />`;
+      hidden=${inside !== null && !open} ...${{ one }} />`;
   };
   return html`<main hidden=${hidden}>
     <section id="tokens">
