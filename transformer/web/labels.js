@@ -9,6 +9,7 @@ const family = computed(() => themed("font"));
 export const fontFamily = () => family.value;
 const size = computed(() => Number(themed(page.projector ? "projected-px" : "font-px")));
 export const fontPx = () => size.value;
+export const FONT_PX = 14; // in which Python lays a figure out
 export const linePx = () => 1.15 * fontPx(); // “␣” stands below the line
 const LABEL_GAP_PX = 12; // between the labels and the cells
 const SHORTEST = 7; // characters, where there is little room
@@ -41,7 +42,7 @@ export const shortenLabels = (axis, limit = SHORTEST) => {
 /** @type {any} */
 let pen = null;
 /** @type {(label: string) => number} */
-const textWidth = (label) => {
+export const textWidth = (label) => {
   pen ??= document.createElement("canvas").getContext("2d");
   pen.font = `${fontPx()}px ${fontFamily()}`;
   return pen.measureText(plainLabel(label)).width;

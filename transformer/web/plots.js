@@ -2,7 +2,7 @@
 
 import { say } from "./messages.js";
 import { recoloured } from "./colours.js";
-import { fontPx, plainLabel, shortLabel, squareCells } from "./labels.js";
+import { FONT_PX, fontPx, plainLabel, shortLabel, squareCells, textWidth } from "./labels.js";
 import { declared } from "./link_text.js";
 import { useLayoutEffect, useRef, useState } from "./preact.js";
 import { page, showProblem } from "./store.js";
@@ -49,65 +49,56 @@ export const paperColour = () => getComputedStyle(document.body).backgroundColor
 // The figure of a drawn box, {data, layout}, with all that the page draws around it.
 export const figureIn = (box) => drawnIn(box).whole ?? box;
 
-// ---- for the last row of a room: all of a figure's type as large as the page's ----
+// ---- type: for the last row of a room all of a figure's is as large as the page's ----
 
 const EM = 0.62; // an average letter's width in its size
 const LINE = 1.25; // a line's height in it
 const LEAST_PX = 16; // else the cells' texts are left out
 const FEWEST = 4; // letters of a token that still say which it is
 
-/** @typedef {{ size?: number }} Font */
-/** @type {(font?: Font) => Font} */
-const enlarged = (font) => ({ ...font, size: Math.max(fontPx(), font?.size ?? 0) });
-
+/** @type {(value: any, name?: string) => any} */
+const enlarged = (value, name = "") => {
+  if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
+  if (Array.isArray(value)) return value.map((one) => enlarged(one));
+  const all = Object.entries(value).map(([key, one]) => [key, enlarged(one, key)]);
+  const size = /font$/.test(name) && { size: Math.max(fontPx(), value.size ?? 0) };
+  return { ...Object.fromEntries(all), ...size };
+};
 // All type of a figure whose size is not known yet. Two bars' numbers stand one below the other: bars
 // that lie become as much wider, and so do panels of curves one above the other.
 export const enlarge = (figure) => {
-  const { data, layout } = figure;
-  layout.font = enlarged(layout.font);
-  for (const name of Object.keys(layout).filter((one) => /^[xy]axis\d*$/.test(one))) {
-    const axis = layout[name];
-    axis.tickfont = enlarged(axis.tickfont);
-    if (axis.title) axis.title.font = enlarged(axis.title.font);
-  }
-  for (const note of layout.annotations ?? []) note.font = enlarged(note.font);
-  for (const { label } of layout.shapes ?? []) if (label) label.font = enlarged(label.font);
-  for (const trace of data) {
-    if (trace.type !== "heatmap" && trace.textfont) trace.textfont = enlarged(trace.textfont);
-    if (!trace.colorbar) continue;
-    trace.colorbar.tickfont = enlarged(trace.colorbar.tickfont);
-    trace.colorbar.title = { text: "" }; // the picture's heading says what it shows
-  }
+  const { data, layout } = enlarged(figure);
+  for (const { colorbar } of data) if (colorbar) colorbar.title = { text: "" }; // the heading says it
   const panels = Object.keys(layout).filter((one) => /^yaxis\d*$/.test(one)).length;
   const curves = data.every(({ type }) => type === "scatter");
-  if (curves && panels > 1 && layout.height) layout.height = Math.round(layout.height * 1.5);
+  if (curves && panels > 1) layout.height = Math.round(layout.height * 1.5);
   const lying = data.filter(({ type, orientation }) => type === "bar" && orientation === "h");
-  if (lying.length > 1 && layout.height) layout.height = Math.round(layout.height * 1.3);
+  if (lying.length > 1) layout.height = Math.round(layout.height * 1.3);
+  return { data, layout };
 };
 
-// The texts in the cells of a figure whose size is known: as large as there is room for, a token's
-// shortened to that; none where it would be too small to be read.
-export const enlargeCells = ({ data, layout }) => {
-  const { l = 0, r = 0, t = 0, b = 0 } = layout.margin ?? {};
+// The texts in the cells of a figure whose size is known, where there is room: for the last row as large as
+// they can be, a token's shortened to that; none where it would be too small to be read.
+const fitTexts = ({ data, layout }) => {
+  const { l, r, t, b } = layout.margin;
   for (const trace of data) {
     if (trace.type !== "heatmap" || !trace.texttemplate) continue;
     const [across, down] = cellsOf(trace);
-    const wide = (layout.width - l - r) / across;
-    const high = (layout.height - t - b) / down;
-    const most = Math.min(fontPx(), high / LINE);
-    const fitting = Math.max(FEWEST, Math.floor(wide / EM / most));
-    if (trace.text) trace.text = trace.text.map((row) => row.map((one) => shortened(one, fitting)));
-    const longest = Math.max(1, ...texts(trace).map((one) => [...plainLabel(one)].length));
-    const size = Math.min(most, wide / EM / longest);
-    if (size < LEAST_PX) delete trace.texttemplate;
-    else trace.textfont = { ...trace.textfont, size: Math.floor(size) };
+    const wide = (layout.width - l - r - (trace.colorbar ? BAR_PX : 0)) / across;
+    if (page.projector) {
+      const most = Math.min(fontPx(), (layout.height - t - b) / down / LINE);
+      const fitting = Math.max(FEWEST, Math.floor(wide / EM / most));
+      if (trace.text)
+        trace.text = trace.text.map((row) => row.map((one) => one && shortLabel(one, fitting)));
+      const texts = trace.text?.flat() ?? [NUMBER];
+      const longest = Math.max(1, ...texts.map((one) => [...plainLabel(one)].length));
+      const size = Math.min(most, wide / EM / longest);
+      if (size < LEAST_PX) delete trace.texttemplate;
+      else trace.textfont = { ...trace.textfont, size: Math.floor(size) };
+    } else if (!trace.text && wide < textWidth(NUMBER)) delete trace.texttemplate;
   }
 };
 const NUMBER = "−0.00"; // what a cell without a text of its own says
-/** @type {(trace: any) => string[]} */
-const texts = ({ text }) => (text ? text.flat() : [NUMBER]);
-/** @type {(text: string, limit: number) => string} */
-const shortened = (text, limit) => (text ? shortLabel(text, limit) : text);
 /** @type {(trace: any) => number[]} */
 const cellsOf = ({ z, text }) => {
   if (text) return [text[0].length, text.length];
@@ -117,7 +108,9 @@ const cellsOf = ({ z, text }) => {
 
 // ---- drawing ----
 
-const HEADS_BESIDE_PX = 130; // the width beside the cells of a map of heads
+const TITLE_PX = 64; // of a figure's room above its cells, for the title that stands in the page
+const HEIGHT_PX = 420; // of a figure that does not say
+const BAR_PX = 78; // a colour bar
 
 // The same object at every draw: otherwise Plotly would rebuild the picture.
 export const PLAIN = {
@@ -194,56 +187,30 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
   return shown;
 };
 
-// Draw a figure that Python made, in light colours. Titles are the page's own headings.
+// Draw a figure that Python made, in light colours, as it is: as wide as the page, or wider if it says so. Titles
+// are the page's own headings.
 // height: px; fit: {side, top, bar} for square cells; change: a last touch to the figure.
 /** @type {(box: any, made: any, options?: any) => Promise<any>} */
 export const drawPicture = async (box, made, { height, fit, change } = {}) => {
   const plotly = await loadPlotly();
-  const figure = page.dark ? recoloured(made, declared.dark) : structuredClone(made);
+  const coloured = page.dark ? recoloured(made, declared.dark) : structuredClone(made);
+  const figure = page.projector ? enlarge(coloured) : coloured;
   const { layout } = figure;
+  const margin = { l: 80, r: 80, t: 100, b: 80, ...layout.margin }; // Plotly's own, unless it says another
+  const saved = Math.max(0, Math.min(TITLE_PX, margin.t - 8));
   delete layout.title;
-  for (const axis of [layout.xaxis, layout.yaxis]) {
-    if (axis?.title) axis.title.font = { size: fontPx() };
+  layout.margin = { ...margin, t: margin.t - saved };
+  layout.height = height ?? (layout.height ? layout.height - saved : HEIGHT_PX);
+  for (const name of Object.keys(layout).filter((one) => /^[xy]axis\d*$/.test(one)))
+    if (layout[name].title) layout[name].title.font = { size: fontPx() };
+  if (fit) squareCells(figure, { ...fit, side: { width: box.clientWidth, ...fit.side } });
+  else {
+    const own = Math.round(((layout.width ?? 0) * fontPx()) / FONT_PX);
+    layout.width = Math.max(box.clientWidth, own);
   }
-  if (page.projector) enlarge(figure);
-  if (fit) squareCells(figure, fit);
-  else Object.assign(layout, { width: box.clientWidth, height: height ?? layout.height });
   change?.(figure);
-  if (page.projector) enlargeCells(figure);
+  fitTexts(figure);
   box.style.height = `${layout.height}px`;
   await plotly.react(box, figure.data, layout, PLAIN);
   return figure;
 };
-
-// Above a figure stands its heading: of the room for a title, so many px stay.
-export const trimTop = (layout, top) => {
-  layout.height -= layout.margin.t - top;
-  layout.margin = { ...layout.margin, t: top };
-};
-
-const NARROW_PX = 480;
-// Pairs of bars close-fitting, their legend above them.
-export const fitPairs = ({ layout }) => {
-  trimTop(layout, 40);
-  layout.height -= layout.margin.b - 50;
-  layout.margin.b = 50;
-  layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
-  if (layout.width >= NARROW_PX) return;
-  layout.xaxis.range[1] *= 1.25; // the longest bar's number has its width all the same
-  layout.xaxis.nticks = 3;
-};
-
-// How a map of heads is drawn, layers down and heads across, close-fitting; with numbers in its cells if
-// each has numberPx for one.
-/** @type {(nLayers: number, numberPx: number) => any} */
-export const headMap = (nLayers, numberPx) => ({
-  height: Math.min(420, 90 + 34 * nLayers),
-  change: ({ data, layout }) => {
-    Object.assign(layout.margin, { t: 8, r: 8, l: 44, b: 44 });
-    const room = (layout.width - HEADS_BESIDE_PX) / layout.meta.column_labels.length;
-    for (const trace of data) {
-      trace.colorbar.title = { text: "" };
-      if (room < numberPx) delete trace.texttemplate;
-    }
-  },
-});

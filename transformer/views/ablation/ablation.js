@@ -12,7 +12,6 @@ import { colourAt, scaleOf, themed } from "../../web/colours.js";
 import { Figure } from "../../web/figure.js";
 import { Asked, placeAsked, tokenAt } from "../../web/looked_at.js";
 import { colourEnds, numeral, say, sayWith, sayN } from "../../web/messages.js";
-import { headMap } from "../../web/plots.js";
 import { html, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { page } from "../../web/store.js";
@@ -22,8 +21,6 @@ import { KindButtons, Switch } from "../../web/controls.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 
 // What each head alone matters for one token: the question, the one that matters most, and a map.
-
-const NUMBER_PX = 46; // room for a signed number in a cell of the map
 
 const percent = (probability) => `${numeral((100 * probability).toPrecision(3))} %`;
 const headName = ({ stack, kind, layer, head }) =>
@@ -75,7 +72,7 @@ const ImportanceMap = ({ part, answer, asked, toggle }) => {
     <h4 class="matter-title">${title}</h4>
     <p class="matter-says">${mapInWords(answer, by)}</p>
     <${Figure} part=${part} name="importance" figure=${answer.figure}
-      on=${{ plotly_click: choose }} ...${headMap(answer.change.length, NUMBER_PX)} />
+      on=${{ plotly_click: choose }} />
   </div>`;
 };
 // The question, and its answer; see ablation.js for what it is given.

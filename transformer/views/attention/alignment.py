@@ -23,7 +23,7 @@ from transformer.views.drawing.columns import Column, Line, columns_figure, draw
 
 BY = ("written", "read")
 _OPACITIES = 0.2, 1  # of weights 0 and 1
-COLUMN_PX = 126  # two columns of this width leave room for the lines on a phone
+COLUMN_PX = 113  # two columns of this width leave room for the lines on a phone
 
 _WORDS = {  # the subtitle, and why a target token has no line
     "written": (

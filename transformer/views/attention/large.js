@@ -17,8 +17,6 @@ import { headShown, isHeatmap, numbersAsked, pictureTitle, Switches } from "./nu
 const LEAST_PX = 480; // the least side of the cells on a wide screen
 const MOST_ABOVE_PX = 200; // on a phone the rest above is scrolled away
 const SEEN_MS = 900; // of each stage, in motion
-const WIDEST_PX = 640; // longer lines say no more
-const NARROW_PX = 480;
 const TOOLS_SHOW = window.matchMedia("(hover: none)"); // all the time: they stand above the colour bar
 const TOOLS_PX = 34;
 const MOST_ROWS = 240; // of the table: lines of all queries can be thousands, the strongest come first
@@ -82,15 +80,6 @@ const linked = (meta) => ({
   to: meta.key_labels ?? meta.source_labels,
   links: meta.links,
 });
-// Titles are the page's own headings, so the room above the picture goes.
-const slim = ({ layout }) => {
-  layout.width = Math.min(layout.width, WIDEST_PX);
-  layout.height -= layout.margin.t - 12;
-  const { l, r } = layout.margin;
-  const some = layout.width < NARROW_PX ? 0.9 : 1; // the guessed widths of labels are generous
-  layout.margin = { ...layout.margin, t: 12, l: some * l, r: some * r };
-};
-
 // Lines between two columns of tokens: of one head's queries, or an alignment.
 const Lines = ({ part, fields, cell, at }) => {
   const { picture, over_heads: over, by, threshold } = fields;
@@ -120,7 +109,7 @@ const Lines = ({ part, fields, cell, at }) => {
     setQuery(sameToken(page.query, token) ? null : token);
   };
   return html`<div>
-    <${Figure} part=${part} name="lines" class="lines" figure=${answer?.figure} change=${slim}
+    <${Figure} part=${part} name="lines" class="lines" figure=${answer?.figure}
       wide=${say("Lines between tokens")} on=${{ plotly_click: pick }}
       label=${meta.links && `${name}. ${spoken(linked(meta))}`}
       table=${({ layout }) => tableOf(columns, linked(layout.meta))} />

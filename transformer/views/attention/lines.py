@@ -21,7 +21,7 @@ from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
 from transformer.views.drawing.columns import Column, Line, columns_figure, drawn_lines
 
-COLUMN_PX = 118  # two columns of this width leave room for the lines on a phone
+COLUMN_PX = 106  # two columns of this width leave room for the lines on a phone
 MOST_LINES = 2000  # of all queries together; more are neither drawn in time nor told apart
 _NO_NUMBER = "\u2007\u2008\u2007\u2007"  # as wide as "0.12"
 

@@ -2,7 +2,7 @@
 // purpose: in float64, apart from the softmax of the attention pictures.
 
 import { numeral, say, tinyNumber } from "../../web/messages.js";
-import { fontPx, shortenLabels } from "../../web/labels.js";
+import { shortenLabels } from "../../web/labels.js";
 
 /**
  * @typedef {Float32Array | Uint8Array | number[]} Numbers
@@ -157,9 +157,6 @@ export const tableOfRow = ({ row, sums }) => {
 export const fitToWidth =
   (width) =>
   ({ layout, data }) => {
-    layout.height -= layout.margin.t - 8;
-    layout.margin.t = 8;
-    for (const name of ["xaxis3", "xaxis4", "xaxis5"]) layout[name].title.font = { size: fontPx() };
     if (width >= NARROW_PX) return;
     layout.margin.l = 50; // and what the labels need
     for (const name of ["yaxis", "yaxis2", "yaxis5"]) shortenLabels(layout[name]);

@@ -3,7 +3,6 @@
 import { declaredFields } from "../../web/fields.js";
 import { numeral, say, wholeText } from "../../web/messages.js";
 import { fieldsOf } from "../../web/link_text.js";
-import { squareCells } from "../../web/labels.js";
 import { Select } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
@@ -14,9 +13,6 @@ import { SmallHeads } from "../learn/learn.js";
 
 const MOST_NATS = 8; // of the darkest shade
 const HIGHEST_PX = 560; // of the large head
-
-const fitted = (figure) =>
-  squareCells(figure, { side: { width: figure.layout.width, height: HIGHEST_PX }, bar: true });
 
 const Tokens = ({ labels, surprisal, mean }) => {
   const one = (label, place) => {
@@ -86,7 +82,7 @@ const Checkpoints = () => {
       <div>
         <h4 class="checkpoints-title">${name}</h4>
         <${Figure} part=${part} name="checkpoint" class="checkpoints-large" figure=${answer?.large}
-          label=${name} wide=${name} change=${fitted} />
+          label=${name} wide=${name} fit=${{ side: { height: HIGHEST_PX }, bar: true }} />
         <p class="hint">${say("Attention weights are kept to within 0.004.")}</p>
       </div>
     </div>

@@ -7,8 +7,6 @@ import { page, setQuery, setHead } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { Figure, useMeta } from "../../web/figure.js";
 import { Asked, before, placeAsked } from "../../web/looked_at.js";
-import { fitPairs } from "../../web/plots.js";
-import { fitBars } from "../prediction/token_columns.js";
 import { kindOf, siteName, sitesOf } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
 import { beside, pastRun, pastRuns, runName, useGone } from "../../ui/static/history.js";
@@ -97,7 +95,7 @@ const Outcomes = ({ pair }) => {
     <div class="compare-drawn" hidden=${Boolean(none)}>
       <p>${say("Up: the token was likelier in B. Down: it was likelier in A. These are the network's probabilities, before temperature and filters. Hatched: two different tokens. Click a bar to choose the token before it.")}</p>
       <${Figure} part=${part} name="outcomes" figure=${answer?.figure} table=${numbersOf}
-        wide=${say("Bars, one a token that both generated")} change=${fitBars(part, 16)}
+        wide=${say("Bars, one a token that both generated")}
         on=${{ plotly_click: chooseBefore }} />
     </div>
   </section>`;
@@ -135,7 +133,7 @@ const Weighed = ({ pair }) => {
     <${Asked} of=${before(wanted.position).index} />
     <h4 class="weighed-title">${answer ? title(answer, asked) : say("Candidates of both")}</h4>
     <${Figure} part=${part} name="weighed" figure=${answer?.figure} hidden=${Boolean(answer?.none)}
-      change=${fitPairs} table=${bothOf} />
+      table=${bothOf} />
   </section>`;
 };
 

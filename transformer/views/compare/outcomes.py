@@ -58,8 +58,10 @@ def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
         say("Probability of each generated token: B − A"),
         say("by the network, before temperature and filters; hatched: two different tokens"),
         bargap=0.15,
+        width=80 + style.COLUMN_PX * len(labels),
         height=400,
-        margin={"l": 60, "r": 16, "t": 72, "b": 110},
+        margin={"l": 60, "r": 16, "t": 80, "b": 110},
+        dragmode=False,
         xaxis=style.named_axis(
             say("token"), list(map(style.label, labels)), tickangle=-90,
             range=[-0.6, len(pairs) - 0.4],

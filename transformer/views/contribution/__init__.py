@@ -62,7 +62,10 @@ def contribution(found: LogitContribution, label: str, *, dark: bool = False) ->
         subtitle,
         dark=dark,
         meta=meta,
-        xaxis=style.named_axis(say("part"), columns, constrain="domain"),
+        width=180 + style.COLUMN_PX * len(columns),
+        height=172 + 30 * len(rows),
+        margin={"t": 72, "r": 8, "l": 110, "b": 100},
+        xaxis=style.named_axis(say("part"), columns, constrain="domain", tickangle=-90),
         yaxis=style.named_axis(say("layer"), rows, constrain="domain", range=down),
     )
 

@@ -62,23 +62,6 @@ const HeadButtons = ({ head }) => {
   </p>`;
 };
 
-const NUMBER_PX = 50; // room for a signed number in a cell of the map
-const NAMES_PX = 110; // the names of the rows
-const LEAST_CELL_PX = 22;
-const ROW_PX = 30;
-
-// Cells as wide as the page allows, each with its number if there is room for it.
-const fit = ({ data, layout }) => {
-  const { row_labels: rows, column_labels: columns } = layout.meta;
-  const least = NAMES_PX + 70 + columns.length * LEAST_CELL_PX;
-  layout.width = Math.max(layout.width, least);
-  layout.height = 8 + 100 + rows.length * ROW_PX;
-  Object.assign(layout.margin, { t: 8, r: 8, l: NAMES_PX, b: 100 });
-  for (const axis of [layout.xaxis, layout.yaxis]) axis.title.text = "";
-  layout.xaxis.tickangle = -90;
-  data[0].colorbar.title = { text: "" };
-  if ((layout.width - NAMES_PX - 70) / columns.length < NUMBER_PX) delete data[0].texttemplate;
-};
 const sumInWords = ({ limit, total, logit }) =>
   say(
     "Orange adds, blue takes away; the colours go from {least} to {most}. All cells sum to " +
@@ -115,7 +98,7 @@ const Found = ({ part, answer, position }) => {
   return html`<div class="contribution-found">
     <h4 class="contribution-title">${title(html`<${Token} label=${answer.label} />`)}</h4>
     <p class="contribution-says" role="status">${[answer.sentence, ...intact].join(" ")}</p>
-    <${Figure} part=${part} name="contribution" figure=${answer.figure} change=${fit} ...${cells}
+    <${Figure} part=${part} name="contribution" figure=${answer.figure} ...${cells}
       wide=${say("Map of contributions")} />
     <p class="contribution-part" role="status">${of === answer && says}</p>
     <${HeadButtons} head=${head} />

@@ -19,7 +19,7 @@ from transformer.views.drawing import style
 from transformer.views.drawing.common import HEAD, KIND, OF_STACK
 from transformer.views.parameters import Choice, Int
 
-SIDE, HEIGHT = 720, 620
+HEIGHT = 620
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star")  # of the largest clusters
 ALONE = "circle-open"
 PASSAGE, LINE = 240, 60  # characters of a text
@@ -76,7 +76,7 @@ def heads_over_texts(
         "corner": say("head"),
     }
     return style.figure(
-        traces, say("Each head over many texts"), subtitle, dark=dark, width=SIDE, height=HEIGHT,
+        traces, say("Each head over many texts"), subtitle, dark=dark, height=HEIGHT,
         meta={"row_labels": names, "column_labels": [across, up], "table": table},
         # one below the other: side by side they are cut off on a phone
         legend={
@@ -171,7 +171,7 @@ def _nothing(found: Mapping[str, Any] | None, dark: bool) -> go.Figure:
     )
     hidden = {"visible": False}
     return style.figure(
-        [], say("Each head over many texts"), words, dark=dark, width=SIDE, height=90,
+        [], say("Each head over many texts"), words, dark=dark, height=154,
         xaxis=hidden, yaxis=hidden, meta={"row_labels": [], "column_labels": []},
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from transformer.messages import mark, numeral, say
 from transformer.views.drawing import style
 
 _LEAST = 0.02  # the axis reaches at least this far, however improbable all of it is
-_ROOM = 1.25  # and so many times as far as the longest bar, for the number that stands there
+_ROOM = 1.4  # and so many times as far as the longest bar, for the number that stands there
 
 
 class Series(NamedTuple):
@@ -59,9 +59,9 @@ def paired_bars(
         yaxis=style.named_axis(
             say(y_title), _ticks(labels, ids, here), range=[len(labels) - 0.4, -0.6],
         ),
-        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
-        margin={"l": 60, "r": 16, "t": 72, "b": 100},
-        height=172 + 44 * max(len(labels), 3),
+        legend=style.LEGEND_ABOVE,
+        margin={"l": 60, "r": 16, "t": 104, "b": 50},
+        height=154 + 44 * max(len(labels), 3),
         meta={"labels": list(labels)} | meta,
     )  # fmt: skip
 

@@ -103,9 +103,10 @@ def _diagonal(reach: float, n_rows: int, n_columns: int) -> str:
 
 
 def head_axes(shape: Sequence[int]) -> dict[str, Any]:
-    """Both axes of layers x heads, layer 0 on top."""
+    """Both axes of layers x heads, layer 0 on top, and their room."""
     n_layers, n_heads = shape
-    return {
+    room = {"height": min(484, 154 + 34 * n_layers), "margin": {"t": 72, "r": 8, "l": 44, "b": 44}}
+    return room | {
         f"{name}axis": style.axis(
             title, range=span, constrain="domain",
             tickmode="linear", tick0=0, dtick=max(1, -(-count // style.MAX_TICKS)),

@@ -20,8 +20,10 @@ from transformer.messages import numeral, signs
 
 MAX_TICKS = 32  # an axis: more labels cannot be read and take longer to draw than the cells
 TICK_CHARACTERS = 14
+COLUMN_PX = 22  # the least that a bar with an upright label needs
 HOVER_CHARACTERS = 60
 CLEAR = "rgba(0,0,0,0)"
+LEGEND_ABOVE = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 
 _ISOLATE, _RELEASE = "\u2068", "\u2069"  # keep a right-to-left token from turning its neighbours
 
@@ -169,7 +171,8 @@ def figure(
 ) -> go.Figure:
     """Traces with the layout that every figure has; `more` adds to it or replaces parts.
 
-    title, subtitle: text of ours, never a token's. dark: see `in_theme`.
+    title, subtitle: text of ours, never a token's; the page says the title itself, and takes 64 px
+    of the room above. dark: see `in_theme`.
     """
     layout = {
         "template": "none",
@@ -238,7 +241,7 @@ def named_axis(title: str, texts: Sequence[str], **more: Any) -> dict[str, Any]:
 def colorbar(title: str, **more: Any) -> dict[str, Any]:
     """A slim colour bar, its title beside it."""
     common = {
-        "title": {"text": title, "side": "right"},
+        "title": {"text": title, "side": "right", "font": {"size": FONT_SIZE}},
         "thickness": 14,
         "outlinewidth": 0,
         "ypad": 0,

@@ -5,7 +5,6 @@ import { Figure } from "../../web/figure.js";
 import { Asked, askedIfChosen, tokenAt } from "../../web/looked_at.js";
 import { numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
-import { fitPairs } from "../../web/plots.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
@@ -31,7 +30,7 @@ const Foreseen = ({ part, answer, position }) => {
   return html`<section>
     <h4 class="effect-title">${title ?? say("What the two expect")}</h4>
     <p class="effect-says">${says}</p>
-    <${Figure} part=${part} name="predicted" figure=${figure} change=${fitPairs} />
+    <${Figure} part=${part} name="predicted" figure=${figure} />
   </section>`;
 };
 

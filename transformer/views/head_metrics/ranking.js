@@ -7,12 +7,10 @@ import { setHead, emit, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { kindShown, headMetrics, knownHeads, once, sortHeads } from "./known.js";
 import { declaredFields } from "../../web/fields.js";
-import { headMap } from "../../web/plots.js";
 import { attentionOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 
 const FIRST_ROWS = 24;
-const NUMBER_PX = 34; // room for a number in a cell of the map
 
 const headName = ({ layer, head }) => say("layer {layer}, head {head}", { layer, head });
 const titleOf = ({ title, unit }) => (unit ? `${title} (${unit})` : title);
@@ -160,7 +158,7 @@ const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
 };
 
 const metricMap = once("metric_map");
-const MetricMap = ({ part, of, found: { metrics, heads }, by }) => {
+const MetricMap = ({ part, of, found: { metrics }, by }) => {
   const metric = (metrics.find(({ name }) => name === by) ?? metrics[0]).name;
   const { answer, asked } = useAnswer(part, metricMap, { ...of, metric });
   const { title, unit } = metrics.find(({ name }) => name === asked?.metric) ?? {};
@@ -168,12 +166,10 @@ const MetricMap = ({ part, of, found: { metrics, heads }, by }) => {
     title &&
     say("{title}{unit}, layers down, heads across", { title, unit: unit ? ` (${unit})` : "" });
   const label = says && say("{title}; the table has the same numbers", { title: says });
-  const nLayers = new Set(heads.map(({ layer }) => layer)).size;
   return html`<div class="ranking-map">
     <h4 class="map-title">${says ?? say("One metric of every head")}</h4>
     <${Figure} part=${part} name="metric_map" class="metric-map" figure=${answer?.figure}
-      label=${label ?? say("One metric of every head")} box=${{ "data-metric": asked?.metric }}
-      ...${headMap(nLayers, NUMBER_PX)} />
+      label=${label ?? say("One metric of every head")} box=${{ "data-metric": asked?.metric }} />
   </div>`;
 };
 

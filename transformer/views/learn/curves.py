@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from transformer.messages import say
 from transformer.views.drawing import style
 
-HEIGHT = 340
+HEIGHT = 404
 MOST = 400  # points of a curve
 GAP = 0.46  # where the lower picture ends
 
@@ -87,11 +87,11 @@ def two_pictures(
         "type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper",
         "line": {"color": muted, "width": 1, "dash": "dot"},
     }  # fmt: skip
-    figure = style.figure(
+    return style.figure(
         [*losses, *shares],
         title,
         height=HEIGHT,
-        margin={"l": 56, "r": 12, "t": 30, "b": 44},
+        margin={"l": 56, "r": 12, "t": 94, "b": 44},
         xaxis=style.axis(say("step"), anchor="y", **steps),
         yaxis=style.axis(
             of, range=[-0.02 * most, 1.04 * most], domain=[0, GAP - 0.06],
@@ -101,10 +101,8 @@ def two_pictures(
             say("loss, nats"), domain=[GAP, 1], rangemode="tozero", showgrid=True,
             anchor="x", nticks=5,
         ),
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        legend=style.LEGEND_ABOVE,
         shapes=[] if at is None else [here],
         hovermode="closest",
         dark=dark,
     )  # fmt: skip
-    figure.layout.yaxis2.title.font.size = style.FONT_SIZE  # the page sets the others'
-    return figure

@@ -6,8 +6,6 @@ import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
 
-const slim = ({ layout }) => (layout.margin.t = 12);
-
 const Masked = () => {
   const part = usePart();
   const { run, query } = page;
@@ -38,7 +36,7 @@ const Masked = () => {
         )
       }
     </div>
-    <${Figure} part=${part} name="masked" figure=${answer?.figure} hidden=${Boolean(none)} change=${slim} />
+    <${Figure} part=${part} name="masked" figure=${answer?.figure} hidden=${Boolean(none)} />
   </div>`;
 };
 export const mount = mounted(Masked);

@@ -1,6 +1,6 @@
 // Masks of a padded batch, what they do to the scores of one head, and what it is without one.
 
-import { fontPx, labelRoom, squareCells } from "../../web/labels.js";
+import { fontPx, labelRoom } from "../../web/labels.js";
 import { siteNamed, wholeNumber } from "../../web/link_text.js";
 import { say, sayN } from "../../web/messages.js";
 import { siteName, maskOf, kindOf } from "../../web/sites.js";
@@ -42,8 +42,7 @@ const HeadPick = ({ fields }) => {
   ];
 };
 
-const square = (bar) => (figure) =>
-  squareCells(figure, { side: { width: figure.layout.width, height: 460 }, bar });
+const square = (bar) => ({ side: { height: 460 }, bar });
 // Wide enough for every token's words; it scrolls where the page is narrower. Sentences are counted
 // from 1 on the page.
 const widened = ({ layout, data }) => {
@@ -92,7 +91,7 @@ const Removal = ({ fields }) => {
   const picture = (name, title, show) => html`<section>
     <h4>${title}</h4>
     <${Figure} part=${part} name=${name} figure=${answer?.figures?.[show]} hidden=${none}
-      change=${square(true)} />
+      fit=${square(true)} />
   </section>`;
   return html`<div class="removal" ...${part.shows(facts)}>
     <div class="masks-head">
@@ -177,7 +176,7 @@ const InPlace = ({ fields }) => {
   const { stack, kind } = at;
   const place = kinds.findIndex(isKind(at));
   const mask = (which) => html`<${Asked} part=${part} question="mask" name=${which}
-    data=${{ batch, row, which, stack, kind }} change=${square(false)} />`;
+    data=${{ batch, row, which, stack, kind }} fit=${square(false)} />`;
   const pickKind = (index) => {
     const mask_site = asField(firstOf(kinds[Number(index)]));
     Object.assign(fields, { mask_site, without: null });
@@ -216,7 +215,7 @@ const Scores = ({ fields }) => {
   const scores = (title, stage) => html`<section>
     <h4>${title}</h4>
     <${Asked} part=${part} question="heatmap" name=${stage}
-      data=${{ run: batch, site, head, stage, row }} change=${square(false)} />
+      data=${{ run: batch, site, head, stage, row }} fit=${square(false)} />
   </section>`;
   return html`<div class="mask-scores" ...${part.shows({ batch, row, site, head })}>
     <div class="masks-head">

@@ -5,7 +5,7 @@ import { alter, experiment, generates, interventions } from "../../ui/static/int
 import { cellBox, useCells } from "../../web/cells.js";
 import { Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
-import { fontPx, labelRoom } from "../../web/labels.js";
+import { labelRoom } from "../../web/labels.js";
 import { Asked, askedIfChosen, tokenAt } from "../../web/looked_at.js";
 import { colourEnds, numeral, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
@@ -24,18 +24,11 @@ const TARGETS = { other: say("what the other run expects"), here: say("the token
 
 // ---- the map ----
 
-const look = (width) => (figure) => {
-  const { data, layout } = figure;
-  data[0].colorbar.title.font = { size: fontPx() };
-  const { l: left, r: right } = layout.margin;
-  const room = [layout.xaxis2, layout.xaxis].map((axis) => labelRoom(axis) + 30);
-  const rows = layout.height - layout.margin.t - layout.margin.b;
-  layout.margin = { l: left, r: right, t: room[0], b: room[1] };
-  Object.assign(layout, { width, height: rows + room[0] + room[1], dragmode: false });
-  for (const axis of [layout.xaxis, layout.xaxis2, layout.yaxis]) {
-    Object.assign(axis, { automargin: false, fixedrange: true });
-    Object.assign(axis.title, { standoff: 4, font: { size: fontPx() } });
-  }
+// The labels of both texts have the room that they need.
+const look = ({ layout }) => {
+  const [t, b] = [layout.xaxis2, layout.xaxis].map((axis) => labelRoom(axis) + 30);
+  layout.height += t - layout.margin.t + b - layout.margin.b;
+  Object.assign(layout.margin, { t, b });
 };
 const probability = (log) => numeral(Math.exp(log).toPrecision(2));
 const inWords = ({ before, other, limit, lengths: [here, there], altered }) =>
@@ -117,7 +110,7 @@ const Found = ({ part, answer, asked }) => {
     <p class="patch-says">${inWords(answer)}</p>
     <${Figure} part=${part} name="patching" figure=${answer.figure} ...${cells}
       box=${{ ...cells.box, ...Object.fromEntries(data || []) }} done=${() => setDrawn(answer)}
-      change=${look(answer.figure.layout.width)} wide=${say("Map of patches, scrollable")} />
+      change=${look} wide=${say("Map of patches, scrollable")} />
     <p class="patch-said" role="status" aria-live="polite">${said}</p>
     <p class="hint" id="patch-keys">${say("Click a cell, or press Enter, to run the text again with that patch instead of an earlier one. Arrow keys move from cell to cell.")}</p>
   </div>`;

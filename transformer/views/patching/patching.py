@@ -22,6 +22,7 @@ MIN_WIDTH = 480
 # On the right there is room for all that stands at the colour bar: for more, Plotly would draw
 # again, at first without a position for the upper axis.
 MARGIN = {"l": 76, "r": 128, "t": 170, "b": 100}
+_STILL = {"automargin": False, "fixedrange": True}
 PARTS = {
     "resid_post": mark("residual stream after the layer"),
     "z": mark("what the heads read"),
@@ -61,6 +62,7 @@ def patching(
             **style.ends(limit),
         ),
         margin=MARGIN,
+        dragmode=False,
         width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * n_places + MARGIN["r"]),
         height=MARGIN["t"] + ROW_PX * n_layers + MARGIN["b"],
         meta={
@@ -101,7 +103,7 @@ def _axes(here: Sequence[str], other: Sequence[str], shape: tuple[int, int]) -> 
         ),
         "yaxis": style.axis(
             say("layer"), range=[n_layers - 0.5, -0.5], tickmode="linear", tick0=0,
-            dtick=max(1, -(-n_layers // style.MAX_TICKS)),
+            dtick=max(1, -(-n_layers // style.MAX_TICKS)), **_STILL,
         ),
     }  # fmt: skip
 
@@ -122,7 +124,7 @@ def _tokens(
         )
     ]
     span = [-0.5, n_places - 0.5]
-    return style.named_axis(title, strong, range=span, tickangle=-90, **more)
+    return style.named_axis(title, strong, range=span, tickangle=-90, **_STILL, **more)
 
 
 def _hover(names: Sequence[str], before: float, row: Any) -> list[str]:

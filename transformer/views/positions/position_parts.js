@@ -5,7 +5,6 @@ import { percentText, say, numeral, tinyNumber, sayWith } from "../../web/messag
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart, useEvent } from "../../web/part.js";
 import { html, useRef } from "../../web/preact.js";
-import { fontPx } from "../../web/labels.js";
 import { chosenRow, page, showProblem } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { fieldsOf } from "../../web/link_text.js";
@@ -15,15 +14,8 @@ import { Select } from "../../web/controls.js";
 
 const MOST_PX = 460;
 
-export const low = ({ layout }) => {
-  layout.height = 300;
-  layout.margin = { l: 64, r: 16, t: layout.showlegend ? 36 : 8, b: 56 };
-  if (layout.legend) layout.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom" };
-};
-export const nearlySquare = (figure) => {
-  low(figure);
-  figure.layout.height = Math.min(MOST_PX, Math.round(figure.layout.width * 0.95));
-};
+export const nearlySquare = ({ layout }) =>
+  (layout.height = Math.min(MOST_PX, Math.round(layout.width * 0.95)));
 
 // The sinusoidal formula beside the model's own positions.
 
@@ -72,9 +64,6 @@ const NARROW_PX = 640;
 
 // Titles are the page's own; on a phone the three strips stand one below the other.
 const stackOnPhones = ({ layout, data }) => {
-  for (const axis of [layout.xaxis2, layout.xaxis3]) axis.title.font = { size: fontPx() };
-  layout.height -= layout.margin.t - 30;
-  layout.margin.t = 30;
   if (page.projector)
     for (const heading of layout.annotations) heading.text = heading.text.split(",")[0];
   if (layout.width >= NARROW_PX) return;
@@ -142,7 +131,7 @@ export const Inputs = ({ common }) => {
     <p class="input-lengths">${answer && sumInWords(answer)}</p>
     <${Figure} part=${part} name="strips" figure=${answer?.strips} change=${stackOnPhones} numbers=${sums} />
     <h4 class="input-title">${title}</h4>
-    <${Figure} part=${part} name="token" figure=${answer?.token} change=${low} />
+    <${Figure} part=${part} name="token" figure=${answer?.token} />
   </div>`;
 };
 

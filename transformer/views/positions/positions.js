@@ -9,7 +9,7 @@ import { Figure, useMeta } from "../../web/figure.js";
 import { mounted, useAnswer, usePart, Section } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";
-import { Formula, Inputs, low, nearlySquare, Shift } from "./position_parts.js";
+import { Formula, Inputs, nearlySquare, Shift } from "./position_parts.js";
 
 const MOST = 12; // dimensions of which a visitor sees curves
 
@@ -99,7 +99,7 @@ const Curves = ({ common, state }) => {
         spellcheck="false" value=${dimensions.join(", ")} onChange=${choose} /></label>
       <span class="dimensions-note">${say("0 to {last}, at most 12 of them", { last: size - 1 })}</span>
     </div>
-    <${Figure} part=${part} name="curves" figure=${answer?.figure} change=${low} />
+    <${Figure} part=${part} name="curves" figure=${answer?.figure} />
   </div>`;
 };
 

@@ -172,7 +172,9 @@ def line_figure(
         yaxis=style.axis(say("value"), showgrid=True),
         hovermode="x unified",
         showlegend=True,
-        legend={"orientation": "h", "y": -0.2},
+        legend=style.LEGEND_ABOVE,
+        height=364,
+        margin={"l": 64, "r": 16, "t": 100, "b": 56},
         **more,
     )
 

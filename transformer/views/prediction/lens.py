@@ -111,11 +111,12 @@ def logit_lens(
             what=what_is_done(run),
         ),
         margin=MARGIN,
+        dragmode=False,
         width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * columns + MARGIN["r"]),
         height=MARGIN["t"] + ROW_PX * rows + MARGIN["b"],
         xaxis=_tokens(say("token read"), view.read),
         xaxis2=_came_next(run, view),
-        yaxis=style.named_axis(say("residual stream"), names),
+        yaxis=style.named_axis(say("residual stream"), names, fixedrange=True),
         shapes=_underlines(view),
         meta={
             "column_labels": list(view.read),
@@ -152,7 +153,7 @@ def what_is_done(run: Run) -> str:
 
 def _tokens(title: str, labels: tuple[str | None, ...], **more: Any) -> dict[str, Any]:
     texts = ["" if text is None else style.label(text, TICK_CHARACTERS) for text in labels]
-    return style.named_axis(title, texts, tickangle=-90, **more)
+    return style.named_axis(title, texts, tickangle=-90, fixedrange=True, **more)
 
 
 def _came_next(run: Run, view: LensView) -> dict[str, Any]:

@@ -4,7 +4,6 @@
 import { say, asSentence, numeral, percentText, sayN, sayWith } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart, Section, mounted } from "../../web/part.js";
-import { trimTop, fitPairs } from "../../web/plots.js";
 import { html, useMemo } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
 import { branchAt } from "../../ui/static/history.js";
@@ -21,14 +20,10 @@ const SearchTree = () => {
   const { run } = page;
   const searched = (run?.hypotheses.length ?? 0) > 0;
   const { answer } = useAnswer(part, "beams", searched && { run: run.run });
-  const change = ({ layout }) => {
-    layout.width = Math.max(answer.figure.layout.width, part.width);
-    trimTop(layout, 40);
-  };
   return html`<div class="tree-box" ...${part.shows({})}>
     <section class="searched" hidden=${!searched}>
       <p>${say("Each column is a step, with the best extension on top. Lines lead from a text to its extensions; the path of the chosen translation is bold.")}</p>
-      <${Figure} part=${part} class="tree" figure=${searched && answer?.figure} change=${change}
+      <${Figure} part=${part} class="tree" figure=${searched && answer?.figure}
         wide=${say("Tree of the beam search, scrollable")} label=${say("Tree of the beam search")} />
     </section>
   </div>`;
@@ -142,7 +137,7 @@ const Prediction = () => {
       <p class="step-window">${answer && `${read(answer)} ${asSentence(answer.how)}`}</p>
       <p class="step-text">${answer && seenText(answer)}</p>
       <p>${say("First bar: the network's probability. Second bar: after temperature, top-k and top-p, from which the token was drawn; where nothing was drawn, one token has it all. A candidate without a second bar was cut, and the reason stands there. Click a bar to take its token instead: the text branches there (see What if?).")}</p>
-      <${Figure} part=${part} name="candidates" figure=${!none && answer?.figure} change=${fitPairs}
+      <${Figure} part=${part} name="candidates" figure=${!none && answer?.figure}
         on=${{ plotly_click: branch }} />
     </div>
     <${Deeper} fields=${fields} />

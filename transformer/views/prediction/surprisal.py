@@ -84,15 +84,19 @@ def surprisal(run: Run, *, dark: bool = False) -> go.Figure:
         say("Surprisal of each token, −log₂ p"),
         say("{summary}<br>hatched: given; plain: generated", summary=in_words(found)),
         margin={"l": 60, "r": 16, "t": 92, "b": 110},
+        width=80 + style.COLUMN_PX * len(labels),
         height=440,
+        dragmode=False,
         bargap=0.2,
         showlegend=False,
         hovermode="x",
         xaxis=style.named_axis(
             say("token"), [style.label(text, TICK_CHARACTERS) for text in labels],
-            tickangle=-90,
+            tickangle=-90, fixedrange=True,
         ),
-        yaxis=style.axis(say("surprisal (bits)"), showgrid=True, rangemode="tozero"),
+        yaxis=style.axis(
+            say("surprisal (bits)"), showgrid=True, rangemode="tozero", fixedrange=True,
+        ),
         shapes=[_mean_line(found)],
         meta={
             "labels": list(labels),

@@ -8,7 +8,6 @@ import { fontPx, labelRoom } from "../../web/labels.js";
 import { Pager, useMeta, Figure } from "../../web/figure.js";
 import { cellBox } from "../../web/cells.js";
 import { before, placeAsked } from "../../web/looked_at.js";
-import { trimTop } from "../../web/plots.js";
 
 // How surprised the network was by each token.
 
@@ -17,19 +16,12 @@ export const Surprisal = () => {
   const { run } = page;
   const { answer, asked } = useAnswer(part, "surprisal", run && { run: run.run });
   const says = answer?.none ?? answer?.says;
-  const change = (figure) => {
-    const { layout } = figure;
-    fitBars(part, 24)(figure);
-    layout.xaxis.title.text = "";
-    layout.margin.b -= 20;
-    withoutZoom(layout);
-  };
   const key = (name, words) => html`<span class=${`key ${name}`}>${words}</span>`;
   return html`<div class="surprisal-box" ...${part.shows({ run: asked?.run })}>
     <p class="surprisal-says">${says && asSentence(says)}</p>
     <div class="surprisal-body" hidden=${Boolean(answer?.none)}>
       <p>${say("How many bits each token of the text cost the network: 0 if it was sure of it, 1 if it gave it a probability of one half, 2 for a quarter. Click a bar to choose the token before it.")} ${key("given", say("given"))} ${key("generated", say("generated"))}</p>
-      <${TokenColumns} part=${part} name="surprisal" figure=${answer?.figure} change=${change}
+      <${TokenColumns} part=${part} name="surprisal" figure=${answer?.figure}
         follows first=${run?.trace_start} wide=${say("Bars of surprisal, one a token")} />
     </div>
   </div>`;
@@ -74,12 +66,11 @@ const fitBesideRows = ({ data, layout }, width) => {
   layout.height = rows + layout.margin.t + layout.margin.b;
   Object.assign(layout.yaxis, { showticklabels: false, ticks: "" });
   for (const axis of [layout.xaxis, layout.xaxis2, layout.yaxis]) {
-    Object.assign(axis, { automargin: false, fixedrange: true });
+    axis.automargin = false;
     if (axis.title)
       Object.assign(axis.title, { standoff: 0, font: { size: fontPx(), color: "rgba(0,0,0,0)" } });
   }
   data[0].showscale = false;
-  withoutZoom(layout);
 };
 
 // Row names stand beside the picture, so that they stay when it is scrolled.
@@ -164,20 +155,4 @@ const TokenColumns = ({ first, follows = false, ...figure }) => {
   };
   return html`<${Figure} ...${figure} on=${{ plotly_click: choose }}
     over=${(box) => html`<${Band} ...${{ box, first, follows }} />`} />`;
-};
-
-const BAR_EM = 1.57; // the least that a token's label needs
-// A bar for each of meta.labels, with room for them; top: px above the bars.
-export const fitBars =
-  (part, top) =>
-  ({ layout }) => {
-    layout.width = Math.max(part.width, 80 + BAR_EM * fontPx() * layout.meta.labels.length);
-    layout.dragmode = false;
-    trimTop(layout, top);
-  };
-
-// A picture that neither zooms nor moves.
-const withoutZoom = (layout) => {
-  layout.dragmode = false;
-  for (const axis of [layout.xaxis, layout.yaxis]) axis.fixedrange = true;
 };

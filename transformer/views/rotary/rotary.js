@@ -36,7 +36,7 @@ const Rotary = () => {
   return html`<div class="rotary" hidden=${!page.run?.turns} ...${part.shows({ run: of?.run, pair: of?.pair })}>
     <p>${say("This network adds no positions to its tokens. Instead each head rotates its queries and keys: feature i and feature i + half are a point in a plane, which is rotated by the token's position times the pair's own speed. Rotating two tokens equally leaves their score unchanged: it depends on their distance, and on nothing else of their positions.")}</p>
     <h3>${say("By what angle, token by pair")}</h3>
-    ${picture("angles", 420)}
+    ${picture("angles", 356)}
     <div class="positions-head">
       <h3>${say("The chosen head's query and the key before it")}</h3>
       <label>${say("Pair")} <input class="rotary-pair" type="number" min="0" max=${most} step="1"
@@ -45,11 +45,11 @@ const Rotary = () => {
     <div class="two">
       <section>
         <h4>${say("One pair, before and after")}</h4>
-        ${picture("pair", 460)}
+        ${picture("pair", 396)}
       </section>
       <section>
         <h4>${say("The score of the two, by their distance")}</h4>
-        ${picture("distance", 460)}
+        ${picture("distance", 396)}
       </section>
     </div>
   </div>`;

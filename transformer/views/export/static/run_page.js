@@ -49,25 +49,19 @@ export const startWith = async (show) => {
 
 // ---- a whole picture of a run with its words: drawn at once, or when it is opened ----
 
-const TITLES_PX = 60; // that a figure leaves for its title, which stands in the page here
-const HEIGHT_PX = 420; // of a figure that does not say
 const TALLEST_PX = 640; // of a square picture
 
 const isSquare = ({ xaxis, yaxis }) =>
   Boolean(yaxis?.scaleanchor && xaxis.ticktext && yaxis.ticktext);
 
-// How a figure stands in so much width, see drawPicture.
-const sizeOf = ({ layout }, width) => {
-  const { width: own = 0, height = HEIGHT_PX, margin } = layout;
-  if (isSquare(layout)) return { fit: { side: { width, height: TALLEST_PX }, bar: true } };
-  const saved = Math.max(0, Math.min(TITLES_PX, margin.t - 10));
-  const change = ({ layout: { margin: around, xaxis, xaxis2 }, layout: of }) => {
-    of.width = Math.max(width, own);
-    around.t -= saved;
+// How a figure stands there, see drawPicture.
+const sizeOf = ({ layout }) => {
+  if (isSquare(layout)) return { fit: { side: { height: TALLEST_PX }, bar: true } };
+  const change = ({ layout: { width, margin, xaxis, xaxis2 } }) => {
     if (xaxis2?.overlaying) xaxis2.showline = false; // Plotly draws it at NaN
-    if (xaxis.ticktext && xaxis.tickangle) thinLabels(xaxis, of.width - around.l - around.r);
+    if (xaxis.ticktext && xaxis.tickangle) thinLabels(xaxis, width - margin.l - margin.r);
   };
-  return { height: height - saved, change };
+  return { change };
 };
 
 // one: {title, subtitle, help, view, data, layout}, packed. closed: it is a box to open,
@@ -85,7 +79,7 @@ const Picture = ({ one, closed = false, open = false, hidden = false }) => {
   const drawn = html`${help && html`<p class="note">${help}</p>`}
     <p class="note">${subtitle}</p>
     <${Figure} part=${part} name=${view} class="figure" figure=${figure || null} wide=${title}
-      label=${[title, subtitle].filter(Boolean).join("; ")} ...${figure && sizeOf(figure, part.width)} />`;
+      label=${[title, subtitle].filter(Boolean).join("; ")} ...${figure && sizeOf(figure)} />`;
   const facts = part.shows({ view: view ?? "" });
   return closed
     ? html`<details open=${isOpen} hidden=${hidden} onToggle=${({ target }) => setOpen(target.open)} ...${facts}>
