@@ -99,7 +99,7 @@ def _axes(here: Sequence[str], other: Sequence[str], shape: tuple[int, int]) -> 
         "xaxis": _tokens(say("token here"), here, other, n_places),
         "xaxis2": _tokens(
             say("token of the other run"), other, here, n_places,
-            overlaying="x", side="top", matches="x",
+            overlaying="x", side="top", matches="x", showline=False,
         ),
         "yaxis": style.axis(
             say("layer"), range=[n_layers - 0.5, -0.5], tickmode="linear", tick0=0,

@@ -158,7 +158,7 @@ def _tokens(title: str, labels: tuple[str | None, ...], **more: Any) -> dict[str
 
 def _came_next(run: Run, view: LensView) -> dict[str, Any]:
     """A second axis above the cells: what came next (an encoder predicts nothing: no labels)."""
-    above = {"overlaying": "x", "side": "top", "matches": "x"}
+    above = {"overlaying": "x", "side": "top", "matches": "x", "showline": False}
     if run.config.family == "encoder":
         return {"visible": False} | above
     return _tokens(say("token that came next"), view.follows, **above)

@@ -57,8 +57,7 @@ const isSquare = ({ xaxis, yaxis }) =>
 // How a figure stands there, see drawPicture.
 const sizeOf = ({ layout }) => {
   if (isSquare(layout)) return { fit: { side: { height: TALLEST_PX }, bar: true } };
-  const change = ({ layout: { width, margin, xaxis, xaxis2 } }) => {
-    if (xaxis2?.overlaying) xaxis2.showline = false; // Plotly draws it at NaN
+  const change = ({ layout: { width, margin, xaxis } }) => {
     if (xaxis.ticktext && xaxis.tickangle) thinLabels(xaxis, width - margin.l - margin.r);
   };
   return { change };
