@@ -37,7 +37,7 @@ def test_every_token_stands_once_and_in_order_beside_an_equal_or_a_replaced_one(
     assert [pair.b for pair in pairs if pair.b is not None] == list(range(len(b)))
     for pair in pairs:
         both = pair.a is not None and pair.b is not None
-        assert pair.same == (both and a[pair.a or 0] == b[pair.b or 0])
+        assert (pair.state == "equal") == (both and a[pair.a or 0] == b[pair.b or 0])
     told = align(["the", "cat", "sat", "down"], ["the", "dog", "sat", "right", "there"])
     assert [(pair.a, pair.b) for pair in told if pair.state == "equal"] == [(0, 0), (2, 2)]
     assert [(pair.a, pair.b) for pair in told if pair.state == "replaced"] == [(1, 1)]

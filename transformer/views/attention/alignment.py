@@ -19,7 +19,7 @@ from transformer.messages import mark, numeral, say
 from transformer.runs.head_data import array, check_head, check_row, records_of
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
-from transformer.views.drawing.columns import Column, Line, columns_figure, drawn_lines
+from transformer.views.drawing.columns import Column, columns_figure, drawn_lines
 
 BY = ("written", "read")
 _OPACITIES = 0.2, 1  # of weights 0 and 1
@@ -142,7 +142,7 @@ def alignment(
         thin = say("thin: other weights of at least {threshold}", threshold=numeral(threshold, "g"))
         legend = f"{legend}<br>{thin}"
     others, links = (
-        [Line(link.source, link.target, link.weight) for link in each]
+        [(link.source, link.target, link.weight) for link in each]
         for each in (found.others, found.links)
     )
     return columns_figure(

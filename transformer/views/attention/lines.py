@@ -8,7 +8,7 @@ text, and links as [query position, key position, weight], strongest first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -19,7 +19,7 @@ from transformer.network_words import attention_name
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
-from transformer.views.drawing.columns import Column, Line, columns_figure, drawn_lines
+from transformer.views.drawing.columns import Column, columns_figure, drawn_lines
 
 COLUMN_PX = 106  # two columns of this width leave room for the lines on a phone
 MOST_LINES = 2000  # of all queries together; more are neither drawn in time nor told apart
@@ -46,9 +46,7 @@ def query_links(
 
     Raises ValueError, listing what is allowed, for an unknown site, head, query, threshold or row.
     """
-    view = head_view(run, site, head, row)
-    _check(view, query, threshold)
-    return _links(view, query, threshold)
+    return _links(head_view(run, site, head, row), query, threshold)
 
 
 def query_lines(
@@ -68,12 +66,11 @@ def query_lines(
     `query_links`.
     """
     view = head_view(run, site, head, row)
-    _check(view, query, threshold)
     links = _links(view, query, threshold)
     shown = links[:MOST_LINES]
     faint = query is None
     lines = drawn_lines(
-        [Line(*link) for link in shown],
+        shown,
         (1, 3) if faint else (1, 8),
         (0.12, 0.62) if faint else (0.35, 1),
     )
@@ -96,7 +93,7 @@ def query_lines(
     )
 
 
-def _check(view: HeadView, query: Any, threshold: Any) -> None:
+def _links(view: HeadView, query: int | None, threshold: float) -> list[Link]:
     check_number("threshold", threshold, 0.0, 1.0)
     last = len(view.query_labels) - 1
     if query is not None and not (is_whole(query) and 0 <= query <= last):
@@ -105,9 +102,6 @@ def _check(view: HeadView, query: Any, threshold: Any) -> None:
             last=last,
             got=repr(query),
         )
-
-
-def _links(view: HeadView, query: int | None, threshold: float) -> list[Link]:
     strong = view.allowed & (view.weights >= threshold)
     if query is not None:
         strong &= np.arange(len(strong))[:, None] == query

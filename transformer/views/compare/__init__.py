@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import plotly.graph_objects as go
@@ -25,29 +26,19 @@ from transformer.views.parameters import HeadOrMean, Text
 def answer_compare(a: Run, b: Run) -> Answer:
     """The tokens of both, beside each other, for each stack that both have."""
     texts = {"source": (a.source_labels, b.source_labels), "text": (a.labels, b.labels)}
-    return {"texts": [_aligned(name, *both) for name, both in texts.items() if all(both)]}
+    found = []
+    for name, both in texts.items():
+        pairs = list(map(tuple, align(*both)))
+        counts = dict(Counter(state for *_, state in pairs))
+        one, other = map(list, both)
+        found.append({"name": name, "a": one, "b": other, "pairs": pairs, "counts": counts})
+    return {"texts": [text for text in found if text["a"] and text["b"]]}
 
 
-def _aligned(name: str, a: Sequence[str], b: Sequence[str]) -> Answer:
-    pairs = [(pair.a, pair.b, pair.state) for pair in align(a, b)]
-    counts = Counter(state for *_, state in pairs)
-    return {"name": name, "a": list(a), "b": list(b), "pairs": pairs, "counts": dict(counts)}
-
-
-def answer_outcomes(a: Run, b: Run) -> Answer:
-    """How much likelier each token that both generated was in one; {"none": why} without any."""
-    return _drawn(probability_difference, a, b)
-
-
-def answer_difference(a: Run, b: Run, *, site: str, head: int | str, **other: Any) -> Answer:
-    """The weights of a head of the other run minus those of a head of this one; {"none": why} for
-    texts without a common token."""
-    return _drawn(attention_difference, a, b, site, head, **other)
-
-
-def _drawn(figure: Callable[..., go.Figure], *of: Any, **look: Any) -> Answer:
+def answer_drawn(figure: Callable[..., go.Figure], a: Run, b: Run, **told: Any) -> Answer:
+    """A figure of two runs; {"none": why} where they have nothing in common."""
     try:
-        return {"figure": figure(*of, **look)}
+        return {"figure": figure(a, b, **told)}
     except NothingShared as error:
         return {"none": translated(error)}
 
@@ -61,9 +52,8 @@ def answer_weighed(a: Run, b: Run, *, position: int) -> Answer:
             return {"none": say("{name} generated no token there", name=name)}
     assert beside is not None
     steps = position - a.n_prompt, beside - b.n_prompt
-    figure = candidates_compared(a, b, *steps)
     return {
-        "figure": figure,
+        "figure": candidates_compared(a, b, *steps),
         "labels": [a.labels[position], b.labels[beside]],
         "positions": [position, beside],
     }
@@ -84,7 +74,7 @@ VIEW = View(
             title=mark("Probabilities of two runs"),
             help=mark("How much likelier run B found each generated token than run A did."),
             figure=probability_difference,
-            answer=answer_outcomes,
+            answer=partial(answer_drawn, probability_difference),
             subject="runs",
         ),
         Picture(
@@ -94,7 +84,7 @@ VIEW = View(
                 "The weights of a head in run B minus those in run A, on the tokens of both."
             ),
             figure=attention_difference,
-            answer=answer_difference,
+            answer=partial(answer_drawn, attention_difference),
             subject="runs",
             parameters=(
                 SITE,

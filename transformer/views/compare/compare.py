@@ -20,20 +20,12 @@ from transformer.views.drawing.matrix import cell_hover, matrix_figure
 class Pair(NamedTuple):
     """A token of A beside one of B, by their positions; None where the other text has none.
 
-    same: whether both are the same token. Two tokens that are not stand beside each other where
-    they replace each other, in a stretch of equal length.
+    state: "equal", "replaced" in a stretch of equal length, "only A" or "only B".
     """
 
     a: int | None
     b: int | None
-    same: bool
-
-    @property
-    def state(self) -> str:
-        """In words: "equal", "replaced", "only A" or "only B"."""
-        if self.a is None or self.b is None:
-            return "only B" if self.a is None else "only A"
-        return "equal" if self.same else "replaced"
+    state: str
 
 
 class NothingShared(ValueError):
@@ -58,16 +50,18 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[Pair, ...]:
     for what, start_a, stop_a, start_b, stop_b in blocks:
         in_a, in_b = range(start_a, stop_a), range(start_b, stop_b)
         if len(in_a) == len(in_b):
-            pairs += [Pair(*both, what == "equal") for both in zip(in_a, in_b, strict=True)]
+            state = "equal" if what == "equal" else "replaced"
+            pairs += [Pair(*both, state) for both in zip(in_a, in_b, strict=True)]
         else:
-            pairs += [Pair(position, None, False) for position in in_a]
-            pairs += [Pair(None, position, False) for position in in_b]
+            pairs += [Pair(position, None, "only A") for position in in_a]
+            pairs += [Pair(None, position, "only B") for position in in_b]
     return tuple(pairs)
 
 
 def shared(pairs: Sequence[Pair]) -> list[Shared]:
     """Those of the pairs that have a token of both texts."""
-    return [Shared(p.a, p.b, p.same) for p in pairs if p.a is not None and p.b is not None]
+    both = ((p.a, p.b, p.state == "equal") for p in pairs)
+    return [Shared(a, b, same) for a, b, same in both if a is not None and b is not None]
 
 
 def shared_labels(pairs: Sequence[Shared], a: Sequence[str], b: Sequence[str]) -> list[str]:
@@ -79,7 +73,7 @@ def opposite(pairs: Sequence[Pair], position: int) -> int | None:
     """The position in B whose step is to be held against that of position `position` in A: the same
     one if the texts are equal up to there, else that of the token beside it, or of the token after
     the one beside the token before. None where there is none."""
-    if all(pair == (at, at, True) for at, pair in enumerate(pairs[:position])):
+    if all(pair == (at, at, "equal") for at, pair in enumerate(pairs[:position])):
         return position
     beside = {pair.a: pair.b for pair in pairs if pair.a is not None}
     if beside.get(position) is not None:

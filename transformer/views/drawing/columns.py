@@ -13,12 +13,7 @@ ROW_PX, MIN_HEIGHT, TOP_PX = 24, 200, 72
 N_BUCKETS = 8  # lines of similar weight are one trace: a trace a line would take seconds to draw
 
 
-class Line(NamedTuple):
-    """From a place at the left to one at the right, both counted from 0."""
-
-    left: int
-    right: int
-    weight: float
+Line = tuple[int, int, float]  # from a place at the left to one at the right, and its weight
 
 
 class Column(NamedTuple):
@@ -107,7 +102,7 @@ def drawn_lines(
     """One trace for all lines of similar weight; widths in px and opacities: at 0 and at 1."""
     buckets: dict[int, list[Line]] = {}
     for line in lines:
-        buckets.setdefault(min(N_BUCKETS - 1, int(line.weight * N_BUCKETS)), []).append(line)
+        buckets.setdefault(min(N_BUCKETS - 1, int(line[2] * N_BUCKETS)), []).append(line)
     traces = []
     for bucket, members in sorted(buckets.items()):
         share = (bucket + 0.5) / N_BUCKETS
@@ -115,7 +110,7 @@ def drawn_lines(
         traces.append(
             go.Scatter(
                 x=[0, 1, None] * len(members),
-                y=[y for line in members for y in (line.left, line.right, None)],
+                y=[y for left, right, _ in members for y in (left, right, None)],
                 mode="lines",
                 line={"width": width, "color": style.LIGHT.accent},
                 opacity=opacity,

@@ -34,26 +34,21 @@ def export(run: Run, *, form: str, site: str = "", head: int = 0, stage: str = "
     Raises ValueError for an unknown form or head, and for a run larger than MAX_EXPORT_BYTES.
     """
     check_choice("form", form, tuple(_TYPES))
-    place = ""
+    place, content = "", {}
     if form == "csv":
-        content = {"text": _BYTE_ORDER_MARK + head_csv(run, site, head, stage=stage)}
+        content["text"] = _BYTE_ORDER_MARK + head_csv(run, site, head, stage=stage)
         place = f"-{_safe(site)}-head-{head}"
+    elif form == "html":
+        content["text"] = html.page(run, site, head)
+        _check_size(len(content["text"]), "page")
     else:
-        content = _whole(run, form, site, head)
+        _check_size(run.npz_bytes(), "arrays")
+        if form == "json":
+            content["text"] = run.to_json()
+        else:
+            run.to_npz(file := io.BytesIO())
+            content["base64"] = base64.b64encode(file.getbuffer()).decode("ascii")
     return {"name": file_name(run, form, place), "type": _TYPES[form]} | content
-
-
-def _whole(run: Run, form: str, site: str, head: int) -> Answer:
-    if form == "html":
-        page = html.page(run, site, head)
-        _check_size(len(page), "page")
-        return {"text": page}
-    _check_size(run.npz_bytes(), "arrays")
-    if form == "json":
-        return {"text": run.to_json()}
-    file = io.BytesIO()
-    run.to_npz(file)
-    return {"base64": base64.b64encode(file.getbuffer()).decode("ascii")}
 
 
 def file_name(run: Run, form: str, place: str = "") -> str:

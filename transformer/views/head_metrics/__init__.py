@@ -90,11 +90,6 @@ def _finding(item: Run, found: Metrics) -> dict[str, Any] | None:
     }
 
 
-def answer_metric_map(item: Run, *, stack: str, kind: str, metric: str) -> Answer:
-    """One metric of every head as a picture: layers down, heads across."""
-    return {"figure": draw_metric(metrics_of(item, stack, kind), metric)}
-
-
 def metrics_of(item: Run, stack: str, kind: str) -> Metrics:
     return memoize_on_run(item, ("metrics", stack, kind), lambda: head_metrics(item, stack, kind))
 
@@ -134,7 +129,7 @@ def metrics_figure(
     `layout.meta` carries row_labels, column_labels and the metric's name, title and definition.
     Raises ValueError, listing what there is, for an unknown stack, kind or metric.
     """
-    return draw_metric(head_metrics(run, stack, kind), metric, dark=dark)
+    return draw_metric(metrics_of(run, stack, kind), metric, dark=dark)
 
 
 def draw_metric(found: Metrics, metric: str, *, dark: bool = False) -> go.Figure:
@@ -145,13 +140,15 @@ def draw_metric(found: Metrics, metric: str, *, dark: bool = False) -> go.Figure
     n_layers = found.heads[-1].layer + 1
     cells = values.reshape(n_layers, -1)
     unit = f" ({say(chosen.unit)})" if chosen.unit else ""
+    largest = float(np.nan_to_num(cells).max(initial=0.0)) or 1.0
+    colours = {"colorscale": style.WEIGHTS, "zmin": 0, "zmax": largest if chosen.unit else 1}
     trace = go.Heatmap(
         z=cells,
         texttemplate="%{z:.2f}" if cells.shape[1] <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
         hovertemplate=say("layer %{y}, head %{x}: %{z:.4f}<extra></extra>"),
         colorbar=style.colorbar(say(chosen.title) + unit),
-        **_range_of(chosen, cells),
+        **(style.signed(1) if metric == "order" else colours),
     )
     labels = head_labels(cells.shape)
     meta = labels | {"metric": metric, "definition": chosen.definition}
@@ -163,13 +160,6 @@ def draw_metric(found: Metrics, metric: str, *, dark: bool = False) -> go.Figure
     )
     subtitle, axes = _baselines(found, metric), head_axes(cells.shape)
     return style.figure(trace, title, subtitle, dark=dark, meta=meta, **axes)
-
-
-def _range_of(metric: Metric, cells: Any) -> dict[str, Any]:
-    if metric.name == "order":
-        return {"colorscale": style.DIVERGING, "zmin": -1, "zmax": 1}
-    largest = float(np.nan_to_num(cells).max(initial=0.0)) or 1.0
-    return {"colorscale": style.WEIGHTS, "zmin": 0, "zmax": largest if metric.unit else 1}
 
 
 def _baselines(found: Metrics, metric: str) -> str:
@@ -229,7 +219,6 @@ VIEW = View(
             title=mark("One metric of every head"),
             help=mark("One metric of every head as a picture: layers down, heads across."),
             figure=metrics_figure,
-            answer=answer_metric_map,
             parameters=(OF_STACK, KIND, Text(name="metric", default="entropy", use="request")),
             idle=True,
         ),
