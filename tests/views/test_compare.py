@@ -80,7 +80,7 @@ def test_each_cell_is_the_weight_in_b_minus_the_weight_in_a(run, branch, head):
     assert (cells.zmin, cells.zmax) == pytest.approx((-largest, largest))
     assert largest > 0
     assert meta["kept"] == pytest.approx(shares)
-    changed = [f"{run.labels[p.a]} → {branch.labels[p.b]}" for p in rows if not p.same]
+    changed = [f"{run.labels[p.a]} → {branch.labels[p.b]}" for p in rows if p.state == "replaced"]
     assert [label for label in meta["key_labels"] if " → " in label] == changed
 
 
