@@ -24,7 +24,7 @@ from transformer.checks import check_whole
 from transformer.messages import invalid, numeral, say
 from transformer.model.summary import last_stack
 from transformer.network_words import of_stack
-from transformer.runs.run import Lens, Run
+from transformer.runs.run import Run
 from transformer.views.drawing import style
 
 CELL_PX, ROW_PX = 60, 34
@@ -52,23 +52,18 @@ class LensView:
     total: int
 
 
-def lens_of(run: Run) -> Lens:
-    """The run's lens. Raises ValueError if it has not been worked out."""
-    if run.lens is None:
-        raise invalid(
-            "this run has no logit lens yet, which takes the network; needed: the run "
-            "that transformer.with_lens(model, run) gives"
-        )
-    return run.lens
-
-
 def lens_view(run: Run, first: int = 0, count: int | None = None) -> LensView:
     """`count` columns (None: all from there on) of a run's lens, from traced token `first` on.
 
     Raises ValueError for a first that is not a traced token, a count below 1, and a run without
     its lens.
     """
-    lens = lens_of(run)
+    lens = run.lens
+    if lens is None:
+        raise invalid(
+            "this run has no logit lens yet, which takes the network; needed: the run "
+            "that transformer.with_lens(model, run) gives"
+        )
     total = lens.ids.shape[1]
     check_whole("first", first, 0, total - 1)
     if count is not None:
@@ -102,9 +97,12 @@ def logit_lens(
     """
     view, after = lens_view(run, first, count), last_stack(run.config)
     rows, columns = view.same.shape
-    names = _rows_of(rows)
+    layers = [say("after layer {layer}", layer=layer) for layer in range(rows - 2)]
+    names = [say("input"), *layers, say("model's own")]
+    # an axis is drawn only if some trace is on it
+    nothing = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
     return style.figure(
-        [_cells(run, view, names), _texts(run, view), _nothing()],
+        [_cells(run, view, names), _texts(run, view), nothing],
         say("Logit lens {of_stack}", of_stack=of_stack(after)),
         say(
             "{what}<br>underlined: the same best token as the model's own, on top",
@@ -132,15 +130,6 @@ def logit_lens(
     )  # fmt: skip
 
 
-def _rows_of(count: int) -> list[str]:
-    """Names of the rows, from the input up."""
-    return [
-        say("input"),
-        *(say("after layer {layer}", layer=layer) for layer in range(count - 2)),
-        say("model's own"),
-    ][:count]
-
-
 def what_is_done(run: Run) -> str:
     """One honest sentence."""
     if run.config.norm == "pre":
@@ -162,11 +151,6 @@ def _came_next(run: Run, view: LensView) -> dict[str, Any]:
     if run.config.family == "encoder":
         return {"visible": False} | above
     return _tokens(say("token that came next"), view.follows, **above)
-
-
-def _nothing() -> go.Scatter:
-    """Plotly draws an axis only if some trace is on it."""
-    return go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
 
 
 def _cells(run: Run, view: LensView, names: list[str]) -> go.Heatmap:
@@ -219,35 +203,25 @@ def _hover(run: Run, view: LensView, names: list[str], row: int, column: int) ->
     labels = run.candidate_labels
     lines = [f"{style.hover(labels[int(token)])} {numeral(share, '.4f')}" for token, share in found]
     read, follows = view.read[column], view.follows[column]
-    head = [
-        say(
-            "{layer}, having read {token}:",
-            layer=names[row],
-            token=style.hover(read),
-        )
-    ]
+    head = say("{layer}, having read {token}:", layer=names[row], token=style.hover(read))
     if run.config.family != "encoder" and follows is not None:
         lines.append(say("came next: {follows}", follows=style.hover(follows)))
     lines.append(
         say("the model's own answer stands from “{layer}” on", layer=names[view.stands[column]])
     )
-    return "<br>".join(head + lines)
+    return "<br>".join([head, *lines])
 
 
 def _underlines(view: LensView) -> list[dict[str, Any]]:
     """Two paths, in the colours of the type."""
     black = _in_black(view)
     return [
-        {
-            "type": "path", "path": path, "line": {"color": colour, "width": 2.5},
-        }
+        {"type": "path", "path": "".join(path), "line": {"color": colour, "width": 2.5}}
         for colour, where in (("#000000", black), ("#ffffff", ~black))
-        if (path := _lines_below(view.same & where))
-    ]  # fmt: skip
-
-
-def _lines_below(marked: NDArray[np.bool_]) -> str:
-    return "".join(
-        f"M{column - 0.36:.2f},{row - 0.36:.2f}L{column + 0.36:.2f},{row - 0.36:.2f}"
-        for row, column in np.argwhere(marked).tolist()
-    )
+        if (
+            path := [
+                f"M{column - 0.36:.2f},{row - 0.36:.2f}L{column + 0.36:.2f},{row - 0.36:.2f}"
+                for row, column in np.argwhere(view.same & where).tolist()
+            ]
+        )
+    ]

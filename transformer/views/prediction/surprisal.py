@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,6 @@ from transformer.views.drawing import style
 
 TICK_CHARACTERS = 10
 HATCH = "/"  # a given token's bar
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Summary:
-    """mean_bits: over the tokens that have a surprisal. perplexity: 2 to that power. given_bits,
-    generated_bits: the same mean over either kind alone, None where there is none."""
-
-    mean_bits: float
-    perplexity: float
-    n_tokens: int
-    given_bits: float | None
-    generated_bits: float | None
 
 
 def why_none(run: Run) -> str | None:
@@ -56,18 +43,21 @@ def why_none(run: Run) -> str | None:
     return None
 
 
-def summarise(run: Run) -> Summary:
-    """The surprisal of a whole text. Raises ValueError for a run without any."""
+def summarise(run: Run) -> dict[str, Any]:
+    """The surprisal of a whole text. Raises ValueError for a run without any.
+
+    mean_bits: over the tokens that have a surprisal. perplexity: 2 to that power. given_bits,
+    generated_bits: the same mean over either kind alone, None where there is none.
+    """
     bits, given = surprisal_of(run), _n_given(run)
-    known = [each for each in bits if each is not None]
-    mean = sum(known) / len(known)
-    return Summary(
-        mean_bits=mean,
-        perplexity=2**mean,
-        n_tokens=len(known),
-        given_bits=_mean(bits[:given]),
-        generated_bits=_mean(bits[given:]),
-    )
+    some = bits, bits[:given], bits[given:]
+    parts = [[one for one in part if one is not None] for part in some]
+    mean, of_given, generated = (sum(part) / len(part) if part else None for part in parts)
+    assert mean is not None
+    return {
+        "mean_bits": mean, "perplexity": 2**mean, "n_tokens": len(parts[0]),
+        "given_bits": of_given, "generated_bits": generated,
+    }  # fmt: skip
 
 
 def surprisal(run: Run, *, dark: bool = False) -> go.Figure:
@@ -97,13 +87,21 @@ def surprisal(run: Run, *, dark: bool = False) -> go.Figure:
         yaxis=style.axis(
             say("surprisal (bits)"), showgrid=True, rangemode="tozero", fixedrange=True,
         ),
-        shapes=[_mean_line(found)],
+        shapes=[{
+            "type": "line", "xref": "paper", "x0": 0, "x1": 1,
+            "y0": found["mean_bits"], "y1": found["mean_bits"],
+            "line": {"color": style.LIGHT.text, "width": 1.5, "dash": "dash"},
+            "label": {
+                "text": say("mean"), "textposition": "end", "font": {"size": style.FONT_SIZE},
+                "yanchor": "bottom",
+            },
+        }],
         meta={
             "labels": list(labels),
             "probabilities": [None if b is None else 2.0**-b for b in each],
             "given": _n_given(run),
             "first": run.trace_start,
-            "summary": asdict(found),
+            "summary": found,
         },
         dark=dark,
     )  # fmt: skip
@@ -122,28 +120,23 @@ def _n_given(run: Run) -> int:
     return max(0, min(run.n_prompt - run.trace_start, len(surprisal_of(run))))
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
-def in_words(found: Summary) -> str:
+def in_words(found: dict[str, Any]) -> str:
     """The summary as a sentence without its full stop."""
     parts = [
         say(sentence, bits=numeral(bits, ".2f"))
         for sentence, bits in (
-            (mark("given {bits}"), found.given_bits),
-            (mark("generated {bits}"), found.generated_bits),
+            (mark("given {bits}"), found["given_bits"]),
+            (mark("generated {bits}"), found["generated_bits"]),
         )
         if bits is not None
     ]
     apart = f" ({', '.join(parts)})" if len(parts) > 1 else ""
     return say(
         "mean {mean_bits} bits per token{apart}; perplexity {perplexity}, over {n_tokens} tokens",
-        mean_bits=numeral(found.mean_bits, ".2f"),
+        mean_bits=numeral(found["mean_bits"], ".2f"),
         apart=apart,
-        perplexity=numeral(found.perplexity, ".2f"),
-        n_tokens=found.n_tokens,
+        perplexity=numeral(found["perplexity"], ".2f"),
+        n_tokens=found["n_tokens"],
     )
 
 
@@ -172,24 +165,7 @@ def _hover(label: str, bits: float | None, given: bool) -> str:
     name = style.hover(label)
     if bits is None:
         return say("{name}<br>the first token: nothing foresaw it", name=name)
-    sentence = mark("{name}, generated<br>{bits} bits<br>p = {p}")
+    told = {"name": name, "bits": numeral(bits, ".3f"), "p": numeral(2.0**-bits, ".4g")}
     if given:
-        sentence = mark("{name}, given<br>{bits} bits<br>p = {p}")
-    return say(
-        sentence,
-        name=name,
-        bits=numeral(bits, ".3f"),
-        p=numeral(2.0**-bits, ".4g"),
-    )
-
-
-def _mean_line(found: Summary) -> dict[str, Any]:
-    return {
-        "type": "line", "xref": "paper", "x0": 0, "x1": 1,
-        "y0": found.mean_bits, "y1": found.mean_bits,
-        "line": {"color": style.LIGHT.text, "width": 1.5, "dash": "dash"},
-        "label": {
-            "text": say("mean"), "textposition": "end", "font": {"size": style.FONT_SIZE},
-            "yanchor": "bottom",
-        },
-    }  # fmt: skip
+        return say("{name}, given<br>{bits} bits<br>p = {p}", **told)
+    return say("{name}, generated<br>{bits} bits<br>p = {p}", **told)
