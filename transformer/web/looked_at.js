@@ -2,7 +2,7 @@
 // and asked about is the one that follows it. Of an encoder it is the chosen token itself.
 
 import { html } from "./preact.js";
-import { chosenRow, on, page, setQuery, tracedFrom } from "./store.js";
+import { chosenRow, headShown, on, page, setQuery, tracedFrom } from "./store.js";
 import { siteName } from "./sites.js";
 import { Token } from "./text.js";
 import { sayWith } from "./messages.js";
@@ -67,15 +67,11 @@ export const Asked = ({ of = placeRead() }) => {
 export const rowLookedAt = (stack) =>
   chosenRow(stack) ?? (stack === page.run.stack ? placeRead() - tracedFrom(stack) : null);
 
-// The chosen head and the row that is looked at, {run, site, head, query}; null before there is one, and for
-// a head that the run's network does not have.
+// The shown head and the row that is looked at, {run, site, head, query}; null without a run.
 export const headLookedAt = () => {
-  const { run, head: chosen } = page;
-  if (!run || !chosen) return null;
-  const { stack, kind, layer, head } = chosen;
-  const there = run.kinds.find((one) => one.stack === stack && one.kind === kind);
-  if (!there || layer >= there.n_layers || head >= run.n_heads) return null;
-  return { run: run.run, site: siteName(chosen), head, query: rowLookedAt(stack) };
+  const at = headShown();
+  const query = at && rowLookedAt(at.stack);
+  return at && { run: page.run.run, site: siteName(at), head: at.head, query };
 };
 
 // The same text, continued or altered: the token that was looked at stays so.

@@ -176,6 +176,17 @@ export const setHead = (head) => {
   emit("head", head);
 };
 
+// The chosen head of the page, or the first of the run, with how many layers have its kind of attention; null
+// without a run.
+/** @type {() => (Head & {n_layers: number}) | null} */
+export const headShown = () => {
+  const { run, head } = page;
+  if (!run) return null;
+  const kind = run.kinds.find((one) => one.stack === head?.stack && one.kind === head.kind);
+  if (kind && head.layer < kind.n_layers && head.head < run.n_heads) return { ...kind, ...head };
+  return { ...run.kinds[0], layer: 0, head: 0 };
+};
+
 // Whether a model is of this visit alone, by its name; see ui/own_models.py.
 /** @type {(model: string) => boolean} */
 export const isOwn = (model) => model.includes("~");

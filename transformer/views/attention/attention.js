@@ -9,14 +9,13 @@ import { siteName } from "../../web/sites.js";
 import { HeadGrid, MANY, sharedKeys } from "../../web/head_grid.js";
 import { mounted, usePart } from "../../web/part.js";
 import { computed, html, signal, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
-import { labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
+import { headShown, labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { HeadFinding } from "../head_metrics/finding.js";
 import { knownHeads } from "../head_metrics/known.js";
 import { CellNumbers, newShown, useCell } from "./cell.js";
 import { Large } from "./large.js";
 import {
   HeadKinds,
-  headShown,
   isHeatmap,
   numbersAsked,
   readStack,

@@ -10,9 +10,9 @@ import { Figure, useMeta } from "../../web/figure.js";
 import { SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
-import { emit, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
+import { headShown, emit, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
 import { headLabel } from "../head_metrics/known.js";
-import { headShown, isHeatmap, numbersAsked, pictureTitle, Switches } from "./numbers.js";
+import { isHeatmap, numbersAsked, pictureTitle, Switches } from "./numbers.js";
 
 const LEAST_PX = 480; // the least side of the cells on a wide screen
 const MOST_ABOVE_PX = 200; // on a phone the rest above is scrolled away

@@ -7,7 +7,7 @@ import { attentionOf, siteName } from "../../web/sites.js";
 import { atlasOf, headName } from "../../web/head_grid.js";
 import { headNumbers, STAGE_NAMES } from "../../web/head_numbers.js";
 import { useAnswer, useEvent } from "../../web/part.js";
-import { page, setHead, tracedFrom } from "../../web/store.js";
+import { headShown, page, setHead, tracedFrom } from "../../web/store.js";
 import { once } from "../head_metrics/known.js";
 import { fieldsOf } from "../../web/link_text.js";
 import { html, useMemo, useRef, useState } from "../../web/preact.js";
@@ -16,19 +16,8 @@ const KEPT = 64; // heads
 const CELLS_KEPT = 8_000_000; // of all of them: 9 bytes each
 const MANY = ["mean", "rollout", "joint"]; // pictures of many heads put together
 
-/** @typedef {import("../../web/store.js").Head & {n_layers: number}} At a head, and how many layers have its kind of attention */
-
 export const isHeatmap = (picture) => !["lines", "alignment"].includes(picture);
 
-// The chosen head of the page, or the first of the run; null without a run.
-/** @type {() => At | null} */
-export const headShown = () => {
-  const { run, head } = page;
-  if (!run) return null;
-  const kind = run.kinds.find((one) => one.stack === head?.stack && one.kind === head.kind);
-  if (kind && head.layer < kind.n_layers && head.head < run.n_heads) return { ...kind, ...head };
-  return { ...run.kinds[0], layer: 0, head: 0 };
-};
 export const firstHead = ({ stack, kind }) => ({ stack, kind, layer: 0, head: 0 });
 // The kinds of attention as buttons: each leads to its first head. at: the chosen one.
 export const HeadKinds = ({ at }) => {
@@ -147,16 +136,14 @@ export const store = numberStore(); // of all pictures
 
 /** @type {any} */
 let first = null; // the small pictures of the stored example, which came with the page
-export const firstAtlas = (sent) => (first = sent);
+export const firstAtlas = (sent) => (first = sent && { ...sent, ...atlasOf(sent) });
 const isFirst = (wanted) => first && Object.keys(wanted).every((one) => first[one] === wanted[one]);
-const later = once("atlas");
+const later = once("atlas", atlasOf);
 const atlases = async (wanted) => (isFirst(wanted) ? first : later(wanted));
-const made = new WeakMap();
 // The small pictures of a kind of attention, {run, stack, kind}, and which they are of; asked for once.
 export const useAtlas = (part, wanted) => {
   const { answer, asked } = useAnswer(part, atlases, wanted);
-  if (answer && !made.has(answer)) made.set(answer, atlasOf(answer));
-  return { atlas: answer && made.get(answer), of: asked };
+  return { atlas: answer, of: asked };
 };
 
 // ---- what a token reads ----

@@ -8,7 +8,7 @@ import { headLookedAt } from "../../web/looked_at.js";
 import { numeral, say, sayWith, tinyNumber } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
-import { labelsOf, page, tracedFrom } from "../../web/store.js";
+import { labelsOf, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import {
   fitToWidth,
@@ -195,12 +195,12 @@ const labelOf = (stack, row) => labelsOf(stack)[row + tracedFrom(stack)];
 // Which row it is about, visible while it is folded.
 const finding = () => {
   const { site, head, query } = headLookedAt() ?? {};
-  const places = { layer: site?.split(".")[1], head, query };
+  const [stack, layer] = site?.split(".") ?? [];
   return site === undefined || query === null
     ? ""
     : sayWith("layer {layer}, head {head}, query {query} {token}", {
-        ...places,
-        token: html`<${Token} label=${labelOf(page.head.stack, query)} />`,
+        ...{ layer, head, query },
+        token: html`<${Token} label=${labelOf(stack, query)} />`,
       });
 };
 export const mount = mounted(Worked, finding);

@@ -2,32 +2,31 @@
 
 import { ask } from "../../web/ask.js";
 import { signal } from "../../web/preact.js";
-import { on, page } from "../../web/store.js";
+import { headShown, on, page } from "../../web/store.js";
 
 const kept = signal(new Map()); // the server's answers about the shown run
 on("run", () => (kept.value = new Map()));
 /** @type {(name: string, data: any) => string} */
 const keyOf = (name, data) => `${name} ${JSON.stringify(data)}`;
 
-// A question that is asked once a run.
-/** @type {(name: string) => (data: any) => Promise<any>} */
-export const once = (name) => async (data) => {
-  const key = keyOf(name, data);
-  const known = kept.peek().get(key);
-  if (known) return known;
-  const answer = await ask(name, data);
-  if (data.run === page.run?.run) kept.value = new Map([...kept.peek(), [key, answer]]);
-  return answer;
-};
+// A question that is asked once a run; read: what is made of its answer.
+/** @type {(name: string, read?: (answer: any) => any) => (data: any) => Promise<any>} */
+export const once =
+  (name, read = (answer) => answer) =>
+  async (data) => {
+    const key = keyOf(name, data);
+    const known = kept.peek().get(key);
+    if (known) return known;
+    const answer = read(await ask(name, data));
+    if (data.run === page.run?.run) kept.value = new Map([...kept.peek(), [key, answer]]);
+    return answer;
+  };
 
 // The chosen head's kind of attention, else the run's first, as the server is asked for it; null
 // before there is a run.
 export const kindShown = () => {
-  const { run, head } = page;
-  if (!run) return null;
-  const { stack, kind } =
-    run.kinds.find((one) => one.stack === head?.stack && one.kind === head.kind) ?? run.kinds[0];
-  return { run: run.run, stack, kind };
+  const at = headShown();
+  return at && { run: page.run.run, stack: at.stack, kind: at.kind };
 };
 
 export const headMetrics = once("metrics"); // of the heads of one kind

@@ -8,7 +8,16 @@ import { headName, SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { useAnswer, openSection, mounted, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo } from "../../web/preact.js";
-import { emit, labelsOf, page, setHead, setKey, setQuery, tracedFrom } from "../../web/store.js";
+import {
+  headShown,
+  emit,
+  labelsOf,
+  page,
+  setHead,
+  setKey,
+  setQuery,
+  tracedFrom,
+} from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { useNumbers } from "../attention/large.js";
 import {
@@ -16,7 +25,6 @@ import {
   store,
   firstHead,
   HeadKinds,
-  headShown,
   numbersAsked,
   useAtlas,
 } from "../attention/numbers.js";
