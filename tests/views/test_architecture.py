@@ -113,7 +113,7 @@ def test_nothing_lies_on_anything_and_the_figure_says_what_the_drawn_say(config)
         assert x1 <= plan.width
         assert y1 <= plan.height
     for link in plan.links:  # none runs through a box
-        for (x0, y0), (x1, y1) in itertools.pairwise(link.path):
+        for (x0, y0), (x1, y1) in itertools.pairwise(link):
             for left, bottom, right, top in found[: len(plan.boxes)]:
                 across = max(x0, x1) > left and min(x0, x1) < right
                 along = max(y0, y1) > bottom and min(y0, y1) < top
@@ -128,7 +128,7 @@ def test_nothing_lies_on_anything_and_the_figure_says_what_the_drawn_say(config)
     # each sublayer has its residual
     n_stacks = len({block.stack for block in drawn})
     n_sublayers = sum(b.kind in ("self", "cross", "feed_forward") for b in drawn)
-    bent = [link for link in plan.links if len(link.path) > 2]
+    bent = [link for link in plan.links if len(link) > 2]
     aside = n_sublayers - n_stacks if config.parallel else 0  # what reads beside the first
     assert len(bent) == n_sublayers + aside + (n_stacks == 2)  # and the memory
     assert len(plan.sums) == (n_sublayers if config.norm == "pre" else 0)

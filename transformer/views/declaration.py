@@ -83,6 +83,14 @@ class Picture:
             answer = {"figure": self.figure(*of, **values)}
         return _themed(answer, given.get("dark", False))
 
+    def schema(self) -> dict[str, Any]:
+        """The declaration as plain values."""
+        return {
+            "name": self.name, "title": self.title, "help": self.help, "takes": self.subject,
+            "network": self.network, "idle": self.idle,
+            "parameters": [parameter.schema() for parameter in self.parameters],
+        }  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class View:
@@ -127,7 +135,7 @@ class View:
             "name": self.name, "tab": self.tab, "part": self.part, "title": self.title,
             "help": self.help, "script": bool(self.component()),
             "controls": {link: p.schema() for link, p in self.controls().items()},
-            "pictures": [_schema_of(picture) for picture in self.pictures],
+            "pictures": [picture.schema() for picture in self.pictures],
         }  # fmt: skip
 
 
@@ -149,14 +157,6 @@ def _themed(value: Any, dark: bool) -> Any:
     if isinstance(value, dict):
         return {name: _themed(one, dark) for name, one in value.items()}
     return in_theme(value, dark) if is_figure(value) else value
-
-
-def _schema_of(picture: Picture) -> dict[str, Any]:
-    return {
-        "name": picture.name, "title": picture.title, "help": picture.help,
-        "takes": picture.subject, "network": picture.network, "idle": picture.idle,
-        "parameters": [parameter.schema() for parameter in picture.parameters],
-    }  # fmt: skip
 
 
 def takes_argument(function: Callable[..., Any], name: str) -> bool:

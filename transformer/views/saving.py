@@ -83,15 +83,11 @@ def listing() -> str:
         for picture in view.pictures:
             if picture.name in pictures:
                 lines.append(f"{picture.name}: {picture.help}")
-                lines += [f"    {_in_words(one.schema())}" for one in picture.parameters]
+                for schema in (one.schema() for one in picture.parameters):
+                    options, most = schema.get("options"), schema.get("most")
+                    allowed = f", one of {', '.join(options)}" if options else ""
+                    allowed += f", from {schema['least']}" if "least" in schema else ""
+                    allowed += "" if most is None else f" to {most}"
+                    default = json.dumps(schema["default"])
+                    lines.append(f"    {schema['name']}={default} ({schema['type']}{allowed})")
     return "\n".join(lines)
-
-
-def _in_words(schema: dict[str, Any]) -> str:
-    allowed = ""
-    if "options" in schema:
-        allowed = f", one of {', '.join(schema['options'])}"
-    elif "least" in schema:
-        most = schema["most"]
-        allowed = f", from {schema['least']}" + ("" if most is None else f" to {most}")
-    return f"{schema['name']}={json.dumps(schema['default'])} ({schema['type']}{allowed})"

@@ -60,6 +60,8 @@ def importance(
         how=say(_HOW[by]),
         **style.ends(limit),
     )
+    # decimals that leave the largest change at least one digit of its own
+    digits = min(4, max(2, 1 + math.ceil(-math.log10(limit))))
     cells = style.signed_cells(
         change,
         say(
@@ -69,15 +71,10 @@ def importance(
         bound=limit,
         bar=say("change of ln p"),
         customdata=np.exp(change),
-        texttemplate=f"%{{z:+.{_digits(limit)}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,
+        texttemplate=f"%{{z:+.{digits}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
     )
     return style.figure(cells, title, subtitle, dark=dark, meta=meta, **head_axes(change.shape))
-
-
-def _digits(limit: float) -> int:
-    """Decimals that leave the largest change at least one digit of its own."""
-    return min(4, max(2, 1 + math.ceil(-math.log10(limit))))
 
 
 def predicted(

@@ -27,7 +27,6 @@ from transformer.views.architecture.arrangement import (
     Arrangement,
     Box,
     Label,
-    Link,
     arrange,
 )
 from transformer.views.architecture.parts import shape_of, words
@@ -69,7 +68,7 @@ def architecture(source: Run | ModelConfig, *, dark: bool = False) -> go.Figure:
         dragmode=False,
         showlegend=False,
         shapes=_shapes(plan),
-        annotations=[_arrow(link) for link in plan.links] + _texts(config, plan),
+        annotations=_annotations(plan),
         meta={
             "width": plan.width,
             "height": plan.height,
@@ -94,7 +93,8 @@ def _facts(config: ModelConfig, box: Box) -> dict[str, Any]:
 def _bars(config: ModelConfig, plan: Arrangement) -> go.Bar:
     """Each block's box."""
     colours = style.LIGHT
-    tints = [_tint(box.block.kind) for box in plan.boxes]
+    of_kind = {"self": colours.accent, "cross": colours.accent, "feed_forward": colours.key}
+    tints = [of_kind.get(box.block.kind, colours.muted) for box in plan.boxes]
     return go.Bar(
         x=[box.x for box in plan.boxes],
         y=[box.height for box in plan.boxes],
@@ -115,13 +115,6 @@ def _bars(config: ModelConfig, plan: Arrangement) -> go.Bar:
             "cornerradius": 5,
         },
     )
-
-
-def _tint(kind: str) -> str:
-    colours = style.LIGHT
-    if kind in ("self", "cross"):
-        return colours.accent
-    return colours.key if kind == "feed_forward" else colours.muted
 
 
 def _see_through(colour: str, share: float) -> str:
@@ -157,22 +150,20 @@ def _hover(config: ModelConfig, box: Box) -> str:
     return "<br>".join(lines)
 
 
-def _arrow(link: Link) -> dict[str, Any]:
-    """The last stretch of a link, with its head."""
-    (from_x, from_y), (to_x, to_y) = link.path[-2:]
-    return {
-        "x": to_x, "y": to_y, "ax": from_x, "ay": from_y,
-        "xref": "x", "yref": "y", "axref": "x", "ayref": "y",
-        "text": "", "showarrow": True, "arrowhead": 2, "arrowsize": 0.9, "arrowwidth": 1.5,
-        "arrowcolor": style.LIGHT.muted, "standoff": 0,
-    }  # fmt: skip
-
-
-def _texts(config: ModelConfig, plan: Arrangement) -> list[dict[str, Any]]:
-    """The text beside the boxes: input, output, shapes, number of layers."""
+def _annotations(plan: Arrangement) -> list[dict[str, Any]]:
+    """The last stretch of each link, with its head, and the text beside the boxes."""
     font = {"size": style.FONT_SIZE, "color": style.LIGHT.text}
+    arrows = [
+        {
+            "x": to_x, "y": to_y, "ax": from_x, "ay": from_y,
+            "xref": "x", "yref": "y", "axref": "x", "ayref": "y",
+            "text": "", "showarrow": True, "arrowhead": 2, "arrowsize": 0.9, "arrowwidth": 1.5,
+            "arrowcolor": style.LIGHT.muted, "standoff": 0,
+        }
+        for (from_x, from_y), (to_x, to_y) in (path[-2:] for path in plan.links)
+    ]  # fmt: skip
     labels = [*plan.labels, *(Label("+", x, y) for x, y in plan.sums)]
-    return [
+    return arrows + [
         {
             "x": label.x, "y": label.y, "xref": "x", "yref": "y", "xanchor": label.anchor,
             "yanchor": "middle", "text": label.text, "showarrow": False, "font": font,
@@ -196,10 +187,10 @@ def _shapes(plan: Arrangement) -> list[dict[str, Any]]:
     bends = [
         {
             "type": "path", "line": line, "layer": "below",
-            "path": "M" + "L".join(f"{x},{y}" for x, y in link.path[:-1]),
+            "path": "M" + "L".join(f"{x},{y}" for x, y in path[:-1]),
         }
-        for link in plan.links
-        if len(link.path) > 2
+        for path in plan.links
+        if len(path) > 2
     ]  # fmt: skip
     circles = [
         {

@@ -17,6 +17,7 @@ LINE_HEIGHT = 20
 COLUMN_WIDTH = BOX_WIDTH + 2 * LANE
 
 Point = tuple[float, float]
+Link = tuple[Point, ...]  # a line along its points, with an arrow head at the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,6 @@ class Box:
     x: float
     y: float
     height: float
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A line along its points, with an arrow head at the last."""
-
-    path: tuple[Point, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +81,7 @@ def _link_memory(config: ModelConfig, plan: Arrangement, top: float) -> None:
     over = top - LONG_ARROW / 2 + 2
     edge = cross.x - BOX_WIDTH / 2
     path = ((middle, start), (middle, over), (between, over), (between, level), (edge, level))
-    plan.links.append(Link(path))
+    plan.links.append(path)
     plan.labels.append(
         Label(say("memory (S, {d_model})", d_model=numeral(config.d_model)), middle, over + 12)
     )
@@ -107,7 +101,11 @@ class _Column:
 
     def build(self) -> float:
         """Add everything to the plan; returns the upper end."""
-        self._say(f"{self._what_is_read()} ({self.length})")
+        read = say("tokens of the text")
+        if self.config.family == "encoder-decoder":
+            of_source = self.stack == "encoder"
+            read = say("source tokens") if of_source else say("target tokens so far")
+        self._say(f"{read} ({self.length})")
         for block in self.blocks:
             if block.in_layer:
                 break
@@ -126,18 +124,13 @@ class _Column:
             return self.y
         return self.y + self.above + LONG_ARROW
 
-    def _what_is_read(self) -> str:
-        if self.config.family == "encoder-decoder":
-            return say("source tokens") if self.stack == "encoder" else say("target tokens so far")
-        return say("tokens of the text")
-
     def _say(self, text: str) -> None:
         self.plan.labels.append(Label(text, self.x, self.y + LINE_HEIGHT / 2))
         self.y += LINE_HEIGHT
 
     def _arrow(self, length: float) -> None:
         length, self.above = length + self.above, 0.0
-        self.plan.links.append(Link(((self.x, self.y), (self.x, self.y + length))))
+        self.plan.links.append(((self.x, self.y), (self.x, self.y + length)))
         self.y += length
 
     def _step(self, block: Block, arrow: float) -> Box:
@@ -156,8 +149,8 @@ class _Column:
         lane = self.x - self.side * (BOX_WIDTH / 2 + LANE * 0.55)
         self.y = enters + SHORT_ARROW
         path = ((self.x, reads_from), (lane, reads_from), (lane, enters), (self.x, enters))
-        self.plan.links.append(Link(((self.x, turn - (ARROW - 10)), (self.x, turn))))
-        self.plan.links.append(Link((*path, (self.x, self.y))))
+        self.plan.links.append(((self.x, turn - (ARROW - 10)), (self.x, turn)))
+        self.plan.links.append((*path, (self.x, self.y)))
         box = Box(block, self.x, self.y, THIN_HEIGHT)
         self.plan.boxes.append(box)
         self.y += box.height
@@ -202,4 +195,4 @@ class _Column:
             level, edge = second.y + second.height / 2, self.x + self.side * BOX_WIDTH / 2
         assert first.y < level
         path = ((self.x, branch), (lane, branch), (lane, level), (edge, level))
-        self.plan.links.append(Link(path))
+        self.plan.links.append(path)

@@ -71,7 +71,11 @@ def attention_heatmap(
     check_choice("scale", scale, SCALES)
     check_choice("range_", range_, RANGES)
     view = head_view(run, site, head, row)
-    shown = _hover(view) if hover else {"hoverinfo": "none"}
+    labels = view.query_labels, view.key_labels
+    shown: dict[str, Any] = {"hoverinfo": "none"}
+    if hover:
+        numbers = np.stack([view.scores, view.weights, view.allowed.astype(np.float32)], axis=-1)
+        shown = cell_hover(*labels, "<br>" + say(_NUMBERS), numbers)
     if stage == "weights":
         cells = weight_cells(view.weights, view.allowed, scale, range_, **shown)
     else:  # the same bound before and after the mask, so that switching changes no colour
@@ -88,8 +92,7 @@ def attention_heatmap(
         cells,
         head_title(view),
         say(_STAGE_TITLES[stage]),
-        view.query_labels,
-        view.key_labels,
+        *labels,
         dark=dark,
         meta=of | {"stage": stage, "scale": scale, "row": row, "range": range_},
     )
@@ -145,11 +148,6 @@ def _ticks(scale: str, top: float) -> dict[str, Any]:
 
 def _one(weight: float, scale: str) -> float:
     return float(rescale(np.asarray([weight], dtype=np.float32), scale)[0])
-
-
-def _hover(view: HeadView) -> dict[str, Any]:
-    numbers = np.stack([view.scores, view.weights, view.allowed.astype(np.float32)], axis=-1)
-    return cell_hover(view.query_labels, view.key_labels, "<br>" + say(_NUMBERS), numbers)
 
 
 def head_title(view: HeadView) -> str:

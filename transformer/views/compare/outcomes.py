@@ -53,8 +53,22 @@ def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
     ]
     labels = shared_labels(pairs, a.labels, b.labels)
     colours = style.LIGHT
+    bars = go.Bar(
+        x=list(range(len(pairs))),
+        y=[in_b - in_a for in_a, in_b in found],
+        marker={
+            "color": [colours.key if in_b > in_a else colours.accent for in_a, in_b in found],
+            "pattern": {"shape": ["" if pair.same else "/" for pair in pairs]},
+        },
+        customdata=found,
+        hovertext=[style.hover(text) for text in labels],
+        hovertemplate=say(
+            "%{hovertext}<br>B − A: %{y:+.4f}<br>in A %{customdata[0]:.4f}, in B "
+            "%{customdata[1]:.4f}<extra></extra>"
+        ),
+    )
     return style.figure(
-        [_differences(pairs, found, labels, colours)],
+        bars,
         say("Probability of each generated token: B − A"),
         say("by the network, before temperature and filters; hatched: two different tokens"),
         bargap=0.15,
@@ -73,30 +87,6 @@ def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
         meta={"labels": labels, "pairs": [list(pair[:2]) for pair in pairs]},
         dark=dark,
     )  # fmt: skip
-
-
-def _differences(
-    pairs: Sequence[Shared],
-    found: Sequence[tuple[float, float]],
-    labels: Sequence[str],
-    colours: style.Theme,
-) -> go.Bar:
-    return go.Bar(
-        x=list(range(len(pairs))),
-        y=[in_b - in_a for in_a, in_b in found],
-        marker={
-            "color": [colours.key if in_b > in_a else colours.accent for in_a, in_b in found],
-            "pattern": {"shape": ["" if pair.same else "/" for pair in pairs]},
-        },
-        customdata=found,
-        hovertext=[style.hover(text) for text in labels],
-        hovertemplate=(
-            say(
-                "%{hovertext}<br>B − A: %{y:+.4f}<br>in A %{customdata[0]:.4f}, in B "
-                "%{customdata[1]:.4f}<extra></extra>"
-            )
-        ),
-    )
 
 
 def candidates_compared(

@@ -56,7 +56,16 @@ def heads_over_texts(
     """
     points = _points(found, kind, across, up, chosen)
     if found is None or not points:
-        return _nothing(found, dark)
+        words = (
+            say("This model comes without such numbers; {command} measures them.", command=COMMAND)
+            if found is None
+            else say("No head of this attention has both numbers.")
+        )
+        hidden = {"visible": False}
+        return style.figure(
+            [], say("Each head over many texts"), words, dark=dark, height=154,
+            xaxis=hidden, yaxis=hidden, meta={"row_labels": [], "column_labels": []},
+        )  # fmt: skip
     traces = [
         _trace(found, own, up)
         for group in range(len(SHAPES) + 1)
@@ -161,19 +170,6 @@ def _passage(found: Mapping[str, Any], head: Mapping[str, Any], name: str) -> st
     text = style.shorten(str(found["texts"].get(str(index), "")), PASSAGE)
     lines = "<br>".join(style.label(line, LINE) for line in textwrap.wrap(text, LINE))
     return say("{value} in:", value=numeral(value, ".3f")) + f"<br>{lines}"
-
-
-def _nothing(found: Mapping[str, Any] | None, dark: bool) -> go.Figure:
-    words = (
-        say("This model comes without such numbers; {command} measures them.", command=COMMAND)
-        if found is None
-        else say("No head of this attention has both numbers.")
-    )
-    hidden = {"visible": False}
-    return style.figure(
-        [], say("Each head over many texts"), words, dark=dark, height=154,
-        xaxis=hidden, yaxis=hidden, meta={"row_labels": [], "column_labels": []},
-    )  # fmt: skip
 
 
 OPTIONS = {name: metric.title for name, metric in ALL.items()} | {"cost": mark("Cost of ablation")}

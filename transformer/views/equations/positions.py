@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -101,7 +101,11 @@ def _add_to_token(topic: Topic) -> None:
             scaled={"embedded * self.scale": "token"} if scaled else {},
         )
     )
-    shown = _features_shown(config.d_model, halves=config.positions.endswith("halves"))
+    size = config.d_model
+    shown: Sequence[int] = range(min(FIRST, size))
+    if config.positions.endswith("halves"):  # the sines and the cosines of the first pairs
+        pairs = range(min(HALF, size // 2))
+        shown = [*pairs, *(size // 2 + at for at in pairs)]
     name = say("the vector of its position")
     topic.features("position", vector, name, "T × C", added, shown)
     name = (
@@ -115,14 +119,6 @@ def _add_to_token(topic: Topic) -> None:
     topic.features("sum", "x", name, "B × T × C", embedded + added, shown, note=note)
     known = array(run.position_matrices[stack][topic.position])
     topic.say_if_altered(np.allclose(known, added, atol=1e-5))
-
-
-def _features_shown(size: int, *, halves: bool) -> list[int]:
-    """The first ones; with halves, the sines and the cosines of the first pairs."""
-    if not halves:
-        return list(range(min(FIRST, size)))
-    pairs = range(min(HALF, size // 2))
-    return [*pairs, *(size // 2 + at for at in pairs)]
 
 
 def _rotation(topic: Topic) -> None:
@@ -150,7 +146,21 @@ def _rotation(topic: Topic) -> None:
         f"q′_{other}:after = q_{other}:before {cos} + q_i:before {sin}",
         f"θ_i:theta = {base}^{{− {{2 i}} / {settings.size}}}",
     ]
-    topic.code = _code_of_rotation()
+    topic.code = [
+        excerpt("model.rotary.frequencies_of", "theta"),
+        excerpt(
+            "model.rotary.Rotation.__init__",
+            angle={"places[:, None]": "p", "frequencies_of(settings)": "theta"},
+            cos={"angles.cos()": "cos"},
+            sin={"angles.sin()": "sin"},
+        ),
+        excerpt(
+            "model.rotary.rotated",
+            "before",
+            "after",
+            after={"first": "before", "second": "before", "cosines": "cos", "sines": "sin"},
+        ),
+    ]
     _add_rotated(topic, half)
 
 
@@ -177,21 +187,3 @@ def _add_rotated(topic: Topic, half: int) -> None:
     )
     name = say("the query as it meets the keys")
     topic.features("after", "q′", name, axes, found.q, features, note=note)
-
-
-def _code_of_rotation() -> list[dict[str, Any]]:
-    return [
-        excerpt("model.rotary.frequencies_of", "theta"),
-        excerpt(
-            "model.rotary.Rotation.__init__",
-            angle={"places[:, None]": "p", "frequencies_of(settings)": "theta"},
-            cos={"angles.cos()": "cos"},
-            sin={"angles.sin()": "sin"},
-        ),
-        excerpt(
-            "model.rotary.rotated",
-            "before",
-            "after",
-            after={"first": "before", "second": "before", "cosines": "cos", "sines": "sin"},
-        ),
-    ]

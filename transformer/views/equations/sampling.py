@@ -113,7 +113,16 @@ def _sampled(topic: Topic, step: GenerationStep, filters: StepFilters | None) ->
     found = {name: getattr(asked, name) for name in _FILTERS}
     active = {name: value for name, value in found.items() if value is not None}
     topic.formula = _formula_of_sampling(active)
-    topic.code = _code_of_sampling(active)
+    topic.code = [
+        excerpt(
+            f"{_FILE}.apply_temperature",
+            "scaled",
+            scaled={"logits": "logits", "temperature": "temperature"},
+        ),
+        *(excerpt(f"{_FILE}.{_FILTERS[name][3]}", name) for name in active),
+        excerpt("inference.generation._take", filtered={"left.softmax(dim=-1)": "probabilities"}),
+        excerpt(f"{_FILE}.draw", "drawn"),
+    ]
     ids = _add_logits(topic, step)
     name, temperature = say("the temperature of this run"), asked.temperature
     topic.add("temperature", "T", name, "", [{"label": "", "value": temperature}])
@@ -180,19 +189,6 @@ def _formula_of_sampling(active: dict[str, float]) -> list[str]:
     return [
         f'p_i:probabilities = cases{{{share} & "if" i ∈ A; 0 & "otherwise";}}',
         f"i ∈ A ⇔ {' ∧ '.join(conditions)}",
-    ]
-
-
-def _code_of_sampling(active: dict[str, float]) -> list[dict[str, Any]]:
-    return [
-        excerpt(
-            f"{_FILE}.apply_temperature",
-            "scaled",
-            scaled={"logits": "logits", "temperature": "temperature"},
-        ),
-        *(excerpt(f"{_FILE}.{_FILTERS[name][3]}", name) for name in active),
-        excerpt("inference.generation._take", filtered={"left.softmax(dim=-1)": "probabilities"}),
-        excerpt(f"{_FILE}.draw", "drawn"),
     ]
 
 

@@ -51,13 +51,11 @@ def gallery(run: Run) -> Iterator[Picture]:
     for stack, kind in run.trace.kinds():
         yield from _of_attention(run, stack, kind)
     for stack in run.position_matrices:
-        yield from _of_positions(run, stack)
-    yield from _of_other_folders(run)
-
-
-def _of_other_folders(run: Run) -> Iterator[Picture]:
-    """What views that are not of this package draw of a run by their defaults."""
-    for picture in (one for view in own_views() for one in view.pictures):
+        yield Picture("inputs", input_strips(run, stack))
+        yield Picture("similarity", position_similarity(run, stack))
+        if run.config.positions == "sinusoidal":
+            yield Picture("shift", position_shift(run, 1, stack))
+    for picture in (one for view in own_views() for one in view.pictures):  # by their defaults
         if picture.name in drawable() and (figure := picture.figure):
             with suppress(ValueError):  # of a run that it cannot draw
                 yield Picture(picture.name, figure(run, **picture.checked({})))
@@ -77,10 +75,3 @@ def _of_attention(run: Run, stack: str, kind: str) -> Iterator[Picture]:
         return
     yield Picture("rollout", attention_rollout(run, stack, hover=False))
     yield Picture("joint", joint_attention(run, stack, hover=False))
-
-
-def _of_positions(run: Run, stack: str) -> Iterator[Picture]:
-    yield Picture("inputs", input_strips(run, stack))
-    yield Picture("similarity", position_similarity(run, stack))
-    if run.config.positions == "sinusoidal":
-        yield Picture("shift", position_shift(run, 1, stack))

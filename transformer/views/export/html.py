@@ -30,6 +30,7 @@ from transformer.network_words import attention_name
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.head_data import array, head_view, records_of
 from transformer.runs.run import Run
+from transformer.runs.steps import GenerationStep
 from transformer.views import PICTURES, VIEWS
 from transformer.views.attention.answers import mask_answer
 from transformer.views.drawing.style import in_the_dark
@@ -74,9 +75,14 @@ def page(run: Run, site: str = "", head: int = 0) -> str:
 
 def whole(script: str, styles: Sequence[str], data: str) -> str:
     """A page that needs nothing else, in the language of this request. data: of a Pack."""
+    # What may be chosen in the view of attention, with the one picture that needs no server.
+    controls = VIEWS["attention"].schema()["controls"]
+    picture = controls["picture"]
+    picture["options"] = {"heatmap": picture["options"]["heatmap"]}
+    declared = {"views": [{"name": "attention", "controls": controls}], "dark": in_the_dark()}
     parts = {
         "style": "\n".join(map(read_module, styles)),
-        "schema": json_in_script({"views": [_heatmap_alone()], "dark": in_the_dark()}),
+        "schema": json_in_script(declared),
         "data": data,
         "plotly": _plotly(),
         "script": bundle(script, said=of_scripts(language())),
@@ -85,14 +91,6 @@ def whole(script: str, styles: Sequence[str], data: str) -> str:
     template = whole_page(read_module(TEMPLATE), language())
     pieces = re.split(r"/\*(style|schema|data|plotly|script)\*/", template)
     return "".join(parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
-
-
-def _heatmap_alone() -> dict[str, Any]:
-    """What may be chosen in the view of attention, with the one picture that needs no server."""
-    controls = VIEWS["attention"].schema()["controls"]
-    picture = controls["picture"]
-    picture["options"] = {"heatmap": picture["options"]["heatmap"]}
-    return {"name": "attention", "controls": controls}
 
 
 @cache
@@ -107,8 +105,20 @@ def content(run: Run, pack: Pack) -> dict[str, Any]:
         "summary": summary(run),
         "text": run.text,
         "positions": _position_figures(run, pack),  # first: later arrays are parts of these
-        "run": _facts(run, pack),
-        "steps": [_step(run, index) for index in range(len(run.steps))],
+        "run": {  # of what the page's scripts know of a run, what they need without a server
+            "state": "done",
+            "stack": "encoder" if run.config.family == "encoder" else "decoder",
+            "trace_start": run.trace_start,
+            "n_prompt": run.n_prompt,
+            "labels": list(run.labels),
+            "source_labels": list(run.source_labels),
+            "probabilities": [step.chosen.probability for step in run.steps],
+            "n_heads": run.config.n_heads,
+            "heads_per_key": run.config.heads_per_key,
+            "interventions": [{"is": to_dict(one)} for one in run.request.interventions],
+            "kinds": [_attention(run, stack, kind, pack) for stack, kind in run.trace.kinds()],
+        },
+        "steps": [_step(run, step) for step in run.steps],
         "masks": _mask_figures(run, pack),
         "more": _more_figures(run, pack),
     }
@@ -138,23 +148,6 @@ def summary(run: Run) -> str:
         n_steps=len(run.steps),
     )
     return f"{made}; {changed}" if run.request.interventions else made
-
-
-def _facts(run: Run, pack: Pack) -> dict[str, Any]:
-    """Of what the page's scripts know of a run, what they need without a server."""
-    return {
-        "state": "done",
-        "stack": "encoder" if run.config.family == "encoder" else "decoder",
-        "trace_start": run.trace_start,
-        "n_prompt": run.n_prompt,
-        "labels": list(run.labels),
-        "source_labels": list(run.source_labels),
-        "probabilities": [step.chosen.probability for step in run.steps],
-        "n_heads": run.config.n_heads,
-        "heads_per_key": run.config.heads_per_key,
-        "interventions": [{"is": to_dict(one)} for one in run.request.interventions],
-        "kinds": [_attention(run, stack, kind, pack) for stack, kind in run.trace.kinds()],
-    }
 
 
 def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
@@ -208,8 +201,7 @@ def _products(q: Any, k: Any) -> Any:
     return q @ k.swapaxes(1, 2) / np.sqrt(np.float32(q.shape[-1]))
 
 
-def _step(run: Run, index: int) -> dict[str, Any]:
-    step = run.steps[index]
+def _step(run: Run, step: GenerationStep) -> dict[str, Any]:
     return {
         "token": step.token,
         "window": list(step.window),

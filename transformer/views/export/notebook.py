@@ -80,23 +80,15 @@ def html(run: Run) -> str:
         f'<iframe title="Attention of every head" sandbox="allow-scripts" height="{HEIGHT}" '
         f'style="width:100%;border:0;background:#fff" srcdoc="{escape(_frame(run))}"></iframe>'
     )
-    return f"<div><p>{title}</p>{_source(run)}<p>{_tokens(run)}</p>{frame}</div>"
-
-
-def _source(run: Run) -> str:
-    """What an encoder read, if there is one beside the decoder."""
-    if not run.source_labels:
-        return ""
-    return f"<p>{''.join(_token(label) for label in run.source_labels)}</p>"
-
-
-def _tokens(run: Run) -> str:
     probabilities: list[float | None] = [None] * run.n_prompt
     probabilities += [step.chosen.probability for step in run.steps]
     shown = list(zip(run.labels, probabilities, strict=True))[-MAX_TOKENS:]
     left_out = len(run.labels) - len(shown)
-    note = f"… {left_out} tokens before … " if left_out else ""
-    return note + "".join(_token(label, probability) for label, probability in shown)
+    tokens = f"… {left_out} tokens before … " if left_out else ""
+    tokens += "".join(_token(label, probability) for label, probability in shown)
+    source = "".join(_token(label) for label in run.source_labels)
+    read = f"<p>{source}</p>" if source else ""
+    return f"<div><p>{title}</p>{read}<p>{tokens}</p>{frame}</div>"
 
 
 def _token(label: str, probability: float | None = None) -> str:

@@ -26,6 +26,7 @@ from transformer.views.drawing import style
 from transformer.views.drawing.matrix import TEXT_LIMIT, cell_hover, hatching, matrix_figure
 
 MASKS = ("padding", "causal", "combined")
+WHOLE_STEPS = 1, 2, 5, 10, 20, 50, 100, 10**6  # of labelled positions; Plotly's own can be halves
 
 _TITLES = {
     "padding": mark("Padding mask: no one reads keys that are padding"),
@@ -114,7 +115,7 @@ def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) 
         shapes=[hatching(n_rows, length)],
         xaxis=style.axis(
             say("position"), range=[-0.5, length - 0.5],
-            tick0=0, dtick=_whole_step(length),
+            tick0=0, dtick=next(step for step in WHOLE_STEPS if length <= 20 * step),
         ),
         yaxis=style.axis(
             say("sentence") if n_rows > 1 else "", range=[n_rows - 0.5, -0.5],
@@ -122,11 +123,6 @@ def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) 
             ticktext=[str(row) for row in range(n_rows)],
         ),
     )  # fmt: skip
-
-
-def _whole_step(length: int) -> int:
-    """Between two labels of an axis of so many positions; Plotly's own steps can be halves."""
-    return next(step for step in (1, 2, 5, 10, 20, 50, 100, length) if length <= 20 * step)
 
 
 def _tokens(batch: Batch, stack: str, real: BoolArray) -> dict[str, object]:

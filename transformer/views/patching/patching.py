@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,9 +52,15 @@ def patching(
     limit = style.bound_of(array(found.change), 1e-6)
     names = paired_labels(here, other)[:n_places]
     above = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
+    change = array(found.change)
+    cells = style.signed_cells(
+        change, say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"), bound=limit,
+        bar=say("change of ln p"), xgap=1, ygap=1,
+        hovertext=[_hover(names, found.before, row) for row in change],
+    )  # fmt: skip
     shown = style.hover(target)
     return style.figure(
-        [_cells(found, names, limit), above],
+        [cells, above],
         say("Change of ln p({shown}) by a patch: {parts}", shown=shown, parts=say(PARTS[part])),
         say(
             "ln p is {here} here and {there} in the other run; colours from {least} to {most}",
@@ -70,17 +76,16 @@ def patching(
             "column_labels": names, "limit": limit,
             "before": found.before, "other": found.other,
         },
-        **_axes(here, other, (n_layers, n_places)),
+        xaxis=_tokens(say("token here"), here, other, n_places),
+        xaxis2=_tokens(
+            say("token of the other run"), other, here, n_places,
+            overlaying="x", side="top", matches="x", showline=False,
+        ),
+        yaxis=style.axis(
+            say("layer"), range=[n_layers - 0.5, -0.5], tickmode="linear", tick0=0,
+            dtick=max(1, -(-n_layers // style.MAX_TICKS)), **_STILL,
+        ),
         dark=dark,
-    )  # fmt: skip
-
-
-def _cells(found: PatchEffect, names: Sequence[str], limit: float) -> go.Heatmap:
-    change = array(found.change)
-    return style.signed_cells(
-        change, say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"), bound=limit,
-        bar=say("change of ln p"), xgap=1, ygap=1,
-        hovertext=[_hover(names, found.before, row) for row in change],
     )  # fmt: skip
 
 
@@ -90,22 +95,6 @@ def paired_labels(here: Sequence[str], other: Sequence[str]) -> list[str]:
         a if a == b else f"{a or '–'} ← {b or '–'}"
         for a, b in itertools.zip_longest(here, other, fillvalue="")
     ]
-
-
-def _axes(here: Sequence[str], other: Sequence[str], shape: tuple[int, int]) -> dict[str, Any]:
-    """Layers down; this run's tokens below, the other's above."""
-    n_layers, n_places = shape
-    return {
-        "xaxis": _tokens(say("token here"), here, other, n_places),
-        "xaxis2": _tokens(
-            say("token of the other run"), other, here, n_places,
-            overlaying="x", side="top", matches="x", showline=False,
-        ),
-        "yaxis": style.axis(
-            say("layer"), range=[n_layers - 0.5, -0.5], tickmode="linear", tick0=0,
-            dtick=max(1, -(-n_layers // style.MAX_TICKS)), **_STILL,
-        ),
-    }  # fmt: skip
 
 
 def _tokens(
@@ -171,20 +160,14 @@ def variant(model: Model, text: str) -> str | None:
     """The text with one word exchanged for another of its kind, as many tokens long; None if no
     word of it has one. The first of _PAIRS that fits is, wherever its word stands."""
     length = len(_ids(model, text))
-    for word, other in _exchanges(text):
-        changed = re.sub(rf"\b{re.escape(word)}\b", other, text)
-        if len(_ids(model, changed)) == length:
-            return changed
-    return None
-
-
-def _exchanges(text: str) -> Iterator[tuple[str, str]]:
-    """Animals before colours and so on: in the order of _PAIRS."""
     words = set(_WORD.findall(text))
-    for word, other in _OTHERS.items():
-        for one, new in ((word, other), (word.capitalize(), other.capitalize())):
-            if one in words:
-                yield one, new
+    for pair in _OTHERS.items():  # animals before colours and so on
+        for word, other in (pair, map(str.capitalize, pair)):
+            if word in words:
+                changed = re.sub(rf"\b{re.escape(word)}\b", other, text)
+                if len(_ids(model, changed)) == length:
+                    return changed
+    return None
 
 
 def _ids(model: Model, text: str) -> list[int]:

@@ -133,19 +133,21 @@ def input_strips(run: Run, stack: str | None = None, *, dark: bool = False) -> g
         margin={"l": 110, "r": 90, "t": 100, "b": 62},
         meta=_meta(found) | {"row_labels": list(found.labels), "headings": headings},
         annotations=[
-            style.heading(_with_length(found, name), look.panel[0], 1)
+            style.heading(
+                say(
+                    "{titles}, mean length {name}",
+                    titles=say(look.heading),
+                    name=numeral(found.mean_length(name), ".2f"),
+                ),
+                look.panel[0],
+                1,
+            )
             for name, look in _LOOKS.items()
         ],
         yaxis=style.token_axis(say("token"), found.labels, range=[count - 0.5, -0.5]),
         **axes,
         dark=dark,
     )
-
-
-def _with_length(found: InputParts, name: str) -> str:
-    length = numeral(found.mean_length(name), ".2f")
-    titles = say(_LOOKS[name].heading)
-    return say("{titles}, mean length {name}", titles=titles, name=length)
 
 
 def _meta(found: InputParts) -> dict[str, Any]:

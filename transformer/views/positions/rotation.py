@@ -95,7 +95,9 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
             size=size,
             n_here=len(here),
         )
-    matrix = _fit(here, there) if fitted else rotation_matrix(k, size)
+    # the squared distance of here · Mᵀ to there is smallest
+    fit = np.linalg.lstsq(here, there, rcond=None)[0].T if fitted else rotation_matrix(k, size)
+    matrix = np.asarray(fit, dtype=np.float64)
     missed = here @ matrix.T - there
     return Shift(
         stack=chosen,
@@ -106,12 +108,6 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
         largest_miss=float(np.abs(missed).max()),
         relative_miss=float(np.linalg.norm(missed) / np.linalg.norm(there)),
     )
-
-
-def _fit(here: Doubles, there: Doubles) -> Doubles:
-    """The (C, C) matrix M that makes the squared distance of here · Mᵀ to there smallest."""
-    solution, *_ = np.linalg.lstsq(here, there, rcond=None)
-    return np.ascontiguousarray(solution.T)
 
 
 def position_shift(

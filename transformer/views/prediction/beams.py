@@ -102,8 +102,13 @@ def beam_tree(run: Run, *, dark: bool = False) -> go.Figure:
     """
     nodes, search = beam_nodes(run), _search_of(run)
     n_steps, n_ranks = len(search.tree), 1 + max((node.rank for node in nodes), default=0)
+    root = go.Scatter(  # where the first step's extensions come from
+        x=[-1], y=[0], text=["start"], mode="markers+text", textposition="top center",
+        textfont={"size": style.FONT_SIZE, "color": style.LIGHT.muted}, hoverinfo="skip",
+        marker={"symbol": "diamond", "size": 10, "color": style.LIGHT.muted}, showlegend=False,
+    )  # fmt: skip
     return style.figure(
-        [*_edges(nodes), _root(), *_marks(search, nodes)],
+        [*_edges(nodes), root, *_marks(search, nodes)],
         say(
             "Beam search: {n_steps} steps, {n_hypotheses} hypotheses found",
             n_steps=n_steps, n_hypotheses=len(search.hypotheses),
@@ -149,16 +154,6 @@ def _edge(
         y=[y for node in nodes for y in (max(node.parent, 0), node.rank, None)],
         mode="lines", name=name, line=line, showlegend=showlegend, legendrank=1001,
         hoverinfo="skip",
-    )  # fmt: skip
-
-
-def _root() -> go.Scatter:
-    """Where the first step's extensions come from."""
-    colour = style.LIGHT.muted
-    return go.Scatter(
-        x=[-1], y=[0], text=["start"], mode="markers+text", textposition="top center",
-        textfont={"size": style.FONT_SIZE, "color": colour}, hoverinfo="skip", showlegend=False,
-        marker={"symbol": "diamond", "size": 10, "color": colour},
     )  # fmt: skip
 
 
