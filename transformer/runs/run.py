@@ -71,7 +71,7 @@ class Drawable:
 
     def attention_csv(self, site: Any, head: Any, stage: str = "weights") -> str:
         """One head as comma-separated values, tokens named in the first line and column."""
-        written: str = _plotting().csv(self, site, head, stage)
+        written: str = _plotting().head_csv(self, site, head, stage=stage)
         return written
 
     def to_html(self, path: Any) -> None:

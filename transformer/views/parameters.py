@@ -19,7 +19,7 @@ from transformer.checks import (
     is_whole,
     shortened,
 )
-from transformer.messages import invalid, numeral
+from transformer.messages import invalid, mark, numeral
 from transformer.runs.run import Batch, Run
 
 Item = Run | Batch
@@ -58,6 +58,10 @@ class Parameter(ABC):
     @abstractmethod
     def _checked(self, got: Any, item: Item | None) -> Any:
         """The value, if it is allowed; None has been dealt with."""
+
+    def refusal(self, sentence: str, got: Any, **told: Any) -> ValueError:
+        """What is wrong with a value; the sentence has its {name} and what was {got}."""
+        return invalid(sentence, name=self.name, got=shortened(got), **told)
 
     def read(self, text: str) -> Any:
         """The value that a link or a command line writes as `text`; still to be checked."""
@@ -98,12 +102,8 @@ class Int(Parameter):
         if isinstance(most, int):
             check_whole(self.name, got, self.least, most)
         elif not is_whole(got) or not self.least <= got < 2**31:
-            raise invalid(
-                "{name} must be a whole number from {least}; got {got}",
-                name=self.name,
-                least=numeral(self.least),
-                got=shortened(got),
-            )
+            sentence = mark("{name} must be a whole number from {least}; got {got}")
+            raise self.refusal(sentence, got, least=numeral(self.least))
         return int(got)
 
     def read(self, text: str) -> Any:
@@ -166,12 +166,8 @@ class Text(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> str:
         if not isinstance(got, str) or len(got) > LONGEST:
-            raise invalid(
-                "{name} must be a text of at most {longest} characters; got {got}",
-                name=self.name,
-                longest=numeral(LONGEST),
-                got=shortened(got),
-            )
+            sentence = mark("{name} must be a text of at most {longest} characters; got {got}")
+            raise self.refusal(sentence, got, longest=numeral(LONGEST))
         return got
 
 
@@ -183,12 +179,8 @@ class IntList(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> list[int]:
         if not isinstance(got, list | tuple) or len(got) > self.most or not all(map(is_whole, got)):
-            raise invalid(
-                "{name} must be a list of at most {most} whole numbers; got {got}",
-                name=self.name,
-                most=self.most,
-                got=shortened(got),
-            )
+            sentence = mark("{name} must be a list of at most {most} whole numbers; got {got}")
+            raise self.refusal(sentence, got, most=self.most)
         return [int(one) for one in got]
 
     def read(self, text: str) -> Any:
@@ -207,11 +199,7 @@ class HeadOrMean(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> int | str:
         if got != "mean" and not is_whole(got):
-            raise invalid(
-                "{name} must be a whole number or 'mean'; got {got}",
-                name=self.name,
-                got=shortened(got),
-            )
+            raise self.refusal(mark("{name} must be a whole number or 'mean'; got {got}"), got)
         return got if isinstance(got, str) else int(got)
 
     def read(self, text: str) -> Any:

@@ -14,7 +14,7 @@ from transformer.network_words import attention_name
 from transformer.runs.head_data import array
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import Series, paired_bars
-from transformer.views.drawing.matrix import head_axes, head_labels
+from transformer.views.drawing.matrix import head_layout
 
 NUMBERS_UP_TO = 16  # heads across; more would not leave room for a number in each cell
 _HOW = {"zero": mark("its output set to 0"), "mean": mark("its output replaced by its mean")}
@@ -46,7 +46,6 @@ def importance(
         )
     change = array(found.change[stack, kind])
     limit = max(style.bound_of(array(each), 1e-6) for each in found.change.values())
-    meta = head_labels(change.shape) | {"limit": limit}
     title = say(
         "Change of ln p when each head alone is switched off, {attention}",
         attention=attention_name(stack, kind),
@@ -74,7 +73,8 @@ def importance(
         texttemplate=f"%{{z:+.{digits}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
     )
-    return style.figure(cells, title, subtitle, dark=dark, meta=meta, **head_axes(change.shape))
+    layout = head_layout(change.shape, {"limit": limit})
+    return style.figure(cells, title, subtitle, dark=dark, **layout)
 
 
 def predicted(

@@ -75,7 +75,13 @@ def alignment_links(
     if threshold is not None:
         check_number("threshold", threshold, 0.0, 1.0)
     queries = _weights(run, layer, head, row)
-    source, target = _labels(run, row)
+    if isinstance(run, Run):
+        source, target = run.source_labels, run.labels
+    else:  # without padding, which is on the right
+        source, target = (
+            run.queries(stack, row)[: int(run.real(stack)[row].sum())]
+            for stack in ("encoder", "decoder")
+        )
     shift = 1 if by == "written" else 0
     queries = queries[: len(target) - shift, : len(source)]
     weights = np.full((len(target), len(source)), np.nan, dtype=np.float32)
@@ -101,14 +107,6 @@ def _weights(run: Run | Batch, layer: Any, head: Any, row: Any) -> NDArray[np.fl
     weights = np.stack([array(record.pattern[row]) for record in chosen])  # (L, H, Tq, Tk)
     weights = weights if head == "mean" else weights[:, [head]]
     return np.asarray(weights.mean(axis=(0, 1)), dtype=np.float32)
-
-
-def _labels(run: Run | Batch, row: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(source, target) labels, without those of padding, which is on the right."""
-    if isinstance(run, Run):
-        return run.source_labels, run.labels
-    n_source, n_target = (int(run.real(stack)[row].sum()) for stack in ("encoder", "decoder"))
-    return run.queries("encoder", row)[:n_source], run.queries("decoder", row)[:n_target]
 
 
 def alignment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
@@ -43,6 +44,10 @@ def paired_bars(
     ids: of the tokens; the one whose id is `here` has an arrow before its label. meta: more than
     the labels, which it holds as plain text.
     """
+    ticks = [
+        f"<b>▶ {style.label(text)}</b>" if token == here else style.label(text)
+        for text, token in zip_longest(labels, ids, fillvalue="")
+    ]
     longest = max(_LEAST, *(max(series.probabilities) for series in pair))
     return style.figure(
         [_bars(series, labels) for series in pair],
@@ -57,21 +62,13 @@ def paired_bars(
             tickformat=".0%" if longest > 0.1 else ".1%",
         ),
         yaxis=style.named_axis(
-            say(y_title), _ticks(labels, ids, here), range=[len(labels) - 0.4, -0.6],
+            say(y_title), ticks, range=[len(labels) - 0.4, -0.6],
         ),
         legend=style.LEGEND_ABOVE,
         margin={"l": 60, "r": 16, "t": 104, "b": 50},
         height=154 + 44 * max(len(labels), 3),
         meta={"labels": list(labels)} | meta,
     )  # fmt: skip
-
-
-def _ticks(labels: Sequence[str], ids: Sequence[int], here: int | None) -> list[str]:
-    ticks = [style.label(text) for text in labels]
-    for place, token in enumerate(ids):
-        if token == here:
-            ticks[place] = f"<b>▶ {ticks[place]}</b>"
-    return ticks
 
 
 def _bars(series: Series, labels: Sequence[str]) -> go.Bar:

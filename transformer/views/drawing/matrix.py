@@ -84,29 +84,28 @@ def hatching(n_rows: int, n_columns: int, lines: int = 44) -> dict[str, Any]:
     Cells that are left out (NaN) are see-through, so the lines show there and nowhere else. One
     SVG path however many cells there are.
     """
-    path = "".join(_diagonal(2 * place / lines, n_rows, n_columns) for place in range(1, lines))
+    path = ""
+    for reach in (2 * place / lines for place in range(1, lines)):
+        # the part of x + y = reach in the unit square, stretched over the cells
+        low, high = max(0.0, reach - 1), min(1.0, reach)
+        ends = ((x * n_columns - 0.5, y * n_rows - 0.5) for x, y in ((low, high), (high, low)))
+        path += "M" + "L".join(f"{x:.4f},{y:.4f}" for x, y in ends)
     return {
-        "type": "path",
-        "path": path,
-        "xref": "x",
-        "yref": "y",
-        "layer": "below",
+        "type": "path", "path": path, "xref": "x", "yref": "y", "layer": "below",
         "line": {"color": style.LIGHT.hatch, "width": 1},
-    }
+    }  # fmt: skip
 
 
-def _diagonal(reach: float, n_rows: int, n_columns: int) -> str:
-    """The part of x + y = reach in the unit square, stretched over the cells."""
-    low, high = max(0.0, reach - 1), min(1.0, reach)
-    places = [(low, high), (high, low)]
-    return "M" + "L".join(f"{x * n_columns - 0.5:.4f},{y * n_rows - 0.5:.4f}" for x, y in places)
-
-
-def head_axes(shape: Sequence[int]) -> dict[str, Any]:
-    """Both axes of layers x heads, layer 0 on top, and their room."""
+def head_layout(shape: Sequence[int], meta: dict[str, Any]) -> dict[str, Any]:
+    """Both axes of layers x heads, layer 0 on top, and their room; meta: more than the names of the
+    rows and of the columns."""
     n_layers, n_heads = shape
+    names = {
+        "row_labels": [say("layer {place}", place=place) for place in range(n_layers)],
+        "column_labels": [say("head {place}", place=place) for place in range(n_heads)],
+    }
     room = {"height": min(484, 154 + 34 * n_layers), "margin": {"t": 72, "r": 8, "l": 44, "b": 44}}
-    return room | {
+    return room | {"meta": names | meta} | {
         f"{name}axis": style.axis(
             title, range=span, constrain="domain",
             tickmode="linear", tick0=0, dtick=max(1, -(-count // style.MAX_TICKS)),
@@ -116,12 +115,3 @@ def head_axes(shape: Sequence[int]) -> dict[str, Any]:
             ("y", say("layer"), n_layers, [n_layers - 0.5, -0.5]),
         )
     }  # fmt: skip
-
-
-def head_labels(shape: Sequence[int]) -> dict[str, Any]:
-    """Names of the rows and of the columns, for `layout.meta`."""
-    n_layers, n_heads = shape
-    return {
-        "row_labels": [say("layer {place}", place=place) for place in range(n_layers)],
-        "column_labels": [say("head {place}", place=place) for place in range(n_heads)],
-    }

@@ -102,15 +102,9 @@ def signed_cells(
 def heading(text: str, x: float, y: float) -> dict[str, Any]:
     """An annotation at a position of the whole picture, from 0 to 1."""
     return {
-        "text": text,
-        "xref": "paper",
-        "yref": "paper",
-        "x": x,
-        "y": y,
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "showarrow": False,
-    }
+        "text": text, "xref": "paper", "yref": "paper", "x": x, "y": y,
+        "xanchor": "left", "yanchor": "bottom", "showarrow": False,
+    }  # fmt: skip
 
 
 def bound_of(values: NDArray[Any], least: float = 1.0) -> float:
@@ -261,14 +255,14 @@ def in_the_dark() -> Mapping[str, str]:
         "#000000": "#ffffff",  # on a cell of weights
         "#ffffff": "#000000",
     }
-    for name in ("text", "muted", "line", "accent", "key", "hatch"):
+    for name in (one.name for one in fields(Theme)):
         light, dark = getattr(LIGHT, name), getattr(DARK, name)
-        pairs[light] = dark
-        if light.startswith("#"):
-            pairs[_channels(light)] = _channels(dark)
-    for scale in ("diverging", "weights", "groups"):
-        light, dark = getattr(LIGHT, scale), getattr(DARK, scale)
-        pairs |= dict(zip(light, dark, strict=True))
+        if isinstance(light, tuple):
+            pairs |= dict(zip(light, dark, strict=True))
+        else:
+            pairs[light] = dark
+            if light.startswith("#"):
+                pairs[_channels(light)] = _channels(dark)
     return pairs
 
 

@@ -151,14 +151,11 @@ def _marked(node: Any, written: list[str]) -> dict[str, list[Any]]:
         statements = [one for one in around if isinstance(one, ast.stmt)]
         if mark := _MARK.search(line):
             value: Any = (begun[:1] or statements[-1:])[0]
-            found.setdefault(mark[1], []).append(_computed(value.value))
+            value = value.value
+            if getattr(getattr(value, "func", None), "attr", "") == "at":
+                value = value.args[2]  # what is shown to hooks: `context.at(name, place, value)`
+            found.setdefault(mark[1], []).append(value)
     return found
-
-
-def _computed(value: Any) -> Any:
-    """A value, or what is shown to hooks: `context.at(name, place, value)`."""
-    called = getattr(value, "func", None)
-    return value.args[2] if getattr(called, "attr", "") == "at" else value
 
 
 def _names_of(node: ast.AST) -> list[str]:

@@ -55,25 +55,25 @@ class Pack:
         """The same value with Plotly's binary arrays kept here, those of float32 rounded."""
         if isinstance(value, dict):
             if value.keys() <= {"dtype", "bdata", "shape"} and "bdata" in value:
-                return self._plotlys(value)
+                assert value["dtype"] in _PLOTLY_TYPES
+                flat = np.frombuffer(base64.b64decode(value["bdata"]), f"<{value['dtype']}")
+                shape = [int(size) for size in str(value.get("shape", flat.size)).split(",")]
+                return self.array(
+                    (rounded(flat) if value["dtype"] == "f4" else flat).reshape(shape)
+                )
             return {key: self.plain(part) for key, part in value.items()}
         return [self.plain(part) for part in value] if isinstance(value, list) else value
 
     def text(self, content: dict[str, Any]) -> str:
         """Everything; content must hold what `array` and `plain` returned. ASCII."""
-        table = []
-        for kind, raw in self._arrays:
-            table.append([kind, len(raw) // int(kind[1:])])
+        table = [[kind, len(raw) // int(kind[1:])] for kind, raw in self._arrays]
         whole = {"arrays": table, "content": content}
         said = json.dumps(whole, allow_nan=False, separators=(",", ":")).encode("ascii")
-        parts = [struct.pack("<I", len(said)), said, *map(_planes, self._arrays)]
-        return packed(b"".join(parts))
-
-    def _plotlys(self, value: dict[str, Any]) -> dict[str, Any]:
-        assert value["dtype"] in _PLOTLY_TYPES
-        flat = np.frombuffer(base64.b64decode(value["bdata"]), f"<{value['dtype']}")
-        shape = [int(size) for size in str(value.get("shape", flat.size)).split(",")]
-        return self.array((rounded(flat) if value["dtype"] == "f4" else flat).reshape(shape))
+        planes = (
+            np.frombuffer(raw, dtype=np.uint8).reshape(-1, int(kind[1:])).T.tobytes()
+            for kind, raw in self._arrays
+        )
+        return packed(b"".join([struct.pack("<I", len(said)), said, *planes]))
 
     def _place(self, kind: str, raw: bytes) -> int:
         for place, (known_kind, known) in enumerate(self._arrays):
@@ -81,8 +81,3 @@ class Pack:
                 return place
         self._arrays.append((kind, raw))
         return len(self._arrays) - 1
-
-
-def _planes(array: tuple[str, bytes]) -> bytes:
-    kind, raw = array
-    return np.frombuffer(raw, dtype=np.uint8).reshape(-1, int(kind[1:])).T.tobytes()

@@ -19,7 +19,7 @@ from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
 from transformer.views.drawing.common import KIND, OF_STACK
-from transformer.views.drawing.matrix import head_axes, head_labels
+from transformer.views.drawing.matrix import head_layout
 from transformer.views.parameters import Choice, Text
 
 DIGITS = 5
@@ -150,16 +150,15 @@ def draw_metric(found: Metrics, metric: str, *, dark: bool = False) -> go.Figure
         colorbar=style.colorbar(say(chosen.title) + unit),
         **(style.signed(1) if metric == "order" else colours),
     )
-    labels = head_labels(cells.shape)
-    meta = labels | {"metric": metric, "definition": chosen.definition}
+    meta = {"metric": metric, "definition": chosen.definition}
     title = say(
         "{title}{unit} of every head, {attention}",
         title=say(chosen.title),
         unit=unit,
         attention=attention_name(found.stack, found.kind),
     )
-    subtitle, axes = _baselines(found, metric), head_axes(cells.shape)
-    return style.figure(trace, title, subtitle, dark=dark, meta=meta, **axes)
+    layout = head_layout(cells.shape, meta)
+    return style.figure(trace, title, _baselines(found, metric), dark=dark, **layout)
 
 
 def _baselines(found: Metrics, metric: str) -> str:

@@ -37,6 +37,16 @@ def answer_journey(
     found = models.ask(journey, item, position=position, target=target)
     tokens = models.model(item.model).tokenizer
     stack = "encoder" if item.config.family == "encoder" else "decoder"
+    parts, added = found.parts, dict.fromkeys(("heads", "feed_forward", "biases", "embedding"))
+    if (
+        parts is not None
+    ):  # each part's number, heads layer by layer; null where a logit is no such sum
+        added = {
+            "heads": {kind: array(one.flatten()) for kind, one in parts.heads.items()},
+            "feed_forward": array(parts.feed_forward),
+            "biases": array(parts.biases),
+            "embedding": dict(parts.others),
+        }
     lens = zip(found.lens_ids.tolist(), found.lens_probabilities.tolist(), strict=True)
     return {
         "position": found.position,
@@ -49,7 +59,7 @@ def answer_journey(
         "lens": [{"label": tokens.label(one), "probability": p} for one, p in lens],
         "norms": array(found.stream.norm(dim=-1)),
         "vector": array(_sample(found.stream[0])),
-        **_added(found),
+        **added,
         "encoder": _encoder(item),
         "finding": finding(item, found, tokens),
     }
@@ -103,19 +113,6 @@ def _next(tokens: Tokenizer, item: Run, found: Journey) -> dict[str, Any] | None
         "id": index,
         "label": item.labels[at],
         "probability": float(found.probabilities[index]),
-    }
-
-
-def _added(found: Journey) -> Answer:
-    """Each part's number, heads layer by layer; null where a logit is no such sum."""
-    parts = found.parts
-    if parts is None:
-        return dict.fromkeys(("heads", "feed_forward", "biases", "embedding"))
-    return {
-        "heads": {kind: array(added.flatten()) for kind, added in parts.heads.items()},
-        "feed_forward": array(parts.feed_forward),
-        "biases": array(parts.biases),
-        "embedding": dict(parts.others),
     }
 
 

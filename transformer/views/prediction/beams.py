@@ -50,7 +50,10 @@ def beam_nodes(run: Run) -> tuple[TreeNode, ...]:
     Raises ValueError if the run was not a beam search.
     """
     search = _search_of(run)
-    best = _best_path(search)
+    best: list[int] = []  # the best hypothesis' place in each step; found by its tokens
+    for token, extensions in zip(search.hypotheses[0].ids, search.tree, strict=False):
+        before = best[-1] if best else -1
+        best.append([(one.parent, one.token) for one in extensions].index((before, token)))
     nodes: list[TreeNode] = []
     ranks_before = {-1: -1}
     for step, extensions in enumerate(search.tree):
@@ -79,16 +82,6 @@ def _search_of(run: Run) -> Search:
             beams=run.request.beams,
         )
     return run.search
-
-
-def _best_path(search: Search) -> list[int]:
-    """The best hypothesis' place in each step, from the first; found by its tokens."""
-    path: list[int] = []
-    for token, nodes in zip(search.hypotheses[0].ids, search.tree, strict=False):
-        parent = path[-1] if path else -1
-        found = [(node.parent, node.token) for node in nodes]
-        path.append(found.index((parent, token)))
-    return path
 
 
 def beam_tree(run: Run, *, dark: bool = False) -> go.Figure:
@@ -166,10 +159,12 @@ def _marks(search: Search, nodes: Sequence[TreeNode]) -> list[go.Scatter]:
         members = [node for node in nodes if node.state == state]
         if not members:
             continue
+        labels = [(style.fitted(node.label, STEP_PX - 6)[0], node.best) for node in members]
+        texts = [f"<b>{label}</b>" if best else label for label, best in labels]
         traces.append(
             go.Scatter(
                 x=[node.step for node in members], y=[node.rank for node in members],
-                text=[_text(node) for node in members], mode="markers+text",
+                text=texts, mode="markers+text",
                 textposition="top center", name=say(words), cliponaxis=False, showlegend=True,
                 textfont={
                     "size": style.FONT_SIZE,
@@ -184,11 +179,6 @@ def _marks(search: Search, nodes: Sequence[TreeNode]) -> list[go.Scatter]:
             )
         )  # fmt: skip
     return traces
-
-
-def _text(node: TreeNode) -> str:
-    label = style.fitted(node.label, STEP_PX - 6)[0]
-    return f"<b>{label}</b>" if node.best else label
 
 
 def _hover(search: Search, node: TreeNode) -> str:
