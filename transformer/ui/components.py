@@ -80,11 +80,11 @@ def view_component(view: View, values: Mapping[str, Any]) -> gr.HTML:
     values: what a view may get; "batch" is its value, which changes.
     """
     folded = view.name if view.folded else ""
-    if not (name := view.component()):
+    if not view.has_script():
         return component("panel", elem_id=f"view-{view.name}", view=view.name, folded=folded)
     given = {name: values[name] for name in view.gets} | {"folded": folded}
     value, folder = given.pop("batch", None), f"views/{view.folder.name}"
-    return component(name, value, folder=folder, **given)
+    return component(view.name, value, folder=folder, **given)
 
 
 def calling(module: str, call: str, *given: str) -> str:

@@ -164,7 +164,7 @@ MODULES = Modules()
 
 def script_of(view: View) -> str:
     """The name of a view's own script."""
-    return f"views/{view.folder.name}/{view.component()}.js"
+    return f"views/{view.folder.name}/{view.name}.js"
 
 
 def is_later(name: str) -> bool:

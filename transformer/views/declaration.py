@@ -100,7 +100,6 @@ class View:
     tabs stand in the order of their first view. part: which part of the journey its tab is about,
     marked in the copy of the journey above the tab's views. folded: it stands behind its title
     until that is opened. parameters: what its own controls choose besides its pictures' parameters.
-    script: its component's name, where that is not the view's.
     gets: the values that it has from the start, of those in `ui/page.py`. folder: where it was
     found.
     """
@@ -114,14 +113,12 @@ class View:
     help: str
     pictures: tuple[Picture, ...]
     parameters: tuple[Parameter, ...] = ()
-    script: str = ""
     gets: tuple[str, ...] = ()
     folder: Path = Path()
 
-    def component(self) -> str:
-        """The name of its script and of its element on the page; "" if the page draws it."""
-        name = self.script or self.name
-        return name if (self.folder / f"{name}.js").is_file() else ""
+    def has_script(self) -> bool:
+        """Whether it draws itself; else the page does."""
+        return (self.folder / f"{self.name}.js").is_file()
 
     def controls(self) -> dict[str, Parameter]:
         """What a visitor may choose, by its field in a share link; each stands there once."""
@@ -133,7 +130,7 @@ class View:
         """The declaration as plain values, for the page and for programs."""
         return {
             "name": self.name, "tab": self.tab, "part": self.part, "title": self.title,
-            "help": self.help, "script": bool(self.component()),
+            "help": self.help, "script": self.has_script(),
             "controls": {link: p.schema() for link, p in self.controls().items()},
             "pictures": [picture.schema() for picture in self.pictures],
         }  # fmt: skip

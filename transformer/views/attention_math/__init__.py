@@ -223,5 +223,4 @@ VIEW = View(
             parameters=(SITE, HEAD, QUERY),
         ),
     ),
-    script="attention_math",
 )

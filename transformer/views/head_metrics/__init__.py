@@ -222,5 +222,4 @@ VIEW = View(
             idle=True,
         ),
     ),
-    script="ranking",
 )
