@@ -4,7 +4,7 @@
 import { Player } from "./controls.js";
 import { placeRead } from "./looked_at.js";
 import { numeral, say } from "./messages.js";
-import { useEvent, usePart } from "./part.js";
+import { useAnswer, useEvent, usePart } from "./part.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
 import { emit, page, sameToken, setKey, setQuery } from "./store.js";
 import { ReadingInWords, Token, readingOf, weightAt } from "./text.js";
@@ -34,24 +34,12 @@ const describe = (facts, { stack, index }) => {
 
 // What a token reads in the picture that is shown, {token, reading}; null for nothing.
 const useReading = (part, token) => {
-  const [found, setFound] = useState(/** @type {any} */ (null));
   const [times, setTimes] = useState(0);
-  const me = useRef(null);
   const run = page.run?.run;
   useEvent("reading", () => setTimes((n) => n + 1)); // another head or picture was chosen
-  useLayoutEffect(() => {
-    let isCurrent = true;
-    const take = (reading) => {
-      if (!isCurrent) return;
-      setFound(reading && { token, reading, run });
-      part.owes(me, false);
-    };
-    part.owes(me, Boolean(token));
-    if (token) readingOf(token).then(take, () => take(null));
-    else take(null);
-    return () => void (isCurrent = false);
-  }, [token?.stack, token?.index, times, run]);
-  return token && found?.run === run ? found : null;
+  const wanted = token && { stack: token.stack, index: token.index, run, times };
+  const { answer, asked } = useAnswer(part, readingOf, wanted);
+  return token && answer && asked.run === run ? { token: asked, reading: answer } : null;
 };
 
 // The tokens of a stack. read: see useReading; lit: the tokens of the cell that is pointed at,
