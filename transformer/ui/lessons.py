@@ -21,7 +21,7 @@ from transformer.ui.link import pairs_of, read_state
 from transformer.ui.page_request import batch_of, run_of
 from transformer.ui.service import Service
 from transformer.ui.tour import as_link
-from transformer.views.export import lesson as lesson_page
+from transformer.views.export import html as pages
 
 Answer = dict[str, Any]
 Opened = tuple[GradingContext, dict[str, str]]
@@ -190,7 +190,7 @@ def lesson_file(lesson: Lesson, service: Service) -> str:
         if isinstance(step.check, OutputCheck):  # the visitor makes another run, unknown here
             opened = None
     seen = [service.queries.with_lens(run) for run in runs]
-    return lesson_page.page(title.title, steps, seen)
+    return pages.lesson(title.title, steps, seen)
 
 
 def _opened(service: Service, step: Step, before: Opened | None) -> Opened | None:
@@ -198,7 +198,7 @@ def _opened(service: Service, step: Step, before: Opened | None) -> Opened | Non
     if not step.state:
         return before
     fields = state_of(step.state)
-    known = fields.get("tab", lesson_page.TABS[0]) in lesson_page.TABS and "lines" not in fields
+    known = fields.get("tab", pages.LESSON_TABS[0]) in pages.LESSON_TABS and "lines" not in fields
     return (shown_by(service, fields), fields) if known else None
 
 
@@ -221,7 +221,7 @@ def _shows(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
     """Of a state, what the file shows: {"tab", "site", "head", "stage", "token"}."""
     stack, _, token = fields.get("read", "").rpartition(".")
     return {
-        "tab": fields.get("tab", lesson_page.TABS[0]),
+        "tab": fields.get("tab", pages.LESSON_TABS[0]),
         "site": fields.get("site") or str(run.trace.sites[0]),
         "head": int(fields.get("head", "0")),
         "stage": fields.get("stage", "weights"),

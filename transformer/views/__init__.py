@@ -17,16 +17,16 @@ from transformer.analysis.atlas import Atlas, atlas
 from transformer.analysis.mask_removal import masks_of
 from transformer.messages import invalid
 from transformer.messages.catalogues import add_catalogues
-from transformer.views.ablation.importance import importance, predicted
-from transformer.views.architecture.architecture import architecture
+from transformer.views.ablation import importance, predicted
+from transformer.views.architecture import architecture
 from transformer.views.attention.alignment import alignment, alignment_links
 from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import RANGES, SCALES, STAGES, attention_heatmap
 from transformer.views.attention.lines import query_lines, query_links
 from transformer.views.attention_math import attention_math, row_arithmetic
+from transformer.views.compare import candidates_compared, probability_difference
 from transformer.views.compare.compare import attention_difference
-from transformer.views.compare.outcomes import candidates_compared, probability_difference
 from transformer.views.contribution import contribution
 from transformer.views.declaration import Picture, View, find_views
 from transformer.views.head_metrics import head_metrics, metrics_figure
@@ -37,7 +37,7 @@ from transformer.views.masks.masks import (
     mask_removed,
     padded_batch,
 )
-from transformer.views.patching.patching import patching
+from transformer.views.patching import patching
 from transformer.views.positions.inputs import input_strips, input_token
 from transformer.views.positions.positions import (
     position_curves,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from transformer.checks import (
@@ -20,6 +20,7 @@ from transformer.checks import (
     shortened,
 )
 from transformer.messages import invalid, mark, numeral
+from transformer.model.sites import KINDS, STACKS
 from transformer.runs.run import Batch, Run
 
 Item = Run | Batch
@@ -205,3 +206,22 @@ class HeadOrMean(Parameter):
     def read(self, text: str) -> Any:
         """ "mean", or digits as a number."""
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
+
+
+# ---- those that many views share ----
+
+SITE = Text(name="site", title=mark("Attention"), default="decoder.0.self", use="selection")
+HEAD = HeadOrMean(name="head", title=mark("Head"))
+STACK = Choice(
+    name="stack", title=mark("Stack"),
+    options=dict(zip(STACKS, STACKS, strict=True)), use="selection",
+    optional=True,
+)  # fmt: skip
+OF_STACK = replace(STACK, default="decoder", optional=False)
+KIND = Choice(
+    name="kind", title=mark("Kind"), options=dict(zip(KINDS, KINDS, strict=True)), default="self",
+    use="selection",
+)  # fmt: skip
+QUERY = Int(name="query", title=mark("Query"), use="selection", optional=True)
+ROW = Int(name="row", title="Sentence", default=0, use="request")
+POSITION = Int(name="position", default=1, use="selection")

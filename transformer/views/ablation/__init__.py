@@ -1,17 +1,108 @@
-"""What ablation does: how much each head alone matters."""
+"""What ablation does: how much each head alone matters for one token, and what comes next with an
+alteration or without."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from transformer.analysis.ablation import HeadImportance, head_importance
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer.analysis.ablation import HeadImportance, NextToken, head_importance
 from transformer.analysis.model_queries import ModelQueries
-from transformer.messages import mark
+from transformer.messages import invalid, mark, numeral, say
+from transformer.network_words import attention_name
+from transformer.runs.head_data import array
 from transformer.runs.run import Run
-from transformer.views.ablation.importance import importance as importance_figure
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import KIND, OF_STACK, POSITION
-from transformer.views.parameters import Choice
+from transformer.views.drawing import style
+from transformer.views.drawing.bars import Series, paired_bars
+from transformer.views.drawing.matrix import head_layout
+from transformer.views.parameters import KIND, OF_STACK, POSITION, Choice
+
+NUMBERS_UP_TO = 16  # heads across; more would not leave room for a number in each cell
+_HOW = {"zero": mark("its output set to 0"), "mean": mark("its output replaced by its mean")}
+
+
+def importance(
+    found: HeadImportance,
+    stack: str,
+    kind: str,
+    label: str,
+    *,
+    by: str = "zero",
+    dark: bool = False,
+) -> go.Figure:
+    """The change of ln p of one token when each head alone is ablated: layers down, heads across.
+
+    label: the token. by: how heads were ablated, "zero" or "mean". Blue: the token becomes less
+    likely, so the head helped it; orange: likelier. Colours reach as far to both sides as the
+    largest change of any kind of attention; `layout.meta` has row_labels, column_labels, limit.
+    Raises ValueError, listing what there is, for an unknown kind of attention.
+    """
+    known = ", ".join(f"{a} {b}" for a, b in found.change)
+    if (stack, kind) not in found.change:
+        raise invalid(
+            "no {stack} {kind}-attention was ablated; ablated: {known}",
+            stack=stack,
+            kind=kind,
+            known=known,
+        )
+    change = array(found.change[stack, kind])
+    limit = max(style.bound_of(array(each), 1e-6) for each in found.change.values())
+    title = say(
+        "Change of ln p when each head alone is switched off, {attention}",
+        attention=attention_name(stack, kind),
+    )
+    subtitle = say(
+        "token {place}, {label}: p = {probability} with all heads; replaced by: "
+        "{how}; colours from {least} to {most}",
+        place=found.position,
+        label=style.label(label),
+        probability=numeral(math.exp(found.log_probability), ".4f"),
+        how=say(_HOW[by]),
+        **style.ends(limit),
+    )
+    # decimals that leave the largest change at least one digit of its own
+    digits = min(4, max(2, 1 + math.ceil(-math.log10(limit))))
+    cells = style.signed_cells(
+        change,
+        say(
+            "layer %{y}, head %{x} switched off<br>ln p %{z:+.4f}<br>p × "
+            "%{customdata:.4f}<extra></extra>"
+        ),
+        bound=limit,
+        bar=say("change of ln p"),
+        customdata=np.exp(change),
+        texttemplate=f"%{{z:+.{digits}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,
+        textfont={"size": style.FONT_SIZE},
+    )
+    layout = head_layout(change.shape, {"limit": limit})
+    return style.figure(cells, title, subtitle, dark=dark, **layout)
+
+
+def predicted(
+    found: NextToken, labels: Sequence[str], here: int, *, dark: bool = False
+) -> go.Figure:
+    """Pairs of bars, one pair a token: its probability by the intact and by the altered network.
+
+    labels: of found.ids. here: the id that stands at that position, which gets an arrow. Trace 0:
+    intact, trace 1: altered; y is the token's position, the likeliest by the intact network on top.
+    """
+    return paired_bars(
+        say("What comes at place {place}: intact and altered", place=found.position),
+        say("probabilities of the next token, after the same text"),
+        labels,
+        (
+            Series("intact", found.intact.tolist(), style.LIGHT.muted),
+            Series("altered", found.intervened.tolist(), style.LIGHT.key, hatched=True),
+        ),
+        ids=found.ids,
+        here=here,
+        dark=dark,
+        meta={"position": found.position},
+    )
 
 
 def answer_importance(
@@ -26,7 +117,7 @@ def answer_importance(
     """What each head of a kind of attention matters for one token: numbers, picture, a sentence."""
     found = models.ask(head_importance, item, position=position, by=by)
     label = models.model(item.model).tokenizer.label(found.target)
-    figure = importance_figure(found, stack, kind, label, by=by)
+    figure = importance(found, stack, kind, label, by=by)
     return {
         "figure": figure,
         "change": found.change[stack, kind].tolist(),
@@ -63,7 +154,7 @@ VIEW = View(
             help=mark(
                 "The change of one token's log-probability when each head alone is switched off."
             ),
-            figure=importance_figure,
+            figure=importance,
             answer=answer_importance,
             network=True,
             parameters=(

@@ -1,11 +1,207 @@
-"""The network's architecture."""
+"""A network as a drawing: its blocks, the residual stream, and how often each layer stands there.
+
+Data flows upwards, as in the paper's figure 1. One unit of either axis is one pixel at
+`layout.meta["width"]` x `layout.meta["height"]`, the size that the drawing is made for.
+`layout.meta["stacks"]`: their names. `layout.meta["blocks"]`: for each block its name, kind, stack,
+title, shape, each (parameters of one), times, shared_with, does, and its box as x, y, width, height
+from the lower left corner. The bars of the only trace are the boxes, in the same order;
+`customdata` is the block's name.
+"""
 
 from __future__ import annotations
 
-from transformer.messages import mark, say
+import textwrap
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.colors import hex_to_rgb
+
+from transformer.messages import mark, numeral, say
+from transformer.model.config import ModelConfig
+from transformer.model.summary import blocks
+from transformer.network_words import stack_name
 from transformer.runs.run import Run
-from transformer.views.architecture import architecture as drawing
+from transformer.views.architecture.arrangement import (
+    BOX_WIDTH,
+    RADIUS,
+    Arrangement,
+    Box,
+    Label,
+    arrange,
+)
+from transformer.views.architecture.parts import shape_of, words
 from transformer.views.declaration import Answer, Picture, View, tab_name
+from transformer.views.drawing import style
+
+MARGIN = {"l": 8, "r": 8, "t": 88, "b": 12}
+FAMILIES = {
+    "encoder-decoder": mark("encoder and decoder"),
+    "decoder": mark("decoder alone"),
+    "encoder": mark("encoder alone"),
+}
+_PLACEMENTS = {"pre": mark("norm before blocks"), "post": mark("norm after blocks")}
+_HOVER_CHARACTERS = 52
+
+
+def architecture(source: Run | ModelConfig, *, dark: bool = False) -> go.Figure:
+    """The blocks of a network (of a run's network) from its configuration, with shapes and
+    parameter counts.
+
+    A number after "·" is a block's parameters; in a layer, those of one layer.
+    """
+    config = source if isinstance(source, ModelConfig) else source.config
+    plan = arrange(config)
+    total = sum(block.n_parameters for block in blocks(config))
+    return style.figure(
+        [_bars(config, plan)],
+        say("Architecture: {families}", families=say(FAMILIES[config.family])),
+        say(
+            "{total} parameters; {placements}<br>after a ·: parameters, in one layer",
+            total=numeral(total),
+            placements=say(_PLACEMENTS[config.norm]),
+        ),
+        width=plan.width + MARGIN["l"] + MARGIN["r"],
+        height=plan.height + MARGIN["t"] + MARGIN["b"],
+        margin=MARGIN,
+        xaxis={"visible": False, "range": [0, plan.width], "fixedrange": True},
+        yaxis={"visible": False, "range": [0, plan.height], "fixedrange": True},
+        barmode="overlay",
+        dragmode=False,
+        showlegend=False,
+        shapes=_shapes(plan),
+        annotations=_annotations(plan),
+        meta={
+            "width": plan.width,
+            "height": plan.height,
+            "n_parameters": total,
+            "stacks": list(dict.fromkeys(box.block.stack for box in plan.boxes)),
+            "blocks": [_facts(config, box) for box in plan.boxes],
+        },
+        dark=dark,
+    )
+
+
+def _facts(config: ModelConfig, box: Box) -> dict[str, Any]:
+    """One block as plain data."""
+    block, said = box.block, words(config, box.block)
+    names = ("name", "kind", "stack", "each", "times", "shared_with")
+    of_block = {name: getattr(block, name) for name in names}
+    in_words = {"title": said.title, "shape": shape_of(block), "does": said.does}
+    place = {"x": box.x - BOX_WIDTH / 2, "y": box.y, "width": BOX_WIDTH, "height": box.height}
+    return of_block | in_words | place
+
+
+def _bars(config: ModelConfig, plan: Arrangement) -> go.Bar:
+    """Each block's box."""
+    colours = style.LIGHT
+    of_kind = {"self": colours.accent, "cross": colours.accent, "feed_forward": colours.key}
+    tints = [of_kind.get(box.block.kind, colours.muted) for box in plan.boxes]
+    return go.Bar(
+        x=[box.x for box in plan.boxes],
+        y=[box.height for box in plan.boxes],
+        base=[box.y for box in plan.boxes],
+        width=[BOX_WIDTH] * len(plan.boxes),
+        text=[_text(config, box) for box in plan.boxes],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        constraintext="none",
+        insidetextfont={"size": style.FONT_SIZE, "color": colours.text},
+        customdata=[box.block.name for box in plan.boxes],
+        hovertext=[_hover(config, box) for box in plan.boxes],
+        hovertemplate="%{hovertext}<extra></extra>",
+        marker={
+            "color": [_see_through(colour, 0.16) for colour in tints],
+            "line": {"color": tints, "width": 1.5},
+            "cornerradius": 5,
+        },
+    )
+
+
+def _see_through(colour: str, share: float) -> str:
+    return f"rgba{(*hex_to_rgb(colour), share)}"
+
+
+def _text(config: ModelConfig, box: Box) -> str:
+    """The text in a box: one line for a norm, else two."""
+    said, block = words(config, box.block), box.block
+    if not said.short:
+        return f"<b>{style.escape(said.title)}</b> · {numeral(block.each)}"
+    numbers = said.short if block.kind == "softmax" else f"{said.short} · {numeral(block.each)}"
+    return f"<b>{said.title}</b><br>{numbers}"
+
+
+def _hover(config: ModelConfig, box: Box) -> str:
+    said, block = words(config, box.block), box.block
+    where = stack_name(block.stack)
+    if block.in_layer:
+        where = say("{stack}, in each of {times} layers", stack=where, times=block.times)
+    lines = [
+        f"<b>{style.escape(said.title)}</b> ({where})",
+        shape_of(block),
+        say(
+            "{each} parameters in each layer, {total} in all",
+            each=numeral(block.each),
+            total=numeral(block.n_parameters),
+        )
+        if block.in_layer
+        else say("{each} parameters", each=numeral(block.each)),
+        *textwrap.wrap(said.does, _HOVER_CHARACTERS),
+    ]
+    return "<br>".join(lines)
+
+
+def _annotations(plan: Arrangement) -> list[dict[str, Any]]:
+    """The last stretch of each link, with its head, and the text beside the boxes."""
+    font = {"size": style.FONT_SIZE, "color": style.LIGHT.text}
+    arrows = [
+        {
+            "x": to_x, "y": to_y, "ax": from_x, "ay": from_y,
+            "xref": "x", "yref": "y", "axref": "x", "ayref": "y",
+            "text": "", "showarrow": True, "arrowhead": 2, "arrowsize": 0.9, "arrowwidth": 1.5,
+            "arrowcolor": style.LIGHT.muted, "standoff": 0,
+        }
+        for (from_x, from_y), (to_x, to_y) in (path[-2:] for path in plan.links)
+    ]  # fmt: skip
+    labels = [*plan.labels, *(Label("+", x, y) for x, y in plan.sums)]
+    return arrows + [
+        {
+            "x": label.x, "y": label.y, "xref": "x", "yref": "y", "xanchor": label.anchor,
+            "yanchor": "middle", "text": label.text, "showarrow": False, "font": font,
+        }
+        for label in labels
+    ]  # fmt: skip
+
+
+def _shapes(plan: Arrangement) -> list[dict[str, Any]]:
+    """Frames around the layers, bent lines, and circles where two ways are added."""
+    colours = style.LIGHT
+    line = {"color": colours.muted, "width": 1.5}
+    frames = [
+        {
+            "type": "rect", "x0": x0, "y0": y0, "x1": x1, "y1": y1, "layer": "below",
+            "line": {"color": colours.line, "width": 1.5, "dash": "dash"},
+            "fillcolor": _see_through(colours.muted, 0.05),
+        }
+        for x0, y0, x1, y1 in plan.frames
+    ]  # fmt: skip
+    bends = [
+        {
+            "type": "path", "line": line, "layer": "below",
+            "path": "M" + "L".join(f"{x},{y}" for x, y in path[:-1]),
+        }
+        for path in plan.links
+        if len(path) > 2
+    ]  # fmt: skip
+    circles = [
+        {
+            "type": "circle", "x0": x - RADIUS, "x1": x + RADIUS,
+            "y0": y - RADIUS, "y1": y + RADIUS, "line": line,
+        }
+        for x, y in plan.sums
+    ]  # fmt: skip
+    return frames + bends + circles
+
 
 # Where a kind of block is looked into: a tab.
 LEADS = {
@@ -24,7 +220,7 @@ FORMULAS = {"norm": "norm", "feed_forward": "feed-forward"}
 
 def answer_architecture(item: Run) -> Answer:
     """The blocks of the network of a run, and which tab or formula each kind of block leads to."""
-    figure = drawing.architecture(item)
+    figure = architecture(item)
     leads = {kind: {"tab": tab_name(tab), "title": say(tab)} for kind, tab in LEADS.items()}
     formulas = {
         kind: {"equation": topic, "title": say("Formula")} for kind, topic in FORMULAS.items()
@@ -46,7 +242,7 @@ VIEW = View(
             name="architecture",
             title=mark("Architecture"),
             help=mark("The blocks of the network with their shapes and parameters."),
-            figure=drawing.architecture,
+            figure=architecture,
             answer=answer_architecture,
         ),
     ),

@@ -10,8 +10,20 @@ from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import attention_heatmap
 from transformer.views.attention.lines import query_lines
 from transformer.views.declaration import Picture, View
-from transformer.views.drawing.common import HEAD, KIND, OF_STACK, QUERY, ROW, SITE
-from transformer.views.parameters import Bool, Choice, HeadOrMean, Int, Number, Text
+from transformer.views.parameters import (
+    HEAD,
+    KIND,
+    OF_STACK,
+    QUERY,
+    ROW,
+    SITE,
+    Bool,
+    Choice,
+    HeadOrMean,
+    Int,
+    Number,
+    Text,
+)
 
 _STAGE = Choice(
     name="stage",

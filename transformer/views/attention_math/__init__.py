@@ -20,7 +20,7 @@ from transformer.runs.head_data import SiteLike, stored_head
 from transformer.runs.run import Batch, Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
-from transformer.views.drawing.common import HEAD, QUERY, SITE
+from transformer.views.parameters import HEAD, QUERY, SITE
 
 __all__ = ["attention_math", "row_arithmetic"]
 

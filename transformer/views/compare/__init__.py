@@ -1,26 +1,160 @@
-"""Two kept runs side by side: their tokens, their attention, and what they found likely."""
+"""Two kept runs side by side: their tokens, their attention, how likely each took its
+tokens, and what each weighed at one of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer.messages import mark, say, translated
+from transformer.messages import mark, numeral, say, translated
 from transformer.runs.run import Run
+from transformer.runs.steps import N_CANDIDATES, GenerationStep
 from transformer.views.compare.compare import (
     NothingShared,
+    Shared,
     align,
     attention_difference,
     opposite,
+    shared,
+    shared_labels,
 )
-from transformer.views.compare.outcomes import candidates_compared, probability_difference
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import HEAD, POSITION, SITE
-from transformer.views.parameters import HeadOrMean, Text
+from transformer.views.drawing import style
+from transformer.views.drawing.bars import Series, paired_bars, percent
+from transformer.views.parameters import HEAD, POSITION, SITE, HeadOrMean, Text
+from transformer.views.prediction.candidates import step_of
+
+N_SHOWN = 8
+
+
+def generated_pairs(a: Run, b: Run) -> list[Shared]:
+    """The tokens that both generated and that stand beside each other.
+
+    Raises NothingShared, a ValueError, if there is none.
+    """
+    pairs = shared(align(a.labels, b.labels))
+    pairs = [pair for pair in pairs if pair.a >= a.n_prompt and pair.b >= b.n_prompt]
+    if not pairs:
+        raise NothingShared(
+            say(
+                "the two runs generated no tokens that stand beside each other; A "
+                "generated {n_a}, B {n_b}",
+                n_a=len(a.steps),
+                n_b=len(b.steps),
+            )
+        )
+    return pairs
+
+
+def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
+    """For each token that both generated: its probability in B minus that in A, by the network
+    before temperature and filters. Bars from -1 to 1; hatched where the two tokens differ.
+
+    customdata: (N, 2), the two probabilities. `layout.meta` has labels (plain text) and pairs
+    (positions in A and B). NothingShared as generated_pairs.
+    """
+    pairs = generated_pairs(a, b)
+    found = [
+        (
+            a.steps[pair.a - a.n_prompt].chosen.probability,
+            b.steps[pair.b - b.n_prompt].chosen.probability,
+        )
+        for pair in pairs
+    ]
+    labels = shared_labels(pairs, a.labels, b.labels)
+    colours = style.LIGHT
+    bars = go.Bar(
+        x=list(range(len(pairs))),
+        y=[in_b - in_a for in_a, in_b in found],
+        marker={
+            "color": [colours.key if in_b > in_a else colours.accent for in_a, in_b in found],
+            "pattern": {"shape": ["" if pair.same else "/" for pair in pairs]},
+        },
+        customdata=found,
+        hovertext=[style.hover(text) for text in labels],
+        hovertemplate=say(
+            "%{hovertext}<br>B − A: %{y:+.4f}<br>in A %{customdata[0]:.4f}, in B "
+            "%{customdata[1]:.4f}<extra></extra>"
+        ),
+    )
+    return style.figure(
+        bars,
+        say("Probability of each generated token: B − A"),
+        say("by the network, before temperature and filters; hatched: two different tokens"),
+        bargap=0.15,
+        width=80 + style.COLUMN_PX * len(labels),
+        height=400,
+        margin={"l": 60, "r": 16, "t": 80, "b": 110},
+        dragmode=False,
+        xaxis=style.named_axis(
+            say("token"), list(map(style.label, labels)), tickangle=-90,
+            range=[-0.6, len(pairs) - 0.4],
+        ),
+        yaxis=style.axis(
+            "B − A", range=[-1, 1], showgrid=True, zeroline=True,
+            zerolinecolor=colours.muted, dtick=0.5,
+        ),
+        meta={"labels": labels, "pairs": [list(pair[:2]) for pair in pairs]},
+        dark=dark,
+    )  # fmt: skip
+
+
+def candidates_compared(
+    a: Run, b: Run, step: int, other_step: int, *, dark: bool = False
+) -> go.Figure:
+    """What the next token could be, by a step of A and by one of B, as pairs of bars: the N_SHOWN
+    likeliest of each, tokens of one label being the same.
+
+    Trace 0: A, trace 1: B; y is the token's position, A's likeliest on top. A bar is left out where
+    a token is not among the likeliest that are kept of a step; its position says at most how
+    probable it is. `layout.meta` has labels, a, b (probabilities or None). Raises ValueError for a
+    step that a run has not.
+    """
+    of_a, of_b = step_of(a, step), step_of(b, other_step)
+    in_a, in_b = _weighed(a, of_a), _weighed(b, of_b)
+    shown = dict.fromkeys([*list(in_a)[:N_SHOWN], *list(in_b)[:N_SHOWN]])
+    labels = sorted(shown, key=lambda label: (-in_a.get(label, 0), -in_b.get(label, 0)))
+    colours = style.LIGHT
+    return paired_bars(
+        say(
+            "Next token: step {step} of A, step {other_step} of B", step=step, other_step=other_step
+        ),
+        say("probabilities by the network, before temperature and filters"),
+        labels,
+        (
+            _series("A", [in_a.get(label) for label in labels], of_a, colours.muted),
+            _series("B", [in_b.get(label) for label in labels], of_b, colours.key),
+        ),
+        dark=dark,
+        meta={name: list(map(found.get, labels)) for name, found in (("a", in_a), ("b", in_b))},
+    )
+
+
+def _weighed(run: Run, step: GenerationStep) -> dict[str, float]:
+    """Label -> probability by the network, the likeliest first."""
+    found: dict[str, float] = {}
+    for one in step.candidates:
+        found.setdefault(run.candidate_labels[one.id], one.probability)
+    return found
+
+
+def _series(name: str, values: Sequence[float | None], step: GenerationStep, colour: str) -> Series:
+    """None: not among the likeliest that are kept, so no likelier than the last of them; behind
+    these may stand the token that was taken, however unlikely."""
+    least = min(candidate.probability for candidate in step.candidates[:N_CANDIDATES])
+    most = say("at most {most}", most=numeral(least, ".2g"))
+    return Series(
+        name,
+        [value or 0 for value in values],
+        colour,
+        hatched=name == "B",
+        texts=[percent(least, "≤") if value is None else percent(value) for value in values],
+        told=[most if value is None else numeral(value, ".4f") for value in values],
+    )
 
 
 def answer_compare(a: Run, b: Run) -> Answer:

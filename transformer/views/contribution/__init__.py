@@ -14,8 +14,7 @@ from transformer.messages import mark, numeral, say
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
-from transformer.views.drawing.common import POSITION
-from transformer.views.parameters import Int
+from transformer.views.parameters import POSITION, Int
 
 NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each cell
 

@@ -16,8 +16,7 @@ from transformer.network_words import attention_name
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
-from transformer.views.drawing.common import HEAD, KIND, OF_STACK
-from transformer.views.parameters import Choice, Int
+from transformer.views.parameters import HEAD, KIND, OF_STACK, Choice, Int
 
 HEIGHT = 620
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star")  # of the largest clusters

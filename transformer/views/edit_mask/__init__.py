@@ -7,7 +7,7 @@ from transformer.runs.head_data import labels_of
 from transformer.runs.run import Run
 from transformer.views.attention.answers import mask_answer
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import SITE
+from transformer.views.parameters import SITE
 
 
 def answer_used_mask(item: Run, *, site: str) -> Answer:

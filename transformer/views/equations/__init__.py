@@ -9,13 +9,12 @@ from transformer.messages import invalid, mark
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import HEAD, QUERY, SITE
 from transformer.views.equations.attention import attention, mask, softmax
 from transformer.views.equations.layer import feed_forward, norm
 from transformer.views.equations.positions import positions
 from transformer.views.equations.sampling import sampling
 from transformer.views.equations.topic import Topic
-from transformer.views.parameters import Choice, Int
+from transformer.views.parameters import HEAD, QUERY, SITE, Choice, Int
 
 TOPICS = {
     "attention": mark("Attention"),

@@ -11,7 +11,7 @@ from transformer.model.rotary import SCALINGS, frequencies_of
 from transformer.runs.head_data import array
 from transformer.views.equations.source import excerpt
 from transformer.views.equations.topic import FIRST, Topic
-from transformer.views.rotary.rotary import rotated_pair
+from transformer.views.rotary import rotated_pair
 
 HALF = FIRST // 2
 

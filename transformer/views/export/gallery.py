@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.run import Run
 from transformer.views import own_views
-from transformer.views.architecture.architecture import architecture
+from transformer.views.architecture import architecture
 from transformer.views.attention.alignment import alignment
 from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
 from transformer.views.attention_math import attention_math

@@ -52,6 +52,9 @@ STYLES = (
     "views/head_metrics/finding.css",
     "views/export/static/page.css",
 )
+LESSON = "views/export/static/lesson.js"
+LESSON_STYLES = (*STYLES, "ui/static/card.css", "views/export/static/lesson.css")
+LESSON_TABS = ("attention", "prediction", "masks", "positions")  # of the page, that a lesson shows
 PLOTLY = "ui/static/vendor/plotly-cartesian.min.js"
 _WORKED_OUT = ("similarity", "inputs")  # views whose last trace's cells follow from other numbers
 CLOSE = 2e-5  # of the largest score: worked-out scores this near are taken for the recorded ones
@@ -71,6 +74,16 @@ def page(run: Run, site: str = "", head: int = 0) -> str:
     if site:
         at = {"site": str(head_view(run, site, head).site), "head": head, "stage": "weights"}
     return whole(SCRIPT, STYLES, pack.text(content(run, pack) | {"at": at}))
+
+
+def lesson(title: str, steps: Sequence[dict[str, Any]], runs: Sequence[Run]) -> str:
+    """A lesson as one page: its steps, and the runs that they are about.
+
+    What the steps say and how they are graded is given; a step's "run" is the place of a run.
+    """
+    pack = Pack()
+    told = {"title": title, "steps": list(steps), "runs": [content(run, pack) for run in runs]}
+    return whole(LESSON, LESSON_STYLES, pack.text(told))
 
 
 def whole(script: str, styles: Sequence[str], data: str) -> str:

@@ -18,9 +18,8 @@ from transformer.runs.memory_budget import memoize_on_run
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
-from transformer.views.drawing.common import KIND, OF_STACK
 from transformer.views.drawing.matrix import head_layout
-from transformer.views.parameters import Choice, Text
+from transformer.views.parameters import KIND, OF_STACK, Choice, Text
 
 DIGITS = 5
 # What a head did, by the metric that it is named after: the page's sentence begins "Head 5·0".

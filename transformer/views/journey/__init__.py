@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from transformer.messages import mark
 from transformer.views.declaration import Picture, View
-from transformer.views.drawing.common import KIND, OF_STACK, SITE
 from transformer.views.journey.journey import answer_journey, answer_readers, answer_without_head
-from transformer.views.parameters import Int
+from transformer.views.parameters import KIND, OF_STACK, SITE, Int
 
 _POSITION = Int(
     name="position",

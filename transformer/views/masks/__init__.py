@@ -6,7 +6,6 @@ from transformer.analysis.mask_removal import masks_used, without_mask
 from transformer.messages import mark
 from transformer.runs.run import Batch
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import HEAD, KIND, ROW, SITE, STACK
 from transformer.views.masks.masks import (
     SHOWN,
     mask_figure,
@@ -14,7 +13,7 @@ from transformer.views.masks.masks import (
     padded_batch,
     sentence_of,
 )
-from transformer.views.parameters import Choice, Int, Text
+from transformer.views.parameters import HEAD, KIND, ROW, SITE, STACK, Choice, Int, Text
 
 
 def answer_removal(

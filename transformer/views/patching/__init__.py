@@ -1,18 +1,183 @@
-"""Activity of another text patched into a run: these views run the network, or its tokenizer."""
+"""What activity of another text does to one token, patched in at one layer and position each."""
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
 from transformer.analysis.ablation import next_token
 from transformer.analysis.model_queries import ModelQueries
-from transformer.analysis.patching import most_changed, patch_effect
+from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
 from transformer.former_names import FORMER_NAMES
 from transformer.inference.model import Model
-from transformer.messages import invalid, mark
+from transformer.messages import invalid, mark, numeral, say
+from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing import style
 from transformer.views.parameters import Choice, Int, Item, Text
-from transformer.views.patching.patching import TEACHING, text_before, variant
-from transformer.views.patching.patching import patching as patching_figure
+
+CELL_PX, ROW_PX = 38, 34
+MIN_WIDTH = 480
+# On the right there is room for all that stands at the colour bar: for more, Plotly would draw
+# again, at first without a position for the upper axis.
+MARGIN = {"l": 76, "r": 128, "t": 170, "b": 100}
+_STILL = {"automargin": False, "fixedrange": True}
+PARTS = {
+    "resid_post": mark("residual stream after the layer"),
+    "z": mark("what the heads read"),
+    "mlp_out": mark("what the feed-forward adds"),
+}
+
+
+def patching(
+    found: PatchEffect,
+    here: Sequence[str],
+    other: Sequence[str],
+    target: str,
+    *,
+    part: str = "resid_post",
+    dark: bool = False,
+) -> go.Figure:
+    """The change of ln p(target) by a patch at each layer (down) and position (to the right).
+
+    here, other: the tokens that this run and the other one read, whose activity is put in place of
+    the one below it; where one is shorter, its label is left out. target: the label of the token
+    that is looked at. Orange: the patch makes it likelier. Colours reach as far to both sides as
+    the largest change; `layout.meta` has row_labels, column_labels ("cat ← dog" where the tokens
+    differ; plain text), limit, before and other (ln p in the two runs). `layout.width` is CELL_PX a
+    position: a page scrolls a long text sideways.
+    """
+    n_layers, n_places = found.change.shape
+    limit = style.bound_of(array(found.change), 1e-6)
+    names = paired_labels(here, other)[:n_places]
+    above = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
+    change = array(found.change)
+    cells = style.signed_cells(
+        change, say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"), bound=limit,
+        bar=say("change of ln p"), xgap=1, ygap=1,
+        hovertext=[_hover(names, found.before, row) for row in change],
+    )  # fmt: skip
+    shown = style.hover(target)
+    return style.figure(
+        [cells, above],
+        say("Change of ln p({shown}) by a patch: {parts}", shown=shown, parts=say(PARTS[part])),
+        say(
+            "ln p is {here} here and {there} in the other run; colours from {least} to {most}",
+            here=numeral(found.before, ".2f"), there=numeral(found.other, ".2f"),
+            **style.ends(limit),
+        ),
+        margin=MARGIN,
+        dragmode=False,
+        width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * n_places + MARGIN["r"]),
+        height=MARGIN["t"] + ROW_PX * n_layers + MARGIN["b"],
+        meta={
+            "row_labels": [say("layer {place}", place=position) for position in range(n_layers)],
+            "column_labels": names, "limit": limit,
+            "before": found.before, "other": found.other,
+        },
+        xaxis=_tokens(say("token here"), here, other, n_places),
+        xaxis2=_tokens(
+            say("token of the other run"), other, here, n_places,
+            overlaying="x", side="top", matches="x", showline=False,
+        ),
+        yaxis=style.axis(
+            say("layer"), range=[n_layers - 0.5, -0.5], tickmode="linear", tick0=0,
+            dtick=max(1, -(-n_layers // style.MAX_TICKS)), **_STILL,
+        ),
+        dark=dark,
+    )  # fmt: skip
+
+
+def paired_labels(here: Sequence[str], other: Sequence[str]) -> list[str]:
+    """ "cat ← dog" for the tokens at each position; one of them where they are the same."""
+    return [
+        a if a == b else f"{a or '–'} ← {b or '–'}"
+        for a, b in itertools.zip_longest(here, other, fillvalue="")
+    ]
+
+
+def _tokens(
+    title: str,
+    labels: Sequence[str],
+    others: Sequence[str],
+    n_places: int,
+    **more: Any,
+) -> dict[str, Any]:
+    """An axis of tokens, all of them labelled; those that differ from the other text's are bold."""
+    shown = [style.label(text) for text in labels[:n_places]]
+    strong = [
+        f"<b>{text}</b>" if own != other else text
+        for text, own, other in itertools.zip_longest(
+            shown, labels[:n_places], others[: len(shown)], fillvalue=""
+        )
+    ]
+    span = [-0.5, n_places - 0.5]
+    return style.named_axis(title, strong, range=span, tickangle=-90, **_STILL, **more)
+
+
+def _hover(names: Sequence[str], before: float, row: Any) -> list[str]:
+    return [
+        say(
+            "{name}<br>ln p {change}: {before} → {after}<br>p {p_before} → {p_after}",
+            name=style.hover(name),
+            change=numeral(change, "+.4f"),
+            before=numeral(before, ".4f"),
+            after=numeral(before + change, ".4f"),
+            p_before=numeral(np.exp(before), ".4f"),
+            p_after=numeral(np.exp(before + change), ".4f"),
+        )
+        for name, change in zip(names, row.tolist(), strict=True)
+    ]
+
+
+_PAIRS = (
+    ("cat", "dog"), ("boy", "girl"), ("boys", "girls"), ("man", "woman"), ("men", "women"),
+    ("fox", "bear"), ("bird", "frog"), ("king", "queen"), ("mom", "dad"), ("black", "white"),
+    ("red", "blue"), ("big", "little"), ("happy", "sad"), ("hot", "cold"), ("day", "night"),
+    ("Tom", "Ben"), (mark("Lily"), "Lucy"), ("he", "she"), ("his", "her"), ("ball", "toy"),
+    ("park", "forest"), ("train", "bus"), ("book", "letter"), ("car", "house"), ("new", "old"),
+)  # fmt: skip
+_OTHERS = {word: other for pair in _PAIRS for word, other in (pair, pair[::-1])}
+_WORD = re.compile(r"[^\W\d_]+")
+
+# A text for which one exchanged word changes what comes next, for each family of models.
+TEACHING = {
+    "decoder": "The boy saw a cat. He ran after the",
+    "encoder-decoder": "The black cat is sleeping on the bed.",
+}
+
+
+def text_before(model: Model, run: Run, position: int) -> str:
+    """What another text stands in for: a translator's source, else all before the token at
+    `position` (the sign that begins every text left out)."""
+    if run.source_ids:
+        return run.request.text
+    return model.tokenizer.decode(run.ids[run.trace_start : position])
+
+
+def variant(model: Model, text: str) -> str | None:
+    """The text with one word exchanged for another of its kind, as many tokens long; None if no
+    word of it has one. The first of _PAIRS that fits is, wherever its word stands."""
+    length = len(_ids(model, text))
+    words = set(_WORD.findall(text))
+    for pair in _OTHERS.items():  # animals before colours and so on
+        for word, other in (pair, map(str.capitalize, pair)):
+            if word in words:
+                changed = re.sub(rf"\b{re.escape(word)}\b", other, text)
+                if len(_ids(model, changed)) == length:
+                    return changed
+    return None
+
+
+def _ids(model: Model, text: str) -> list[int]:
+    prepared = model.prepare(text)
+    return prepared.source or prepared.ids
 
 
 def _last(item: Item) -> int:
@@ -72,7 +237,7 @@ def answer_patching(
     )
     read, there = _labels(model, item, other, at, stack)
     label = model.tokenizer.label(found.target)
-    figure = patching_figure(found, read, there, label, part=part)
+    figure = patching(found, read, there, label, part=part)
     return {
         "figure": figure,
         "position": at,
@@ -140,7 +305,7 @@ VIEW = View(
             help=mark(
                 "The change of one token's log-probability by a patch at each layer and place."
             ),
-            figure=patching_figure,
+            figure=patching,
             answer=answer_patching,
             network=True,
             parameters=(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import STACK
-from transformer.views.parameters import Bool, Choice, Int, IntList
+from transformer.views.parameters import STACK, Bool, Choice, Int, IntList
 from transformer.views.positions.inputs import PARTS, input_parts, input_strips, input_token
 from transformer.views.positions.positions import (
     formula_difference,

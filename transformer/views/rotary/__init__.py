@@ -1,21 +1,258 @@
-"""Rotary positions: what is rotated, by how much, and what that does to a score."""
+"""What rotary positions do: the angle of each pair, a head's q and k before and after, and that
+the score depends on the distance alone.
+
+A head's vectors are recorded rotated, as they meet. "Before" is the same vector rotated back, by
+the network's own cosines and sines.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from html import unescape
 
-from transformer.messages import mark
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.checks import check_choice, check_whole
+from transformer.messages import invalid, mark, numeral, say
+from transformer.model.sites import Site
+from transformer.runs.head_data import SiteLike, array, check_head, labels_of
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing.common import SITE
-from transformer.views.parameters import Int
-from transformer.views.rotary.rotary import (
-    angles_of,
-    is_rotary,
-    rotary_angles,
-    rotary_distance,
-    rotary_pair,
-)
+from transformer.views.drawing import style
+from transformer.views.parameters import SITE, Int
+
+Doubles = NDArray[np.float64]
+BLUE, ORANGE = "rgb(0,114,178)", "rgb(213,94,0)"  # the same in the dark
+MAX_DISTANCES = 256  # points of the curve
+# An arrow before and after the rotation.
+_QUERY_SAID = mark("query of token {place}, before"), mark("query of token {place}, after")
+_KEY_SAID = mark("key of token {place}, before"), mark("key of token {place}, after")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class RotatedPair:
+    """A query and a key of one head.
+
+    q, k: (D,), as they meet, and q_before, k_before, rotated back. query, key: their positions.
+    angles: (max_len, R / 2), radians from 0 to 2 pi, of each position and pair. score: the
+    network's own, before the mask.
+    """
+
+    site: Site
+    head: int
+    query: int
+    key: int
+    labels: tuple[str, str]
+    q: Doubles
+    k: Doubles
+    q_before: Doubles
+    k_before: Doubles
+    angles: Doubles
+    score: float
+
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs of features are rotated."""
+        return self.angles.shape[1]
+
+    def score_at(self, query: int, key: int) -> float:
+        """The score of the same two contents, had they stood at these positions."""
+        q, k = (
+            _rotated(self.q_before, self.angles[query]),
+            _rotated(self.k_before, self.angles[key]),
+        )
+        return float(q @ k) / math.sqrt(len(q))
+
+
+def is_rotary(run: Run) -> bool:
+    """Whether this run's network rotates queries and keys."""
+    return run.config.positions == "rotary"
+
+
+def angles_of(run: Run, stack: str) -> Doubles:
+    """(max_len, R / 2) radians, from the network's own cosines and sines.
+
+    Raises ValueError for a network that rotates nothing, and for a stack that it does not have.
+    """
+    if not is_rotary(run):
+        raise invalid(
+            "only rotary positions rotate queries and keys; this network's are {positions}",
+            positions=run.config.positions,
+        )
+    check_choice("stack", stack, run.position_matrices)
+    matrix = array(run.position_matrices[stack]).astype(np.float64)
+    cosines, sines = np.split(matrix, 2, axis=1)
+    return np.arctan2(sines, cosines) % (2 * math.pi)
+
+
+def rotated_pair(
+    run: Run, site: SiteLike, head: int, query: int | None = None, key: int | None = None
+) -> RotatedPair:
+    """A query and a key of a head; by default the last query, and the key before it.
+
+    Raises ValueError for an unknown position, head or site, and for cross-attention: it rotates
+    nothing.
+    """
+    record = run.trace[site]
+    angles = angles_of(run, record.site.stack)
+    if record.site.kind == "cross":
+        raise invalid("cross-attention rotates nothing; needed: self-attention")
+    check_head(head, record.pattern.shape[1])
+    assert record.q is not None
+    assert record.k is not None
+    last = record.pattern.shape[2] - 1
+    at = check_whole("query", last if query is None else query, 0, last)
+    other = check_whole("key", max(at - 1, 0) if key is None else key, 0, last)
+    q, k = (
+        array(part[0, head, position]).astype(np.float64)
+        for part, position in ((record.q, at), (record.k, other))
+    )
+    labels = labels_of(run, record.site, 0)[0]
+    return RotatedPair(
+        site=record.site, head=head, query=at, key=other, labels=(labels[at], labels[other]),
+        q=q, k=k, q_before=_rotated(q, -angles[at]), k_before=_rotated(k, -angles[other]),
+        angles=angles, score=float(record.scores[0, head, at, other]),
+    )  # fmt: skip
+
+
+def rotary_angles(run: Run, stack: str = "decoder", *, dark: bool = False) -> go.Figure:
+    """Token by pair: by how many degrees each pair of features of q and k is rotated there."""
+    angles = np.degrees(angles_of(run, stack))
+    labels = run.queries(stack)
+    used = angles[: len(labels)].astype(np.float32)
+    cells = go.Heatmap(
+        z=used,
+        zmin=0,
+        zmax=360,
+        colorscale="Twilight",
+        customdata=[[style.label(label)] * used.shape[1] for label in labels],
+        hovertemplate=say("token %{y}, %{customdata}, pair %{x}: %{z:.2f}°") + "<extra></extra>",
+        colorbar={**style.colorbar(say("degrees")), "tickvals": [0, 90, 180, 270, 360]},
+    )
+    return style.figure(
+        [cells],
+        say("By what angle each pair is rotated"),
+        say("pair 0 rotates fastest: once in {n} tokens; the last once in {many}",
+            n=numeral(_period(angles_of(run, stack)[:, 0]), ",.1f"),
+            many=numeral(_period(angles_of(run, stack)[:, -1]), ",.0f")),
+        xaxis=style.axis(say("pair"), range=[-0.5, used.shape[1] - 0.5]),
+        yaxis=style.axis(say("token"), range=[len(labels) - 0.5, -0.5]),
+        meta={"stack": stack, "n_pairs": used.shape[1]},
+        dark=dark,
+    )  # fmt: skip
+
+
+def rotary_pair(
+    run: Run,
+    site: SiteLike = "decoder.0.self",
+    head: int = 0,
+    query: int | None = None,
+    key: int | None = None,
+    pair: int = 0,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """One pair of features of a query and a key as arrows in its plane, before and after."""
+    found = rotated_pair(run, site, head, query, key)
+    check_whole("pair", pair, 0, found.n_pairs - 1)
+    both = [pair, pair + found.n_pairs]
+    colours = {"q": BLUE, "k": ORANGE}
+    arrows = []
+    for name, what, before, after, position in (
+        ("q", _QUERY_SAID, found.q_before, found.q, found.query),
+        ("k", _KEY_SAID, found.k_before, found.k, found.key),
+    ):
+        for vector, dash, sentence in ((before, "dot", what[0]), (after, "solid", what[1])):
+            x, y = vector[both]
+            words = say(sentence, place=position)
+            arrows.append(
+                go.Scatter(
+                    x=[0, x], y=[0, y], mode="lines+markers", name=words,
+                    line={"color": colours[name], "dash": dash, "width": 3},
+                    marker={"symbol": ["circle", "arrow"], "angleref": "previous", "size": [1, 14]},
+                    hovertemplate="(%{x:.4f}, %{y:.4f})",
+                )
+            )  # fmt: skip
+    size = 1.15 * max(float(np.abs(vector[both]).max()) for vector in
+                      (found.q, found.k, found.q_before, found.k_before)) or 1.0  # fmt: skip
+    degrees = np.degrees(found.angles[[found.query, found.key], pair])
+    return style.figure(
+        arrows,
+        say("Pair {pair} of layer {layer}, head {head}: rotated by its position",
+            pair=pair, layer=found.site.layer, head=head),
+        say("query {a} by {x}°, key {b} by {y}°",
+            a=style.label(found.labels[0]), x=numeral(degrees[0], ".1f"),
+            b=style.label(found.labels[1]), y=numeral(degrees[1], ".1f")),
+        xaxis=style.axis(say("feature {n}", n=both[0]), range=[-size, size],
+                         zeroline=True, showgrid=True),
+        yaxis=style.axis(say("feature {n}", n=both[1]), range=[-size, size],
+                         zeroline=True, showgrid=True, scaleanchor="x"),
+        showlegend=True,
+        legend={"orientation": "h", "y": -0.25},
+        meta={"degrees": degrees.tolist(), "pair": pair},
+        dark=dark,
+    )  # fmt: skip
+
+
+def rotary_distance(
+    run: Run,
+    site: SiteLike = "decoder.0.self",
+    head: int = 0,
+    query: int | None = None,
+    key: int | None = None,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """The score of one query and one key at every distance; moved together it stays the same.
+
+    `layout.meta["moved"]`: the largest change of the score where both move on together.
+    """
+    found = rotated_pair(run, site, head, query, key)
+    last = len(found.angles) - 1
+    distances = range(min(last + 1, MAX_DISTANCES))
+    scores = [found.score_at(distance, 0) for distance in distances]
+    distance = found.query - found.key
+    steps = range(0, last - found.query + 1)
+    together = [found.score_at(found.query + step, found.key + step) for step in steps]
+    moved = max(abs(score - found.score) for score in together)
+    line = go.Scatter(
+        x=list(distances), y=scores, mode="lines", name=say("the same two, this far apart"),
+        line={"color": BLUE, "width": 2}, hovertemplate=say("%{x} tokens apart: %{y:.4f}"),
+    )  # fmt: skip
+    here = go.Scatter(
+        x=[distance], y=[found.score], mode="markers", name=say("as they stand in this text"),
+        marker={"color": ORANGE, "size": 12}, hovertemplate="%{y:.4f}",
+    )  # fmt: skip
+    return style.figure(
+        [line, here],
+        say("The score of {a} and {b}, by their distance",
+            a=style.label(found.labels[0]), b=style.label(found.labels[1])),
+        say("moved on together by up to {n} places, the score changes by {most} at most",
+            n=len(together) - 1, most=numeral(moved, ".1e")),
+        xaxis=style.axis(say("tokens from key to query")),
+        yaxis=style.axis(say("score q·k / √d"), showgrid=True),
+        showlegend=True,
+        legend={"orientation": "h", "y": -0.25},
+        meta={"moved": moved, "score": found.score},
+        dark=dark,
+    )  # fmt: skip
+
+
+def _rotated(vector: Doubles, angles: Doubles) -> Doubles:
+    """(D,) with its first R features rotated by (R / 2,) angles."""
+    half = len(angles)
+    first, second, rest = vector[:half], vector[half : 2 * half], vector[2 * half :]
+    cosines, sines = np.cos(angles), np.sin(angles)
+    rotated = [first * cosines - second * sines, second * cosines + first * sines, rest]
+    return np.concatenate(rotated)
+
+
+def _period(angles: Doubles) -> float:
+    """The number of positions in which a pair, given its angle at each, rotates once."""
+    return 2 * math.pi / float(angles[1]) if len(angles) > 1 and angles[1] else math.inf
 
 
 def answer_rotary(
