@@ -30,7 +30,7 @@ from transformer.views.compare.compare import attention_difference
 from transformer.views.contribution import contribution
 from transformer.views.declaration import Picture, View, find_views
 from transformer.views.head_metrics import head_metrics, metrics_figure
-from transformer.views.masks.masks import (
+from transformer.views.masks import (
     MASKS,
     mask_figure,
     mask_heatmap,

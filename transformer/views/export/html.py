@@ -32,13 +32,13 @@ from transformer.runs.head_data import array, head_view, records_of
 from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 from transformer.views import PICTURES, VIEWS
-from transformer.views.attention.answers import mask_answer
+from transformer.views.attention import mask_answer
 from transformer.views.drawing.style import in_the_dark
 from transformer.views.export.bundle import bundle, read_module
 from transformer.views.export.gallery import gallery
 from transformer.views.export.packing import Pack, packed, rounded
 from transformer.views.head_metrics import answer_metrics
-from transformer.views.masks import masks
+from transformer.views.masks import mask_heatmap
 from transformer.views.positions import positions
 from transformer.views.prediction.candidates import how
 
@@ -236,7 +236,7 @@ def _mask_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     for stack, kind in run.trace.kinds():
         view = head_view(run, records_of(run, stack, kind)[0].site, 0)
         title = say("Mask: {attention}", attention=attention_name(stack, kind))
-        figure = masks.mask_heatmap(view.query_labels, view.key_labels, view.allowed, title)
+        figure = mask_heatmap(view.query_labels, view.key_labels, view.allowed, title)
         result.append(_drawn(figure, pack))
     return result
 

@@ -21,7 +21,7 @@ from transformer.messages.markup import of_scripts, whole_page
 from transformer.runs.head_data import array, n_heads_at, records_of
 from transformer.runs.run import Batch, Run
 from transformer.views import PICTURES
-from transformer.views.attention.answers import head_csv as head_csv
+from transformer.views.attention import head_csv as head_csv
 from transformer.views.drawing.style import HOVER_CHARACTERS, shorten
 from transformer.views.export import html as pages
 from transformer.views.export.bundle import bundle, read_module
