@@ -1,5 +1,5 @@
 """Attention: all heads small, one head large, heads put together, and lines between tokens, as
-figures and as numbers; and one head as comma-separated values, for a spreadsheet or a data frame."""
+figures and as numbers; and one head as comma-separated values for a spreadsheet or data frame."""
 
 from __future__ import annotations
 
