@@ -20,9 +20,9 @@ from transformer.ui.link import view_fields
 from transformer.ui.store import RunStore
 from transformer.views import saving
 from transformer.views.declaration import find_views
-from transformer.views.drawing.table import as_csv, rows_of
 from transformer.views.export.gallery import gallery
 from transformer.views.parameters import Bool, Choice, HeadOrMean, Int, IntList, Number, Text
+from transformer.views.saving import as_csv, rows_of
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from transformer.tokenizer import MASK
 from transformer.views import saving
 from transformer.views.declaration import Picture
 from transformer.views.drawing import style
-from transformer.views.drawing.table import rows_of
+from transformer.views.saving import rows_of
 
 Asked = tuple[Model, Run | Batch]
 BAD = ("<s>", "<b>x", "</script", "w" * 61)

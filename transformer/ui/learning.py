@@ -34,7 +34,7 @@ from transformer.ui.sessions import current_session
 from transformer.ui.trainings import CROWDED, ENDED, PUSHED_OUT, WAITING, Training
 from transformer.views import VIEWS
 from transformer.views.checkpoints import checkpoint_curves, recorded_head
-from transformer.views.learn.curves import learning_curves
+from transformer.views.learn import learning_curves
 
 RECORDED = "recorded-"  # before an exercise: the id of the training that comes with the page
 ASKED = 100  # held-out questions

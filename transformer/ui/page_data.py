@@ -19,7 +19,7 @@ from transformer.ui.limits import MAX_SECONDS
 from transformer.ui.page_request import state_of_batch, state_of_run
 from transformer.ui.store import SIGN, is_own
 from transformer.ui.tour import shown_first
-from transformer.views.prediction.candidates import how_briefly
+from transformer.views.prediction import how_briefly
 
 _STOPPED = {
     "end": mark("The model ended its text."),

@@ -20,9 +20,16 @@ from transformer.messages.catalogues import add_catalogues
 from transformer.views.ablation import importance, predicted
 from transformer.views.architecture import architecture
 from transformer.views.attention.alignment import alignment, alignment_links
-from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
 from transformer.views.attention.grid import head_grid
-from transformer.views.attention.heatmap import RANGES, SCALES, STAGES, attention_heatmap
+from transformer.views.attention.heatmap import (
+    RANGES,
+    SCALES,
+    STAGES,
+    attention_heatmap,
+    attention_rollout,
+    joint_attention,
+    mean_attention,
+)
 from transformer.views.attention.lines import query_lines, query_links
 from transformer.views.attention_math import attention_math, row_arithmetic
 from transformer.views.compare import candidates_compared, probability_difference
@@ -45,8 +52,8 @@ from transformer.views.positions.positions import (
     position_similarity,
 )
 from transformer.views.positions.rotation import position_shift
+from transformer.views.prediction import candidates
 from transformer.views.prediction.beams import beam_nodes, beam_tree
-from transformer.views.prediction.candidates import candidates
 from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.surprisal import surprisal
 

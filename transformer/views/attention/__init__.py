@@ -17,15 +17,16 @@ from transformer.messages import mark
 from transformer.runs.head_data import Head, SiteLike, head_view, sites_of, stored_head
 from transformer.runs.run import Batch, Run
 from transformer.views.attention.alignment import alignment as alignment_figure
-from transformer.views.attention.flow import (
+from transformer.views.attention.grid import head_grid
+from transformer.views.attention.heatmap import (
+    STAGES,
+    attention_heatmap,
     attention_rollout,
     flow_figure,
     flow_weights,
     joint_attention,
     mean_attention,
 )
-from transformer.views.attention.grid import head_grid
-from transformer.views.attention.heatmap import STAGES, attention_heatmap
 from transformer.views.attention.lines import query_lines
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import (

@@ -18,8 +18,8 @@ from transformer.checks import check_choice, check_number
 from transformer.messages import mark, numeral, say
 from transformer.runs.head_data import array, check_head, check_row, records_of
 from transformer.runs.run import Batch, Run
+from transformer.views.attention.lines import Column, columns_figure, drawn_lines
 from transformer.views.drawing import style
-from transformer.views.drawing.columns import Column, columns_figure, drawn_lines
 
 BY = ("written", "read")
 _OPACITIES = 0.2, 1  # of weights 0 and 1

@@ -14,7 +14,7 @@ from transformer.views.attention.heatmap import weight_cells
 from transformer.views.declaration import View
 from transformer.views.drawing import style
 from transformer.views.drawing.matrix import matrix_figure, reading_texts
-from transformer.views.learn.curves import curve, two_pictures
+from transformer.views.learn import curve, two_pictures
 from transformer.views.parameters import Int
 
 SCALE = "sqrt"  # as the small pictures are coloured

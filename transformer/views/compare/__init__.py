@@ -26,7 +26,7 @@ from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import Series, paired_bars, percent
 from transformer.views.parameters import HEAD, POSITION, SITE, HeadOrMean, Text
-from transformer.views.prediction.candidates import step_of
+from transformer.views.prediction import step_of
 
 N_SHOWN = 8
 

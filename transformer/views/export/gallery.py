@@ -14,7 +14,7 @@ from transformer.runs.run import Run
 from transformer.views import own_views
 from transformer.views.architecture import architecture
 from transformer.views.attention.alignment import alignment
-from transformer.views.attention.flow import attention_rollout, joint_attention, mean_attention
+from transformer.views.attention.heatmap import attention_rollout, joint_attention, mean_attention
 from transformer.views.attention_math import attention_math
 from transformer.views.head_metrics import draw_metric, metrics_of
 from transformer.views.positions.inputs import input_strips

@@ -40,7 +40,7 @@ from transformer.views.export.packing import Pack, packed, rounded
 from transformer.views.head_metrics import answer_metrics
 from transformer.views.masks import mask_heatmap
 from transformer.views.positions import positions
-from transformer.views.prediction.candidates import how
+from transformer.views.prediction import how
 
 TEMPLATE = "views/export/static/page.html"
 SCRIPT = "views/export/static/page.js"
