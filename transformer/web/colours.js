@@ -25,21 +25,15 @@ export const themeOf = (element) => {
 export const scaleOf = (colours) =>
   colours.map((colour, place) => [place / (colours.length - 1), colour]);
 
-// The stop before a share from 0 to 1 of `count` evenly placed ones, and how far beyond it.
-/** @type {(count: number, share: number) => {low: number, part: number}} */
-const between = (count, share) => {
-  const at = share * (count - 1);
-  const low = Math.min(Math.floor(at), count - 2);
-  return { low, part: at - low };
-};
 /** @type {(colour: string) => number[]} */
 const channelsOf = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 // Red, green and blue of a scale's colour for a share from 0 to 1.
 /** @type {(scale: [number, string][], share: number) => number[]} */
 const channelsAt = (scale, share) => {
-  const { low, part } = between(scale.length, share);
+  const at = share * (scale.length - 1);
+  const low = Math.min(Math.floor(at), scale.length - 2);
   const [from, to] = [scale[low], scale[low + 1]].map(([, colour]) => channelsOf(colour));
-  return from.map((channel, place) => Math.round(channel + part * (to[place] - channel)));
+  return from.map((channel, place) => Math.round(channel + (at - low) * (to[place] - channel)));
 };
 
 /** @type {(scale: [number, string][], share: number) => string} */
@@ -71,17 +65,14 @@ export const paintWords = (canvas, words, width) => {
 
 /** @typedef {Record<string, string>} Table what each colour becomes, see drawing/style.py */
 
-/** @type {(colour: string, table: Table) => string} */
-const changed = (colour, table) => {
-  const end = colour.lastIndexOf(",") + 1;
-  const start = colour.slice(0, end);
-  return table[colour] ?? (table[start] ? table[start] + colour.slice(end) : colour);
-};
-
 // The same figure in other colours. Only what is called a colour changes: a token may read "#ffffff".
 /** @type {(value: any, table: Table, isColour?: boolean) => any} */
 export const recoloured = (value, table, isColour = false) => {
-  if (typeof value === "string") return isColour ? changed(value, table) : value;
+  if (typeof value === "string") {
+    const start = value.slice(0, value.lastIndexOf(",") + 1);
+    const found = () => table[value] ?? (table[start] ?? start) + value.slice(start.length);
+    return isColour ? found() : value;
+  }
   if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
   if (Array.isArray(value)) return value.map((one) => recoloured(one, table, isColour));
   return Object.fromEntries(

@@ -23,14 +23,6 @@ export const valueOf = ({ type, optional }, text) => {
   if (type === "intlist") return text.split(",").filter(Boolean).map(Number);
   return text;
 };
-// Throws an Error with a sentence for a link's text that is not to be had.
-/** @type {(field: string, text: string) => void} */
-const check = (field, text) => {
-  const { type, optional, options, least, most } = every[field];
-  if (text === "" && optional) return;
-  if (type === "choice") oneOf(field, text, Object.keys(options));
-  if (type === "int") wholeNumber(field, text, least, most ?? MOST_WHOLE);
-};
 
 // ---- the store ----
 
@@ -76,8 +68,11 @@ const linked = new Map();
 
 /** @type {(field: string, text: string) => string | null} a problem */
 const take = (field, text) => {
+  const { type, optional, options, least, most } = every[field];
+  const isNone = text === "" && optional;
   try {
-    check(field, text);
+    if (type === "choice" && !isNone) oneOf(field, text, Object.keys(options));
+    if (type === "int" && !isNone) wholeNumber(field, text, least, most ?? MOST_WHOLE);
     setField(field, text);
     return null;
   } catch (error) {

@@ -51,14 +51,6 @@ const weightsOf = (scores, allowed, nQueries) => {
 
 // ---- scores of queries and keys ----
 
-// Keys as float64, filled up to a multiple of AT_ONCE.
-/** @type {(keys: Float32Array, size: number) => Float64Array} */
-const filledUp = (keys, size) => {
-  const found = new Float64Array(Math.ceil(keys.length / size / AT_ONCE) * AT_ONCE * size);
-  found.set(keys);
-  return found;
-};
-
 // q·k / √D of a query with the keys from `first` up to `end`, into `row`; both multiples of AT_ONCE.
 /** @type {(query: Float64Array, keys: Float64Array, first: number, end: number, row: Float64Array) => void} */
 const multiply = (query, keys, first, end, row) => {
@@ -98,7 +90,8 @@ const numbersOfVectors = (queries, keys, allowed, nQueries) => {
   const size = queries.length / nQueries;
   const nKeys = keys.length / size;
   const asked = new Float64Array(queries);
-  const wide = filledUp(keys, size);
+  const wide = new Float64Array(Math.ceil(nKeys / AT_ONCE) * AT_ONCE * size);
+  wide.set(keys);
   const ends = endsOf(allowed, nQueries, nKeys);
   const found = new Float32Array(nQueries * nKeys);
   const row = new Float64Array(wide.length / size);

@@ -82,17 +82,6 @@ const NARROW_PX = 480; // below this, axes say less, so that the cells keep some
 
 /** @typedef {{width: number, height: number}} Room in px */
 
-// px of one cell, of `across` by `down` of them in a room {width, height}.
-/** @type {(room: Room, across: number, down: number) => number} */
-export const cellSize = (room, across, down) => {
-  const fitting = Math.min(room.width / across, room.height / down);
-  return Math.max(
-    fitting,
-    LEAST_LONG_PX / Math.max(across, down),
-    LEAST_PX / Math.min(across, down),
-  );
-};
-
 // Margins from the labels' own widths, so that cells are square and use all the room there is.
 // side: {width, height} in px; top: px above the cells; bar: whether there is a colour bar; least: px
 // of the cells' side that a low window does not make less; pan: the picture may be wider than a phone.
@@ -116,24 +105,21 @@ export const squareCells = (figure, { side, top = 8, bar = false, least = 0, pan
     if (trace.colorbar) Object.assign(trace.colorbar, { title: { text: "" }, xpad: 4 });
   }
   const [across, down] = [cellCount(xaxis), cellCount(yaxis)];
-  const room = {
-    width: side.width - left - right,
-    height: Math.max(least, side.height - top - bottom),
-  };
-  const isPanned = pan && window.innerWidth < PHONE_PX && Math.max(across, down) <= MOST_PANNED;
-  const cellPx = Math.max(isPanned ? FINGER_PX : 0, cellSize(room, across, down));
+  const wide = (side.width - left - right) / across;
+  const high = Math.max(least, side.height - top - bottom) / down;
+  const [longer, shorter] = [Math.max(across, down), Math.min(across, down)];
+  const isPanned = pan && window.innerWidth < PHONE_PX && longer <= MOST_PANNED;
+  const leastPx = Math.max(LEAST_LONG_PX / longer, LEAST_PX / shorter, isPanned ? FINGER_PX : 0);
+  const cellPx = Math.max(Math.min(wide, high), leastPx);
   const [width, height] = [Math.round(cellPx * across), Math.round(cellPx * down)];
   thinLabels(xaxis, width);
   thinLabels(yaxis, height);
-  fitTitle(xaxis, width);
-  fitTitle(yaxis, height);
+  for (const [{ title }, length] of [
+    [xaxis, width],
+    [yaxis, height],
+  ])
+    if (textWidth(title.text) > length) title.text = title.text.split(" (")[0]; // without its explanation
   layout.margin = { l: left, r: right, t: top, b: bottom };
   layout.width = left + width + right;
   layout.height = top + height + bottom;
-};
-
-// A title longer than its side shows only the part before its explanation.
-/** @type {(axis: any, side: number) => void} */
-const fitTitle = (axis, side) => {
-  if (textWidth(axis.title.text) > side) axis.title.text = axis.title.text.split(" (")[0];
 };

@@ -19,12 +19,12 @@ const found = (sentence) => {
 
 // Placeholders whose values are words of ours ("decoder", "self", "weights"): they are said too.
 const OURS = ["stack", "kind", "sort", "stage"];
-/** @type {(name: string, value: any) => string} */
-const saidValue = (name, value) => (OURS.includes(name) ? found(String(value)) : String(value));
-
 /** @type {(sentence: string, values: Record<string, any>) => string} */
 const filled = (sentence, values) =>
-  sentence.replace(HOLE, (hole, name) => (name in values ? saidValue(name, values[name]) : hole));
+  sentence.replace(HOLE, (hole, name) => {
+    const value = String(name in values ? values[name] : hole);
+    return OURS.includes(name) ? found(value) : value;
+  });
 
 /**
  * The sentence with its placeholders' values; a placeholder without one stays.

@@ -1,15 +1,13 @@
 // The types of preact.js, from the packages that vendor/ was taken from.
 import type { ComponentChild } from "preact";
-export { Fragment, render } from "preact";
-export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+export { render } from "preact";
+export { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 export {
   batch,
   computed,
   effect,
   signal,
   untracked,
-  useComputed,
-  useSignal,
   useSignalEffect,
 } from "@preact/signals";
 export const html: (strings: readonly string[], ...values: any[]) => ComponentChild;

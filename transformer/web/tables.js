@@ -64,17 +64,12 @@ const seriesOf = ({ layout }, traces) => {
   };
 };
 
-// A figure whose traces do not say it brings its table along.
-/** @type {(table: {rows: string[], columns: string[], cells: any[][], corner: string}) => Table} */
-const broughtAlong = ({ rows, columns, cells, corner }) => {
-  return { rows, columns, corner, value: (row, column) => cellText(cells[row][column]) };
-};
-
 // full: the traces as Plotly completed them; own(row, column): the text of a cell, if its colour
 // stands for something else. null without numbers.
 /** @type {(full: any[], figure: any, own?: Value) => Table | null} */
 export const figureTable = (full, figure, own) => {
-  if (figure.layout.meta?.table) return broughtAlong(figure.layout.meta.table);
+  const brought = figure.layout.meta?.table; // by one whose traces do not say it
+  if (brought) return { ...brought, value: (row, column) => cellText(brought.cells[row][column]) };
   const traces = full.filter((trace) => trace.visible === true);
   const cells = traces.filter((trace) => trace.type === "heatmap" && trace.z?.length);
   if (cells.length) return matrixOf(figure, cells, own);
