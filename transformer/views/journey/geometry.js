@@ -43,16 +43,11 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
   const inner = kinds.length * (cell.width + between) - between;
   const feet = top + nHeads * row;
   const stream = feet + forward + ABOVE_STREAM;
-  const place = (/** @type {string} */ kind) => kinds.findIndex((one) => one.kind === kind);
-  const x = (/** @type {number} */ layer, at = 0) =>
-    left + layer * pitch + at * (cell.width + between);
-  const y = (/** @type {number} */ head) => top + head * row;
-  const after = (/** @type {number} */ layer) => left + layer * pitch + (inner + pitch) / 2;
-  const box = (
-    /** @type {string} */ kind,
-    /** @type {number} */ layer,
-    /** @type {number} */ head,
-  ) => ({
+  const place = (kind) => kinds.findIndex((one) => one.kind === kind);
+  const x = (layer, at = 0) => left + layer * pitch + at * (cell.width + between);
+  const y = (head) => top + head * row;
+  const after = (layer) => left + layer * pitch + (inner + pitch) / 2;
+  const box = (kind, layer, head) => ({
     left: x(layer, place(kind)),
     top: y(head),
     ...cell,
@@ -71,16 +66,16 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
     lens: stream + LENS,
     strip: { left: type * STRIP.left, width: STRIP.width, top, height: feet + forward - top },
     source: { left, top: 2, width: width - left - end, height: type * 26 },
-    feedForward: (/** @type {number} */ layer) => ({
+    feedForward: (layer) => ({
       left: x(layer),
       top: feet + 2,
       width: inner,
       height: forward,
     }),
     // Half of the stream's thickness along its way, [x, px]. norms: after the embedding and each layer.
-    thickness: (/** @type {ArrayLike<number>} */ norms) => {
+    thickness: (norms) => {
       const most = Math.max(...Array.from(norms));
-      const half = (/** @type {number} */ norm) => THIN + (THICK - THIN) * (norm / most);
+      const half = (norm) => THIN + (THICK - THIN) * (norm / most);
       const start = type * STRIP.left + STRIP.width / 2;
       const ways = Array.from(norms, (norm, at) => [at ? after(at - 1) : start, half(norm)]);
       return [...ways, [width, half(norms[norms.length - 1])]];
@@ -108,7 +103,7 @@ export const bandsOf = (at, answer, kinds) => {
     .sort((a, b) => Math.abs(b.amount) - Math.abs(a.amount))
     .slice(0, MOST_BANDS);
   if (!drawn.length || at.gutter < 8) return [];
-  const inLayer = (/** @type {any} */ layer) => drawn.filter((one) => one.layer === layer);
+  const inLayer = (layer) => drawn.filter((one) => one.layer === layer);
   const sums = drawn.map(({ layer }) =>
     inLayer(layer).reduce((sum, { amount }) => sum + Math.abs(amount), 0),
   );
@@ -130,8 +125,8 @@ export const bandsOf = (at, answer, kinds) => {
 /** @type {(at: any, answer: Answer, kinds: Kind[]) => any[]} */
 const partsOf = (at, { heads, feed_forward: forward }, kinds) => {
   const { nHeads } = at;
-  const lane = (/** @type {number} */ layer) => at.x(layer) + at.inner;
-  const middle = (/** @type {any} */ { left, top, width, height }) => ({
+  const lane = (layer) => at.x(layer) + at.inner;
+  const middle = ({ left, top, width, height }) => ({
     x: left + width,
     y: top + height / 2,
   });
