@@ -190,24 +190,19 @@ def heads_of(record: AttentionRecord, pack: Pack) -> dict[str, Any]:
     """
     scores, weights = array(record.scores[0]), array(record.pattern[0])
     softmax = array(masked_softmax(record.scores[0].cpu(), record.allowed[0].cpu()))
-    found = _products_of(record, scores, softmax) or {"scores": scores}
+    found = {"scores": scores}
+    if record.q is not None and record.k is not None:
+        q, k = array(record.q[0]), array(record.k[0])
+        largest = max(1.0, float(np.abs(scores).max()))
+        if np.abs(_products(q, k) - scores).max() <= CLOSE * largest:
+            rough = rounded(q), rounded(k)  # if that changes no weight
+            products = torch.from_numpy(_products(*rough))
+            again = array(masked_softmax(products, record.allowed[0].cpu()))
+            q, k = rough if np.abs(again - softmax).max() <= CLOSE / 2 else (q, k)
+            found = {"queries": q, "keys": k}
     if np.abs(softmax - weights).max() > CLOSE:
         found["weights"] = weights
     return {name: pack.array(values) for name, values in found.items()}
-
-
-def _products_of(record: AttentionRecord, scores: Any, softmax: Any) -> dict[str, Any]:
-    """queries and keys, if the scores are their products; rounded, if that changes no weight."""
-    if record.q is None or record.k is None:
-        return {}
-    q, k = array(record.q[0]), array(record.k[0])
-    if np.abs(_products(q, k) - scores).max() > CLOSE * max(1.0, float(np.abs(scores).max())):
-        return {}
-    rough = rounded(q), rounded(k)
-    again = masked_softmax(torch.from_numpy(_products(*rough)), record.allowed[0].cpu())
-    change = array(again) - softmax
-    q, k = rough if np.abs(change).max() <= CLOSE / 2 else (q, k)
-    return {"queries": q, "keys": k}
 
 
 def _products(q: Any, k: Any) -> Any:

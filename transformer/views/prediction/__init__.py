@@ -152,53 +152,34 @@ def _filter_of(
     padding: int | None,
 ) -> str | None:
     """The first filter that cut a candidate which could not be drawn."""
-    k = sampling.top_k
+    k, top_p, min_p = sampling.top_k, sampling.top_p, sampling.min_p
     if k is not None and k <= len(allowed) and candidate.logit < allowed[k - 1].logit:
         return TOP_K
-    by_top_p = sampling.top_p is not None and sampling.top_p < 1
-    by_min_p = bool(sampling.min_p)
-    if not by_top_p or not by_min_p:
-        return TOP_P if by_top_p else MIN_P if by_min_p else None
-    assert sampling.top_p is not None
-    assert sampling.min_p is not None
-    if _share(candidate, allowed, sampling) >= sampling.min_p:
-        return TOP_P
-    mass = _mass_before(candidate, allowed, step, sampling, padding)
-    if mass is None or mass[0] < sampling.top_p <= mass[1]:
-        return EITHER
-    return TOP_P if mass[0] >= sampling.top_p else MIN_P
-
-
-def _share(candidate: Candidate, allowed: list[Candidate], sampling: Sampling) -> float:
-    """Its probability, after the temperature, as a part of the likeliest one's."""
-    return math.exp((candidate.logit - allowed[0].logit) / sampling.temperature)
-
-
-def _mass_before(
-    candidate: Candidate,
-    allowed: list[Candidate],
-    step: GenerationStep,
-    sampling: Sampling,
-    padding: int | None,
-) -> tuple[float, float] | None:
-    """Bounds of the probability, among what top-k left, of all likelier tokens; None: not known.
-
-    Padding's own probability, which does not count, is known to be below that of every candidate.
-    """
+    by_top_p = top_p is not None and top_p < 1
+    if not by_top_p or not min_p:
+        return TOP_P if by_top_p else MIN_P if min_p else None
+    assert top_p is not None
+    # after the temperature, as parts of the likeliest one's probability
+    shares = [math.exp((c.logit - allowed[0].logit) / sampling.temperature) for c in allowed]
     place = allowed.index(candidate)
-    if sampling.top_k is not None and sampling.top_k <= len(allowed):
-        lowest = allowed[sampling.top_k - 1].logit
-        shares = [_share(c, allowed, sampling) for c in allowed if c.logit >= lowest]
-        mass = sum(shares[:place]) / sum(shares)
-        return mass, mass
-    if sampling.top_k is not None or sampling.temperature != 1:
-        return None
-    padded = [c.probability for c in step.candidates if c.id == padding]
-    least, most = 0.0, min(c.probability for c in allowed) if padding is not None else 0.0
-    if padded:
-        least = most = padded[0]
-    mass = sum(c.probability for c in allowed[:place])
-    return mass / (1 - least), mass / (1 - most)
+    if shares[place] >= min_p:
+        return TOP_P
+    # bounds of the probability, among what top-k left, of all likelier tokens
+    if k is not None and k <= len(allowed):
+        kept = [c.logit >= allowed[k - 1].logit for c in allowed]
+        left = sum(share for share, is_kept in zip(shares, kept, strict=True) if is_kept)
+        lowest = highest = sum(shares[:place]) / left
+    elif k is not None or sampling.temperature != 1:
+        return EITHER
+    else:  # padding's own, which does not count, is known to be below that of every candidate
+        padded = [c.probability for c in step.candidates if c.id == padding]
+        least, most = 0.0, min(c.probability for c in allowed) if padding is not None else 0.0
+        least, most = (padded[0], padded[0]) if padded else (least, most)
+        mass = sum(c.probability for c in allowed[:place])
+        lowest, highest = mass / (1 - least), mass / (1 - most)
+    if lowest < top_p <= highest:
+        return EITHER
+    return TOP_P if lowest >= top_p else MIN_P
 
 
 LENS_COLUMNS = 48  # tokens that the page shows at once; more would be slow to draw

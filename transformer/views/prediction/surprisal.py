@@ -69,8 +69,23 @@ def surprisal(run: Run, *, dark: bool = False) -> go.Figure:
     labels = run.queries(last_stack(run.config))
     each = surprisal_of(run)
     bits = np.array([math.nan if b is None else b for b in each], dtype=np.float64)
+    given = [position < _n_given(run) for position in range(len(labels))]
+    colours = style.LIGHT
     return style.figure(
-        [_bars(run, bits, labels)],
+        go.Bar(
+            x=list(range(len(labels))),
+            y=bits,
+            name=say("surprisal (bits)"),
+            customdata=[_hover(*of) for of in zip(labels, each, given, strict=True)],
+            hovertemplate="%{customdata}<extra></extra>",
+            marker={
+                "color": [colours.muted if one else colours.accent for one in given],
+                "pattern": {
+                    "shape": [HATCH if one else "" for one in given], "fillmode": "replace",
+                    "size": 6, "solidity": 0.45,
+                },
+            },
+        ),
         say("Surprisal of each token, −log₂ p"),
         say("{summary}<br>hatched: given; plain: generated", summary=in_words(found)),
         margin={"l": 60, "r": 16, "t": 92, "b": 110},
@@ -137,27 +152,6 @@ def in_words(found: dict[str, Any]) -> str:
         apart=apart,
         perplexity=numeral(found["perplexity"], ".2f"),
         n_tokens=found["n_tokens"],
-    )
-
-
-def _bars(run: Run, bits: Any, labels: Sequence[str]) -> go.Bar:
-    colours = style.LIGHT
-    given = [position < _n_given(run) for position in range(len(labels))]
-    return go.Bar(
-        x=list(range(len(labels))),
-        y=bits,
-        name=say("surprisal (bits)"),
-        customdata=[_hover(*of) for of in zip(labels, surprisal_of(run), given, strict=True)],
-        hovertemplate="%{customdata}<extra></extra>",
-        marker={
-            "color": [colours.muted if one else colours.accent for one in given],
-            "pattern": {
-                "shape": [HATCH if one else "" for one in given],
-                "fillmode": "replace",
-                "size": 6,
-                "solidity": 0.45,
-            },
-        },
     )
 
 
