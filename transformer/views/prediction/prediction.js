@@ -2,16 +2,165 @@
 // tree of a beam search.
 
 import { say, asSentence, numeral, percentText, sayN, sayWith } from "../../web/messages.js";
-import { Figure } from "../../web/figure.js";
-import { useAnswer, usePart, Section, mounted } from "../../web/part.js";
-import { html, useMemo } from "../../web/preact.js";
+import { Figure, Pager, useMeta } from "../../web/figure.js";
+import { useAnswer, usePart, Section, mounted, useEvent } from "../../web/part.js";
+import { html, useMemo, useState, useLayoutEffect, useRef } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
 import { branchAt } from "../../ui/static/history.js";
 import { declaredFields } from "../../web/fields.js";
 import { Asked, before, placeAsked, placeRead } from "../../web/looked_at.js";
 import { Token } from "../../web/text.js";
 import { useJourney } from "../journey/asked.js";
-import { Lens, Surprisal } from "./token_columns.js";
+import { fontPx, labelRoom } from "../../web/labels.js";
+import { cellBox } from "../../web/cells.js";
+
+// How surprised the network was by each token.
+
+const Surprisal = () => {
+  const part = usePart();
+  const { run } = page;
+  const { answer, asked } = useAnswer(part, "surprisal", run && { run: run.run });
+  const says = answer?.none ?? answer?.says;
+  const key = (name, words) => html`<span class=${`key ${name}`}>${words}</span>`;
+  return html`<div class="surprisal-box" ...${part.shows({ run: asked?.run })}>
+    <p class="surprisal-says">${says && asSentence(says)}</p>
+    <div class="surprisal-body" hidden=${Boolean(answer?.none)}>
+      <p>${say("How many bits each token of the text cost the network: 0 if it was sure of it, 1 if it gave it a probability of one half, 2 for a quarter. Click a bar to choose the token before it.")} ${key("given", say("given"))} ${key("generated", say("generated"))}</p>
+      <${TokenColumns} part=${part} name="surprisal" figure=${answer?.figure}
+        follows first=${run?.trace_start} wide=${say("Bars of surprisal, one a token")} />
+    </div>
+  </div>`;
+};
+
+// What each layer would have said: the logit lens.
+
+const TYPE_PX = 14; // of the tokens in the cells, as Python lays them out
+const cellText = (meta, row, column, [value]) =>
+  `${meta.best[row][column]} ${numeral(value.toFixed(4))}`;
+const gradient = (scale) =>
+  `linear-gradient(to right, ${scale.map(([at, colour]) => `${colour} ${at * 100}%`).join(", ")})`;
+
+const words = ({ says, tied, predicts }) => {
+  const told = [
+    predicts
+      ? say(
+          "The residual stream after each layer, read as the last one is: which token comes next?",
+        )
+      : say("The residual stream after each layer, read as the last one is: which token is it?"),
+    say("It is read with {head} (nostalgebraist 2020), so early rows may be nonsense.", {
+      head: says,
+    }),
+  ];
+  if (tied && predicts) {
+    told.push(say("The input repeats the token just read: head and embedding are one matrix."));
+  }
+  told.push(
+    say("Underlined: the same best token as the model's own, in the top row."),
+    say("Click a column to choose its token."),
+  );
+  return told.join(" ");
+};
+
+// Row names stand beside the picture: its own, and its colour bar, go.
+const fitBesideRows = ({ data, layout }, width) => {
+  const cells = width - layout.margin.l - layout.margin.r;
+  layout.width = Math.round((cells * fontPx()) / TYPE_PX) + 16;
+  const rows = layout.height - layout.margin.t - layout.margin.b;
+  const above = layout.xaxis2.visible === false ? 8 : labelRoom(layout.xaxis2);
+  layout.margin = { l: 8, r: 8, t: above, b: labelRoom(layout.xaxis) };
+  layout.height = rows + layout.margin.t + layout.margin.b;
+  Object.assign(layout.yaxis, { showticklabels: false, ticks: "" });
+  for (const axis of [layout.xaxis, layout.xaxis2, layout.yaxis]) {
+    axis.automargin = false;
+    if (axis.title)
+      Object.assign(axis.title, { standoff: 0, font: { size: fontPx(), color: "rgba(0,0,0,0)" } });
+  }
+  data[0].showscale = false;
+};
+
+// Row names stand beside the picture, so that they stay when it is scrolled.
+const Rows = ({ layout }) => {
+  const { t: top, b: bottom } = layout.margin;
+  const names = layout.meta.row_labels;
+  const height = (layout.height - top - bottom) / names.length;
+  const at = (text, y, kind = "") =>
+    html`<span class=${kind} style=${{ top: `${y}px` }}>${text}</span>`;
+  return [
+    ...names.map((name, row) => at(name, top + height * (names.length - row - 0.5))),
+    layout.xaxis2.visible !== false && at(say("came next"), top - 14, "axis"),
+    at(say("token read"), layout.height - bottom + 16, "axis"),
+  ];
+};
+
+const TOKENS = {
+  previous: say("Earlier tokens"),
+  next: say("Later tokens"),
+  range: (places) => say("tokens {first} to {last} of {total}", places),
+};
+
+// fields: of the view, see declaredFields.
+const Lens = ({ fields }) => {
+  const part = usePart();
+  const [drawn, setDrawn] = useState(/** @type {any} */ (null));
+  const { run } = page;
+  const { answer, asked } = useAnswer(part, "lens", run && { run: run.run, first: fields.lens });
+  const meta = useMeta(answer?.figure);
+  const [columns, total] = [answer?.columns ?? 0, asked?.run === run?.run ? meta.total : 0];
+  const turn = (first) => (fields.lens = Math.max(0, first));
+  useEvent("query", (query) => {
+    const place = query?.stack === page.run?.stack ? query.index - page.run.trace_start : -1;
+    const outside = place < fields.lens || place >= fields.lens + columns;
+    if (place >= 0 && place < total && outside) turn(Math.floor(place / columns) * columns);
+  });
+  useEvent("run", () => turn(0));
+  const change = (made) => fitBesideRows(made, answer.figure.layout.width);
+  const scale = { background: drawn && gradient(drawn.data[0].colorscale) };
+  const first = asked?.first ?? 0;
+  return html`<div class="lens-box" ...${part.shows({ run: asked?.run, first })}>
+    <p class="lens-says">${answer && words(answer)}</p>
+    <div class="lens-head">
+      <span>${say("probability of the best token:")} <span class="key">0 <i class="lens-scale" style=${scale}></i> 1</span></span>
+      <${Pager} what=${TOKENS} at=${first} size=${columns} total=${total} go=${turn} />
+    </div>
+    <div class="lens-frame">
+      <div class="lens-rows" aria-hidden="true">${drawn && html`<${Rows} layout=${drawn.layout} />`}</div>
+      <${TokenColumns} part=${part} name="lens" figure=${answer?.figure} change=${change}
+        numbers=${(...cell) => cellText(meta, ...cell)} done=${setDrawn}
+        first=${run && run.trace_start + first} wide=${say("Logit lens, layers by tokens")} />
+    </div>
+  </div>`;
+};
+
+// The column of the chosen token, or of what follows it, scrolled into sight.
+const Band = ({ box, first, follows }) => {
+  const band = useRef(/** @type {any} */ (null));
+  const { run, query } = page;
+  const isChosen = query && query.stack === run?.stack;
+  const place = isChosen ? (follows ? placeAsked() : query.index) - first : -1;
+  const { xaxis, yaxis } = box._fullLayout ?? {};
+  const shown = xaxis && place >= 0 && place < Math.abs(xaxis.range[1] - xaxis.range[0]);
+  const { left, width } = shown ? cellBox(box, place, place, 0, 0) : { left: 0, width: 0 };
+  const px = { left, width, top: yaxis?._offset, height: yaxis?._length };
+  const at = Object.fromEntries(Object.entries(px).map(([side, value]) => [side, `${value}px`]));
+  useLayoutEffect(() => {
+    const wide = band.current.closest(".wide");
+    const [start, end] = [wide.scrollLeft, wide.scrollLeft + wide.clientWidth];
+    if (shown && (left < start || left + width > end))
+      wide.scrollLeft = left - wide.clientWidth / 2;
+  }, [left, width]);
+  return html`<div class="band column" hidden=${!shown} style=${shown ? at : {}} ref=${band} />`;
+};
+
+// A Figure whose first column is the token `first`; a click chooses one, or, where a column says what
+// was expected of its token (follows), the one before it.
+const TokenColumns = ({ first, follows = false, ...figure }) => {
+  const choose = ({ points }) => {
+    const index = first + Math.round(points[0].x);
+    setQuery(follows ? before(index) : { stack: page.run.stack, index });
+  };
+  return html`<${Figure} ...${figure} on=${{ plotly_click: choose }}
+    over=${(box) => html`<${Band} ...${{ box, first, follows }} />`} />`;
+};
 
 // The tree of a beam search.
 
