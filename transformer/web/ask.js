@@ -32,10 +32,6 @@ export const decodeBytes = (base64) => {
   return found;
 };
 
-/** @type {(base64: any) => Float32Array} */
-export const decodeFloats = (base64) =>
-  typeof base64 === "string" ? new Float32Array(decodeBytes(base64).buffer) : base64;
-
 // One bit a value, the first in the highest bit, as numpy.packbits has it; as 0 and 1.
 /** @type {(bits: Uint8Array, count: number) => Uint8Array} */
 export const unpackBits = (bits, count) => {

@@ -2,11 +2,11 @@
 // stand for. The same arithmetic as transformer/views/attention/heatmap.py, so that a head travels as
 // its scores, or as what they are made of, and a change of stage or scale sends none of it again.
 
-import { decodeBytes, decodeFloats, unpackBits } from "./ask.js";
+import { unpackBits } from "./ask.js";
 import { numeral, say } from "./messages.js";
 
 /** @typedef {{readonly scores: Float32Array | null, weights: Float32Array, allowed: Uint8Array}} HeadNumbers flat arrays of query x key; scores: null for many heads put together */
-/** @typedef {{scores?: Float32Array, queries?: Float32Array, keys?: Float32Array, weights?: Float32Array}} Recorded scores, or queries and keys that they are the products of; weights: where they are not their softmax */
+/** @typedef {{shape: number[], allowed: Uint8Array, scores?: Float32Array, queries?: Float32Array, keys?: Float32Array, weights?: Float32Array}} Sent allowed: a bit a cell; scores, or queries and keys that they are the products of; weights: where they are not their softmax */
 /** @typedef {{top: number, left: number, down: number, across: number, step: number}} Part some rows and columns, and how many along a side are put together */
 /** @typedef {Float32Array | Float64Array | Uint8Array | number[]} Numbers */
 
@@ -124,25 +124,17 @@ const numbersOfVectors = (queries, keys, allowed, nQueries) => {
   };
 };
 
-/** @type {(recorded: Recorded, allowed: Uint8Array, nQueries: number) => HeadNumbers} */
-const numbersOf = ({ scores, queries, keys, weights }, allowed, nQueries) => {
+// Of what the server sends of a head; see Sent.
+/** @type {(sent: Sent) => HeadNumbers} */
+export const headNumbers = ({ shape, allowed: bits, scores, queries, keys, weights }) => {
+  const [nQueries, nKeys] = shape;
+  const allowed = unpackBits(bits, nQueries * nKeys);
   if (queries && keys) {
     const found = numbersOfVectors(queries, keys, allowed, nQueries);
     return weights ? Object.assign(found, { weights }) : found;
   }
   if (!scores) return { scores: null, weights: weights ?? new Float32Array(), allowed };
   return { scores, weights: weights ?? weightsOf(scores, allowed, nQueries), allowed };
-};
-
-const RECORDED = ["scores", "queries", "keys", "weights"];
-// The same of what the server sends of it.
-/** @type {(answer: Record<string, any>) => HeadNumbers} */
-export const headNumbers = (answer) => {
-  const [nQueries, nKeys] = answer.shape;
-  const sent = RECORDED.filter((one) => answer[one] !== undefined);
-  const recorded = Object.fromEntries(sent.map((one) => [one, decodeFloats(answer[one])]));
-  const allowed = unpackBits(decodeBytes(answer.allowed), nQueries * nKeys);
-  return numbersOf(recorded, allowed, nQueries);
 };
 
 // ---- what is drawn of them ----

@@ -1,7 +1,6 @@
 // One row of attention, worked out in float64 from q, K, V and the mask, and held against what the
 // network recorded.
 
-import { decodeBytes, decodeFloats } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
 import { headLookedAt } from "../../web/looked_at.js";
@@ -38,17 +37,10 @@ const useRested = (part, wanted) => {
 };
 
 // The server's answer with every step worked out: {row, sums, and the differences}.
-const workedOut = (answer) => {
-  const row = {
-    ...answer,
-    q: decodeFloats(answer.q),
-    keys: decodeFloats(answer.keys),
-    values: decodeFloats(answer.values),
-    allowed: decodeBytes(answer.allowed),
-  };
+const workedOut = (row) => {
   const sums = workOutRow(row);
-  const byScore = largestDifference(sums.scores, decodeFloats(answer.scores));
-  const byWeight = largestDifference(sums.weights, decodeFloats(answer.weights));
+  const byScore = largestDifference(sums.scores, row.scores);
+  const byWeight = largestDifference(sums.weights, row.weights);
   const span = Math.max(1, ...sums.scores.map(Math.abs));
   const { tolerance } = row;
   const agrees = byScore < tolerance * span && byWeight < tolerance;

@@ -1,6 +1,6 @@
 // The mask of an attention, to be edited cell by cell and run again with.
 
-import { decodeBytes, unpackBits } from "../../web/ask.js";
+import { unpackBits } from "../../web/ask.js";
 import { alter, experiment, interventions } from "../../ui/static/interventions.js";
 import { say } from "../../web/messages.js";
 import { attentionOf } from "../../web/sites.js";
@@ -88,7 +88,7 @@ const boardOf = (used, { kind, layer, edits }) => {
   const applied = isApplied(edits);
   const shows = applied && !(layer === "*" && isEdited(at("0")));
   const cells = shows
-    ? unpackBits(decodeBytes(used.allowed), total)
+    ? unpackBits(used.allowed, total)
     : Uint8Array.from({ length: total }, (_, cell) =>
         Number(plan.planned(Math.floor(cell / across), cell % across)),
       );
