@@ -37,13 +37,7 @@ from transformer.views.compare.compare import attention_difference
 from transformer.views.contribution import contribution
 from transformer.views.declaration import Picture, View, find_views
 from transformer.views.head_metrics import head_metrics, metrics_figure
-from transformer.views.masks import (
-    MASKS,
-    mask_figure,
-    mask_heatmap,
-    mask_removed,
-    padded_batch,
-)
+from transformer.views.masks import MASKS, mask_figure, mask_heatmap, mask_removed, padded_batch
 from transformer.views.patching import patching
 from transformer.views.positions.inputs import input_strips, input_token
 from transformer.views.positions.positions import (

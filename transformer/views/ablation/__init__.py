@@ -106,13 +106,7 @@ def predicted(
 
 
 def answer_importance(
-    models: ModelQueries,
-    item: Run,
-    *,
-    position: int,
-    stack: str,
-    kind: str,
-    by: str = "zero",
+    models: ModelQueries, item: Run, *, position: int, stack: str, kind: str, by: str = "zero"
 ) -> Answer:
     """What each head of a kind of attention matters for one token: numbers, picture, a sentence."""
     found = models.ask(head_importance, item, position=position, by=by)

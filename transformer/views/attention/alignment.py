@@ -148,10 +148,7 @@ def alignment(
         say(_WORDS[by][0]),
         legend,
         _columns(found, by),
-        [
-            *drawn_lines(others, (1, 1), _OPACITIES),
-            *drawn_lines(links, (1, 6), _OPACITIES),
-        ],
+        [*drawn_lines(others, (1, 1), _OPACITIES), *drawn_lines(links, (1, 6), _OPACITIES)],
         column_px=COLUMN_PX,
         below=72,
         dark=dark,

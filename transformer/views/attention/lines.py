@@ -106,9 +106,7 @@ def _tokens(x: int, side: Column, column_px: int) -> go.Scatter:
 
 
 def drawn_lines(
-    lines: Sequence[Line],
-    widths: tuple[float, float],
-    opacities: tuple[float, float],
+    lines: Sequence[Line], widths: tuple[float, float], opacities: tuple[float, float]
 ) -> list[go.Scatter]:
     """One trace for all lines of similar weight; widths in px and opacities: at 0 and at 1."""
     buckets: dict[int, list[Line]] = {}
@@ -179,11 +177,7 @@ def query_lines(
     links = _links(view, query, threshold)
     shown = links[:MOST_LINES]
     faint = query is None
-    lines = drawn_lines(
-        shown,
-        (1, 3) if faint else (1, 8),
-        (0.12, 0.62) if faint else (0.35, 1),
-    )
+    lines = drawn_lines(shown, (1, 3) if faint else (1, 8), (0.12, 0.62) if faint else (0.35, 1))
     return columns_figure(
         _title(view, query),
         _subtitle(len(links), threshold),

@@ -175,13 +175,7 @@ def _traces(found: RowArithmetic) -> list[Any]:
     ]
 
 
-def answer_worked(
-    item: Run | Batch,
-    *,
-    site: str,
-    head: Any,
-    query: int | None = None,
-) -> Answer:
+def answer_worked(item: Run | Batch, *, site: str, head: Any, query: int | None = None) -> Answer:
     """The figure of one row, and its exact float32 q (D), K and V (Tk x D), mask and what the
     network made of them; query None, or beyond the trace: the last traced token."""
     traced = stored_head(item.trace, item.trace.find(site), 0, 0).allowed.shape[1]

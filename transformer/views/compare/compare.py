@@ -118,11 +118,7 @@ def attention_difference(
     where = mark("row %{y}, column %{x}")
     hover = cell_hover(queries, keys, ending, weights, where=where)
     cells = style.signed_cells(
-        change,
-        hover.pop("hovertemplate"),
-        bar=say("weight in B − in A"),
-        hoverongaps=True,
-        **hover,
+        change, hover.pop("hovertemplate"), bar=say("weight in B − in A"), hoverongaps=True, **hover
     )
     meta = {
         "queries": [list(pair[:2]) for pair in rows],

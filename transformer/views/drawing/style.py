@@ -85,12 +85,7 @@ def ends(bound: float) -> dict[str, str]:
 
 
 def signed_cells(
-    values: NDArray[Any],
-    hover: str,
-    *,
-    bound: float | None = None,
-    bar: str = "",
-    **more: Any,
+    values: NDArray[Any], hover: str, *, bound: float | None = None, bar: str = "", **more: Any
 ) -> go.Heatmap:
     """A heatmap of signed values, by default to the largest of them; bar: its colour bar's title,
     without which it has none."""

@@ -173,10 +173,7 @@ def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
         "kind": kind,
         "n_layers": len(records),
         "mask": mask | {"allowed": pack.array(mask["allowed"])},
-        "atlas": {
-            "pixels": pack.array(small.pixels),
-            "masked": pack.array(small.masked),
-        },
+        "atlas": {"pixels": pack.array(small.pixels), "masked": pack.array(small.masked)},
         "metrics": answer_metrics(run, stack=stack, kind=kind),
         "layers": [heads_of(record, pack) for record in records],
     }

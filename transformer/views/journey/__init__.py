@@ -111,11 +111,7 @@ def _next(tokens: Tokenizer, item: Run, found: Journey) -> dict[str, Any] | None
     if at >= len(item.ids) or item.ids[at] == tokens.mask_id:
         return None
     index = item.ids[at]
-    return {
-        "id": index,
-        "label": item.labels[at],
-        "probability": float(found.probabilities[index]),
-    }
+    return {"id": index, "label": item.labels[at], "probability": float(found.probabilities[index])}
 
 
 def _encoder(item: Run) -> Answer | None:

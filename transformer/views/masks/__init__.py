@@ -247,12 +247,7 @@ def sentence_of(found: Removal) -> str:
 
 
 def answer_removal(
-    item: Batch,
-    *,
-    row: int,
-    site: str,
-    head: int,
-    which: str | None = None,
+    item: Batch, *, row: int, site: str, head: int, which: str | None = None
 ) -> Answer:
     """One head's weights without one of its masks, what changes, and a sentence with the number.
 

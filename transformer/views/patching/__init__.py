@@ -103,11 +103,7 @@ def paired_labels(here: Sequence[str], other: Sequence[str]) -> list[str]:
 
 
 def _tokens(
-    title: str,
-    labels: Sequence[str],
-    others: Sequence[str],
-    n_places: int,
-    **more: Any,
+    title: str, labels: Sequence[str], others: Sequence[str], n_places: int, **more: Any
 ) -> dict[str, Any]:
     """An axis of tokens, all of them labelled; those that differ from the other text's are bold."""
     shown = [style.label(text) for text in labels[:n_places]]
@@ -293,12 +289,7 @@ VIEW = View(
         "Another text's activity put in at each layer and place, and what it does to one token."
     ),
     pictures=(
-        Picture(
-            name="other_text",
-            answer=answer_other_text,
-            network=True,
-            parameters=(_POSITION,),
-        ),
+        Picture(name="other_text", answer=answer_other_text, network=True, parameters=(_POSITION,)),
         Picture(
             name="patching",
             title=mark("Patch"),

@@ -43,12 +43,7 @@ def answer_positions(
     return answer | {"positions": kind, "difference": difference}
 
 
-def answer_inputs(
-    item: Run,
-    *,
-    stack: str | None = None,
-    position: int | None = None,
-) -> Answer:
+def answer_inputs(item: Run, *, stack: str | None = None, position: int | None = None) -> Answer:
     """Token vectors, position vectors and their sums; the same of one token as lines.
 
     position: which traced token; None, or beyond the trace: the last.
@@ -68,11 +63,7 @@ def answer_inputs(
 
 
 def answer_shift(
-    item: Run,
-    *,
-    k: int,
-    stack: str | None = None,
-    shown: int | None = None,
+    item: Run, *, k: int, stack: str | None = None, shown: int | None = None
 ) -> Answer:
     """The linear map that moves a position by k, and how well it does.
 

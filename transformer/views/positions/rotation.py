@@ -111,12 +111,7 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
 
 
 def position_shift(
-    run: Run,
-    k: int,
-    stack: str | None = None,
-    *,
-    shown: int | None = None,
-    dark: bool = False,
+    run: Run, k: int, stack: str | None = None, *, shown: int | None = None, dark: bool = False
 ) -> go.Figure:
     """The map from PE(pos) to PE(pos + k), from dimension (column) to dimension (row).
 

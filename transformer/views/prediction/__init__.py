@@ -205,10 +205,7 @@ def answer_surprisal(item: Run) -> Answer:
     reason = why_none(item)
     if reason is not None:
         return {"none": reason}
-    return {
-        "figure": surprisal_figure(item),
-        "says": in_words(summarise(item)),
-    }
+    return {"figure": surprisal_figure(item), "says": in_words(summarise(item))}
 
 
 def answer_lens(item: Run, *, first: int = 0) -> Answer:
