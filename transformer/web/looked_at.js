@@ -49,10 +49,7 @@ export const Asked = ({ of = placeRead() }) => {
     return place < labels.length
       ? sayWith(
           "Last token read: {read} ({at}). Asked about: {token}, token {place}, which follows it.",
-          {
-            ...told,
-            token: token(place),
-          },
+          { ...told, token: token(place) },
         )
       : sayWith(
           "Last token read: {read} ({at}). Nothing follows it yet: asked about is the likeliest token of the intact network.",

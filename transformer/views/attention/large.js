@@ -87,11 +87,7 @@ const Lines = ({ part, fields, cell, at }) => {
   const row = cell.pin?.row ?? cell.rowOf(page.query);
   const { run } = page.run;
   const wanted = isAlignment
-    ? {
-        layer: over === "all" ? "mean" : at.layer,
-        head: over === "head" ? at.head : "mean",
-        by,
-      }
+    ? { layer: over === "all" ? "mean" : at.layer, head: over === "head" ? at.head : "mean", by }
     : {
         site: siteName(at),
         head: at.head,

@@ -163,11 +163,7 @@ const says = ({ limit, kept: [a, b] }) =>
   say(
     "Orange: read more in B. Blue: read more in A. The colours go from {least} to {most}. Of " +
       "all weight in these rows, {share_a} in A and {share_b} in B is on tokens of both.",
-    {
-      ...colourEnds(limit),
-      share_a: percentText(a, 1),
-      share_b: percentText(b, 1),
-    },
+    { ...colourEnds(limit), share_a: percentText(a, 1), share_b: percentText(b, 1) },
   );
 
 // The heads of A and of B that are compared, [A's, B's]: the page's chosen one is A's, and B's as far

@@ -67,11 +67,7 @@ const sumInWords = ({ limit, total, logit }) =>
     "Orange adds, blue takes away; the colours go from {least} to {most}. All cells sum to " +
       "{total}; the network's own logit is {logit}. A norm divides by the size of the whole " +
       "stream, which is held fixed here.",
-    {
-      ...colourEnds(limit),
-      total: numeral(total.toFixed(4)),
-      logit: numeral(logit.toFixed(4)),
-    },
+    { ...colourEnds(limit), total: numeral(total.toFixed(4)), logit: numeral(logit.toFixed(4)) },
   );
 
 // The map for one token, made on request.

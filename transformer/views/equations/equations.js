@@ -53,10 +53,7 @@ const Column = ({ class: look, title, fill }) => {
   let count = 0;
   const stop = () => {
     const place = count++;
-    return {
-      tabindex: place === at ? "0" : "-1",
-      ref: (made) => (stops.current[place] = made),
-    };
+    return { tabindex: place === at ? "0" : "-1", ref: (made) => (stops.current[place] = made) };
   };
   return html`<section class="equation-side">
     <h4>${title}</h4>

@@ -47,11 +47,7 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
   const x = (layer, at = 0) => left + layer * pitch + at * (cell.width + between);
   const y = (head) => top + head * row;
   const after = (layer) => left + layer * pitch + (inner + pitch) / 2;
-  const box = (kind, layer, head) => ({
-    left: x(layer, place(kind)),
-    top: y(head),
-    ...cell,
-  });
+  const box = (kind, layer, head) => ({ left: x(layer, place(kind)), top: y(head), ...cell });
   const bridges = !source
     ? ""
     : Array.from({ length: nLayers }, (_, layer) => {
@@ -66,12 +62,7 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
     lens: stream + LENS,
     strip: { left: type * STRIP.left, width: STRIP.width, top, height: feet + forward - top },
     source: { left, top: 2, width: width - left - end, height: type * 26 },
-    feedForward: (layer) => ({
-      left: x(layer),
-      top: feet + 2,
-      width: inner,
-      height: forward,
-    }),
+    feedForward: (layer) => ({ left: x(layer), top: feet + 2, width: inner, height: forward }),
     // Half of the stream's thickness along its way, [x, px]. norms: after the embedding and each layer.
     thickness: (norms) => {
       const most = Math.max(...Array.from(norms));
@@ -126,10 +117,7 @@ export const bandsOf = (at, answer, kinds) => {
 const partsOf = (at, { heads, feed_forward: forward }, kinds) => {
   const { nHeads } = at;
   const lane = (layer) => at.x(layer) + at.inner;
-  const middle = ({ left, top, width, height }) => ({
-    x: left + width,
-    y: top + height / 2,
-  });
+  const middle = ({ left, top, width, height }) => ({ x: left + width, y: top + height / 2 });
   const ofHeads = kinds.flatMap(({ kind }) =>
     Array.from(heads?.[kind] ?? [], (amount, place) => {
       const layer = Math.floor(place / nHeads);

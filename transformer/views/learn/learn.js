@@ -222,12 +222,7 @@ const Learn = ({ props }) => {
   const again = () => setRound(round + 1);
   const [typed, type] = useState(/** @type {string | null} */ (null));
   const [picked, pick] = useState(/** @type {any} */ (null));
-  const { answer, asked } = useAnswer(part, "learned", {
-    id,
-    at,
-    question,
-    round,
-  });
+  const { answer, asked } = useAnswer(part, "learned", { id, at, question, round });
   const facts = asked?.id === id ? answer : null; // else another training's, until this one's is there
   useProgress(part, id, facts, again);
   const isShown = facts !== null;

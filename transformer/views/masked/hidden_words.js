@@ -15,10 +15,9 @@ const word = (label) => label.replace(/^␣/u, "");
 const Hidden = ({ part, position, label }) => {
   const { answer } = useAnswer(part, "masked", { run: page.run.run, position });
   if (!answer?.labels) return null;
-  const [best, ...others] = answer.labels.slice(0, MOST).map((one, at) => ({
-    label: word(one),
-    share: answer.probabilities[at],
-  }));
+  const [best, ...others] = answer.labels
+    .slice(0, MOST)
+    .map((one, at) => ({ label: word(one), share: answer.probabilities[at] }));
   const bar = ({ label: other, share }) => html`<li style=${{ "--share": share }}>
     <${Token} label=${other} /> ${percentText(share, 1)}
   </li>`;

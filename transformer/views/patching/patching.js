@@ -14,11 +14,7 @@ import { page, showProblem } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
 const STACKS = { encoder: say("encoder"), decoder: say("decoder") };
-const PARTS = {
-  resid_post: say("residual stream"),
-  z: say("heads"),
-  mlp_out: say("feed-forward"),
-};
+const PARTS = { resid_post: say("residual stream"), z: say("heads"), mlp_out: say("feed-forward") };
 const KINDS = { self: say("self-attention"), cross: say("cross-attention") };
 const TARGETS = { other: say("what the other run expects"), here: say("the token here") };
 

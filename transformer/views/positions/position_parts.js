@@ -204,11 +204,7 @@ export const Shift = ({ common, state }) => {
       );
     }
   };
-  const facts = answer && {
-    k: asked.k,
-    miss: answer.largest_miss,
-    relative: answer.relative_miss,
-  };
+  const facts = answer && { k: asked.k, miss: answer.largest_miss, relative: answer.relative_miss };
   return html`<div class="position-shift" ...${part.shows(facts)}>
     <div class="positions-head">
       <label>${say("Steps k")} <input class="steps-k" type="number" min="1" max=${most} step="1"
