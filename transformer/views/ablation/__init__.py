@@ -112,22 +112,18 @@ def answer_importance(
     found = models.ask(head_importance, item, position=position, by=by)
     label = models.model(item.model).tokenizer.label(found.target)
     figure = importance(found, stack, kind, label, by=by)
+    site, head = found.most()
+    before = found.log_probability
+    after = before + float(found.change[site.stack, site.kind][site.layer, head])
+    chances = {"before": math.exp(before), "after": math.exp(after)}  # of the token
     return {
         "figure": figure,
         "change": found.change[stack, kind].tolist(),
         "limit": figure.layout.meta["limit"],
         "label": label,
         "log_probability": found.log_probability,
-        "most": _most(found),
+        "most": site._asdict() | {"head": head} | chances,
     }
-
-
-def _most(found: HeadImportance) -> Answer:
-    """The head that matters most, with the token's probability before and after its ablation."""
-    site, head = found.most()
-    change = float(found.change[site.stack, site.kind][site.layer, head])
-    before, after = found.log_probability, found.log_probability + change
-    return site._asdict() | {"head": head, "before": math.exp(before), "after": math.exp(after)}
 
 
 VIEW = View(

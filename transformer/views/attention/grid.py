@@ -35,6 +35,13 @@ def head_grid(
     picture = go.Image(source=data_url(mosaic(small), colours), hoverinfo="skip")
     rows = [layer * (height + gap) + (height - 1) / 2 for layer in range(n_layers)]
     columns = [head * (width + gap) + (width - 1) / 2 for head in range(n_heads)]
+    # one path around all the small pictures, so that a head of small weights has an edge too
+    frames = "".join(
+        f"M{x - width / 2},{y - height / 2}L{x + width / 2},{y - height / 2}"
+        f"L{x + width / 2},{y + height / 2}L{x - width / 2},{y + height / 2}Z"
+        for y in rows
+        for x in columns
+    )
     return style.figure(
         [picture, _pointer_cells(rows, columns), _scale()],
         say("{attention}, every head", attention=attention_title(stack, kind)),
@@ -45,7 +52,7 @@ def head_grid(
             say("layer"), **_places(rows), constrain="domain", constraintoward="top",
             scaleanchor="x", range=[n_layers * (height + gap) - gap - 0.5, -0.5],
         ),
-        shapes=_frames(rows, columns, height, width),
+        shapes=[{"type": "path", "path": frames, "line": {"color": style.LIGHT.line, "width": 1}}],
         showlegend=False,
     )  # fmt: skip
 
@@ -81,19 +88,6 @@ def _scale() -> go.Scatter:
     scale = {"colorscale": style.WEIGHTS, "colorbar": bar}
     marker = {"color": [0], "cmin": 0, "cmax": 1, **scale}
     return go.Scatter(x=[None], y=[None], mode="markers", marker=marker | {"showscale": True})
-
-
-def _frames(
-    rows: list[float], columns: list[float], height: int, width: int
-) -> list[dict[str, Any]]:
-    """One path around all the small pictures, so that a head of small weights has an edge too."""
-    path = "".join(
-        f"M{x - width / 2},{y - height / 2}L{x + width / 2},{y - height / 2}"
-        f"L{x + width / 2},{y + height / 2}L{x - width / 2},{y + height / 2}Z"
-        for y in rows
-        for x in columns
-    )
-    return [{"type": "path", "path": path, "line": {"color": style.LIGHT.line, "width": 1}}]
 
 
 def _gap(small: Atlas) -> int:

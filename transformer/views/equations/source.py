@@ -127,6 +127,10 @@ def _source(symbol: str) -> _Source:
         node = next((one for one in node.body if name in _names_of(one)), None)
         if node is None:
             raise invalid("there is no {symbol} in the source", symbol=symbol)
+    hidden = set()
+    if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+        said = node.body[0]
+        hidden = set(range(said.lineno - node.lineno, (said.end_lineno or 0) - node.lineno + 1))
     written = text.splitlines()[node.lineno - 1 : node.end_lineno]
     return _Source(
         path.resolve().relative_to(ROOT).as_posix(),
@@ -134,7 +138,7 @@ def _source(symbol: str) -> _Source:
         [_MARK.sub("", line)[node.col_offset :] for line in written],
         node,
         _marked(node, written),
-        _docstring(node) | {at for at, line in enumerate(written) if not line.strip()},
+        hidden | {at for at, line in enumerate(written) if not line.strip()},
     )
 
 
@@ -163,11 +167,3 @@ def _names_of(node: ast.AST) -> list[str]:
         return [node.name]
     targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
     return [one.id for one in targets if isinstance(one, ast.Name)]
-
-
-def _docstring(node: Any) -> set[int]:
-    """The lines of its docstring, counted from its first."""
-    if not isinstance(node, ast.FunctionDef) or ast.get_docstring(node) is None:
-        return set()
-    said = node.body[0]
-    return set(range(said.lineno - node.lineno, (said.end_lineno or 0) - node.lineno + 1))

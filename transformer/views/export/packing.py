@@ -49,7 +49,15 @@ class Pack:
         """Keep an array of float32, float64 or small integers; returns its placeholder."""
         kind = values.dtype.str[1:]
         raw = np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()
-        return {"array": self._place(kind, raw), "shape": list(values.shape)}
+        held = (
+            place
+            for place, (known_kind, known) in enumerate(self._arrays)
+            if kind == known_kind and known.startswith(raw)
+        )
+        place = next(held, len(self._arrays))
+        if place == len(self._arrays):
+            self._arrays.append((kind, raw))
+        return {"array": place, "shape": list(values.shape)}
 
     def plain(self, value: Any) -> Any:
         """The same value with Plotly's binary arrays kept here, those of float32 rounded."""
@@ -74,10 +82,3 @@ class Pack:
             for kind, raw in self._arrays
         )
         return packed(b"".join([struct.pack("<I", len(said)), said, *planes]))
-
-    def _place(self, kind: str, raw: bytes) -> int:
-        for place, (known_kind, known) in enumerate(self._arrays):
-            if kind == known_kind and known.startswith(raw):
-                return place
-        self._arrays.append((kind, raw))
-        return len(self._arrays) - 1

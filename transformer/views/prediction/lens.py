@@ -99,6 +99,8 @@ def logit_lens(
     rows, columns = view.same.shape
     layers = [say("after layer {layer}", layer=layer) for layer in range(rows - 2)]
     names = [say("input"), *layers, say("model's own")]
+    above: dict[str, Any] = {"overlaying": "x", "side": "top", "matches": "x", "showline": False}
+    above["visible"] = run.config.family != "encoder"
     # an axis is drawn only if some trace is on it
     nothing = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
     return style.figure(
@@ -113,7 +115,8 @@ def logit_lens(
         width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * columns + MARGIN["r"]),
         height=MARGIN["t"] + ROW_PX * rows + MARGIN["b"],
         xaxis=_tokens(say("token read"), view.read),
-        xaxis2=_came_next(run, view),
+        # above the cells what came next; an encoder predicts nothing
+        xaxis2=_tokens(say("token that came next"), view.follows, **above),
         yaxis=style.named_axis(say("residual stream"), names, fixedrange=True),
         shapes=_underlines(view),
         meta={
@@ -143,14 +146,6 @@ def what_is_done(run: Run) -> str:
 def _tokens(title: str, labels: tuple[str | None, ...], **more: Any) -> dict[str, Any]:
     texts = ["" if text is None else style.label(text, TICK_CHARACTERS) for text in labels]
     return style.named_axis(title, texts, tickangle=-90, fixedrange=True, **more)
-
-
-def _came_next(run: Run, view: LensView) -> dict[str, Any]:
-    """A second axis above the cells: what came next (an encoder predicts nothing: no labels)."""
-    above = {"overlaying": "x", "side": "top", "matches": "x", "showline": False}
-    if run.config.family == "encoder":
-        return {"visible": False} | above
-    return _tokens(say("token that came next"), view.follows, **above)
 
 
 def _cells(run: Run, view: LensView, names: list[str]) -> go.Heatmap:
