@@ -26,6 +26,7 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
     wait_for("id", "recorded-copy")
     assert page.locator(".learn-heads canvas").count() == 2 * 4
     assert page.locator(".learn-controls select").nth(1).input_value() == PLAN["preset"]
+    assert page.is_checked("[name='learn.feed_forward']")
     look_back_at_the_story_model(page)
     page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function(ON_ITS_WAY, arg=0)

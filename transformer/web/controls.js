@@ -14,6 +14,7 @@ export const Select = ({ options, value, set, ...more }) => {
   return html`<select ...${more} onChange=${({ target }) => set(target.value)}>${options.map(option)}</select>`;
 };
 
+const INPUTS = { bool: "checkbox", int: "number", number: "number" };
 // The control of a declared parameter. fields: see declaredFields. changed() follows each choice.
 export const Control = ({ field, declared, fields, changed = () => {} }) => {
   const { type, title, options, least, most } = declared;
@@ -22,10 +23,11 @@ export const Control = ({ field, declared, fields, changed = () => {} }) => {
     fields[field] = valueOf(declared, text);
     changed();
   };
-  const kind = { flag: "checkbox", whole: "number", number: "number" }[type] ?? "text";
-  const input = () => html`<input type=${kind} name=${field} min=${least} value=${value ?? ""}
-    max=${kind === "number" ? most : undefined} onChange=${({ target }) => set(target.value)} />`;
-  const box = () => html`<input type=${kind} name=${field} checked=${value}
+  const input =
+    () => html`<input type=${INPUTS[type] ?? "text"} name=${field} min=${least} max=${most}
+    step=${type === "number" ? "any" : undefined} value=${value ?? ""}
+    onChange=${({ target }) => set(target.value)} />`;
+  const box = () => html`<input type=${INPUTS[type]} name=${field} checked=${value}
     onChange=${({ target }) => set(String(target.checked))} />`;
   const menu = () => {
     const words = Object.entries(options).map(([one, text]) => [one, say(text)]);
