@@ -72,7 +72,6 @@ const TITLE_EM = 1.86; // an axis' title with the space around it
 const BAR_PX = 35; // a colour bar
 const BAR_LABEL_EM = 2.9; // its labels
 const LONGEST = 11; // characters of a label on an axis
-const SHORT = 7; // the same where there is little room
 const LEAST_PX = 24; // a matrix of a single row
 const LEAST_LONG_PX = 120; // its longer side
 const PHONE_PX = 560;
@@ -92,7 +91,7 @@ export const squareCells = (figure, { side, top = 8, bar = false, least = 0, pan
   const narrow = side.width < NARROW_PX;
   for (const axis of [xaxis, yaxis]) {
     axis.automargin = false;
-    shortenLabels(axis, narrow ? SHORT : LONGEST);
+    shortenLabels(axis, narrow ? SHORTEST : LONGEST);
     axis.title.standoff = 6;
     if (narrow) axis.title.text = axis.title.text.split(/\s*[(（]/u)[0];
   }

@@ -14,7 +14,7 @@ import { html, useMemo, useRef, useState } from "../../web/preact.js";
 
 const KEPT = 64; // heads
 const CELLS_KEPT = 8_000_000; // of all of them: 9 bytes each
-const MANY = ["mean", "rollout", "joint"]; // pictures of many heads put together
+const MANY = ["mean", "rollout", "joint"]; // pictures of many heads put together; a beginner does not look for them
 
 export const isHeatmap = (picture) => !["lines", "alignment"].includes(picture);
 
@@ -189,7 +189,6 @@ export const tokenReader = (fields) => async (token) => {
 
 // Which kind of attention a picture is of, where it is of one only.
 const KIND_OF = { alignment: "cross", rollout: "self", joint: "self" };
-const DEEPER = ["mean", "rollout", "joint"]; // pictures that a beginner does not look for
 const HINTS = {
   fixed: say("Colours span 0 to 1: heads can be compared"),
   own: say("Colours span 0 to the largest weight of this picture"),
@@ -213,7 +212,7 @@ export const Switches = ({ fields, at: { kind, layer }, motion }) => {
   const { picture, stage } = fields;
   const [isMore, showMore] = useState(false);
   const offers = (value) =>
-    isOffered(value, kind) && (isMore || value === picture || !DEEPER.includes(value));
+    isOffered(value, kind) && (isMore || value === picture || !MANY.includes(value));
   const one = (field, look, pictures, more = {}) =>
     html`<${FieldSwitch} class=${look} hidden=${!pictures.includes(picture)} ...${{ fields, field, ...more }} />`;
   const upTo = picture === "mean" || layer === 0 ? `${layer}` : say("0 to {layer}", { layer });
@@ -222,7 +221,7 @@ export const Switches = ({ fields, at: { kind, layer }, motion }) => {
   return html`<${FieldSwitch} field="picture" class="pictures" ...${{ fields, offers }} />
     ${one("stage", "stages", ["heatmap"])}
     ${motion}
-    ${one("depth", "depths", DEEPER, { words: { layer: upTo } })}
+    ${one("depth", "depths", MANY, { words: { layer: upTo } })}
     ${one("threshold", "thresholds", ["lines"])}
     ${one("over_heads", "over", ["alignment"])}
     ${one("by", "by", ["alignment"])}
