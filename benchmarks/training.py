@@ -27,10 +27,11 @@ from benchmarks.report import BY_HAND, training_table
 from transformer.model.config import ModelConfig
 from transformer.model.presets import preset
 from transformer.tokenizer import SPECIALS
+from transformer.training.data import Example
 from transformer.training.loop import _Training as Training
 from transformer.training.recipe import Recipe, Settings
 from transformer.training.setup import keep_freed_memory
-from transformer.training.tasks import LanguageModel, Row, Translation
+from transformer.training.tasks import LanguageModel
 
 WARM_UP = 2  # rounds that are not timed
 
@@ -111,24 +112,11 @@ QUICK_SHAPES = (
 )  # fmt: skip
 
 
-class DrawnText(LanguageModel):
-    """The loop's own language modelling, on rows that are given to it."""
+class Drawn(LanguageModel):
+    """The loop's own task, of which the rows are given to it."""
 
     def __init__(self) -> None:
-        self.padding_id = 0
-
-    def texts(self) -> tuple[str, ...]:
-        return ()
-
-
-class DrawnPairs(Translation):
-    """The loop's own translation, on pairs that are given to it."""
-
-    def __init__(self) -> None:
-        self.padding_id, self.smoothing = 0, 0.1
-
-    def texts(self) -> tuple[str, ...]:
-        return ()
+        self.train = self.valid = ()
 
 
 def main() -> None:
@@ -155,7 +143,10 @@ def measure(shape: Shape, n_steps: int) -> dict[str, Any]:
     low, size = len(SPECIALS), (shape.rows, shape.length + 1)
     ids = torch.randint(low, shape.vocab_size, size, generator=generator)
     sources = torch.randint(low, shape.vocab_size, (shape.rows, shape.length), generator=generator)
-    rows = list(zip(sources.tolist(), ids.tolist(), strict=True)) if shape.pairs else ids.tolist()
+    rows = [
+        Example(row, source=source if shape.pairs else ())
+        for row, source in zip(ids.tolist(), sources.tolist(), strict=True)
+    ]
     read, wanted = ids[:, :-1].tolist(), ids[:, 1:].tolist()
     inputs = [sources.tolist(), read] if shape.pairs else [read]
     plain = PlainTranslator if shape.pairs else PlainGPT
@@ -174,7 +165,7 @@ def measure(shape: Shape, n_steps: int) -> dict[str, Any]:
     return {"sizes": str(shape), "goal": shape.goal, "tokens_per_s": speeds}
 
 
-def our_step(shape: Shape, rows: list[Row], optimizer: str, out: Path) -> Step:
+def our_step(shape: Shape, rows: list[Example], optimizer: str, out: Path) -> Step:
     """A step of the training loop on these rows, to be called again and again."""
     (out / "training").mkdir(parents=True)
     byte_tokenizer(shape.vocab_size).save(out / "training" / "tokenizer.json")
@@ -183,10 +174,12 @@ def our_step(shape: Shape, rows: list[Row], optimizer: str, out: Path) -> Step:
         task="translation" if shape.pairs else "language-model",
         vocab_size=shape.vocab_size,
         model=shape.model,
-        settings=Settings(optimizer=optimizer, warmup_steps=1, steps=10**6, decay_from=1.0),
-    )
-    task = DrawnPairs() if shape.pairs else DrawnText()
-    training = Training(recipe, task, out, cpu=True, start=None)
+        settings=Settings(
+            optimizer=optimizer, warmup_steps=1, steps=10**6, decay_from=1.0,
+            label_smoothing=0.1 if shape.pairs else 0.0,
+        ),
+    )  # fmt: skip
+    training = Training(recipe, Drawn(), out, cpu=True, start=None)
     made = training._updates(((0, place, rows) for place in itertools.count()), lambda: False)
     return lambda: next(made).loss
 

@@ -179,7 +179,7 @@ def test_words_are_hidden_eighty_ten_ten(tokenizer):
     words, rng = Words(tokenizer).of(ids), Random(0)
     masked = kept = changed = total = 0
     for _ in range(2000):
-        read, wanted = hiding.for_training(ids, rng)
+        read, wanted, _ = hiding.for_training(ids, rng)
         asked = {place for place, target in enumerate(wanted) if target != IGNORED}
         assert all(wanted[place] == ids[place] for place in asked)
         assert all(read[place] == ids[place] for place in range(len(ids)) if place not in asked)
@@ -198,10 +198,10 @@ def test_measuring_hides_the_same_places_for_both_directions(model, decoder, tok
     documents, right = [STORY, "The dog ran. " * 40], {"tiny": 0, "left": 0}
     rows = hidden_places(tokenizer, documents, 64)
     assert rows == hidden_places(tokenizer, documents, 64)
-    places = sum(target != IGNORED for _, wanted in rows for target in wanted)
-    tokens = sum(len(ids) - 1 for ids, _ in rows)
+    places = sum(target != IGNORED for _, wanted, _ in rows for target in wanted)
+    tokens = sum(len(ids) - 1 for ids, *_ in rows)
     assert places / tokens == pytest.approx(0.15, abs=0.05)
-    for ids, wanted in rows:
+    for ids, wanted, _ in rows:
         text = [true if true != IGNORED else read for read, true in zip(ids, wanted, strict=True)]
         for place, true in enumerate(wanted):
             if true == IGNORED:

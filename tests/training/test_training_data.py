@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import transformer
 from transformer.plain_text import plain
-from transformer.training.data import Batches, windows_of
+from transformer.training.data import Batches, Example, windows_of
 from transformer.training.download import clean_pairs, split_pairs
 from transformer.training.evaluate import longest_shared_passage, score_documents, windows
 from transformer.training.recipe import Settings, load_recipe
@@ -25,8 +25,7 @@ documents = st.lists(
 
 def document_batches(rows, *, batch_tokens, seed, max_len=16):
     return Batches(
-        lambda rng: [row for ids in rows for row in windows_of(ids, max_len, rng)],
-        lambda row: len(row) - 1,
+        lambda rng: [Example(row) for ids in rows for row in windows_of(ids, max_len, rng)],
         batch_tokens=batch_tokens,
         seed=seed,
     )
@@ -35,10 +34,10 @@ def document_batches(rows, *, batch_tokens, seed, max_len=16):
 @given(documents, st.integers(0, 3))
 def test_an_epoch_predicts_every_token_of_every_document_once(rows, epoch):
     batches = document_batches(rows, batch_tokens=64, seed=1).epoch(epoch)
-    predicted = Counter(token for batch in batches for row in batch for token in row[1:])
+    predicted = Counter(token for batch in batches for row in batch for token in row.read[1:])
     assert predicted == Counter(token for row in rows for token in row[1:])
     for batch in batches:
-        widest = max(map(len, batch)) - 1
+        widest = max(row.width for row in batch)
         assert widest <= 16
         assert len(batch) == 1 or len(batch) * widest <= 64
 

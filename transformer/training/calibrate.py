@@ -16,10 +16,10 @@ import torch
 import torch.nn.functional as F
 
 from transformer import checkpoint
-from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
 from transformer.model.transformer import DecoderOnly
-from transformer.training.data import encode_documents
+from transformer.training.data import Example, encode_documents
+from transformer.training.updates import predictions
 
 LOWEST, HIGHEST = 0.5, 2.0  # temperatures that are tried
 AT_ONCE = 16  # documents
@@ -32,24 +32,21 @@ def fit_temperature(model: Model, documents: Sequence[str]) -> float:
     A document longer than the model reads counts with its beginning. Raises ValueError for a model
     that is not decoder-only, or no documents.
     """
-    network = model.network
-    if not isinstance(network, DecoderOnly):
+    if model.config.family != "decoder":
         raise ValueError(f"only a decoder-only model is calibrated; {model.name} is not one")
     if not documents:
         raise ValueError("calibrating needs at least one document; got none")
     limit = model.config.max_len + 1
-    rows = [row[:limit] for row in encode_documents(model.tokenizer, list(documents))]
-    parts = []
-    for start in range(0, len(rows), AT_ONCE):
-        ids = pad(rows[start : start + AT_ONCE], model.tokenizer.padding_id).to(model.device)
-        targets = ids[:, 1:]
-        real = targets != model.tokenizer.padding_id
-        parts.append((network(ids[:, :-1], where=real).float(), targets[real]))
+    rows = [Example(row[:limit]) for row in encode_documents(model.tokenizer, documents)]
+    parts = [
+        predictions(model.network, rows[start : start + AT_ONCE], model.tokenizer.padding_id)
+        for start in range(0, len(rows), AT_ONCE)
+    ]
 
     def nats(temperature: float) -> float:
         return sum(
-            float(F.cross_entropy(logits / temperature, targets, reduction="sum"))
-            for logits, targets in parts
+            float(F.cross_entropy(logits.float() / temperature, wanted, reduction="sum"))
+            for logits, wanted, _ in parts
         )
 
     low, high = LOWEST, HIGHEST  # nats have one minimum: a third is cut off each time

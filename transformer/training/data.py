@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
-
-from torch import Tensor
+from typing import NamedTuple
 
 from transformer.checks import needs_package
-from transformer.inference.logit_sources import pad
+from transformer.model.network import IGNORED
 from transformer.tokenizer import END, Tokenizer
 
-Row = TypeVar("Row")
 Pair = tuple[str, str]  # a sentence and its translation
 
 HUB = "hub:"
@@ -22,6 +19,7 @@ VALID = "valid.txt"  # of a folder of documents
 HUB_DOCUMENTS = 200_000
 TRAIN_SHARE = 0.9  # of a single file
 HUB_VALIDATION_DOCUMENTS = 400
+INSTEAD = "a folder with train.txt and valid.txt"  # of the hub, where there is no network
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,8 +40,10 @@ def load_texts(source: str) -> Texts:
     if source.startswith(HUB):
         name = source.removeprefix(HUB)
         return Texts(
-            train=_from_hub(name, "train", HUB_DOCUMENTS),
-            valid=_from_hub(name, "validation", HUB_VALIDATION_DOCUMENTS),
+            train=list(hub_texts(name, "train", count=HUB_DOCUMENTS, instead=INSTEAD)),
+            valid=list(
+                hub_texts(name, "validation", count=HUB_VALIDATION_DOCUMENTS, instead=INSTEAD)
+            ),
         )
     folder = Path(source)
     if folder.is_file():
@@ -131,11 +131,6 @@ def _text_of(path: Path) -> str:
         raise ValueError(f"cannot read training text {path}: {error}") from error
 
 
-def _from_hub(name: str, split: str, count: int) -> list[str]:
-    instead = "a folder with train.txt and valid.txt"
-    return list(hub_texts(name, split, count=count, instead=instead))
-
-
 def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) -> Iterator[str]:
     """The documents of a dataset of the hub, one at a time, as they come over the network.
 
@@ -158,10 +153,49 @@ def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) 
         ) from error
 
 
-def encode_documents(tokenizer: Tokenizer, documents: list[str]) -> list[list[int]]:
+def encode_documents(tokenizer: Tokenizer, documents: Sequence[str]) -> list[list[int]]:
     """Ids of each document between two end-of-text tokens, the first read, the last predicted."""
     end = tokenizer.end_id
-    return [[end, *ids, end] for ids in tokenizer.encode_batch(documents)]
+    return [[end, *ids, end] for ids in tokenizer.encode_batch(list(documents))]
+
+
+def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[Example]:
+    """Each target, its end token included, to be predicted from its source."""
+    sources = tokenizer.encode_batch([source for source, _ in pairs])
+    targets = tokenizer.encode_batch([target for _, target in pairs])
+    start, end = tokenizer.start_id, tokenizer.end_id
+    return [
+        Example([start, *target, end], source=[*source, end])
+        for source, target in zip(sources, targets, strict=True)
+    ]
+
+
+class Example(NamedTuple):
+    """read: the ids that a network reads. wanted: of each place the id that it is to say there,
+    IGNORED where it is not asked; None: the next one, the last of `read` being only asked for.
+    source: what the encoder of an encoder-decoder reads."""
+
+    read: list[int]
+    wanted: list[int] | None = None
+    source: Sequence[int] = ()
+
+    @property
+    def whole(self) -> Example:
+        """With what is wanted of each place."""
+        if self.wanted is not None:
+            return self
+        return Example(self.read[:-1], self.read[1:], self.source)
+
+    @property
+    def width(self) -> int:
+        """Columns that it takes in a batch."""
+        return max(len(self.read) - (self.wanted is None), len(self.source))
+
+    @property
+    def n_wanted(self) -> int:
+        """Tokens that are asked for."""
+        known = self.wanted
+        return len(self.read) - 1 if known is None else len(known) - known.count(IGNORED)
 
 
 def windows_of(ids: list[int], max_len: int, rng: random.Random) -> list[list[int]]:
@@ -176,43 +210,37 @@ def windows_of(ids: list[int], max_len: int, rng: random.Random) -> list[list[in
     return windows
 
 
-class Batches(Generic[Row]):
+class Batches:
     """Endless batches, a pure function of (seed, epoch): resuming needs no state.
 
-    Each epoch: take the epoch's rows, shuffle, sort by width within pools so that little is
+    Each epoch: take the epoch's examples, shuffle, sort by width within pools so that little is
     padded, shuffle the batches.
 
-    rows: an epoch's examples, from a random generator. width: the columns that a row takes.
-    batch_tokens: rows times the widest of them, at most (a single wider row stands alone).
+    rows: an epoch's examples, from a random generator. batch_tokens: rows times the widest of them,
+    at most (a single wider row stands alone).
     """
 
     POOL = 50  # batches' worth of rows sorted together: enough to pad little, few enough to mix
 
     def __init__(
-        self,
-        rows: Callable[[random.Random], list[Row]],
-        width: Callable[[Row], int],
-        *,
-        batch_tokens: int,
-        seed: int,
+        self, rows: Callable[[random.Random], list[Example]], *, batch_tokens: int, seed: int
     ) -> None:
-        self.rows, self.width = rows, width
-        self.batch_tokens, self.seed = batch_tokens, seed
+        self.rows, self.batch_tokens, self.seed = rows, batch_tokens, seed
 
-    def epoch(self, number: int) -> list[list[Row]]:
+    def epoch(self, number: int) -> list[list[Example]]:
         """All batches of an epoch."""
         rng = random.Random(f"{self.seed} {number}")
         rows = self.rows(rng)
         rng.shuffle(rows)
-        mean_width = sum(map(self.width, rows)) / max(1, len(rows))
+        mean_width = sum(row.width for row in rows) / max(1, len(rows))
         pool = max(1, int(self.POOL * self.batch_tokens / max(1.0, mean_width)))
-        batches: list[list[Row]] = []
+        batches: list[list[Example]] = []
         for start in range(0, len(rows), pool):
-            batches += self._group(sorted(rows[start : start + pool], key=self.width))
+            batches += by_width(rows[start : start + pool], self.batch_tokens)
         rng.shuffle(batches)
         return batches
 
-    def starting_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[Row]]]:
+    def starting_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[Example]]]:
         """(epoch, index, batch) from there on, endlessly."""
         while True:
             batches = self.epoch(epoch)
@@ -220,17 +248,12 @@ class Batches(Generic[Row]):
                 yield epoch, place, batches[place]
             epoch, index = epoch + 1, 0
 
-    def _group(self, rows: list[Row]) -> list[list[Row]]:
-        """Rows, narrowest first, in batches of at most batch_tokens with padding."""
-        batches: list[list[Row]] = [[]]
-        for row in rows:
-            if batches[-1] and (len(batches[-1]) + 1) * self.width(row) > self.batch_tokens:
-                batches.append([])
-            batches[-1].append(row)
-        return batches
 
-
-def collate(rows: list[list[int]], padding_id: int) -> tuple[Tensor, Tensor]:
-    """Rows as inputs and next-token targets, each (B, T) int64, padded on the right."""
-    ids = pad(rows, padding_id)
-    return ids[:, :-1], ids[:, 1:]
+def by_width(rows: Iterable[Example], batch_tokens: int) -> list[list[Example]]:
+    """Rows, narrowest first, in batches of at most batch_tokens with padding."""
+    batches: list[list[Example]] = []
+    for row in sorted(rows, key=lambda row: row.width):
+        if not batches or (len(batches[-1]) + 1) * row.width > batch_tokens:
+            batches.append([])
+        batches[-1].append(row)
+    return batches

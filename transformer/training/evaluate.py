@@ -8,16 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
-from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
-from transformer.model.transformer import DecoderOnly, EncoderDecoder
-from transformer.training.data import Pair, collate, encode_documents
+from transformer.model.network import IGNORED
+from transformer.training.data import Example, Pair, by_width, encode_documents, encode_pairs
+from transformer.training.updates import predictions, summed_nats
 
-BATCH_TOKENS = 8192
-PAIRS_AT_ONCE = 100
+BATCH_TOKENS = 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,50 +57,41 @@ def score_documents(model: Model, documents: Sequence[str]) -> Score:
 
     Raises ValueError for a model that is not decoder-only.
     """
-    network, tokenizer = model.network, model.tokenizer
-    if not isinstance(network, DecoderOnly):
+    if model.config.family != "decoder":
         raise ValueError(
             f"bits per byte need a decoder-only model; {model.name} is {model.config.family}"
         )
-    started = time.perf_counter()
-    rows = encode_documents(tokenizer, list(documents))
-    nats = sum(_row_nats(network, tokenizer.padding_id, rows))
-    return Score(
-        nats=nats,
-        tokens=sum(len(row) - 1 for row in rows),
-        bytes=sum(len(document.encode()) for document in documents),
-        documents=len(documents),
-        seconds=time.perf_counter() - started,
+    rows = (
+        Example(row[start:stop], [IGNORED] * (scored - start) + row[scored + 1 : stop + 1])
+        for row in encode_documents(model.tokenizer, documents)
+        for start, scored, stop in windows(len(row) - 1, model.config.max_len)
     )
+    return _scored(model, rows, documents)
 
 
-@torch.inference_mode()
 def score_pairs(model: Model, pairs: Sequence[Pair]) -> Score:
     """Each target given its source, end token included; bytes and nats are the targets'.
 
     Raises ValueError for a model that is not an encoder-decoder.
     """
-    network, tokenizer = model.network, model.tokenizer
     model.check_translator()
-    assert isinstance(network, EncoderDecoder)
-    started = time.perf_counter()
-    nats, tokens = 0.0, 0
-    for start in range(0, len(pairs), PAIRS_AT_ONCE):
-        part = pairs[start : start + PAIRS_AT_ONCE]
-        read = [model.reader.read_as(source) for source, _ in part]
-        sources = [[*ids, tokenizer.end_id] for ids in tokenizer.encode_batch(read)]
-        targets = tokenizer.encode_batch([t for _, t in part])
-        rows = [[tokenizer.start_id, *ids, tokenizer.end_id] for ids in targets]
-        inputs, wanted = collate(rows, tokenizer.padding_id)
-        source = pad(sources, tokenizer.padding_id).to(network.device)
-        real = wanted != tokenizer.padding_id
-        nats += _nats(network(source, inputs.to(network.device)), wanted, real)
-        tokens += int(real.sum())
+    read = [(model.reader.read_as(source), target) for source, target in pairs]
+    return _scored(model, encode_pairs(model.tokenizer, read), [target for _, target in pairs])
+
+
+@torch.inference_mode()
+def _scored(model: Model, rows: Iterable[Example], texts: Sequence[str]) -> Score:
+    """What the wanted tokens of the rows cost, which are those of the texts."""
+    started, nats, tokens = time.perf_counter(), 0.0, 0
+    for batch in by_width(rows, BATCH_TOKENS):
+        logits, wanted, _ = predictions(model.network, batch, model.tokenizer.padding_id)
+        nats += summed_nats(logits, wanted).item()
+        tokens += len(wanted)
     return Score(
         nats=nats,
         tokens=tokens,
-        bytes=sum(len(target.encode()) for _, target in pairs),
-        documents=len(pairs),
+        bytes=sum(len(text.encode()) for text in texts),
+        documents=len(texts),
         seconds=time.perf_counter() - started,
     )
 
@@ -120,30 +108,6 @@ def windows(length: int, max_len: int) -> list[tuple[int, int, int]]:
         stop = min(length, scored + max_len - max_len // 2)
         result.append((max(0, stop - max_len), scored, stop))
     return result
-
-
-@torch.inference_mode()
-def _row_nats(network: DecoderOnly, padding_id: int, rows: list[list[int]]) -> Iterable[float]:
-    jobs = [
-        (row[start : stop + 1], scored - start)
-        for row in rows
-        for start, scored, stop in windows(len(row) - 1, network.config.max_len)
-    ]
-    jobs.sort(key=lambda job: len(job[0]))
-    while jobs:
-        size = max(1, BATCH_TOKENS // len(jobs[-1][0]))
-        batch, jobs = jobs[-size:], jobs[:-size]
-        inputs, targets = collate([ids for ids, _ in batch], padding_id)
-        skipped = torch.tensor([skip for _, skip in batch])
-        scored = torch.arange(targets.shape[1]) >= skipped[:, None]
-        lengths = torch.tensor([len(ids) - 1 for ids, _ in batch])
-        scored &= torch.arange(targets.shape[1]) < lengths[:, None]
-        yield _nats(network(inputs.to(network.device)), targets, scored)
-
-
-def _nats(logits: Tensor, targets: Tensor, scored: Tensor) -> float:
-    picked = logits[scored.to(logits.device)].float()
-    return F.cross_entropy(picked, targets[scored].to(logits.device), reduction="sum").item()
 
 
 OPENINGS = ("Once upon a time", "One day", "There was a", "Lily", "Tom and his")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import Accelerator
-from torch import Tensor
 from tqdm import tqdm
 
 from transformer import checkpoint
@@ -31,8 +31,8 @@ from transformer.training.setup import (
     precision,
 )
 from transformer.training.state import STATE, Interrupt, load_state, save_state
-from transformer.training.tasks import Row, Task
-from transformer.training.updates import Batch, Objective, Update, updates
+from transformer.training.tasks import Task
+from transformer.training.updates import Batch, Update, updates
 
 
 def train(
@@ -114,7 +114,9 @@ class _Training:
         self.stopped = False
 
     def run(self) -> Path:
-        settings, batches = self.settings, self._batches()
+        settings = self.settings
+        self.task.encode(self.tokenizer, self.config)
+        batches = Batches(self.task.rows, batch_tokens=settings.batch_tokens, seed=settings.seed)
         if self.main:
             log.keep_until(self.folder, self.progress["step"])
             self._keep_checkpoint()
@@ -149,20 +151,28 @@ class _Training:
         return self._finish()
 
     def _updates(self, places: Iterator[Batch], stopping: Callable[[], bool]) -> Iterator[Update]:
-        def seed(step: int, rank: int) -> None:
-            # Dropout depends on the step and the process alone: resuming needs no stored state.
-            _seed(hash((self.settings.seed, step, rank)) % 2**63)
+        rank = self.accelerator.process_index
+
+        def seed(step: int) -> None:
+            """torch.manual_seed, which on a CPU remembers every call until a GPU is first used.
+            Dropout depends on the step and the process alone: resuming needs no stored state."""
+            drawn = hash((self.settings.seed, step, rank)) % 2**63
+            torch.default_generator.manual_seed(drawn)
+            if torch.cuda.is_initialized():
+                torch.cuda.manual_seed_all(drawn)
 
         return updates(
             self.network,
             self.optimizer,
             self.settings,
             places,
-            Objective(nats=self.task.nats, count=self.task.count),
-            device=self.accelerator.device,
+            self.tokenizer.padding_id,
             dtype=self.dtype,
             first=self.progress["step"],
-            workers=_Processes(self.accelerator),
+            rank=rank,
+            n_processes=self.accelerator.num_processes,
+            backward=self.accelerator.backward,
+            add=partial(self.accelerator.reduce, reduction="sum"),
             before=seed,
             stopping=stopping,
         )
@@ -233,15 +243,6 @@ class _Training:
             metadata={"source_text": self.recipe.data.get("source_text")},
         )
 
-    def _batches(self) -> Batches[Row]:
-        self.task.encode(self.tokenizer, self.config)
-        return Batches(
-            self.task.rows,
-            self.task.width,
-            batch_tokens=self.settings.batch_tokens,
-            seed=self.settings.seed,
-        )
-
     def _tokenizer(self, start: Model | None) -> Tokenizer:
         """Trained once, by the main process; the file serves resumed and other processes."""
         path = self.folder / "tokenizer.json"
@@ -250,29 +251,7 @@ class _Training:
             if start is not None:
                 found = start.tokenizer
             else:
-                found = self.recipe.tokenizer_of(self.task.tokenizer_texts())
+                found = self.recipe.tokenizer_of(self.task.texts(self.task.train))
             (found.with_mask() if self.task.masks else found).save(path)
         self.accelerator.wait_for_everyone()
         return Tokenizer.load(path)
-
-
-class _Processes:
-    """Accelerate's, as workers of a training."""
-
-    def __init__(self, accelerator: Accelerator) -> None:
-        self.accelerator = accelerator
-        self.rank, self.count = accelerator.process_index, accelerator.num_processes
-
-    def backward(self, loss: Tensor) -> None:
-        self.accelerator.backward(loss)
-
-    def add(self, values: Tensor) -> Tensor:
-        found: Tensor = self.accelerator.reduce(values, reduction="sum")
-        return found
-
-
-def _seed(seed: int) -> None:
-    """torch.manual_seed, which on a CPU alone remembers every call until a GPU is first used."""
-    torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():
-        torch.cuda.manual_seed_all(seed)

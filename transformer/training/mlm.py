@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
-from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
 from transformer.model.network import IGNORED
-from transformer.model.transformer import DecoderOnly, EncoderOnly
 from transformer.tokenizer import SPECIALS, Tokenizer
-from transformer.training.data import encode_documents
+from transformer.training.data import Example, by_width, encode_documents
+from transformer.training.evaluate import BATCH_TOKENS
+from transformer.training.updates import predictions, summed_nats
 
 HIDDEN_SHARE = 0.15  # of the tokens, as in Devlin et al. 2019
-BATCH_TOKENS = 8192
-
-Hidden = tuple[list[int], list[int]]  # what is read, and the hidden ids, IGNORED elsewhere
 
 
 class Words:
@@ -66,7 +61,7 @@ class Hiding:
             found += len(word)
         return words
 
-    def for_training(self, ids: Sequence[int], rng: Random) -> Hidden:
+    def for_training(self, ids: Sequence[int], rng: Random) -> Example:
         """Of the chosen words 80 % are masked, 10 % are other tokens, 10 % stay as they are: so
         the network cannot know which tokens of its input are true."""
         read, wanted = list(ids), [IGNORED] * len(ids)
@@ -78,14 +73,14 @@ class Hiding:
                     read[place] = self.mask_id
                 elif fate < 0.9:
                     read[place] = rng.randrange(len(SPECIALS), self.mask_id)
-        return read, wanted
+        return Example(read, wanted)
 
-    def for_measuring(self, ids: Sequence[int], rng: Random) -> Hidden:
+    def for_measuring(self, ids: Sequence[int], rng: Random) -> Example:
         """All chosen words are masked."""
         read, wanted = list(ids), [IGNORED] * len(ids)
         for place in (place for word in self.chosen(ids, rng) for place in word):
             wanted[place], read[place] = ids[place], self.mask_id
-        return read, wanted
+        return Example(read, wanted)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,10 +108,10 @@ class Filled:
         }
 
 
-def hidden_places(tokenizer: Tokenizer, documents: Sequence[str], max_len: int) -> list[Hidden]:
+def hidden_places(tokenizer: Tokenizer, documents: Sequence[str], max_len: int) -> list[Example]:
     """Documents in pieces of at most max_len tokens, words of them masked: always the same."""
     hiding = Hiding(tokenizer)
-    rows = (ids[:-1] for ids in encode_documents(tokenizer, list(documents)))  # without the end
+    rows = (ids[:-1] for ids in encode_documents(tokenizer, documents))  # without the end
     pieces = [row[at : at + max_len] for row in rows for at in range(0, len(row), max_len)]
     return [
         hiding.for_measuring(piece, Random(number))
@@ -135,18 +130,22 @@ def score_hidden(
     tokenizer: has the mask token; the model's own must give the same ids. Raises ValueError for an
     encoder-decoder, and for another vocabulary.
     """
-    network = model.network
-    if not isinstance(network, (EncoderOnly, DecoderOnly)):
+    if model.config.family == "encoder-decoder":
         raise ValueError(
             f"hidden words are found by an encoder or a decoder alone; {model.name} is "
             f"{model.config.family}"
         )
-    _check_same_ids(model, tokenizer)
+    mine, n_shared = model.tokenizer, tokenizer.vocab_size - 1
+    if mine.labels(range(n_shared)) != tokenizer.labels(range(n_shared)):
+        raise ValueError(f"{model.name} has another vocabulary: its hidden tokens are others")
     started = time.perf_counter()
     nats, right, places = 0.0, 0, 0
-    for rows in _batches(hidden_places(tokenizer, documents, max_len)):
-        logits, wanted = _read(network, rows, tokenizer.padding_id)
-        nats += F.cross_entropy(logits, wanted, reduction="sum").item()
+    rows = hidden_places(tokenizer, documents, max_len)
+    if model.config.family == "decoder":
+        rows = [_from_left(row) for row in rows]
+    for batch in by_width(rows, BATCH_TOKENS):
+        logits, wanted, _ = predictions(model.network, batch, tokenizer.padding_id)
+        nats += summed_nats(logits, wanted).item()
         right += int((logits.argmax(dim=1) == wanted).sum())
         places += len(wanted)
     return Filled(
@@ -158,29 +157,8 @@ def score_hidden(
     )
 
 
-def _read(
-    network: EncoderOnly | DecoderOnly, rows: Sequence[Hidden], padding_id: int
-) -> tuple[Tensor, Tensor]:
-    """Logits (N, V) at the N hidden positions of rows, and the true ids (N,)."""
-    read = pad([ids for ids, _ in rows], padding_id)
-    wanted = pad([targets for _, targets in rows], IGNORED)
-    if isinstance(network, DecoderOnly):
-        read = torch.where(wanted == IGNORED, read, wanted)[:, :-1]  # the text itself
-        wanted = wanted[:, 1:]
-    where = wanted != IGNORED
-    logits = network(read.to(network.device), where=where.to(network.device))
-    return logits.float().cpu(), wanted[where]
-
-
-def _batches(rows: Iterable[Hidden]) -> Iterator[list[Hidden]]:
-    left = sorted(rows, key=lambda row: len(row[0]))
-    while left:
-        size = max(1, BATCH_TOKENS // len(left[-1][0]))
-        yield left[-size:]
-        left = left[:-size]
-
-
-def _check_same_ids(model: Model, tokenizer: Tokenizer) -> None:
-    mine, n_shared = model.tokenizer, tokenizer.vocab_size - 1
-    if mine.labels(range(n_shared)) != tokenizer.labels(range(n_shared)):
-        raise ValueError(f"{model.name} has another vocabulary: its hidden tokens are others")
+def _from_left(hidden: Example) -> Example:
+    """The same tokens, asked from the text before them, in which nothing is hidden."""
+    read, wanted = hidden.read, hidden.wanted or []
+    text = [seen if true == IGNORED else true for seen, true in zip(read, wanted, strict=True)]
+    return Example(text[:-1], wanted[1:])

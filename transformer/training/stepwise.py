@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import torch
-from torch import nn
 
 from transformer.checks import check_choice
 from transformer.inference.engines.choice import AUTO, engine_of
@@ -25,10 +24,10 @@ from transformer.model.transformer import (
     build_transformer,
 )
 from transformer.training.exercises import EXERCISES, Exercise
-from transformer.training.exercises.asking import predictions, share_right
+from transformer.training.exercises.asking import examples, share_right
 from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Settings
-from transformer.training.updates import Batch, Objective, summed_nats, updates
+from transformer.training.updates import Batch, updates
 
 Network = DecoderOnly | EncoderOnly | EncoderDecoder
 
@@ -106,9 +105,14 @@ def steps(
         steps=n_steps, learning_rate=learning_rate, optimizer="muon", betas=(0.9, 0.98),
         weight_decay=0.0, warmup_steps=20, decay_from=0.3, seed=seed,
     )  # fmt: skip
-    place = torch.device(device)
-    network = _fresh(config, seed, feed_forward).to(place)
-    return _trained(exercise, network, settings, batch, measure_every, place)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        network = build_transformer(config)
+    for layer in network.modules():
+        if isinstance(layer, FeedForward) and not feed_forward:  # zeros that are not trained
+            for parameter in layer.requires_grad_(False).parameters():
+                parameter.zero_()
+    return _trained(exercise, network.to(device), settings, batch, measure_every)
 
 
 def small_config(exercise: Exercise, preset: str, **changes: Any) -> ModelConfig:
@@ -118,25 +122,8 @@ def small_config(exercise: Exercise, preset: str, **changes: Any) -> ModelConfig
     return preset_of(preset, **{**small, **changes, "vocab_size": exercise.tokenizer().vocab_size})
 
 
-def _fresh(config: ModelConfig, seed: int, feed_forward: bool) -> Network:
-    """Drawn from a seed. Without feed-forward layers theirs are zeros that are not trained."""
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        network = build_transformer(config)
-    for layer in network.modules():
-        if isinstance(layer, FeedForward) and not feed_forward:
-            for parameter in layer.requires_grad_(False).parameters():
-                parameter.zero_()
-    return network
-
-
 def _trained(
-    exercise: Exercise,
-    network: Network,
-    settings: Settings,
-    batch: int,
-    every: int,
-    device: torch.device,
+    exercise: Exercise, network: Network, settings: Settings, batch: int, every: int
 ) -> Iterator[Step]:
     optimizer = make_optimizer(network, settings)
     held_out = exercise.rows(Random(-1), HELD_OUT, held_out=True)
@@ -144,16 +131,13 @@ def _trained(
     def batches() -> Iterator[Batch]:
         rng = Random(settings.seed)
         for place in range(settings.steps):
-            yield 0, place, exercise.rows(rng, batch, held_out=False)
+            rows = exercise.rows(rng, batch, held_out=False)
+            yield 0, place, examples(exercise, network.config.family, rows)
 
-    def nats(network: nn.Module, rows: list[Any], device: torch.device) -> torch.Tensor:
-        found = predictions(network, exercise, rows)
-        return summed_nats(found.logits, found.wanted)
-
-    objective = Objective(nats=nats, count=lambda row: len(row[1]) + exercise.ends)
     accuracy = 0.0
     network.train()
-    for update in updates(network, optimizer, settings, batches(), objective, device=device):
+    padding_id = exercise.tokenizer().padding_id
+    for update in updates(network, optimizer, settings, batches(), padding_id):
         if update.step % every == 0 or update.step in (1, settings.steps):
             network.eval()
             accuracy = share_right(network, exercise, held_out)

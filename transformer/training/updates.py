@@ -3,58 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
+from transformer.inference.logit_sources import pad
 from transformer.messages import invalid
+from transformer.model.hooks import Hook
+from transformer.model.network import IGNORED
 from transformer.training.attention import network_with_own_gradient
+from transformer.training.data import Example
 from transformer.training.optimizer import updated_by
 from transformer.training.recipe import Settings
 
 NUMBERS = 2**20  # logits at a time: 4 MB of float32, which nearly stay in a core's cache
-Batch = tuple[int, int, list[Any]]  # the epoch, the batch's place in it, its rows
-
-
-class Workers(Protocol):
-    """The processes that train together, of which this is number `rank` of `count`."""
-
-    rank: int
-    count: int
-
-    def backward(self, loss: Tensor) -> None:
-        """Fill the gradients of a loss, averaged over the processes."""
-
-    def add(self, values: Tensor) -> Tensor:
-        """The sums of (N,) values over the processes."""
-
-
-class Alone:
-    """One process."""
-
-    rank, count = 0, 1
-
-    def backward(self, loss: Tensor) -> None:
-        """Fill the gradients of a loss."""
-        loss.backward()
-
-    def add(self, values: Tensor) -> Tensor:
-        """The values as they are."""
-        return values
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Objective:
-    """How rows are scored. nats: the loss of rows, summed over their predicted tokens.
-    count: how many tokens a row predicts."""
-
-    nats: Callable[[nn.Module, list[Any], torch.device], Tensor]
-    count: Callable[[Any], int]
+Batch = tuple[int, int, list[Example]]  # the epoch, the batch's place in it, its rows
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,42 +44,45 @@ def updates(
     optimizer: torch.optim.Optimizer,
     settings: Settings,
     batches: Iterable[Batch],
-    objective: Objective,
+    padding_id: int,
     *,
-    device: torch.device,
     dtype: torch.dtype = torch.float32,
     first: int = 0,
-    workers: Workers | None = None,
-    before: Callable[[int, int], None] = lambda step, rank: None,
+    rank: int = 0,
+    n_processes: int = 1,
+    backward: Callable[[Tensor], Any] = Tensor.backward,
+    add: Callable[[Tensor], Tensor] = lambda values: values,
+    before: Callable[[int], None] = lambda step: None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Iterator[Update]:
     """Yields after each update; to stop the training, stop iterating.
 
-    first: the steps that were made before. dtype: what matrices are multiplied in. before: called
-    with (step, rank) ahead of each, for a seed where the network draws. stopping: whether this
-    process is to stop, asked once a step; the update that all of them make is the last.
-    Raises ValueError where the loss is no longer a number.
+    first: the steps that were made before. dtype: what matrices are multiplied in. rank: of this
+    one of the processes that train together. backward: fills the gradients of a loss, averaged over
+    them; add: sums values over them. before: called with the step ahead of each, for a seed where
+    the network draws. stopping: whether this process is to stop, asked once a step; the update that
+    all of them make is the last. Raises ValueError where the loss is no longer a number.
     """
-    team = workers or Alone()
     updated = updated_by(optimizer)
     for step, (epoch, index, rows) in zip(range(first, settings.steps), batches, strict=False):
-        total = sum(map(objective.count, rows))
-        own = rows[team.rank :: team.count]
+        total = sum(row.n_wanted for row in rows)
+        own = rows[rank::n_processes]
         weight = 1.0 if own else 0.0  # more processes than rows: join in with nothing
         ending = stopping()
-        before(step, team.rank)
+        before(step)
         for group in optimizer.param_groups:
             group["lr"] = settings.learning_rate_at(step)
-        narrow = torch.autocast(device.type, dtype, enabled=dtype != torch.float32)
+        narrow = torch.autocast(updated[0].device.type, dtype, enabled=dtype != torch.float32)
         with narrow, network_with_own_gradient(network):
-            nats = objective.nats(network, own or rows[:1], device) * weight
+            logits, wanted, _ = predictions(network, own or rows[:1], padding_id)
+            nats = summed_nats(logits, wanted, settings.label_smoothing) * weight
         # Processes average their gradients; this makes the average that of the global batch.
-        team.backward(nats * team.count / total)
+        backward(nats * n_processes / total)
         norm = clip_grad_norm_(updated, settings.clip_norm)
         optimizer.step()
         optimizer.zero_grad(set_to_none=False)
         told = torch.stack([nats.detach().float(), nats.new_tensor(float(ending)).float()])
-        all_nats, n_ending = team.add(told).tolist()
+        all_nats, n_ending = add(told).tolist()
         loss = all_nats / total
         if not math.isfinite(loss):
             raise invalid(
@@ -123,6 +94,20 @@ def updates(
         )  # fmt: skip
         if n_ending > 0:
             return
+
+
+def predictions(
+    network: nn.Module, rows: Sequence[Example], padding_id: int, hooks: Sequence[Hook] = ()
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(logits (N, V), the ids (N,) that are wanted, at which places of the rows: (B, T) bool)."""
+    device = next(network.parameters()).device
+    whole = [row.whole for row in rows]
+    texts = [pad([row.source for row in whole], padding_id)] if whole[0].source else []
+    texts.append(pad([row.read for row in whole], padding_id))
+    wanted = pad([row.wanted or () for row in whole], IGNORED).to(device)
+    where = wanted != IGNORED
+    logits = network(*(text.to(device) for text in texts), where=where, hooks=hooks)
+    return logits, wanted[where], where
 
 
 def summed_nats(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:

@@ -3,97 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
 from transformer.messages import invalid
 from transformer.model.hooks import Hook
+from transformer.model.network import IGNORED, Transformer
 from transformer.model.sites import Site
 from transformer.model.trace import Trace
-from transformer.model.transformer import DecoderOnly, EncoderDecoder
+from transformer.training.data import Example
 from transformer.training.exercises import Exercise, Row
+from transformer.training.updates import predictions
 
 
-class Predictions(NamedTuple):
-    """A network's predictions for the answers' tokens.
-
-    logits: (N, V). wanted: (N,), the tokens that they should predict. row, place: (N,), whose each
-    of them is, and the query that says it. question: (B, Tk), what is read of the questions, the
-    padding elsewhere.
-    """
-
-    logits: Tensor
-    wanted: Tensor
-    row: Tensor
-    place: Tensor
-    question: Tensor
-
-
-def predictions(
-    network: nn.Module, exercise: Exercise, rows: Sequence[Row], hooks: Sequence[Hook] = ()
-) -> Predictions:
-    """What a network says of the answers' tokens, each after the right ones before it.
+def examples(exercise: Exercise, family: str, rows: Sequence[Row]) -> list[Example]:
+    """What a network is asked: the answers' tokens, each after the right ones before it.
 
     A translator reads the question and writes the answer; a writer reads "question, sign, answer"
     as one text and is asked for the answer alone; a reader says the answer at the places of what it
     reads. Each answer ends with the end-of-text token, if the exercise's answers end.
     """
-    tokenizer, sign = exercise.tokenizer(), exercise.sign
-    device = next(network.parameters()).device
-    end, padding = tokenizer.end_id, tokenizer.padding_id
-    questions = [tokenizer.encode(question) for question, _ in rows]
-    ending = [end] * exercise.ends
-    answers = [[*tokenizer.encode(answer), *ending] for _, answer in rows]
-    if isinstance(network, DecoderOnly):
-        asked = [[end, *question, *tokenizer.encode(sign)] for question in questions]
-        texts = [[*start, *answer] for start, answer in zip(asked, answers, strict=True)]
-        ids = pad(texts, padding).to(device)
-        first = torch.tensor([len(start) - 1 for start in asked], device=device)[:, None]
-        places = torch.arange(ids.shape[1] - 1, device=device)
-        real = (ids[:, 1:] != padding) & (places >= first)
-        logits = network(ids[:, :-1], where=real, hooks=hooks)
-        asks = ids[:, :-1].masked_fill(places > first - len(sign), padding)
-        return Predictions(logits, ids[:, 1:][real], *_places(real), asks)
-    if isinstance(network, EncoderDecoder):
-        source = pad([[*question, end] for question in questions], padding).to(device)
-        target = pad([[tokenizer.start_id, *answer] for answer in answers], padding).to(device)
-        real = target[:, 1:] != padding
-        logits = network(source, target[:, :-1], where=real, hooks=hooks)
-        return Predictions(logits, target[:, 1:][real], *_places(real), source)
-    source = pad([[end, *question] for question in questions], padding).to(device)
-    wanted = pad([*answers, [padding] * source.shape[1]], padding)[:-1].to(device)
-    real = wanted != padding
-    logits = network(source, hooks=hooks)[real]
-    return Predictions(logits, wanted[real], *_places(real), source)
-
-
-def _places(real: Tensor) -> tuple[Tensor, Tensor]:
-    """(N,) rows and (N,) columns of the True entries."""
-    row, place = real.nonzero().unbind(dim=1)
-    return row, place
+    tokenizer = exercise.tokenizer()
+    end, found = tokenizer.end_id, []
+    for question, answer in rows:
+        asked, said = tokenizer.encode(question), [*tokenizer.encode(answer)]
+        said += [end] * exercise.ends
+        if family == "encoder-decoder":
+            found.append(Example([tokenizer.start_id, *said], source=[*asked, end]))
+        elif family == "decoder":
+            asked += tokenizer.encode(exercise.sign)
+            hidden = [IGNORED] * len(asked)
+            found.append(Example([end, *asked, *said[:-1]], hidden + said))
+        else:
+            hidden = [IGNORED] * (1 + len(asked) - len(said))
+            found.append(Example([end, *asked], said + hidden))
+    return found
 
 
 @torch.inference_mode()
 def share_right(
-    network: nn.Module, exercise: Exercise, rows: Sequence[Row], hooks: Sequence[Hook] = ()
+    network: Transformer, exercise: Exercise, rows: Sequence[Row], hooks: Sequence[Hook] = ()
 ) -> float:
     """The share of rows whose whole answer the network would write, from 0 to 1.
 
     Each token is the likeliest after the right ones before it: greedy decoding writes all of an
     answer just where every one of them is. hooks: what is altered in the network.
     """
-    found = predictions(network, exercise, rows, hooks)
-    wrong = found.row[found.logits.argmax(dim=-1) != found.wanted].unique()
+    asked = examples(exercise, network.config.family, rows)
+    padding_id = exercise.tokenizer().padding_id
+    logits, wanted, where = predictions(network, asked, padding_id, hooks)
+    wrong = where.nonzero()[:, 0][logits.argmax(dim=-1) != wanted].unique()
     return 1 - len(wrong) / len(rows)
 
 
 @torch.inference_mode()
 def weight_on_wanted(
-    network: nn.Module, exercise: Exercise, rows: Sequence[Row]
+    network: Transformer, exercise: Exercise, rows: Sequence[Row]
 ) -> dict[Site, Tensor]:
     """How much each head attends to the next answer letter, where the question holds it.
 
@@ -101,16 +69,21 @@ def weight_on_wanted(
     letters that begins again this is the induction score: the weight on what followed the last time
     (Olsson et al. 2022). A translator is asked for its cross-attention.
     """
-    trace = Trace()
-    found = predictions(network, exercise, rows, (trace,))
-    letters = found.wanted != exercise.tokenizer().end_id
-    row, place, wanted = (one[letters] for one in (found.row, found.place, found.wanted))
-    there = (found.question[row] == wanted[:, None])[:, None]  # (N, 1, Tk)
-    kind = "cross" if isinstance(network, EncoderDecoder) else "self"
+    trace, tokenizer, family = Trace(), exercise.tokenizer(), network.config.family
+    asked = examples(exercise, family, rows)
+    _, wanted, where = predictions(network, asked, tokenizer.padding_id, (trace,))
+    letters = wanted != tokenizer.end_id
+    row, place = where.nonzero()[letters].unbind(dim=1)
+    crosses = family == "encoder-decoder"
+    n_read = [len(question) + (not crosses) for question, _ in rows]  # after the end-of-text token
+    read = [(one.source or one.read)[:n] for one, n in zip(asked, n_read, strict=True)]
+    width = max(len(one.source or one.read) for one in asked)
+    questions = pad([*read, [0] * width], tokenizer.padding_id)[:-1].to(wanted.device)
+    there = (questions[row] == wanted[letters][:, None])[:, None]  # (N, 1, Tk)
     return {
         site: (record.pattern[row, :, place] * there).sum(dim=-1).mean(dim=0)
         for site, record in trace.records.items()
-        if site.kind == kind
+        if site.kind == ("cross" if crosses else "self")
     }
 
 
