@@ -179,7 +179,7 @@ def our_step(shape: Shape, rows: list[Example], optimizer: str, out: Path) -> St
             label_smoothing=0.1 if shape.pairs else 0.0,
         ),
     )  # fmt: skip
-    training = Training(recipe, Drawn(), out, cpu=True, start=None)
+    training = Training(recipe, Drawn(), out, True, None)
     made = training._updates(((0, place, rows) for place in itertools.count()), lambda: False)
     return lambda: next(made).loss
 

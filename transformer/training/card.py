@@ -22,12 +22,9 @@ def begin_session(progress: Progress, steps: int, hardware: str, precision: str)
 
 
 def metadata_of(
-    recipe: Recipe, config: ModelConfig, progress: Progress, counts: dict[str, Any], before: Any
+    recipe: Recipe, config: ModelConfig, progress: Progress, counts: dict[str, Any]
 ) -> dict[str, Any]:
-    """A checkpoint's metadata, without its scores.
-
-    counts: `Task.counts`. before: the phases of the start model.
-    """
+    """A checkpoint's metadata, without its scores. counts: `Task.counts`."""
     told = recipe.to_dict()
     phase = {
         "recipe": recipe.name,
@@ -45,7 +42,7 @@ def metadata_of(
         "seconds": phase["seconds"],
         "tokens": phase["tokens"],
         "hardware": progress["sessions"][-1]["hardware"],
-        "phases": [*before, phase],
+        "phases": [*progress["before"], phase],
         "validation": progress.get("validation"),
     }
 
@@ -65,19 +62,6 @@ def is_whole(metadata: dict[str, Any]) -> bool:
 
 
 OPTIMIZER_NAMES = {"adamw": "AdamW", "muon": "Muon with Adam for embeddings, norms and biases"}
-
-_LANGUAGE_MODEL_SCORES = (
-    "Each document alone, from the end-of-text token, in windows that keep at least half of the "
-    "context; the end token counts."
-)
-_TRANSLATION_SCORES = (
-    "The loss of the reference translations, token by token, the end token counted; for BLEU and "
-    "chrF: `python -m transformer.training evaluate`."
-)
-_FILL_IN_SCORES = (
-    "Whole words are masked until they hold 15 % of a document's tokens; top 1 is the share of the "
-    "masked tokens whose likeliest candidate is the one that stood there."
-)
 _BITS = {
     "bits per byte": ("bits_per_byte", ".4f"),
     "perplexity": ("perplexity", ".3f"),
@@ -85,10 +69,19 @@ _BITS = {
 }
 # What the table of scores says first, and its columns: the score's name, and how it is written.
 _TABLES = {
-    "language-model": (_LANGUAGE_MODEL_SCORES, _BITS),
-    "translation": (_TRANSLATION_SCORES, _BITS),
+    "language-model": (
+        "Each document alone, from the end-of-text token, in windows that keep at least half of "
+        "the context; the end token counts.",
+        _BITS,
+    ),
+    "translation": (
+        "The loss of the reference translations, token by token, the end token counted; for BLEU "
+        "and chrF: `python -m transformer.training evaluate`.",
+        _BITS,
+    ),
     "fill-in": (
-        _FILL_IN_SCORES,
+        "Whole words are masked until they hold 15 % of a document's tokens; top 1 is the share of "
+        "the masked tokens whose likeliest candidate is the one that stood there.",
         {
             "top 1": ("top_1", ".2%"),
             "nats per masked token": ("loss", ".4f"),
@@ -196,10 +189,11 @@ def _scores(metadata: dict[str, Any]) -> str:
         last = metadata["validation"]
         if last is None:
             return "Not measured yet."
+        measures = TASKS[metadata["recipe"]["task"]].measures
+        told = ", ".join(f"{last[name]:.4f} {what}" for name, what in measures.items())
         return (
             f"Not measured yet; at step {last['step']:,}, on the first {last['examples']:,} "
-            f"validation {unit}: "
-            f"{', '.join(f'{last[name]:.4f} {what}' for name, what in _measures(metadata))}."
+            f"validation {unit}: {told}."
         )
     told, columns = _TABLES[metadata["recipe"]["task"]]
     lines = [
@@ -212,8 +206,3 @@ def _scores(metadata: dict[str, Any]) -> str:
         numbers = (format(score[name], how) for name, how in columns.values())
         lines.append(f"| {text} | {' | '.join(numbers)} | {int(score['documents']):,} |")
     return "\n".join(lines)
-
-
-def _measures(metadata: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is told as it learns: (a score's name, its unit)."""
-    return list(TASKS[metadata["recipe"]["task"]].measures.items())

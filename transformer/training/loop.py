@@ -23,11 +23,9 @@ from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Recipe
 from transformer.training.setup import (
     first_weights,
-    hardware,
     identity,
     may_go_on,
     n_processes,
-    on_cpu,
     precision,
 )
 from transformer.training.state import STATE, Interrupt, load_state, save_state
@@ -53,7 +51,7 @@ def train(
     Raises ValueError if out holds a training of another recipe or on other text, KeyboardInterrupt
     after Ctrl-C, when the step under way has ended and all is saved.
     """
-    return _Training(recipe, task, out, cpu=cpu, start=start, n_checkpoints=n_checkpoints).run()
+    return _Training(recipe, task, out, cpu, start, n_checkpoints).run()
 
 
 def checkpoint_steps(n_steps: int, n_checkpoints: int) -> list[int]:
@@ -71,19 +69,14 @@ FIRST_CHECKPOINT = 10  # after step 0: by then only how often each token occurs 
 
 class _Training:
     def __init__(
-        self,
-        recipe: Recipe,
-        task: Task,
-        out: Path,
-        *,
-        cpu: bool,
-        start: Model | None,
-        n_checkpoints: int = 0,
+        self, recipe: Recipe, task: Task, out: Path, cpu: bool, start: Model | None, n_kept: int = 0
     ) -> None:
         self.recipe, self.settings, self.task, self.out = recipe, recipe.settings, task, out
         self.folder = out / STATE
-        self.checkpoints = checkpoint_steps(self.settings.steps, n_checkpoints)
-        cpu = on_cpu(cpu)
+        self.checkpoints = checkpoint_steps(self.settings.steps, n_kept)
+        # Where several processes are to train on the CPU, Accelerate must be told: without, each of
+        # them would train alone, in the same folder.
+        cpu = cpu or (n_processes() > 1 and not torch.cuda.is_available())
         self.dtype = precision(self.settings.precision, cpu)
         # Autocast is our own: Accelerate's would copy all logits into float32.
         self.accelerator = Accelerator(mixed_precision="no", cpu=cpu)
@@ -108,7 +101,9 @@ class _Training:
             self.raw.load_state_dict(first_weights(start, self.raw))
         if earlier:
             self.progress |= load_state(self.folder, self.raw, self.optimizer)
-        machine = hardware(self.accelerator)
+        kind = torch.cuda.get_device_name() if self.accelerator.device.type == "cuda" else None
+        machine = kind or f"{torch.get_num_threads()} CPU threads"
+        machine = f"{self.accelerator.num_processes} x {machine}"
         begin_session(self.progress, self.settings.steps, machine, str(self.dtype).split(".")[1])
         self.network.train()
         self.stopped = False
@@ -190,7 +185,7 @@ class _Training:
             if step % settings.save_every == 0 or last or self.stopped:
                 saved = self.progress | {"recipe": identity(self.recipe)}
                 save_state(self.folder, self.raw, self.optimizer, saved)
-                self._write(self._metadata())
+                self._write(self.out)
         self.accelerator.wait_for_everyone()
 
     def _keep_checkpoint(self) -> None:
@@ -199,7 +194,7 @@ class _Training:
         folder = self.folder / "checkpoints" / f"{step:06}"
         if step in self.checkpoints and not (folder / "config.json").is_file():
             self._validate()
-            self._write(self._metadata(), folder)
+            self._write(folder)
 
     def _validate(self) -> dict[str, float]:
         self.raw.eval()
@@ -218,21 +213,17 @@ class _Training:
     def _finish(self) -> Path:
         if self.main:
             self.raw.eval()
-            scores = {"scores": self.task.scores(self._model())}
-            self._write(self._metadata() | scores | {"curve": log.write_curve(self.folder)})
+            scores = self.task.scores(self._model())
+            self._write(self.out, scores=scores, curve=log.write_curve(self.folder))
         self.accelerator.wait_for_everyone()
         self.accelerator.end_training()
         return self.out
 
-    def _metadata(self) -> dict[str, Any]:
-        counts, before = self.task.counts(), self.progress["before"]
-        return metadata_of(self.recipe, self.config, self.progress, counts, before)
-
-    def _write(self, metadata: dict[str, Any], folder: Path | None = None) -> None:
+    def _write(self, folder: Path, **more: Any) -> None:
+        """A checkpoint as it stands. more: of its metadata."""
+        metadata = metadata_of(self.recipe, self.config, self.progress, self.task.counts()) | more
         card = card_text(metadata, self.config, self.tokenizer.kind)
-        checkpoint.save(
-            folder or self.out, self.raw, self.config, self.tokenizer, metadata=metadata, card=card
-        )
+        checkpoint.save(folder, self.raw, self.config, self.tokenizer, metadata=metadata, card=card)
 
     def _model(self) -> Model:
         return Model(

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor, nn
 
 from transformer.inference.model import Model
-from transformer.model.config import ModelConfig
 from transformer.model.transformer import EncoderOnly
 from transformer.training.recipe import Recipe
 from transformer.training.state import STATE, read_progress
@@ -63,8 +61,16 @@ def may_go_on(
             f"{out} holds a training on other text; allowed: what it began with, or another --out"
         )
     config = recipe.model_config(start.config.vocab_size if start else recipe.vocab_size)
-    if start is not None:
-        _check_start(config, start, masks)
+    if start is None:
+        return earlier is not None
+    had = start.config.to_dict()
+    for name, needed in config.to_dict().items():
+        is_free = "dropout" in name or (masks and name == "family" and had["family"] == "decoder")
+        if had[name] != needed and not is_free:
+            raise ValueError(
+                f"{start.name} cannot start this recipe: {name} is {had[name]!r}, "
+                f"needed: {needed!r}"
+            )
     return earlier is not None
 
 
@@ -86,29 +92,6 @@ def first_weights(start: Model, network: nn.Module) -> dict[str, Tensor]:
     return found
 
 
-def _check_start(config: ModelConfig, start: Model, masks: bool) -> None:
-    """Raise ValueError if a trained model's shape is not the recipe's; masks: see `may_go_on`."""
-    free = {"family"} if masks and start.config.family == "decoder" else set()
-    differ = [
-        name
-        for name, value in config.to_dict().items()
-        if start.config.to_dict()[name] != value and "dropout" not in name and name not in free
-    ]
-    if differ:
-        raise ValueError(
-            f"{start.name} cannot start this recipe: {differ[0]} is "
-            f"{getattr(start.config, differ[0])!r}, needed: {getattr(config, differ[0])!r}"
-        )
-
-
-def on_cpu(asked: bool) -> bool:
-    """Whether to train on the CPU: where several processes are to, Accelerate must be told.
-
-    Without, each of them would train alone, in the same folder.
-    """
-    return asked or (n_processes() > 1 and not torch.cuda.is_available())
-
-
 def n_processes() -> int:
     """The number of processes, as torchrun or `accelerate launch` set it."""
     return int(os.environ.get("WORLD_SIZE", "1"))
@@ -127,10 +110,3 @@ def precision(wanted: str, cpu: bool) -> torch.dtype:
     else:
         able = wanted == "bf16"
     return torch.bfloat16 if able else torch.float32
-
-
-def hardware(accelerator: Accelerator) -> str:
-    """What it ran on, for the card."""
-    if accelerator.device.type == "cuda":
-        return f"{accelerator.num_processes} x {torch.cuda.get_device_name()}"
-    return f"{accelerator.num_processes} x {torch.get_num_threads()} CPU threads"
