@@ -8,8 +8,6 @@ its held-out loss, and the heads that stood out.
 from __future__ import annotations
 
 import dataclasses
-import io
-import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer.analysis.atlas import Atlas, Pixels
+from transformer.learning.record import packed, unpacked
 
 FILE = Path(__file__).parent / "recorded_runs" / "stories.npz"
 
@@ -123,29 +122,25 @@ class CheckpointedTraining:
         for place, sentence in enumerate(self.sentences):
             arrays[f"pixels/{place}"] = sentence.pixels
             arrays[f"surprise/{place}"] = sentence.surprisal
-        file = io.BytesIO()
-        np.savez_compressed(file, about=json.dumps(about), **arrays)
-        return file.getvalue()
+        return packed(about, arrays)
 
     @classmethod
     def of_bytes(cls, written: bytes) -> CheckpointedTraining:
         """The inverse of `to_bytes`."""
-        with np.load(io.BytesIO(written), allow_pickle=False) as arrays:
-            about = json.loads(str(arrays["about"]))
-            sentences = tuple(
-                Sentence(
-                    text=one["text"], labels=tuple(one["labels"]),
-                    pixels=arrays[f"pixels/{place}"], surprisal=arrays[f"surprise/{place}"],
-                )
-                for place, one in enumerate(about.pop("sentences"))
-            )  # fmt: skip
-            curve = (tuple(arrays["steps"].tolist()), tuple(arrays["losses"].tolist()))
-        standings = tuple(_standing(one) for one in about.pop("standings"))
+        about, arrays = unpacked(written)
+        sentences = tuple(
+            Sentence(
+                text=one["text"], labels=tuple(one["labels"]),
+                pixels=arrays[f"pixels/{place}"], surprisal=arrays[f"surprise/{place}"],
+            )
+            for place, one in enumerate(about.pop("sentences"))
+        )  # fmt: skip
+        curve = (tuple(arrays["steps"].tolist()), tuple(arrays["losses"].tolist()))
+        standings = tuple(
+            CheckpointScores(**one | {"best": tuple(HeadNumber(**head) for head in one["best"])})
+            for one in about.pop("standings")
+        )
         return cls(**about, curve=curve, standings=standings, sentences=sentences)
-
-
-def _standing(value: dict[str, Any]) -> CheckpointScores:
-    return CheckpointScores(**value | {"best": tuple(HeadNumber(**one) for one in value["best"])})
 
 
 def story_training() -> CheckpointedTraining | None:

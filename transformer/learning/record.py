@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from transformer.analysis.atlas import Atlas, atlas
-from transformer.checkpoint import HeldOutSample
 from transformer.inference.engines.choice import NETWORK
 from transformer.inference.model import Model
 from transformer.learning.plan import Plan, held_out, prompt_of, sample_of
 from transformer.model.weights import network_with, weights_of
+from transformer.runs.archive import Arrays, named
 from transformer.runs.memory_budget import bytes_of
 from transformer.runs.run import Run
 from transformer.training.exercises import Exercise
@@ -104,71 +103,76 @@ class Record:
         }  # fmt: skip
         right = "–" if last is None else f"{last.accuracy:.0%}"
         told = {"title": exercise.title, "words": exercise.words, "step": step, "right": right}
-        card = CARD.format(**told, plan=self.plan)
-        sample: HeldOutSample | None = sample_of(exercise, config.family)
         return Model(
             name=name,
             config=config,
             tokenizer=exercise.tokenizer(),
             network=network_with(config, weights).eval().requires_grad_(False),
-            card=card,
+            card=CARD.format(**told, plan=self.plan),
             metadata=about,
-            sample=sample,
+            sample=sample_of(exercise, config.family),
         )
 
     def to_bytes(self) -> bytes:
         """As an NPZ file, which `of_bytes` reads; nothing in it is pickled."""
-        arrays: dict[str, Any] = {}
+        arrays: Arrays = {"losses": np.asarray(self.losses, dtype=np.float32)}
         shapes: dict[str, list[int]] = {}
         for step, snapshot in self.snapshots.items():
             shapes = {name: list(array.shape) for name, array in snapshot.weights.items()}
             flat = [snapshot.weights[name].ravel() for name in shapes]
-            arrays[f"{step}/weights"] = np.concatenate(flat)  # one array: each has a long header
-            for kind, small in snapshot.pictures.items():
-                arrays |= {f"{step}/pixels/{kind}": small.pixels}
-                arrays |= {f"{step}/masked/{kind}": small.masked}
+            own = {"weights": np.concatenate(flat)}  # one array: each has a long header
+            own |= picture_arrays(snapshot.pictures)
+            arrays |= {f"{step}/{name}": array for name, array in own.items()}
         about = {
             "plan": self.plan.to_dict(),
             "shapes": shapes,
             "moments": [dataclasses.asdict(one) for one in self.measurements],
         }
-        file = io.BytesIO()
-        losses = np.asarray(self.losses, dtype=np.float32)
-        np.savez_compressed(file, about=json.dumps(about), losses=losses, **arrays)
-        return file.getvalue()
+        return packed(about, arrays)
 
     @classmethod
     def of_bytes(cls, written: bytes) -> Record:
         """The inverse of `to_bytes`."""
-        with np.load(io.BytesIO(written), allow_pickle=False) as arrays:
-            about = json.loads(str(arrays["about"]))
-            losses = [float(loss) for loss in arrays["losses"]]
-            steps = sorted(int(name.split("/")[0]) for name in arrays.files if "/weights" in name)
-            kept = {step: _snapshot(step, about["shapes"], arrays) for step in steps}
-        measurements = [Measurement(**one) for one in about["moments"]]
-        plan = Plan(**about["plan"])
-        return cls(plan=plan, losses=losses, measurements=measurements, snapshots=kept)
+        about, arrays = unpacked(written)
+        shapes, kept = about["shapes"], {}
+        ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes.values()])
+        for step in sorted(int(name.split("/")[0]) for name in arrays if "/weights" in name):
+            own = named(arrays, f"{step}/")
+            flat = zip(shapes.items(), np.split(own["weights"], ends[:-1]), strict=True)
+            weights = {name: part.reshape(shape) for (name, shape), part in flat}
+            kept[step] = Snapshot(step=step, weights=weights, pictures=pictures_in(own))
+        return cls(
+            plan=Plan(**about["plan"]),
+            losses=arrays["losses"].tolist(),
+            measurements=[Measurement(**one) for one in about["moments"]],
+            snapshots=kept,
+        )
 
 
-def _snapshot(step: int, shapes: dict[str, list[int]], arrays: Any) -> Snapshot:
-    """A snapshot from a file. shapes: of its weights by name, in order."""
-    flat, weights, begin = arrays[f"{step}/weights"], {}, 0
-    for name, shape in shapes.items():
-        end = begin + int(np.prod(shape))
-        weights[name] = flat[begin:end].reshape(shape)
-        begin = end
-    start = f"{step}/pixels/"
-    kinds = [name.removeprefix(start) for name in arrays.files if name.startswith(start)]
-    pictures = {
-        kind: Atlas(arrays[start + kind], arrays[f"{step}/masked/{kind}"]) for kind in kinds
-    }
-    return Snapshot(step=step, weights=weights, pictures=pictures)
+def packed(about: Any, arrays: Arrays, *, compressed: bool = True) -> bytes:
+    """Plain values and arrays as an NPZ file."""
+    file, write = io.BytesIO(), np.savez_compressed if compressed else np.savez
+    write(file, about=json.dumps(about), **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
 
 
-def half_weights(network: nn.Module) -> Weights:
-    """Copies of a network's weights in half precision."""
-    found = weights_of(network)
-    return {name: value.detach().half().cpu().numpy().copy() for name, value in found.items()}
+def unpacked(written: bytes) -> tuple[Any, Arrays]:
+    """The inverse of `packed`."""
+    with np.load(io.BytesIO(written), allow_pickle=False) as found:
+        arrays = {name: found[name] for name in found.files}
+    return json.loads(str(arrays.pop("about"))), arrays
+
+
+def picture_arrays(pictures: Pictures) -> Arrays:
+    """Small pictures as arrays, of which `pictures_in` makes them again."""
+    parts = {kind: small._asdict() for kind, small in pictures.items()}
+    return {f"{name}/{kind}": part for kind, each in parts.items() for name, part in each.items()}
+
+
+def pictures_in(arrays: Arrays) -> Pictures:
+    """The inverse of `picture_arrays`."""
+    masked = named(arrays, "masked/")
+    return {kind: Atlas(pixels, masked[kind]) for kind, pixels in named(arrays, "pixels/").items()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -199,13 +203,18 @@ class Report:
 def report(step: Step, losses: list[float], question: str, *, keep: bool) -> Report:
     """Look at the network after a step. losses: those since the last report."""
     model = step.model(engine=NETWORK)
+    run = example_run(model, step.task)
+    weights = {
+        name: value.detach().half().cpu().numpy()
+        for name, value in (weights_of(model.network) if keep else {}).items()
+    }
     return Report(
         step=step.number,
         losses=losses,
         measurement=measurement_of(step, model),
-        pictures=pictures_of(example_run(model, step.task)),
+        pictures={f"{stack}.{kind}": atlas(run, stack, kind) for stack, kind in run.trace.kinds()},
         answer=answer_of(model, step.task, question),
-        weights=half_weights(step.network) if keep else None,
+        weights=weights or None,
     )
 
 
@@ -244,8 +253,3 @@ def example_run(model: Model, exercise: Exercise) -> Run:
     run = model.trace(text + answer if family == "decoder" else text)
     assert isinstance(run, Run)  # one text gives one
     return run
-
-
-def pictures_of(run: Run) -> Pictures:
-    """All heads small, of each kind of attention."""
-    return {f"{stack}.{kind}": atlas(run, stack, kind) for stack, kind in run.trace.kinds()}

@@ -12,8 +12,6 @@ lock while others generate. Its messages are NPZ files, JSON and arrays; nothing
 from __future__ import annotations
 
 import dataclasses
-import io
-import json
 import os
 import struct
 import sys
@@ -24,21 +22,26 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import IO, Any, BinaryIO
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from transformer.analysis.atlas import Atlas
 from transformer.command_line import Parser
 from transformer.learning.plan import Plan
-from transformer.learning.record import Measurement, Report, report
+from transformer.learning.record import (
+    Measurement,
+    Report,
+    packed,
+    picture_arrays,
+    pictures_in,
+    report,
+    unpacked,
+)
 from transformer.messages import speaking, translated
+from transformer.runs.archive import Arrays, named
 
 BEAT_S = 1.0  # how often the process says that it is alive
 NICENESS = 5  # a third of a server thread's CPU time where both compete
 DONE, STOPPED, LATE = "done", "stopped", "time"
 Message = tuple[str, str, Any]
-Arrays = dict[str, NDArray[Any]]
 SIZE = struct.Struct(">Q")  # of a message, in bytes
 
 
@@ -59,27 +62,26 @@ def send(file: IO[bytes], message: Message) -> None:
     if isinstance(value, Job):
         value = dataclasses.asdict(value)
     elif isinstance(value, Report):
-        arrays = _arrays(value)
+        arrays = picture_arrays(value.pictures)
+        arrays |= {f"weights/{name}": array for name, array in (value.weights or {}).items()}
         value = {
             "step": value.step, "losses": value.losses, "answer": value.answer,
             "measurement": dataclasses.asdict(value.measurement),
         }  # fmt: skip
-    packed = io.BytesIO()
-    np.savez(packed, message=json.dumps([key, what, value]), **arrays)  # type: ignore[arg-type]
-    file.write(SIZE.pack(len(packed.getvalue())) + packed.getvalue())
+    whole = packed([key, what, value], arrays, compressed=False)
+    file.write(SIZE.pack(len(whole)) + whole)
     file.flush()
 
 
 def receive(file: IO[bytes]) -> Message:
     """The next message. Raises EOFError at the end, or for a partial message."""
-    packed = _whole(file, *SIZE.unpack(_whole(file, SIZE.size)))
-    with np.load(io.BytesIO(packed), allow_pickle=False) as found:
-        arrays = {name: found[name] for name in found.files}
-    key, what, value = json.loads(str(arrays.pop("message")))
+    (key, what, value), arrays = unpacked(_whole(file, *SIZE.unpack(_whole(file, SIZE.size))))
     if what == "begin":
         value = Job(**value | {"plan": Plan(**value["plan"])})
     elif what == "report":
-        value = _report(value, arrays)
+        value |= {"measurement": Measurement(**value["measurement"])}
+        weights = named(arrays, "weights/") or None
+        value = Report(**value, pictures=pictures_in(arrays), weights=weights)
     return key, what, value
 
 
@@ -88,26 +90,6 @@ def _whole(file: IO[bytes], size: int) -> bytes:
     if len(found) < size:
         raise EOFError
     return found
-
-
-def _arrays(report: Report) -> Arrays:
-    found: Arrays = {}
-    for kind, small in report.pictures.items():
-        found |= {f"pixels/{kind}": small.pixels, f"masked/{kind}": small.masked}
-    return found | {f"weights/{name}": array for name, array in (report.weights or {}).items()}
-
-
-def _report(value: dict[str, Any], arrays: Arrays) -> Report:
-    def below(start: str) -> Arrays:
-        found = [name for name in arrays if name.startswith(start)]
-        return {name.removeprefix(start): arrays[name] for name in found}
-
-    masked = below("masked/")
-    pictures = {kind: Atlas(pixels, masked[kind]) for kind, pixels in below("pixels/").items()}
-    measurement = Measurement(**value["measurement"])
-    return Report(
-        **value | {"measurement": measurement}, pictures=pictures, weights=below("weights/") or None
-    )
 
 
 class Training:
@@ -136,7 +118,8 @@ class Training:
                 began = time.monotonic()
             losses.append(step.loss)
             late = time.monotonic() - began > left
-            self._take()
+            while not self._commands.empty():
+                self._obey(self._commands.get())
             halts = self._paused or self._stopped or late
             if halts or job.plan.measured(step.number):
                 keep = halts or step.number in kept
@@ -161,10 +144,6 @@ class Training:
         if not self._paused:
             self._send("state", "running")
         self._single = False
-
-    def _take(self) -> None:
-        while not self._commands.empty():
-            self._obey(self._commands.get())
 
     def _obey(self, message: Message) -> None:
         key, what, value = message

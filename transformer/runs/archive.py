@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import torch
@@ -34,6 +34,7 @@ TYPES = {"float32": "<f4", "bool": "|u1", "int64": "<i8"}
 Values = dict[str, Any]  # plain JSON
 Arrays = dict[str, NDArray[Any]]
 Place = str | Path | IO[bytes]
+T = TypeVar("T")
 
 
 def to_json(values: Values, arrays: Arrays) -> str:
@@ -145,10 +146,10 @@ def trace_of(sites: Iterable[str], tensors: Mapping[str, Tensor]) -> Trace:
     )
 
 
-def named(tensors: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
+def named(arrays: Mapping[str, T], start: str) -> dict[str, T]:
     """Those whose names start so, by the rest of their names."""
     return {
-        name.removeprefix(start): value for name, value in tensors.items() if name.startswith(start)
+        name.removeprefix(start): value for name, value in arrays.items() if name.startswith(start)
     }
 
 
