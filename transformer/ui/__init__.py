@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -69,8 +68,8 @@ def launch(
     print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     put_first(first_look(service))
     page = build(service)
-    shutdown, failed = Shutdown(page._queue), threading.Event()
-    threading.Thread(target=_sweep, args=[service, page, failed], daemon=True).start()
+    shutdown = Shutdown(page._queue)
+    fonts = [name.strip(' "') for name in FONT.split(",")]  # the system's: nothing is fetched
     process.freeze_gc()
     page.launch(
         app_kwargs={
@@ -92,17 +91,22 @@ def launch(
         enable_monitoring=False,
         strict_cors=True,
         footer_links=["api"],
-        theme=_theme(),
+        theme=gr.themes.Base(
+            primary_hue="blue", neutral_hue="slate", font=fonts,
+            font_mono=["ui-monospace", "Consolas", "monospace"],
+            text_size="lg", spacing_size="sm", radius_size="sm",
+        ),
         prevent_thread_lock=True,
         _frontend=False,  # else Gradio ends a server that does not answer itself within 3 s
-    )
+    )  # fmt: skip
     with suppress(KeyboardInterrupt):
         try:
-            while not failed.wait(1.0):
-                pass
+            while not page._queue.stopped:
+                time.sleep(SWEEP_S)
+                service.sweep()
+                process.return_memory()
         finally:
             shutdown.end()
-    if failed.is_set():
         raise RuntimeError(
             say("the queue has ended by a mistake: no request can be answered any more")
         )
@@ -149,31 +153,6 @@ def guard_of(
         policy=policy,
         shutdown=shutdown,
     )
-
-
-def _sweep(service: Service, page: gr.Blocks, failed: threading.Event) -> None:
-    """Let go what is too old, again and again. A server whose queue has ended answers nothing any
-    more: it is ended too."""
-    while not has_failed(page):
-        time.sleep(SWEEP_S)
-        service.sweep()
-        process.return_memory()
-    failed.set()
-
-
-def has_failed(page: gr.Blocks) -> bool:
-    """Whether the page's queue has ended, and not because the server was told to."""
-    return page._queue.stopped and not (page.server is not None and page.server.should_exit)
-
-
-def _theme() -> gr.themes.Base:
-    """System fonts (nothing is fetched), one accent, flat."""
-    fonts = [name.strip(' "') for name in FONT.split(",")]
-    mono = ["ui-monospace", "Consolas", "monospace"]
-    return gr.themes.Base(
-        primary_hue="blue", neutral_hue="slate", font=fonts, font_mono=mono,
-        text_size="lg", spacing_size="sm", radius_size="sm",
-    )  # fmt: skip
 
 
 __all__ = ["Service", "build", "launch"]

@@ -45,6 +45,7 @@ from transformer.ui.sessions import ADDRESS, address_of, caller, current_session
 API = "/gradio_api/"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 ALLOW = (b"allow", ", ".join(METHODS).encode())
+# What the page, programs and tools use; the routes of the framework are many more.
 OPEN = (
     "/", "/config", "/theme.css", "/favicon.ico", "/robots.txt", "/manifest.json",
     *(API + name for name in ("queue/join", "queue/data", "cancel", "reset",
@@ -117,7 +118,11 @@ class AsgiGuard:
             await MODULES(scope, guard.receive, guard.send)
         elif self.tools and path in TOOLS and not post:
             await guard.answer(405, {"detail": localized(POST_ONLY)})
-        elif not is_open(path, tools=self.tools):
+        elif not (
+            (path.rstrip("/") or "/") in OPEN
+            or path.startswith(OPEN_BELOW)
+            or (self.tools and path in TOOLS)
+        ):
             await guard.answer(404, {"detail": localized(CLOSED)})
         elif post:
             await self._post(scope, guard)
@@ -163,13 +168,10 @@ class AsgiGuard:
         """Note the request's address for everything that answers it. Gradio's own request on behalf
         of a tool call counts as coming from the caller's address."""
         host, port = scope.get("client") or ("", 0)
-        signed = [value for name, value in scope["headers"] if name == FROM]
-        for value in signed:
-            if value.startswith(self._sign):
+        for name, value in scope["headers"]:
+            if name == FROM and value.startswith(self._sign):
                 host = value.removeprefix(self._sign).decode()
         ADDRESS.set(address_of(host))  # for this request's task alone
-        if not signed:
-            return scope
         headers = [(name, value) for name, value in scope["headers"] if name != FROM]
         return {**scope, "client": (host, port), "headers": headers}
 
@@ -192,11 +194,16 @@ class AsgiGuard:
             await guard.answer(503, {"detail": str(busy)})
 
     async def _pass_on(self, scope: Scope, guard: RequestGuard) -> None:
+        """A request for a resource is cancelled when its client has left."""
         try:
             if scope["method"] == "POST" and not has_good_hash(await guard.body()):
-                await guard.answer(400, {"detail": localized(NO_HASH)})
-                return
-            await self._inside(scope, guard)
+                return await guard.answer(400, {"detail": localized(NO_HASH)})
+            if not path_of(scope).startswith(RESOURCES):
+                return await self.app(scope, guard.receive, guard.send)
+            await guard.body()
+            guard.computed = True
+            with guard.watched() as gone, until(Deadline(math.inf, gone)):
+                await self.app(scope, guard.receive, guard.send)
         except (TooLarge, TooSlow):
             raise
         except Exception as error:
@@ -207,16 +214,6 @@ class AsgiGuard:
                 print(place_of(error), file=sys.stderr, flush=True)
             detail = localized(MISTAKE) if ours else say("The request could not be read.")
             await guard.answer(500 if ours else 400, {"detail": detail})
-
-    async def _inside(self, scope: Scope, guard: RequestGuard) -> None:
-        """A request for a resource is cancelled when its client has left."""
-        if not path_of(scope).startswith(RESOURCES):
-            await self.app(scope, guard.receive, guard.send)
-            return
-        await guard.body()
-        guard.computed = True
-        with guard.watched() as gone, until(Deadline(math.inf, gone)):
-            await self.app(scope, guard.receive, guard.send)
 
 
 def path_of(scope: Scope) -> str:
@@ -235,12 +232,6 @@ def plain_query(scope: Scope) -> Scope:
     if path_of(scope).rstrip("/") == f"{API}info" and "page" not in dict(query):
         query.append(("page", ""))
     return scope if query == given else {**scope, "query_string": urlencode(query).encode()}
-
-
-def is_open(path: str, *, tools: bool = False) -> bool:
-    """Whether the page, programs or tools use this route; those of the framework are many more."""
-    plain = path.rstrip("/") or "/"
-    return plain in OPEN or path.startswith(OPEN_BELOW) or (tools and path in TOOLS)
 
 
 def has_good_hash(body: bytes) -> bool:

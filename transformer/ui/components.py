@@ -7,12 +7,10 @@ model ever enters a template. Factories and not subclasses, which would make Gra
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
-import numpy as np
 
 from transformer.messages import language
 from transformer.messages.markup import glossary_element, json_in_script
@@ -92,11 +90,6 @@ def calling(module: str, call: str, *given: str) -> str:
     event's values in the call."""
     then = f'({{ modules }}) => {{ modules["{module}"].{call}; }}'
     return f'({", ".join(given)}) => import("page").then({then})'
-
-
-def in_base64(value: Any) -> Any:
-    """An array as the text of its bytes, for a component's props; the rest as it is."""
-    return b64encode(value.tobytes()).decode("ascii") if isinstance(value, np.ndarray) else value
 
 
 def put_first(look: Callable[[], str]) -> None:

@@ -14,14 +14,14 @@ from transformer.messages import ENGLISH, catalogue, chosen, filled, language, l
 from transformer.messages.markup import translated
 
 LOST = mark("A part of the page could not be loaded; reload the page.")
-# Words of Gradio's controls, by the names of the properties that hold them.
 # In the query of a request; see ui/static/header.js.
 ASKED, NAME = "__lang", re.compile(r"[A-Za-z-]{2,20}")
+# Words of Gradio's controls, by the names of the properties that hold them.
 WORDS = ("label", "info", "placeholder")
 OF_BUTTONS = ("button", "markdown", "tabitem")  # components whose value or label is ours
+_template = lru_cache(maxsize=1024)(translated)
 
 _WORDINGS: dict[str, tuple[str, dict[str, object]]] = {}  # what `wording` made, by its English text
-
 _MADE: dict[str, Callable[[], str]] = {}  # what `remade` made, by its English text
 
 
@@ -82,11 +82,6 @@ def _props(component: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(value, dict) and isinstance(value.get("how"), str):  # a run
         props["value"] = value | {"how": localized(value["how"])}
     return props
-
-
-@lru_cache(maxsize=1024)
-def _template(text: str, name: str) -> str:
-    return translated(text, name)
 
 
 def named() -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import re
+from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from transformer.runs.head_data import head_view
 from transformer.training.exercises import EXERCISES
 from transformer.ui import handlers
 from transformer.ui.api import add_endpoints
-from transformer.ui.components import calling, component, in_base64, view_component
+from transformer.ui.components import calling, component, view_component
 from transformer.ui.connect import (
     PRIVATE,
     connect_batch,
@@ -77,8 +78,10 @@ def _lay_out(service: Service) -> None:
     small = answer(service, PICTURES["atlas"], place)
     values: dict[str, Any] = {
         "batch": batch,
-        # The small pictures of all heads.
-        "first": place | {part: in_base64(value) for part, value in small.items()},
+        # The small pictures of all heads, with their bytes as text.
+        "first": place
+        | small
+        | {part: b64encode(small[part].tobytes()).decode("ascii") for part in ("pixels", "masked")},
         "tasks": {one.name: {"title": one.title, "words": one.words} for one in EXERCISES.values()},
         "checkpoints": story_training() is not None,
     }
