@@ -59,12 +59,19 @@ def opened(
             if setting != "method" and not (got is None or is_number(got)):
                 raise invalid("{name} must be a number; got {got}", name=setting, got=repr(got))
         link = read_link(query)
-        if reads:
-            link, typed = _reading(service, visitor, link, typed), {}
-        name, problems = _model(service, visitor, link)
+        if reads:  # the texts that were typed, where they are the visitor's own
+            models = [*service.models.values(), *(own.model for own in service.own.of(visitor))]
+            texts = {name: typed[name] for name in ("text", "lines") if name in typed}
+            own = {name: text for name, text in texts.items() if not is_offered(text, models)}
+            link, typed = dataclasses.replace(link, **own), {}
     except ValueError as error:
         yield {"share": _told({}, [translated(error)], query=query)}
         return
+    name, problems = next(iter(service.models)), list(link.problems)
+    try:
+        name = service.model(link.model or name, visitor).name
+    except ValueError as error:
+        problems.append(say("The link's {error}.", error=error))
     example = example_of(service.model(name))
     values = {**settings, "method": example.methods[0]}
     lengths = {example_of(one).settings["max_new_tokens"] for one in service.models.values()}
@@ -77,7 +84,10 @@ def opened(
             say("The link's method must be one of {allowed}; got {got}.", allowed=allowed, got=got)
         )
         values["method"] = example.methods[0]
-    furnished = _furnished(service.model(name), link, example, _standing(values, typed, example))
+    shown = values | {name: value for name, value in typed.items() if name in SETTINGS}
+    if shown["method"] not in example.methods:  # another model had it
+        shown["method"] = values["method"]
+    furnished = _furnished(service.model(name), link, example, shown)
     furnished["model"] = gr.Dropdown(choices=service.names(visitor), value=name)
     yield furnished
     run, batch = handlers.example(service, name)
@@ -93,38 +103,10 @@ def opened(
         facts, said = handlers.read_batch(service, visitor, name, link.lines)
         batch = facts or batch
         problems += [said["text"]] if facts is None else []
-    shown = {"run": run["run"], "batch": batch["batch"], "lines": batch["link"]}
-    told = _told(link.view, problems, query=query, **shown)
+    pictured = {"run": run["run"], "batch": batch["batch"], "lines": batch["link"]}
+    told = _told(link.view, problems, query=query, **pictured)
     boxes = {box: typed[box] for box in ("text", "lines") if box in typed}
     yield {n: furnished[n] for n in OUT_OF_SIGHT} | boxes | {"masks": batch, "share": told}
-
-
-def _reading(
-    service: Service, visitor: str, link: PageState, typed: Mapping[str, Any]
-) -> PageState:
-    """The state with the texts that were typed, where they are the visitor's own."""
-    models = [*service.models.values(), *(own.model for own in service.own.of(visitor))]
-    texts = {name: typed[name] for name in ("text", "lines") if name in typed}
-    own = {name: text for name, text in texts.items() if not is_offered(text, models)}
-    return dataclasses.replace(link, **own)
-
-
-def _standing(
-    values: Mapping[str, Any], typed: Mapping[str, Any], example: Example
-) -> dict[str, Any]:
-    """What the controls show; a method that another model had is left out."""
-    of_another = typed.get("method") not in (None, *example.methods)
-    own = {name: value for name, value in typed.items() if name in SETTINGS}
-    return {**values, **own, **({"method": values["method"]} if of_another else {})}
-
-
-def _model(service: Service, visitor: str, link: PageState) -> tuple[str, list[str]]:
-    """Which of the models, and what was wrong so far."""
-    problems = list(link.problems)
-    try:
-        return service.model(link.model or next(iter(service.models)), visitor).name, problems
-    except ValueError as error:
-        return next(iter(service.models)), [*problems, say("The link's {error}.", error=error)]
 
 
 def _furnished(

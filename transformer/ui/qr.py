@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,31 +25,25 @@ MOST_CHARACTERS = 792  # that such a code holds
 ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 
 
-def code_question(page: gr.Blocks) -> Question:
-    """What the page asks for a code of its link, see `code_of`; page: once it is launched, it knows
-    where it listens."""
+def code_question(served: gr.Blocks) -> Question:
+    """What the page asks for a code of its link. served: once launched, it knows where it listens.
+
+    {"page", "query"}: the address at which the asking browser sees the page, and the part after its
+    "#" -> {"address", "picture"}; the picture is an SVG as a data: address. Raises ValueError, with
+    what can be done, where nobody else could open the address, or nobody could read the code.
+    """
 
     def code(data: dict[str, Any]) -> dict[str, Any]:
         check_names("code", data, ("page", "query"))
-        seen = {"page": data.get("page"), "query": data.get("query")}
-        host, port = getattr(page, "server_name", None), getattr(page, "server_port", None)
-        return code_of(**seen, host=host, port=port)
+        for name in ("page", "query"):
+            if not isinstance(got := data.get(name), str):
+                raise invalid("{name} must be a string; got {got}", name=name, got=shortened(got))
+        host, port = getattr(served, "server_name", None), getattr(served, "server_port", None)
+        address = reachable(data["page"], host, port)
+        address += f"#{data['query']}" if data["query"] else ""
+        return {"address": address, "picture": picture(address)}
 
     return Question(name="code", work=code)
-
-
-def code_of(*, page: Any, query: Any, host: str | None, port: int | None) -> dict[str, Any]:
-    """{"address", "picture"} of a link to a state; the picture is an SVG as a data: address.
-
-    page: the address at which the asking browser sees the page. query: the part after its "#".
-    host, port: where the server listens. Raises ValueError, with what can be done, where nobody
-    else could open the address, or nobody could read the code.
-    """
-    for name, got in (("page", page), ("query", query)):
-        if not isinstance(got, str):
-            raise invalid("{name} must be a string; got {got}", name=name, got=shortened(got))
-    address = reachable(page, host, port) + (f"#{query}" if query else "")
-    return {"address": address, "picture": picture(address)}
 
 
 def reachable(
@@ -109,15 +104,10 @@ def is_everywhere(host: str) -> bool:
 
 def own_address() -> str | None:
     """This machine's address on the network through which it reaches others; None without one."""
-    found = (_way_to(family, other) for family, other in ELSEWHERE)
-    return next((one for one in found if one and not is_here(one)), None)
-
-
-def _way_to(family: socket.AddressFamily, other: str) -> str | None:
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as asked:
+    for family, other in ELSEWHERE:
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asked:
             asked.connect((other, 9))
-            found = asked.getsockname()[0]
-    except OSError:
-        return None
-    return None if ipaddress.ip_address(found).is_link_local else str(found)
+            found = str(asked.getsockname()[0])
+            if not is_here(found) and not ipaddress.ip_address(found).is_link_local:
+                return found
+    return None

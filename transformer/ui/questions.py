@@ -13,7 +13,6 @@ from transformer.messages import invalid
 from transformer.ui import learning, lessons
 from transformer.ui.limits import MAX_ASKED, check_input
 from transformer.ui.service import Service
-from transformer.ui.store import RunStore
 from transformer.views import PICTURES
 from transformer.views.declaration import Answer, Picture
 from transformer.views.export import export
@@ -37,21 +36,15 @@ def questions(service: Service) -> dict[str, Question]:
     """All of them, by name. Their work raises ValueError for a mistake, RunExpired for a run that
     is not kept here, or no longer."""
     works: dict[str, Callable[[dict[str, Any]], Answer]] = {
-        "recorded_checkpoint": learning.recorded_checkpoint,
-        "kept": partial(exists, service.store),
-        "export": partial(_file, service),
-    }
-    for of_learn in (
-        learning.train, learning.steer, learning.learned, learning.adopt, learning.checkpoint,
-        learning.examined,
-    ):  # fmt: skip
-        works[of_learn.__name__] = partial(of_learn, service)
-    for of_card in (lessons.lessons, lessons.lesson, lessons.grade, lessons.solve):
-        works[of_card.__name__] = partial(of_card, service)
-    found = [
-        Question(name=name, work=work, line="files" if name == "export" else "questions")
-        for name, work in works.items()
-    ]
+        of.__name__: partial(of, service)
+        for of in (
+            learning.train, learning.steer, learning.learned, learning.adopt, learning.checkpoint,
+            learning.examined, lessons.lessons, lessons.lesson, lessons.grade, lessons.solve, kept,
+        )
+    }  # fmt: skip
+    works["recorded_checkpoint"] = learning.recorded_checkpoint
+    found = [Question(name=name, work=work) for name, work in works.items()]
+    found.append(Question(name="export", work=partial(_file, service), line="files"))
     for one in PICTURES.values():
         asks, line = partial(answer, service, one), "idle" if one.idle else "questions"
         found.append(Question(name=one.name, work=asks, line=line, picture=one))
@@ -66,8 +59,8 @@ def answer(service: Service, picture: Picture, data: Mapping[str, Any]) -> Answe
     """
     given = dict(data)
     of = _subjects(service, picture, given)
-    for text in (given.get("other"),) if picture.subject != "runs" and "other" in given else ():
-        check_input(text)
+    if picture.subject != "runs" and "other" in given:
+        check_input(given["other"])
     item = of[0] if of and not isinstance(of[0], str) else None
     return picture.ask(*([service.queries] if picture.network else []), *of, given=given, item=item)
 
@@ -88,7 +81,7 @@ def _subjects(service: Service, picture: Picture, given: dict[str, Any]) -> list
     return found
 
 
-def exists(store: RunStore, data: Mapping[str, Any]) -> Answer:
+def kept(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"runs"}: which of these the server still has; asking does not keep them longer."""
     check_names("kept", data, ("runs",))
     runs = data.get("runs")
@@ -98,7 +91,7 @@ def exists(store: RunStore, data: Mapping[str, Any]) -> Answer:
             most=MAX_ASKED,
             got=shortened(runs),
         )
-    return {"kept": [store.has(run) for run in runs]}
+    return {"kept": [service.store.has(run) for run in runs]}
 
 
 def _file(service: Service, data: dict[str, Any]) -> Answer:
