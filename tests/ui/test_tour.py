@@ -7,9 +7,9 @@ from transformer import with_lens
 from transformer.ui.examples import example_of
 from transformer.ui.lessons import shown_by
 from transformer.ui.service import Service
-from transformer.ui.tour import all_cards, as_link
+from transformer.ui.tour import as_link, read
 
-CARDS = {card["title"]: card for card in all_cards()}
+CARDS = {card["title"]: card for card in read()["card"]}
 # What the intact network writes, and what the network of the card's state does.
 WRITES = {
     "Without it, the name is lost": (

@@ -77,15 +77,31 @@ def learned(service: Service, data: Mapping[str, Any]) -> Answer:
     at, question = data.get("at"), data.get("question")
     if question is not None:
         service.trainings.ask(training, question)
-    facts = _standing(service, training)
+    record, why = training.record, WHY.get(training.why, training.why)
+    facts: Answer = {
+        "id": training.key, "state": training.state, "changed": training.changed,
+        "why": say(why, seconds=numeral(MAX_TRAINING_S, ".0f")) if why else "",
+        "before": service.trainings.before(training) if training.state == WAITING else 0,
+        "step": record.step, "total": record.plan.n_steps,
+    }  # fmt: skip
     if data.get("known") == facts["changed"]:
         return facts
-    record = training.record
     step = record.step if at is None else _kept(record, at).step
     pictures = training.pictures if at is None else {}
     if not pictures and record.snapshots:
         pictures = _kept(record, at).pictures
     best = record.measured_by(step)  # with the head that reads what comes next, where there is one
+    reads, measured = record.plan.exercise.reads, list(record.measurements)
+    curves = learning_curves(
+        list(record.losses),
+        [one.step for one in measured],
+        [one.accuracy for one in measured],
+        total=record.plan.n_steps,
+        score=[one.score for one in measured],
+        score_name=say(reads) if reads else "",
+        at=None if at is None else step,
+        dark=data.get("dark") is True,
+    )
     return facts | {
         "at": step,
         "kept": sorted(record.snapshots),
@@ -96,7 +112,7 @@ def learned(service: Service, data: Mapping[str, Any]) -> Answer:
         "answer": _answer(training, at),
         "best": dataclasses.asdict(best) if best is not None and best.site else None,
         "pictures": {kind: one.answer() for kind, one in pictures.items()},
-        "curves": _curves(record, None if at is None else step, data.get("dark") is True),
+        "curves": curves,
     }
 
 
@@ -177,18 +193,6 @@ def plan_of(values: Any) -> Plan:
     return Plan(**values)
 
 
-def _standing(service: Service, training: Training) -> Answer:
-    """The facts that every answer contains."""
-    why = WHY.get(training.why, training.why)
-    record = training.record
-    return {
-        "id": training.key, "state": training.state, "changed": training.changed,
-        "why": say(why, seconds=numeral(MAX_TRAINING_S, ".0f")) if why else "",
-        "before": service.trainings.before(training) if training.state == WAITING else 0,
-        "step": record.step, "total": record.plan.n_steps,
-    }  # fmt: skip
-
-
 def _kept(record: Record, at: Any) -> Snapshot:
     """The network of a step, None: the last one. Raises ValueError for one that is not kept."""
     steps = sorted(record.snapshots)
@@ -208,20 +212,6 @@ def _answer(training: Training, at: Any) -> str:
     return answer_of(model, record.plan.exercise, training.question)
 
 
-def _curves(record: Record, at: int | None, dark: bool) -> Any:
-    measured = list(record.measurements)
-    return learning_curves(
-        list(record.losses),
-        [one.step for one in measured],
-        [one.accuracy for one in measured],
-        total=record.plan.n_steps,
-        score=[one.score for one in measured],
-        score_name=say(record.plan.exercise.reads) if record.plan.exercise.reads else "",
-        at=at,
-        dark=dark,
-    )
-
-
 # --- the view checkpoints ------------------------------------------------------------------------
 
 
@@ -238,6 +228,10 @@ def recorded_checkpoint(data: Mapping[str, Any]) -> dict[str, Any]:
     now, read = training.standings[place], training.sentences[sentence]
     dark = data.get("dark") is True
     surprisal = read.surprisal[place]
+    best = {metric: [one.best_by(metric) for one in training.standings] for metric in DRAWN}
+    shares = {
+        say(ALL[name].short): [one.value if one else None for one in best[name]] for name in DRAWN
+    }
     return {
         "about": about(training),
         "steps": training.steps, "total": training.total, "step": now.step,
@@ -253,7 +247,10 @@ def recorded_checkpoint(data: Mapping[str, Any]) -> dict[str, Any]:
         "large": recorded_head(
             read.weights(place, layer, head), read.labels, layer, head, dark=dark
         ),
-        "curves": _checkpoint_curves(training, now.step, dark),
+        "curves": checkpoint_curves(
+            training.curve, training.steps, [one.loss for one in training.standings], shares,
+            total=training.total, at=now.step, dark=dark,
+        ),
     }  # fmt: skip
 
 
@@ -284,14 +281,3 @@ def _sign(one: HeadNumber) -> dict[str, Any]:
     does, value = say(metric.label or metric.title), numeral(one.value, ".2f")
     label = say("{does}: {value}", does=does, value=value)
     return {"layer": one.layer, "head": one.head, "sign": metric.sign, "label": label}
-
-
-def _checkpoint_curves(training: CheckpointedTraining, step: int, dark: bool) -> Any:
-    def values(metric: str) -> list[float | None]:
-        found = (one.best_by(metric) for one in training.standings)
-        return [None if one is None else one.value for one in found]
-
-    losses = [one.loss for one in training.standings]
-    shares = {say(ALL[metric].short): values(metric) for metric in DRAWN}
-    drawn, total = training.curve, training.total
-    return checkpoint_curves(drawn, training.steps, losses, shares, total=total, at=step, dark=dark)

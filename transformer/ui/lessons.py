@@ -31,15 +31,28 @@ FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
 
 def lessons(service: Service, data: Mapping[str, Any]) -> Answer:
     """The lessons whose models are served: name, title, minutes, and how many checks."""
-    names = offered(service.models)
-    return {"lessons": [_listed(all_lessons()[name]) for name in names]}
+    found = []
+    for name in offered(service.models):
+        one = all_lessons()[name]
+        first = one.in_language(language())[0]
+        found.append({
+            "name": one.name, "title": first.title, "about": " ".join(first.says),
+            "minutes": one.minutes, "checks": sum(step.check is not None for step in one.steps),
+        })  # fmt: skip
+    return {"lessons": found}
 
 
 def lesson(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"name"}: its steps, each with its words and its state."""
     lesson = _lesson(data.get("name"))
     title, *words = lesson.in_language(language())
-    steps = [_step(step, part) for step, part in zip(lesson.steps, words, strict=True)]
+    steps = [
+        _words(part) | {
+            "state": state_of(step.state), "check": step.check.kind if step.check else "",
+            "types": step.types,
+        }
+        for step, part in zip(lesson.steps, words, strict=True)
+    ]  # fmt: skip
     return {"name": lesson.name, "title": title.title, "steps": steps}
 
 
@@ -91,14 +104,6 @@ def offered(served: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _listed(lesson: Lesson) -> dict[str, Any]:
-    first = lesson.in_language(language())[0]
-    return {
-        "name": lesson.name, "title": first.title, "about": " ".join(first.says),
-        "minutes": lesson.minutes, "checks": sum(step.check is not None for step in lesson.steps),
-    }  # fmt: skip
-
-
 def state_of(given: Mapping[str, Any] | str) -> dict[str, str]:
     """A step's state as a link's fields. Raises ValueError for one that no page could show."""
     text = given if isinstance(given, str) else None
@@ -108,13 +113,9 @@ def state_of(given: Mapping[str, Any] | str) -> dict[str, str]:
     return fields
 
 
-def _step(step: Step, words: Part) -> dict[str, Any]:
-    check = step.check
-    return {
-        "title": words.title, "says": words.says, "task": words.task, "options": words.options,
-        "hints": words.hints, "state": state_of(step.state),
-        "check": check.kind if check else "", "types": step.types,
-    }  # fmt: skip
+def _words(part: Part) -> dict[str, Any]:
+    names = ("title", "says", "task", "options", "hints")
+    return {name: getattr(part, name) for name in names}
 
 
 def _lesson(name: Any) -> Lesson:
@@ -204,10 +205,7 @@ def _opened(service: Service, step: Step, before: Opened | None) -> Opened | Non
 
 def _file_step(step: Step, part: Part, opened: Opened | None, runs: list[Run]) -> dict[str, Any]:
     check = stored(step.check, opened[0]) if step.check and opened else None
-    words = {
-        "title": part.title, "says": part.says, "task": part.task, "options": part.options,
-        "hints": part.hints, "check": check, "run": None, "needs": "",
-    }  # fmt: skip
+    words = _words(part) | {"check": check, "run": None, "needs": ""}
     if opened is None or (step.check and not check):
         return words | {"needs": say("This step needs the page; this file cannot show it.")}
     context, fields = opened

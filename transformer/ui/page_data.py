@@ -16,7 +16,7 @@ from transformer.runs.run import Batch, Run
 from transformer.training.exercises import EXERCISES
 from transformer.ui.language import wording
 from transformer.ui.limits import MAX_SECONDS
-from transformer.ui.page_request import state_of_batch, state_of_run
+from transformer.ui.page_request import state_of_run
 from transformer.ui.store import SIGN, is_own
 from transformer.ui.tour import shown_first
 from transformer.views.prediction import how_briefly
@@ -147,7 +147,7 @@ def batch_facts(
         "padding_hidden": not interventions,
         "model": batch.model,
         "texts": list(batch.texts),
-        "link": state_of_batch(batch),
+        "link": {"lines": "\n".join(batch.texts)},
         "alter": json.dumps([to_dict(one) for one in interventions]),
         "outputs": list(batch.outputs),
         "stacks": list(dict.fromkeys(stack for stack, _ in batch.trace.kinds())),

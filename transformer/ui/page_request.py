@@ -99,11 +99,6 @@ def state_of_run(run: Run) -> dict[str, str]:
     return state
 
 
-def state_of_batch(batch: Batch) -> dict[str, str]:
-    """What the state says of a batch besides, which the same model reads."""
-    return {"lines": "\n".join(batch.texts)}
-
-
 def _text(number: float) -> str:
     """As short as it can be read back."""
     return str(int(number)) if number == int(number) else repr(number)
@@ -145,7 +140,10 @@ class Regenerator:
         if not isinstance(made, Mapping) or len(made) > MAX_MADE:
             raise invalid("made must be an object of at most {most} runs", most=MAX_MADE)
         for key, state in made.items():
-            if not ID.fullmatch(key) or not _is_state(state):
+            is_state = isinstance(state, Mapping) and all(
+                isinstance(v, str) for v in state.values()
+            )
+            if not ID.fullmatch(key) or not is_state:
                 raise invalid("made must name each run by its id, and say how it was made")
             if self._service.store.has(key):
                 continue
@@ -179,7 +177,3 @@ class Regenerator:
         if "lines" in state:
             return batch_of(self._service, asked, asked.interventions)
         return run_of(self._service, asked)
-
-
-def _is_state(given: Any) -> bool:
-    return isinstance(given, Mapping) and all(isinstance(value, str) for value in given.values())

@@ -26,19 +26,13 @@ def read() -> dict[str, Any]:
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
-def all_cards() -> list[dict[str, Any]]:
-    """Every card of the file, as it stands there."""
-    cards: list[dict[str, Any]] = read()["card"]
-    return cards
-
-
 def cards(models: Iterable[str]) -> list[dict[str, Any]]:
     """The cards about these models as the page's script takes them: their words, and their state as
     a link has it, {field: text}."""
     offered = set(models)
     return [
         {word: card[word] for word in WORDS if word in card} | {"state": as_link(card["state"])}
-        for card in all_cards()
+        for card in read()["card"]
         if card["state"]["model"] in offered
     ]
 

@@ -41,7 +41,12 @@ def verify(lesson: Lesson, service: Service) -> Iterator[Found]:
             context = _opened(service, step, context)
             after, says = _held(service, lesson, step, context)
             if step.check is not None:
-                _enough_hints(lesson, number)
+                for language, parts in lesson.words.items():
+                    if len(parts[number].hints) < LEAST_HINTS:
+                        raise invalid(
+                            "{language}: a check has at least {least} hints",
+                            language=language, least=LEAST_HINTS,
+                        )  # fmt: skip
                 _check_selected(step.check, state_of(step.state), context)
                 for hint, given in step.hints.items():
                     _check_hint(service, step, context, hint, state_of(given))
@@ -69,7 +74,10 @@ def _held(
         return context, ""
     after = _solved(service, step, context) if isinstance(check, OutputCheck) else context
     right = {} if isinstance(check, OutputCheck) else check.right_answer(context)
-    wrong = _wrong(check, context)
+    given = check.answers(context)
+    wrong = next((one for one in given if not check.grade(context, one).right), None)
+    if wrong is None:
+        raise invalid("it cannot be failed: every answer is right")
     said = ""
     for language in lesson.languages:
         with speaking(language):
@@ -109,14 +117,6 @@ def _learned(service: Service, solution: Mapping[str, Any], context: GradingCont
     return service.generate(
         name, example.request.text, max_new_tokens=length, interventions=solution["alter"]
     )
-
-
-def _wrong(check: Check, context: GradingContext) -> Answer:
-    """An answer that is not right."""
-    for answer in check.answers(context):
-        if not check.grade(context, answer).right:
-            return answer
-    raise invalid("it cannot be failed: every answer is right")
 
 
 def _not_there_yet(check: Check, step: Step, context: GradingContext) -> None:
@@ -190,11 +190,12 @@ def _selected(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
     stack, _, token = fields.get("read", "").rpartition(".")
     if token.isdecimal() and not stack:
         place = int(token)
-        found |= {
-            "token": place,
-            "position": place,
-            "query": max(0, place - _rows_above(fields, run)),
-        }
+        # In the picture of what each token was written from its weights stand a row above its own.
+        controls = VIEWS["attention"].controls()
+        usual = {name: str(controls[name].default) for name in ("picture", "by")}
+        shown = usual | shown_first(run.model, run.config) | dict(fields)
+        above = int((shown["picture"], shown["by"]) == ("alignment", "written"))
+        found |= {"token": place, "position": place, "query": max(0, place - above)}
     if "cell" in fields:
         first = first_row(run, site) if site else 0
         row, _, column = fields["cell"].partition(",")
@@ -202,22 +203,3 @@ def _selected(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
     return {
         name: int(one) if name != "site" else one for name, one in found.items() if one is not None
     }
-
-
-def _rows_above(fields: Mapping[str, str], run: Run) -> int:
-    """By how many rows a token's weights stand above its own: 1 in the picture of what each token
-    was written from."""
-    controls = VIEWS["attention"].controls()
-    first = {name: str(controls[name].default) for name in ("picture", "by")}
-    shown = first | shown_first(run.model, run.config) | dict(fields)
-    return int((shown["picture"], shown["by"]) == ("alignment", "written"))
-
-
-def _enough_hints(lesson: Lesson, step: int) -> None:
-    for language, parts in lesson.words.items():
-        if len(parts[step].hints) < LEAST_HINTS:
-            raise invalid(
-                "{language}: a check has at least {least} hints",
-                language=language,
-                least=LEAST_HINTS,
-            )
