@@ -179,7 +179,7 @@ def test_words_are_hidden_eighty_ten_ten(tokenizer):
     words, rng = Words(tokenizer).of(ids), Random(0)
     masked = kept = changed = total = 0
     for _ in range(2000):
-        read, wanted, _ = hiding.for_training(ids, rng)
+        read, wanted, _ = hiding.hide(ids, rng)
         asked = {place for place, target in enumerate(wanted) if target != IGNORED}
         assert all(wanted[place] == ids[place] for place in asked)
         assert all(read[place] == ids[place] for place in range(len(ids)) if place not in asked)

@@ -131,7 +131,7 @@ def test_documents_are_split_at_end_of_text_lines_only(tmp_path):
     path = tmp_path / "train.txt"
     path.write_text("a\n\nb <|endoftext|> c\n<|endoftext|>\nd\n<|endoftext|>\n", encoding="utf-8")
     (tmp_path / "valid.txt").write_text("e\n<|endoftext|>\n", encoding="utf-8")
-    assert load_texts(str(tmp_path)).train == ["a\n\nb <|endoftext|> c", "d"]
+    assert load_texts(str(tmp_path))[0] == ["a\n\nb <|endoftext|> c", "d"]
 
 
 def test_without_a_network_it_is_said_that_the_hub_cannot_be_asked(tmp_path, monkeypatch, capsys):

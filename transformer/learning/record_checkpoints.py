@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from transformer.analysis.atlas import MAX_SIDE, Pixels, atlas
+from transformer.analysis.atlas import MAX_SIDE, atlas
 from transformer.analysis.head_measures import ALL
-from transformer.analysis.head_metrics import NEARLY_EVEN, TIMES_EVEN, Metrics, head_metrics
+from transformer.analysis.head_metrics import NEARLY_EVEN, TIMES_EVEN, head_metrics
 from transformer.analysis.logit_lens import surprisal
 from transformer.checkpoint import BUNDLED
 from transformer.checkpoint.parts import read_config, read_sample
@@ -90,7 +90,11 @@ def heads_over(runs: Sequence[Run]) -> tuple[tuple[HeadNumber, ...], int]:
     found = [head_metrics(run, STACK, SORT) for run in runs]
 
     def mean(name: str, values: Iterable[float]) -> float:
-        return _mean(found, name, list(values))
+        """Of a number of each text, by the rows that it is of; NaN where no text has it."""
+        rows = [one.n_repeats if ALL[name].repeats else one.n_rows for one in found]
+        known = [(value, n) for value, n in zip(values, rows, strict=True) if np.isfinite(value)]
+        count = sum(n for _, n in known)
+        return sum(value * n for value, n in known) / count if count else float("nan")
 
     def number(place: int, name: str) -> HeadNumber:
         heads = [one.heads[place] for one in found]
@@ -105,22 +109,12 @@ def heads_over(runs: Sequence[Run]) -> tuple[tuple[HeadNumber, ...], int]:
     places = range(len(found[0].heads))
     names = [one.name for one in found[0].metrics if one.position]
     known = [name for name in names if np.isfinite(mean(name, (one.even[name] for one in found)))]
-    best = [max((number(place, name) for place in places), key=_value) for name in known]
+    best = [
+        max((number(place, name) for place in places), key=lambda one: one.value) for name in known
+    ]
     even = mean("entropy", (one.even["entropy"] for one in found))
     entropies = [mean("entropy", (one.heads[p].values["entropy"] for one in found)) for p in places]
     return tuple(best), sum(entropy >= NEARLY_EVEN * even for entropy in entropies)
-
-
-def _value(one: HeadNumber) -> float:
-    return one.value
-
-
-def _mean(found: Sequence[Metrics], name: str, values: Sequence[float]) -> float:
-    """Of a number of each text, by the rows that it is of; NaN where no text has it."""
-    rows = [one.n_repeats if ALL[name].repeats else one.n_rows for one in found]
-    known = [(value, n) for value, n in zip(values, rows, strict=True) if np.isfinite(value)]
-    count = sum(n for _, n in known)
-    return sum(value * n for value, n in known) / count if count else float("nan")
 
 
 def read_by(models: Sequence[Model], text: str) -> Sentence:
@@ -132,7 +126,8 @@ def read_by(models: Sequence[Model], text: str) -> Sentence:
     bits = [surprisal(model, run) for model, run in zip(models, runs, strict=True)]
     nats = np.array([[np.nan if b is None else b * np.log(2) for b in row] for row in bits])
     return Sentence(
-        text=text, labels=labels, pixels=np.stack([_pixels(run) for run in runs]),
+        text=text, labels=labels,
+        pixels=np.stack([atlas(run, STACK, SORT).pixels for run in runs]),
         surprisal=nats.astype(np.float32),
     )  # fmt: skip
 
@@ -141,12 +136,6 @@ def _read(model: Model, text: str) -> Run:
     run = model.trace(text)
     assert isinstance(run, Run)  # one text gives one
     return run
-
-
-def _pixels(run: Run) -> Pixels:
-    small = atlas(run, STACK, SORT)
-    assert small.pixels.shape[-1] == len(run.labels)  # so many heads that they are drawn smaller
-    return small.pixels
 
 
 def curve(losses: Sequence[float]) -> tuple[tuple[int, ...], tuple[float, ...]]:

@@ -37,47 +37,34 @@ def told(record: Record, step: int) -> list[str]:
     if now is None:
         return []
     loss = numeral(_smooth(record.losses, step), ".2f")
-    words = say(
-        "After step {step} of {total}: loss {loss} nats, {right} of the held-out questions right.",
-        step=numeral(now.step), total=numeral(record.plan.n_steps), loss=loss,
-        right=_percent(now.accuracy),
-    )  # fmt: skip
-    return [words, *_best_head(record, now), *_fall(record, step)]
-
-
-def _best_head(record: Record, now: Measurement) -> list[str]:
-    if now.score is None:
-        return []
-    sentence = say(
-        _STANDS[record.plan.exercise.reads],
-        score=numeral(now.score, ".2f"), head=head_words(now),
-    )  # fmt: skip
-    return [sentence]
-
-
-def _fall(record: Record, step: int) -> list[str]:
-    """The stretch in which the loss fell most, if that was sudden."""
+    right = say("{percent} %", percent=numeral(100 * now.accuracy, ".0f"))
+    words = [
+        say(
+            "After step {step} of {total}: loss {loss} nats, {right} of the held-out questions "
+            "right.",
+            step=numeral(now.step), total=numeral(record.plan.n_steps), loss=loss, right=right,
+        )
+    ]  # fmt: skip
+    if now.score is not None:
+        stands, score = _STANDS[record.plan.exercise.reads], numeral(now.score, ".2f")
+        words.append(say(stands, score=score, head=head_words(now)))
     found = sudden_fall(record.losses[:step])
-    if found is None:
-        return []
-    first, last = found
+    return [*words, _fell(record, *found)] if found else words
+
+
+def _fell(record: Record, first: int, last: int) -> str:
+    """The stretch in which the loss fell most."""
     before, after = record.measured_by(first), record.measured_by(last)
     assert after is not None
-    high, low = (numeral(_smooth(record.losses, one), ".2f") for one in found)
+    high, low = (numeral(_smooth(record.losses, one), ".2f") for one in (first, last))
+    fall = {"first": numeral(first), "last": numeral(last), "high": high, "low": low}
     rise = 0.0 if before is None else (after.score or 0.0) - (before.score or 0.0)
     if before is None or rise < FORMED:
-        sentence = say(
-            "From step {first} to {last} the loss fell from {high} to {low}.",
-            first=numeral(first), last=numeral(last), high=high, low=low,
-        )  # fmt: skip
-        return [sentence]
-    sentence = say(
-        _ROSE[record.plan.exercise.reads],
-        first=numeral(first), last=numeral(last), high=high, low=low,
+        return say("From step {first} to {last} the loss fell from {high} to {low}.", **fall)
+    return say(
+        _ROSE[record.plan.exercise.reads], **fall, head=head_words(after),
         low_score=numeral(before.score or 0.0, ".2f"), high_score=numeral(after.score, ".2f"),
-        head=head_words(after),
     )  # fmt: skip
-    return [sentence]
 
 
 def sudden_fall(losses: Sequence[float]) -> tuple[int, int] | None:
@@ -102,21 +89,26 @@ def _smooth(losses: Sequence[float], step: int) -> float:
     return sum(part) / len(part)
 
 
-def _percent(share: float) -> str:
-    return say("{percent} %", percent=numeral(100 * share, ".0f"))
-
-
 def told_at(training: CheckpointedTraining, place: int) -> list[str]:
     """The scores at a checkpoint, and what has formed since the one before."""
     now = training.standings[place]
     n_layers, n_heads = training.shape
-    even = say(
-        "{n} of {total} heads read uniformly.",
-        n=numeral(now.n_even),
-        total=numeral(n_layers * n_heads),
-    )
-    before = training.standings[place - 1] if place else None
-    return [_loss_at(training, now), even, *_formed(now, before)]
+    n_even, total = numeral(now.n_even), numeral(n_layers * n_heads)
+    even = say("{n} of {total} heads read uniformly.", n=n_even, total=total)
+    if now.step == 0:
+        loss = mark(
+            "Before the first step: {loss} nats a token, {bits} bits per byte on held-out text."
+        )
+    else:
+        loss = mark(
+            "After step {step} of {total}: {loss} nats a token, {bits} bits per byte on held-out "
+            "text."
+        )
+    told = say(
+        loss, step=numeral(now.step), total=numeral(training.total), loss=numeral(now.loss, ".2f"),
+        bits=numeral(now.bits_per_byte, ".3f"),
+    )  # fmt: skip
+    return [told, even, *_formed(now, training.standings[place - 1] if place else None)]
 
 
 def about(training: CheckpointedTraining) -> str:
@@ -130,19 +122,6 @@ def about(training: CheckpointedTraining) -> str:
         n=numeral(len(training.steps)), n_layers=n_layers, n_heads=n_heads,
         total=numeral(training.total), loss=numeral(training.standings[-1].loss, ".2f"),
         bits=numeral(training.standings[-1].bits_per_byte, ".3f"),
-    )  # fmt: skip
-
-
-def _loss_at(training: CheckpointedTraining, now: CheckpointScores) -> str:
-    loss, bits = numeral(now.loss, ".2f"), numeral(now.bits_per_byte, ".3f")
-    if now.step == 0:
-        return say(
-            "Before the first step: {loss} nats a token, {bits} bits per byte on held-out text.",
-            loss=loss, bits=bits,
-        )  # fmt: skip
-    return say(
-        "After step {step} of {total}: {loss} nats a token, {bits} bits per byte on held-out text.",
-        step=numeral(now.step), total=numeral(training.total), loss=loss, bits=bits,
     )  # fmt: skip
 
 

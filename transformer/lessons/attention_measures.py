@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transformer.analysis.head_measures import ALL
-from transformer.analysis.head_metrics import Metrics, head_metrics
+from transformer.analysis.head_metrics import head_metrics
 from transformer.checks import check_whole
 from transformer.lessons.measures import (
     MEASURES,
@@ -14,6 +14,7 @@ from transformer.lessons.measures import (
     record_of,
 )
 from transformer.messages import invalid, mark
+from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.head_data import check_head
 from transformer.runs.memory_budget import memoize_on_run
@@ -85,7 +86,9 @@ def _metric(name: str) -> Function:
     def measure(context: GradingContext, site: str, head: int) -> float:
         record = record_of(context, site, head)
         place = record.site
-        own = _metrics(context.run, place.stack, place.kind).heads
+        run, stack, kind = context.run, place.stack, place.kind
+        key = ("metrics", stack, kind)
+        own = memoize_on_run(run, key, lambda: head_metrics(run, stack, kind)).heads
         found = next(one for one in own if (one.layer, one.head) == (place.layer, head))
         if name not in found.values:
             raise invalid("heads of {site} have no {name}", site=site, name=name)
@@ -98,14 +101,15 @@ for _name, _one in ALL.items():
     MEASURES[_name] = Measure(name=_name, words=_one.title, measure=_metric(_name))
 
 
-def _metrics(run: Run, stack: str, kind: str) -> Metrics:
-    return memoize_on_run(run, ("metrics", stack, kind), lambda: head_metrics(run, stack, kind))
+def first_row(run: Run, site: str) -> int:
+    """The token, counted in the whole text, that the first row of a place's attention is of."""
+    own = Site.parse(site).stack == "decoder" or run.config.family == "encoder"
+    return run.trace_start if own else 0
 
 
 def _row(context: GradingContext, record: AttentionRecord, query: int) -> int:
     """The row of a query; its place counts from the start of the whole text."""
-    own = record.site.stack == "decoder" or context.run.config.family == "encoder"
-    start = context.run.trace_start if own else 0
+    start = first_row(context.run, str(record.site))
     return check_whole("query", query, start, start + record.pattern.shape[2] - 1) - start
 
 

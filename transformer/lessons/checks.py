@@ -19,12 +19,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer.lessons.attention_measures import OF_A_BATCH  # adds those of attention
+from transformer.lessons.attention_measures import OF_A_BATCH, first_row  # adds their measures
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.messages import invalid, numeral, say
 from transformer.model.sites import Site
 from transformer.runs.memory_budget import memoize_on_run
-from transformer.runs.run import Run
 
 Answer = Mapping[str, Any]
 WITHIN = 0.1
@@ -245,12 +244,6 @@ class Choose(Check):
     def _each(self) -> list[dict[str, Any]]:
         name = next(name for name, value in self.arguments.items() if isinstance(value, list))
         return [dict(self.arguments) | {name: value} for value in self.arguments[name]]
-
-
-def first_row(run: Run, site: str) -> int:
-    """The token, counted in the whole text, that the first row of a place's attention is of."""
-    own = Site.parse(site).stack == "decoder" or run.config.family == "encoder"
-    return run.trace_start if own else 0
 
 
 def worded(name: str) -> str:

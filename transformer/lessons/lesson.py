@@ -66,7 +66,9 @@ def read_lesson(folder: Path) -> Lesson:
     words, own = {}, None
     for path in sorted(folder.glob("*.md"), key=lambda one: (one.stem != ENGLISH, one.stem)):
         try:
-            words[path.stem] = read(_text(path))
+            if path.stat().st_size > MAX_BYTES:
+                raise ValueError(f"a lesson's file must have at most {MAX_BYTES} bytes")
+            words[path.stem] = read(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(_in(path, error)) from error
         own = own or path
@@ -74,7 +76,9 @@ def read_lesson(folder: Path) -> Lesson:
         raise ValueError(f"{folder} holds no LANGUAGE.md, such as en.md")
     try:
         steps = tuple(_step(part) for part in words[own.stem][1:])
-        minutes = _minutes(words[own.stem][0])
+        header = words[own.stem][0].header or {}
+        check_names("header", header, IN_HEADER)
+        minutes = check_whole("minutes", header.get("minutes"), 1, 90)
     except ValueError as error:
         raise ValueError(_in(own, error)) from error
     for language, parts in words.items():
@@ -84,18 +88,6 @@ def read_lesson(folder: Path) -> Lesson:
 
 def _in(path: Path, error: object) -> str:
     return f"{path.parent.name}/{path.name}: {error}"
-
-
-def _text(path: Path) -> str:
-    if path.stat().st_size > MAX_BYTES:
-        raise ValueError(f"a lesson's file must have at most {MAX_BYTES} bytes")
-    return path.read_text(encoding="utf-8")
-
-
-def _minutes(part: Part) -> int:
-    header = part.header or {}
-    check_names("header", header, IN_HEADER)
-    return check_whole("minutes", header.get("minutes"), 1, 90)
 
 
 def _step(part: Part) -> Step:

@@ -59,7 +59,8 @@ class OutputCheck(Check):
                        what=say(KINDS[missing[0]]))  # fmt: skip
         if self.forced and not run.request.forced_tokens:
             return say("No token was taken in place of another yet.")
-        if self.method and method_of(run) != self.method:
+        sampled = "greedy" if run.request.sampling is None else "sample"
+        if self.method not in ("", "beam" if run.request.beams > 1 else sampled):
             return say("The tokens were chosen by another method.")
         return ""
 
@@ -76,12 +77,6 @@ KINDS = {
     "ablate": mark("ablation"), "break": mark("break"), "patch": mark("patch"),
     "mask": mark("mask"),
 }  # fmt: skip
-
-
-def method_of(run: Run) -> str:
-    """How its tokens were chosen."""
-    request = run.request
-    return "beam" if request.beams > 1 else "greedy" if request.sampling is None else "sample"
 
 
 def written(context: GradingContext) -> str:

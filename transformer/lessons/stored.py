@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from transformer.lessons.attention_measures import OF_A_BATCH
-from transformer.lessons.checks import Check, Choose, Click, Number, first_row
+from transformer.lessons.attention_measures import OF_A_BATCH, first_row
+from transformer.lessons.checks import Check, Choose, Click, Number
 from transformer.lessons.measures import GradingContext
 from transformer.messages import say, translated
 
@@ -38,8 +38,13 @@ def stored(check: Check, context: GradingContext) -> dict[str, Any] | None:
             "says": check.grade(context, number).says,
         }  # fmt: skip
     verdicts, says = {}, dict[str, int]()
+    right: bool | None
     for answer in _answers(check, context):
-        right, told = _told(check, context, answer)
+        try:
+            graded = check.grade(context, answer)
+            right, told = graded.right, graded.says
+        except ValueError as error:
+            right, told = None, translated(error)
         shown = _shown(check, context, answer)
         verdicts[" ".join(map(str, shown.values()))] = [right, says.setdefault(told, len(says))]
     return found | {"verdicts": verdicts, "says": list(says), "elsewhere": _elsewhere(check)}
@@ -58,14 +63,6 @@ def _answers(check: Click | Choose, context: GradingContext) -> Iterator[Mapping
         yield from ({"token": token} for token in range(n_tokens))
     else:
         yield from check.answers(context)
-
-
-def _told(check: Check, context: GradingContext, answer: Mapping[str, Any]) -> Told:
-    try:
-        found = check.grade(context, answer)
-    except ValueError as error:
-        return None, translated(error)
-    return found.right, found.says
 
 
 def _shown(check: Check, context: GradingContext, answer: Mapping[str, Any]) -> dict[str, Any]:

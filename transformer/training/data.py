@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,16 +21,9 @@ HUB_VALIDATION_DOCUMENTS = 400
 INSTEAD = "a folder with train.txt and valid.txt"  # of the hub, where there is no network
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Texts:
-    """Documents to train on and to validate with."""
-
-    train: list[str]
-    valid: list[str]
-
-
-def load_texts(source: str) -> Texts:
-    """From a folder with train.txt and valid.txt, or streamed from "hub:OWNER/NAME".
+def load_texts(source: str) -> tuple[list[str], list[str]]:
+    """Documents to train on and to validate with: from a folder with train.txt and valid.txt, or
+    streamed from "hub:OWNER/NAME".
 
     Or from one text file: its first 90 % to train, the rest to validate, cut between documents, or
     at a line's end where there is but one.
@@ -39,28 +31,24 @@ def load_texts(source: str) -> Texts:
     """
     if source.startswith(HUB):
         name = source.removeprefix(HUB)
-        return Texts(
-            train=list(hub_texts(name, "train", count=HUB_DOCUMENTS, instead=INSTEAD)),
-            valid=list(
-                hub_texts(name, "validation", count=HUB_VALIDATION_DOCUMENTS, instead=INSTEAD)
-            ),
+        parts = {"train": HUB_DOCUMENTS, "validation": HUB_VALIDATION_DOCUMENTS}
+        train, valid = (
+            list(hub_texts(name, split, count=count, instead=INSTEAD))
+            for split, count in parts.items()
         )
+        return train, valid
     folder = Path(source)
-    if folder.is_file():
-        return _cut(folder)
-    return Texts(train=read_documents(folder / "train.txt"), valid=read_documents(folder / VALID))
-
-
-def _cut(path: Path) -> Texts:
-    documents = read_documents(path)
+    if not folder.is_file():
+        return read_documents(folder / "train.txt"), read_documents(folder / VALID)
+    documents = read_documents(folder)
     if len(documents) > 1:
         n_train = max(1, int(TRAIN_SHARE * len(documents)))
-        return Texts(train=documents[:n_train], valid=documents[n_train:])
+        return documents[:n_train], documents[n_train:]
     (text,) = documents
     middle = text.find("\n", int(TRAIN_SHARE * len(text)))
     if middle < 0:
-        raise ValueError(f"{path} is too short to train and to validate with; needed: more lines")
-    return Texts(train=[text[:middle]], valid=[text[middle + 1 :]])
+        raise ValueError(f"{folder} is too short to train and to validate with; needed: more lines")
+    return [text[:middle]], [text[middle + 1 :]]
 
 
 def read_documents(path: Path) -> list[str]:

@@ -61,25 +61,18 @@ class Hiding:
             found += len(word)
         return words
 
-    def for_training(self, ids: Sequence[int], rng: Random) -> Example:
+    def hide(self, ids: Sequence[int], rng: Random, masked: float = 0.8) -> Example:
         """Of the chosen words 80 % are masked, 10 % are other tokens, 10 % stay as they are: so
-        the network cannot know which tokens of its input are true."""
+        the network cannot know which tokens of its input are true. masked: another share."""
         read, wanted = list(ids), [IGNORED] * len(ids)
         for word in self.chosen(ids, rng):
             fate = rng.random()
             for place in word:
                 wanted[place] = ids[place]
-                if fate < 0.8:
+                if fate < masked:
                     read[place] = self.mask_id
                 elif fate < 0.9:
                     read[place] = rng.randrange(len(SPECIALS), self.mask_id)
-        return Example(read, wanted)
-
-    def for_measuring(self, ids: Sequence[int], rng: Random) -> Example:
-        """All chosen words are masked."""
-        read, wanted = list(ids), [IGNORED] * len(ids)
-        for place in (place for word in self.chosen(ids, rng) for place in word):
-            wanted[place], read[place] = ids[place], self.mask_id
         return Example(read, wanted)
 
 
@@ -114,7 +107,7 @@ def hidden_places(tokenizer: Tokenizer, documents: Sequence[str], max_len: int) 
     rows = (ids[:-1] for ids in encode_documents(tokenizer, documents))  # without the end
     pieces = [row[at : at + max_len] for row in rows for at in range(0, len(row), max_len)]
     return [
-        hiding.for_measuring(piece, Random(number))
+        hiding.hide(piece, Random(number), masked=1.0)
         for number, piece in enumerate(pieces)
         if len(piece) > 1
     ]

@@ -66,23 +66,18 @@ class Muon(torch.optim.Optimizer):
                     step(parameter, group)
 
     def _step_matrix(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
-        update = orthogonalise(self._momentum(parameter, group["momentum"]), self.dtype)
-        parameter.mul_(1 - group["lr"] * group["weight_decay"])
-        parameter.sub_(update, alpha=group["lr"] * 0.2 * max(parameter.shape[-2:]) ** 0.5)
-
-    def _momentum(self, parameter: nn.Parameter, momentum: float) -> Tensor:
-        """Nesterov's look-ahead of the running mean of gradients."""
-        state = self.state[parameter]
-        gradient = parameter.grad
+        state, gradient = self.state[parameter], parameter.grad
         assert gradient is not None
         if "mean" not in state:
             state["mean"] = torch.zeros_like(parameter)
-        state["mean"].lerp_(gradient, 1 - momentum)
-        return gradient.lerp(state["mean"], momentum)
+        state["mean"].lerp_(gradient, 1 - group["momentum"])
+        ahead = gradient.lerp(state["mean"], group["momentum"])  # Nesterov's look-ahead
+        update = orthogonalise(ahead, self.dtype)
+        parameter.mul_(1 - group["lr"] * group["weight_decay"])
+        parameter.sub_(update, alpha=group["lr"] * 0.2 * max(parameter.shape[-2:]) ** 0.5)
 
     def _step_adam(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
-        gradient = parameter.grad
+        state, gradient = self.state[parameter], parameter.grad
         assert gradient is not None
         if "step" not in state:
             state["step"] = torch.zeros(())

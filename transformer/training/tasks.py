@@ -100,8 +100,7 @@ class LanguageModel(Task):
                 f"--data {DOWNLOAD} is for translation; {recipe.name} learns from documents; "
                 "allowed: a folder with train.txt and valid.txt, or hub:OWNER/NAME"
             )
-        found = load_texts(source)
-        self.train, self.valid = found.train, found.valid
+        self.train, self.valid = load_texts(source)
         valid = Path(source, VALID)
         self.held_out = [valid] if valid.is_file() else []
 
@@ -148,7 +147,7 @@ class FillIn(LanguageModel):
         for ids in self.tokenizer.encode_batch(texts):
             for start in range(0, len(ids), self.max_len - 1):
                 piece = [self.tokenizer.end_id, *ids[start : start + self.max_len - 1]]
-                rows.append(self.hiding.for_training(piece, rng))
+                rows.append(self.hiding.hide(piece, rng))
         return rows
 
     def score(self, model: Model, documents: Sequence[str]) -> dict[str, float]:

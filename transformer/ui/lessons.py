@@ -8,7 +8,8 @@ from typing import Any
 
 from transformer.checks import check_choice, check_whole
 from transformer.lessons import all_lessons
-from transformer.lessons.checks import Check, first_row
+from transformer.lessons.attention_measures import first_row
+from transformer.lessons.checks import Check
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.markdown import Part
 from transformer.lessons.measures import GradingContext

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer.learning.recorded import recorded
-from transformer.lessons.checks import Answer, Check, Choose, first_row
+from transformer.lessons.attention_measures import first_row
+from transformer.lessons.checks import Answer, Check, Choose
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.measures import GradingContext
 from transformer.lessons.output_check import OutputCheck
