@@ -28,7 +28,7 @@ from transformer.training.setup import (
     n_processes,
     precision,
 )
-from transformer.training.state import STATE, Interrupt, load_state, save_state
+from transformer.training.state import STATE, interrupts, load_state, save_state
 from transformer.training.tasks import Task
 from transformer.training.updates import Batch, Update, updates
 
@@ -121,8 +121,8 @@ class _Training:
         )  # fmt: skip
         places = batches.starting_at(self.progress["epoch"], self.progress["index"])
         started = time.monotonic()
-        with Interrupt(several=n_processes() > 1) as interrupt:
-            for update in self._updates(places, lambda: interrupt.asked):
+        with interrupts(several=n_processes() > 1) as asked:
+            for update in self._updates(places, asked.is_set):
                 now = time.monotonic()
                 self.progress |= {
                     "step": update.step,

@@ -125,7 +125,16 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     check_names(str(path), content, {"task", "data", "tokenizer", "model", "training", "card"})
     task: Any = content.get("task")
     check_choice(f"{path}: task", task, TASKS)
-    _check_family(path, task, content.get("model", {}))
+    model = content.get("model", {})
+    name: Any = model.get("preset")
+    check_choice(f"{path}: model.preset", name, PRESETS)
+    family, needed = model.get("family", PRESETS[name]["family"]), FAMILIES[task]
+    if family != needed:
+        fitting = [one for one, fields in PRESETS.items() if fields["family"] == needed]
+        raise ValueError(
+            f"{path}: the task {task!r} needs the family {needed!r}; the preset {name!r} is of the "
+            f"family {family!r}; allowed: {fitting}"
+        )
     data, tokens = content.get("data", {}), content.get("tokenizer", {})
     check_names(f"{path}: [data]", data, DATA)
     if "source_text" in data:
@@ -144,21 +153,8 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
         task=task,
         tokenizer=kind,
         vocab_size=tokens.get("vocab_size", 4096),
-        model=content["model"],
+        model=model,
         settings=Settings(**training),
         data=data,
         card=content.get("card", {}),
     )
-
-
-def _check_family(path: Path, task: str, model: dict[str, Any]) -> None:
-    """Raise ValueError unless the [model] table makes a network that can do the task."""
-    name: Any = model.get("preset")
-    check_choice(f"{path}: model.preset", name, PRESETS)
-    family, needed = model.get("family", PRESETS[name]["family"]), FAMILIES[task]
-    if family != needed:
-        fitting = [one for one, fields in PRESETS.items() if fields["family"] == needed]
-        raise ValueError(
-            f"{path}: the task {task!r} needs the family {needed!r}; the preset {name!r} is of the "
-            f"family {family!r}; allowed: {fitting}"
-        )

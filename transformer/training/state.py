@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -75,29 +77,25 @@ def _read(path: Path, *, with_tensors: bool = True) -> tuple[dict[str, Any], dic
         raise ValueError(f"{path} is not a readable training state: {error}") from error
 
 
-class Interrupt:
-    """A context in which the first Ctrl-C, or SIGTERM, is noted as `asked`.
+@contextmanager
+def interrupts(*, several: bool = False) -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C, or SIGTERM, within the block sets.
 
     A second Ctrl-C interrupts as usual, but not where several processes end together: the
     launcher may pass it on. Outside of the main thread nothing is noted.
     """
+    asked = threading.Event()
 
-    def __init__(self, *, several: bool = False) -> None:
-        self.asked = False
-        self._several = several
-        self._before: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> Interrupt:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
-
-    def _note(self, number: int, _: FrameType | None) -> None:
-        if self.asked and number == signal.SIGINT and not self._several:
+    def note(number: int, _: FrameType | None) -> None:
+        if asked.is_set() and number == signal.SIGINT and not several:
             raise KeyboardInterrupt
-        self.asked = True
+        asked.set()
+
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+    before = {number: signal.signal(number, note) for number in numbers}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)

@@ -20,6 +20,7 @@ from transformer.ui.api import check_tools, in_json
 from transformer.ui.asgi_guard import AsgiGuard
 from transformer.ui.components import put_first
 from transformer.ui.experiments import Decorator
+from transformer.ui.lessons import offered
 from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS
 from transformer.ui.modules import MODULES
 from transformer.ui.page import build, first_look
@@ -29,6 +30,7 @@ from transformer.ui.qr import code_question
 from transformer.ui.request_guard import POLICY, QUALITY, CompressedPage, policy_for
 from transformer.ui.resources import PREFIX, resource_app
 from transformer.ui.service import Service
+from transformer.ui.tour import cards
 from transformer.views.drawing.style import FONT
 
 SWEEP_S = 10.0
@@ -66,7 +68,7 @@ def launch(
     MODULES.warm()
     service = Service(models, gpu, trainings)
     print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
-    put_first(first_look(service))
+    put_first(first_look(service), cards(service.models), offered(service.models))
     page = build(service)
     shutdown = Shutdown(page._queue)
     fonts = [name.strip(' "') for name in FONT.split(",")]  # the system's: nothing is fetched

@@ -92,18 +92,19 @@ def calling(module: str, call: str, *given: str) -> str:
     return f'({", ".join(given)}) => import("page").then({then})'
 
 
-def put_first(look: Callable[[], str]) -> None:
+def put_first(look: Callable[[], str], cards: list[dict[str, Any]], lessons: list[str]) -> None:
     """Have Gradio's page begin with first.js, which replaces what Gradio's own
     scripts then hold, and with our scripts, which are one file. look: makes the
-    markup that is seen until they have run."""
+    markup that is seen until they have run. cards: of the tour. lessons: the names of those that
+    can be held."""
     style = f'<link rel="stylesheet" href="{MODULES.address(STYLE)}">'
-    schema = json_in_script(fields_schema())
+    schema = json_in_script(fields_schema() | {"cards": cards, "lessons": lessons})
     begin_page(read_module(f"{STATIC}/first.js"), lambda: _head(schema), look, style)
 
 
 def _head(schema: str) -> str:
     """What our modules need in the page's head, in this request's language; schema: what a link may
-    say and what the views declare. Whoever imports "page" or "later" gets that language's."""
+    say, what the views declare, and the cards. Imports of "page" or "later" get that language's."""
     page, later = (in_language(MODULES.address(name), language()) for name in (PAGE, LATER))
     imports = json.dumps({"imports": {"page": f"./{page}", "later": f"./{later}"}})
     lines = (

@@ -35,13 +35,12 @@ from transformer.ui.controls import ABOVE, BELOW, drawn_by, settings_of
 from transformer.ui.examples import Example, example_of
 from transformer.ui.gradio_patches import install
 from transformer.ui.language import named, remade, wording
-from transformer.ui.lessons import offered
 from transformer.ui.link import SETTINGS
 from transformer.ui.page_data import headline, how_chosen
 from transformer.ui.page_request import INTACT
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
-from transformer.ui.tour import cards, first_head
+from transformer.ui.tour import first_head
 from transformer.views import PICTURES, VIEWS
 from transformer.views.attention.grid import data_url, mosaic, tiles
 from transformer.views.attention.heatmap import head_title
@@ -87,10 +86,9 @@ def _lay_out(service: Service) -> None:
     }
     # Plotly's first figure is slow
     answer(service, PICTURES["heatmap"], {"run": run["run"], "site": str(site), "head": head})
-    lessons = offered(service.models)
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):
-            component("card", None, "tour-card", lessons=lessons)
+            component("card", elem_id="tour-card")
             left = _left(example_of(service.model(name)), run, values["first"])
             component("exports", folder="views/export")
         with gr.Column(elem_id="right"), gr.Tabs():
@@ -113,10 +111,7 @@ def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown, gr
         headline_text = gr.Markdown(
             remade(lambda: headline(service.model(name))), elem_id="headline"
         )
-        header = component(
-            "header", cards=cards(service.models), lessons=len(offered(service.models)),
-            languages=named(), space=os.environ.get("SPACE_ID"),
-        )  # fmt: skip
+        header = component("header", languages=named(), space=os.environ.get("SPACE_ID"))
     return model, headline_text, header
 
 

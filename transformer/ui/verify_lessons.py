@@ -123,12 +123,8 @@ def _learned(service: Service, solution: Mapping[str, Any], context: GradingCont
 def _not_there_yet(check: Check, step: Step, context: GradingContext) -> None:
     """Raise ValueError where the page, as the step opens it, answers already."""
     fields = state_of(step.state)
-    start: dict[str, Any] = {}
-    if check.kind == "head" and fields:
-        start = {"site": fields.get("site") or str(context.run.trace.sites[0])}
-        start["head"] = int(fields.get("head", "0"))
-    elif check.kind == "token" and fields.get("read", "").isdecimal():
-        start = {"token": int(fields["read"]), "stack": "own"}
+    first = {"site": str(context.run.trace.sites[0]), "head": "0"} if fields else {}
+    start = _click(check, first | fields, context.run)
     if start and check.grade(context, start).right:
         raise invalid("the page answers it already as it opens: {start}", start=start)
 
@@ -155,7 +151,7 @@ def _check_hint(
 
 
 def _click(check: Check, given: Mapping[str, str], run: Run) -> Answer:
-    """What a hint says to click; empty: it says nothing of that."""
+    """What a hint says to click, or a state has clicked; empty: it says nothing of that."""
     if check.kind == "cell" and "cell" in given:
         site = check.arguments["site"]
         return answer_of({"site": site, "cell": given["cell"]}, check, run)
@@ -163,7 +159,7 @@ def _click(check: Check, given: Mapping[str, str], run: Run) -> Answer:
         return {"site": given["site"], "head": int(given["head"])}
     if check.kind == "token" and "read" in given:
         stack, _, token = given["read"].rpartition(".")
-        return {"stack": stack or "own", "token": int(token)}
+        return {"stack": stack or "own", "token": int(token)} if token else {}
     return {}
 
 

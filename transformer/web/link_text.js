@@ -5,7 +5,7 @@ import { say, wholeText } from "./messages.js";
 import { siteName, sitesOf } from "./sites.js";
 
 const source = globalThis.document?.getElementById("view-schema");
-const none = { settings: [], request: [], batch: [], renamed: {}, page: {}, views: [], dark: {} };
+const lists = { settings: [], request: [], batch: [], views: [], cards: [], lessons: [] };
 /**
  * @typedef {object} Declared
  * @property {string[]} settings
@@ -15,9 +15,15 @@ const none = { settings: [], request: [], batch: [], renamed: {}, page: {}, view
  * @property {Record<string, any>} page its own fields
  * @property {any[]} views
  * @property {Record<string, string>} dark what each colour of a figure is in the dark
+ * @property {any[]} cards of the tour
+ * @property {string[]} lessons their names
  */
 /** @type {Declared} */
-export const declared = { ...none, ...JSON.parse(source?.textContent ?? "{}") };
+export const declared = {
+  ...lists,
+  ...{ renamed: {}, page: {}, dark: {} },
+  ...JSON.parse(source?.textContent ?? "{}"),
+};
 export const views = declared.views;
 
 // Of the page as it opens; a link that names none is of before there was another, see ui/link.py.

@@ -2,7 +2,7 @@
 // it: done on the page itself, graded on the visitor's own run; and the list of lessons.
 
 import { useAnswer, usePart, mounted, useDocument } from "../../web/part.js";
-import { html, useLayoutEffect, useRef, useMemo } from "../../web/preact.js";
+import { html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { emit, reactive, showProblem, page } from "../../web/store.js";
 import { say, sayN } from "../../web/messages.js";
 import {
@@ -14,12 +14,12 @@ import {
   goToCard,
   isSettled,
   opener,
-  setLessons,
 } from "./touring.js";
 import { Card, CHOSEN, useAnswers, useFollowed } from "../../web/card.js";
 import { Marked } from "../../web/text.js";
 import { ask } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
+import { declared } from "../../web/link_text.js";
 import { siteName } from "../../web/sites.js";
 
 const KEY = "solved-lessons";
@@ -124,15 +124,15 @@ const wordsOf = ({ title, says, look, ...more }) => ({
   look: look && html`<strong>${say("Look at:")}</strong> <${Marked} text=${say(look)} />`,
 });
 
-const Guide = ({ props }) => {
-  const lessons = props.lessons ?? [];
+const { lessons } = declared;
+
+const Guide = () => {
   const { deck, place } = touring;
   const card = cardShown();
   const name = card ? `${deck.name}.${place}` : "";
   const latest = useRef(name);
   latest.current = name;
   const state = useAnswers(name);
-  useMemo(() => setLessons(lessons), []);
 
   const asked = () => ({
     name: deck.name,

@@ -1,16 +1,17 @@
 // Where to begin, at the top of the page: the tour's cards, the lessons, and a menu of all else that is
 // done with the page as a whole.
 
-import { html, useLayoutEffect, useRef, useMemo } from "../../web/preact.js";
+import { html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { moveTo } from "./connection.js";
 import { ASKED, askedIn, LANGUAGE } from "../../web/ask.js";
 import { linkText, answered } from "./link.js";
+import { declared } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { page as look } from "../../web/store.js";
 import { mounted } from "../../web/part.js";
 import { useCode, CopyLink, pageAddress } from "./share.js";
 import { setSubmit } from "./gradio.js";
-import { endTour, goToTour, opener, setCards, touring } from "./touring.js";
+import { endTour, goToTour, opener, touring } from "./touring.js";
 
 // ---- the menu of languages, each by its own name ----
 
@@ -112,15 +113,14 @@ const Menu = ({ languages, space }) => {
 };
 
 const Header = ({ props, value, submit }) => {
-  const { cards, lessons, languages, space } = props;
-  useMemo(() => setCards(cards), []);
+  const { languages, space } = props;
   useLayoutEffect(() => {
     setSubmit(submit); // what opens a link: it is asked of the server
     return value.subscribe(answered);
   }, []);
   return html`<div class="header">
-    <button type="button" class="start" hidden=${!cards.length} onClick=${begin}>${say("Start here")}</button>
-    <button type="button" class="lessons-button" hidden=${!lessons} onClick=${chooseLesson}>${say("Lessons")}</button>
+    <button type="button" class="start" hidden=${!declared.cards.length} onClick=${begin}>${say("Start here")}</button>
+    <button type="button" class="lessons-button" hidden=${!declared.lessons.length} onClick=${chooseLesson}>${say("Lessons")}</button>
     <${Menu} ...${{ languages, space }} />
   </div>`;
 };

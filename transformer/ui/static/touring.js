@@ -5,7 +5,7 @@ import { ask } from "../../web/ask.js";
 import { reactive, showProblem } from "../../web/store.js";
 import { keptBy, shownFields } from "../../web/fields.js";
 import { apply, isOpening } from "./link.js";
-import { oneOf, wholeNumber } from "../../web/link_text.js";
+import { declared, oneOf, wholeNumber } from "../../web/link_text.js";
 
 /**
  * @typedef {object} Card
@@ -26,7 +26,7 @@ import { oneOf, wholeNumber } from "../../web/link_text.js";
 const STAYS = ["projector", "lesson"]; // of the page, whatever card is shown
 
 /** @type {Deck} */
-const tour = { name: "", title: "", cards: [] };
+const tour = { name: "", title: "", cards: declared.cards };
 // place: of the shown card in its deck, null for none; isChoosing: whether the lessons are listed.
 export const touring = reactive({
   deck: tour,
@@ -39,12 +39,6 @@ let ended = false; // while the state of the card that was put away is still on 
 let settled = true; // whether the page was asked for the card's state
 /** @type {Map<string, Promise<Deck>>} */
 const lessons = new Map();
-/** @type {any} */
-let found = null;
-/** @type {Promise<string[]>} */
-const lessonNames = new Promise((done) => (found = done)); // once its part is on the page
-/** @type {(names: string[]) => void} */
-export const setLessons = (names) => found(names);
 
 /** @returns {Card | null} */
 export const cardShown = () => (touring.place === null ? null : touring.deck.cards[touring.place]);
@@ -63,7 +57,7 @@ const show = (to, among = touring.deck) => {
 
 /** @type {(name: string) => Promise<Deck>} */
 const fetchLesson = async (name) => {
-  oneOf("lesson", name, await lessonNames);
+  oneOf("lesson", name, declared.lessons);
   const { steps, title } = await ask("lesson", { name });
   return { name, title, cards: steps };
 };
@@ -75,18 +69,11 @@ const lessonOf = (name) => {
 };
 
 // The card's part of the page's state. A link to a card shows it as soon as its deck is there.
-/** @type {any} */
-let told = null;
-/** @type {Promise<Deck>} */
-const tourDeck = new Promise((done) => (told = done));
-/** @type {(cards: Card[]) => void} */
-export const setCards = (cards) => told(Object.assign(tour, { cards }));
-
 const wanted = { tour: "", lesson: "" };
 /** @type {(field: "tour" | "lesson", text: string) => Promise<void>} */
 const showLinked = async (field, text) => {
   const [number, name = ""] = text.split(".").reverse();
-  const deck = await (field === "tour" ? tourDeck : lessonOf(name));
+  const deck = field === "tour" ? tour : await lessonOf(name);
   const to = wholeNumber(field, number, 1, deck.cards.length) - 1;
   if (wanted[field] === text) show(to, deck);
 };
