@@ -30,7 +30,7 @@ from transformer.tokenizer import SPECIALS
 from transformer.training.data import Example
 from transformer.training.loop import _Training as Training
 from transformer.training.recipe import Recipe, Settings
-from transformer.training.setup import keep_freed_memory
+from transformer.training.state import keep_freed_memory
 from transformer.training.tasks import LanguageModel
 
 WARM_UP = 2  # rounds that are not timed

@@ -6,7 +6,7 @@ import base64
 import zlib
 from typing import Any
 
-from transformer.ui import open_link as opening
+from transformer.ui import connect as opening
 from transformer.ui.link import SETTINGS
 from transformer.ui.service import Service
 

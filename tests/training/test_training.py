@@ -118,7 +118,7 @@ def test_without_the_packages_of_training_one_sentence_says_how_to_get_them(
     tmp_path, data, monkeypatch, capsys
 ):
     recipe(tmp_path, steps=1)
-    for name in ("loop", "setup"):
+    for name in ("loop", "state"):
         monkeypatch.delitem(sys.modules, f"transformer.training.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "accelerate", None)
     assert main(command(tmp_path / "tiny.toml", data, tmp_path / "o")[2:]) == 2

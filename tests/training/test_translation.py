@@ -7,8 +7,13 @@ import torch.nn.functional as F
 import transformer
 from transformer.training.__main__ import main
 from transformer.training.data import read_pairs
-from transformer.training.evaluate import score_pairs
-from transformer.training.translate import moses, score_translations, tokenised_bleu, translate
+from transformer.training.evaluate import (
+    moses,
+    score_pairs,
+    score_translations,
+    tokenised_bleu,
+    translate,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +80,7 @@ def test_sentences_come_back_in_their_order_however_they_are_put_together(
     sentences = ["The fox said hello.", "A", "Le renard", "b!", "The forest was quiet", "é"]
     found = translate(tiny_encoder_decoder, sentences, beams=beams)
     assert len(set(found)) > 1
-    monkeypatch.setattr("transformer.training.translate.ROWS_AT_ONCE", 2 * beams)
+    monkeypatch.setattr("transformer.training.evaluate.ROWS_AT_ONCE", 2 * beams)
     assert translate(tiny_encoder_decoder, sentences[::-1], beams=beams) == found[::-1]
 
 

@@ -2,7 +2,7 @@
 
     transformer.lessons.all_lessons()["attention"].steps[0].check.grade(context, answer)
 
-A folder of lessons has a folder for each, NAME/LANGUAGE.md; see `markdown` for how one is written,
+A folder of lessons has a folder for each, NAME/LANGUAGE.md; see `lesson` for how one is written,
 `checks` for what it can ask, and `measures` for what can be measured.
 """
 

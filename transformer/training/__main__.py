@@ -22,15 +22,16 @@ from transformer.training.calibrate import calibrate
 from transformer.training.data import load_pairs, read_documents
 from transformer.training.evaluate import (
     Score,
+    TranslationScore,
     longest_shared_passage,
     sample_stories,
     score_documents,
     score_pairs,
+    score_translations,
 )
 from transformer.training.mlm import score_hidden
 from transformer.training.recipe import downloading_recipe_names, load_recipe, recipe_names
 from transformer.training.tasks import TASKS
-from transformer.training.translate import TranslationScore, score_translations
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,7 +84,7 @@ def _train(arguments: list[str]) -> None:
     parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")
     options = parser.parse_args(arguments)
     from transformer.training.loop import train  # needs packages that the other commands do without
-    from transformer.training.setup import is_first_process, keep_freed_memory
+    from transformer.training.state import is_first_process, keep_freed_memory
 
     changes = {"steps": options.steps, "save_every": options.save_every}
     recipe = load_recipe(options.recipe, **{k: v for k, v in changes.items() if v is not None})

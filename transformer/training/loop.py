@@ -21,14 +21,17 @@ from transformer.training.card import begin_session, card_text, metadata_of, pha
 from transformer.training.data import Batches
 from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Recipe
-from transformer.training.setup import (
+from transformer.training.state import (
+    STATE,
     first_weights,
     identity,
+    interrupts,
+    load_state,
     may_go_on,
     n_processes,
     precision,
+    save_state,
 )
-from transformer.training.state import STATE, interrupts, load_state, save_state
 from transformer.training.tasks import Task
 from transformer.training.updates import Batch, Update, updates
 

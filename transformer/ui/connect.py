@@ -1,20 +1,37 @@
 """What the page's buttons, boxes and list of models call, and the link that it was opened with.
 
+The page is shown as a link says, its run made again, its batch read again. So is a page that lost
+its server and is loaded anew, with what stood in its settings then; and another model that was
+chosen, with the visitor's own texts.
+
 controls: everything on the page that is read or changed, by name; a setting's is that of a link.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
 
+from transformer.checks import is_number
+from transformer.inference.model import Model
+from transformer.messages import invalid, say, translated
+from transformer.runs.request import request_of
 from transformer.ui import handlers
 from transformer.ui.components import calling
+from transformer.ui.examples import METHODS, Example, example_of, is_offered
 from transformer.ui.limits import AT_ONCE
-from transformer.ui.link import SETTINGS, read_typed
-from transformer.ui.open_link import opened
+from transformer.ui.link import SETTINGS, PageState, read_link, read_typed
+from transformer.ui.page_data import (
+    headline,
+    model_card,
+    run_facts,
+    settings_table,
+    whatif_introduction,
+)
 from transformer.ui.page_request import settings_of
 from transformer.ui.service import Service
 
@@ -122,3 +139,146 @@ def connect_link(service: Service, controls: Controls) -> None:
 
 def _or_skip(facts: dict[str, Any] | None) -> Any:
     return gr.skip() if facts is None else facts
+
+
+Changes = dict[str, Any]  # what changes on the page, by the control's name
+# Controls that the page may not have drawn yet: they keep only the last part of an answer in parts.
+OUT_OF_SIGHT = ("introduction", "card", "table", "lines", *SETTINGS)
+
+
+def opened(
+    service: Service,
+    visitor: str,
+    query: Any,
+    settings: Mapping[str, Any],
+    typed: Mapping[str, Any] | None = None,
+    known: Any = None,
+    *,
+    reads: bool = False,
+) -> Iterator[Changes]:
+    """Yields what changes on the page, the last of it what the state says of the views.
+
+    query: the state, as a link writes it. settings: what stands in the page's controls, for what
+    the state does not say. typed: what is to stand in boxes and controls in the end, by name.
+    known: the id of a run that may be the one that is wanted. reads: what was typed is read, unless
+    it is a text of ours. What cannot be had becomes a sentence; the rest of the state is used.
+    """
+    typed = typed or {}
+    service.sessions.stop(visitor)
+    try:
+        for setting, got in settings.items():  # what cannot stand in the page's controls
+            if setting != "method" and not (got is None or is_number(got)):
+                raise invalid("{name} must be a number; got {got}", name=setting, got=repr(got))
+        link = read_link(query)
+        if reads:  # the texts that were typed, where they are the visitor's own
+            models = [*service.models.values(), *(own.model for own in service.own.of(visitor))]
+            texts = {name: typed[name] for name in ("text", "lines") if name in typed}
+            own = {name: text for name, text in texts.items() if not is_offered(text, models)}
+            link, typed = dataclasses.replace(link, **own), {}
+    except ValueError as error:
+        yield {"share": _told({}, [translated(error)], query=query)}
+        return
+    name, problems = next(iter(service.models)), list(link.problems)
+    try:
+        name = service.model(link.model or name, visitor).name
+    except ValueError as error:
+        problems.append(say("The link's {error}.", error=error))
+    example = example_of(service.model(name))
+    values = {**settings, "method": example.methods[0]}
+    lengths = {example_of(one).settings["max_new_tokens"] for one in service.models.values()}
+    if reads and settings.get("length") in lengths:  # another model was chosen, this left alone
+        values["length"] = example.settings["max_new_tokens"]
+    values |= link.settings
+    if values["method"] not in example.methods:
+        allowed, got = list(example.methods), repr(values["method"])
+        problems.append(
+            say("The link's method must be one of {allowed}; got {got}.", allowed=allowed, got=got)
+        )
+        values["method"] = example.methods[0]
+    shown = values | {name: value for name, value in typed.items() if name in SETTINGS}
+    if shown["method"] not in example.methods:  # another model had it
+        shown["method"] = values["method"]
+    furnished = _furnished(service.model(name), link, example, shown)
+    furnished["model"] = gr.Dropdown(choices=service.names(visitor), value=name)
+    yield furnished
+    run, batch = handlers.example(service, name)
+    if link.asks_for_a_run:
+        text = example.text if link.text is None else link.text
+        for changes, facts, problem in _made(service, visitor, name, text, values, link, known):
+            run = facts or run
+            problems += [problem] if problem else []
+            problems += [say("A stored example is shown.")] if problem and reads else []
+            yield changes
+    yield {"tokens": run}
+    if link.lines is not None:
+        facts, said = handlers.read_batch(service, visitor, name, link.lines)
+        batch = facts or batch
+        problems += [said["text"]] if facts is None else []
+    pictured = {"run": run["run"], "batch": batch["batch"], "lines": batch["link"]}
+    told = _told(link.view, problems, query=query, **pictured)
+    boxes = {box: typed[box] for box in ("text", "lines") if box in typed}
+    yield {n: furnished[n] for n in OUT_OF_SIGHT} | boxes | {"masks": batch, "share": told}
+
+
+def _furnished(
+    model: Model, link: PageState, example: Example, values: Mapping[str, Any]
+) -> Changes:
+    """The controls as the link says, and the words that belong to the model."""
+    methods = [(say(METHODS[method]), method) for method in example.methods]
+    chips = {f"chip {place}": gr.Button(text) for place, text in enumerate(example.suggestions)}
+    text = example.text if link.text is None else link.text
+    return chips | {
+        **{setting: values[setting] for setting in SETTINGS},
+        "method": gr.Radio(choices=methods, value=values["method"]),
+        "headline": headline(model),
+        "introduction": whatif_introduction(model),
+        "card": model_card(model),
+        "table": settings_table(model),
+        "text": gr.Textbox(value=text, label=say(example.label)),
+        "start": gr.Button(say(example.action)),
+        "lines": "\n".join(example.batch) if link.lines is None else link.lines,
+        "status": handlers.said("done", say("A stored example, read by this model.")),
+    }
+
+
+def _made(
+    service: Service,
+    visitor: str,
+    name: str,
+    text: str,
+    values: Mapping[str, Any],
+    link: PageState,
+    known: Any,
+) -> Iterator[tuple[Changes, dict[str, Any] | None, str | None]]:
+    """Yields (changes, facts of the finished run or None, what was wrong or None)."""
+    try:
+        chosen = settings_of(values, link.altered)
+        stored = service.store.run(service.example(name)[0])
+        if stored.config.family == "encoder" and stored.request.text == text:
+            return
+        request = request_of(text, chosen)
+        if stored.request == request:
+            return
+        run = service.store.run(known) if service.store.has(known) else None
+        if run is not None and (run.model, run.request) == (name, request):
+            status = handlers.said("done", say("Shown again."))
+            yield {"status": status}, run_facts(run, known), None
+            return
+        for facts, status, running in handlers.generate(service, visitor, name, text, chosen):
+            done = facts if facts and facts["run"] else None
+            shown = {} if facts is None or done else {"tokens": facts}
+            problem = status["text"] if status["kind"] == "error" else None
+            yield {**shown, "status": status, "stop": gr.Button(interactive=running)}, done, problem
+    except ValueError as error:
+        told = handlers.problem(error)
+        yield {"status": told}, None, told["text"]
+
+
+def _told(view: dict[str, str], problems: Sequence[str], **shown: Any) -> dict[str, Any]:
+    """For the page's script: what was asked, what to show of which run and batch, and what was
+    wrong."""
+    sentences = [
+        problem if problem.endswith((".", "。")) else say("{sentence}.", sentence=problem)
+        for problem in problems
+    ]
+    return {"view": view, "problems": sentences, **shown, "at": time.monotonic_ns()}

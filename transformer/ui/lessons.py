@@ -10,8 +10,7 @@ from transformer.checks import check_choice, check_whole
 from transformer.lessons import all_lessons
 from transformer.lessons.attention_measures import first_row
 from transformer.lessons.checks import Check
-from transformer.lessons.lesson import Lesson, Step
-from transformer.lessons.markdown import Part
+from transformer.lessons.lesson import Lesson, Part, Step
 from transformer.lessons.measures import GradingContext
 from transformer.lessons.output_check import OutputCheck
 from transformer.lessons.stored import stored

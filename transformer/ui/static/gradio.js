@@ -106,7 +106,7 @@ globalThis.document?.addEventListener("click", ({ target, isTrusted }) => {
 // The page is seen, once its pictures stand; see first_look.html.
 export const uncover = () => document.getElementById("first-look")?.classList.remove("opens");
 
-// ---- the server is asked for one state of the page at a time, see ui/open_link.py ----
+// ---- the server is asked for one state of the page at a time, see ui/connect.py ----
 
 // Of what is asked for meanwhile (Back, pressed twice) only the last counts.
 

@@ -111,7 +111,7 @@ export const chooseModel = (model, texts) => {
 
 // ---- the server's part ----
 
-// The server has done its part: what it says (see ui/open_link.py).
+// The server has done its part: what it says (see ui/connect.py).
 export const answered = (answer) => {
   if (isNew(answer)) show(answer);
 };
