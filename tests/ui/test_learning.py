@@ -18,12 +18,12 @@ from links import CONTROLS
 
 import transformer
 from transformer import Model
-from transformer.learning import trainer as trainer_module
+from transformer.learning import worker as trainer_module
 from transformer.learning.plan import Plan
 from transformer.learning.recorded import PLANS, make
-from transformer.learning.trainer import Trainer
+from transformer.learning.worker import Trainer
 from transformer.training.exercises import EXERCISES
-from transformer.ui import handlers, learning, limits, open_link
+from transformer.ui import connect, handlers, learning, limits
 from transformer.ui.examples import example_of
 from transformer.ui.service import Service
 from transformer.ui.sessions import shares
@@ -229,7 +229,7 @@ def test_each_visit_has_its_own_network_and_a_link_to_anothers_says_whose_it_was
             )
             assert (status["kind"] == "error") == (other != name)
             assert (facts and facts["labels"]) == (list(alone.labels) if other == name else None)
-            told = [*open_link.opened(service, other, f"model={model}", CONTROLS)]
+            told = [*connect.opened(service, other, f"model={model}", CONTROLS)]
             assert told[0]["model"].value == (model if other == name else "tiny")
             problems = "".join(told[-1]["share"]["problems"])
             assert ("in a visit: it belonged to that visit alone" in problems) == (other != name)

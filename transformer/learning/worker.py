@@ -1,4 +1,5 @@
-"""The process that trains: one thread, low priority, told what to do on its standard input.
+"""The process that trains: one thread, low priority, told what to do on its standard input; and the
+server's end of it.
 
 It is a separate process: a training in a thread of the server would hold Python's interpreter
 lock while others generate. Its messages are NPZ files, JSON and arrays; nothing is pickled:
@@ -14,11 +15,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import struct
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, BinaryIO
 
@@ -41,6 +45,11 @@ from transformer.runs.archive import Arrays, named
 BEAT_S = 1.0  # how often the process says that it is alive
 NICENESS = 5  # a third of a server thread's CPU time where both compete
 DONE, STOPPED, LATE = "done", "stopped", "time"
+ROOT = Path(__file__).resolve().parent.parent.parent
+BROKEN = "broken"  # why a training ended whose process did
+START_S = 120.0  # in which a new process must have said that it is alive
+SILENT_S = 10.0  # after which one that has not said so again is killed
+GRACE_S = 1.0  # to hear what has come while this process itself was stopped
 Message = tuple[str, str, Any]
 SIZE = struct.Struct(">Q")  # of a message, in bytes
 
@@ -177,6 +186,92 @@ def beat(out: BinaryIO) -> None:
         while True:
             send(out, ("", "alive", None))
             time.sleep(BEAT_S)
+
+
+# ---- the server's end of it ----
+
+
+class Trainer:
+    """One process, begun with its first job and kept for the next one until it is closed.
+
+    hear: called with (key, what, value) of each message, from a thread of its own. A
+    process that is silent for SILENT_S, be it stopped or stuck, is killed and ends as BROKEN.
+    """
+
+    def __init__(self, hear: Callable[[str, str, Any], None]) -> None:
+        self._hear = hear
+        self._process: subprocess.Popen[bytes] | None = None
+        self._key = ""
+        self._lock = threading.Lock()
+
+    def begin(self, key: str, job: Job) -> None:
+        """Train this; the one before must have ended."""
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._process = self._started()
+            self._key = key
+        self.tell(key, "begin", job)
+
+    def tell(self, key: str, what: str, value: Any = None) -> None:
+        """Send a message; the listening thread reports a process that has ended."""
+        with self._lock:
+            if self._process is None or self._process.stdin is None:
+                return
+            try:
+                send(self._process.stdin, (key, what, value))
+            except OSError:
+                return
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        with self._lock:
+            process, self._process, self._key = self._process, None, ""
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "transformer.learning.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
+        )
+        heard = threading.Event()
+        for work in (self._listen, _watch):
+            threading.Thread(target=work, args=(process, heard), daemon=True).start()
+        return process
+
+    def _listen(self, process: subprocess.Popen[bytes], heard: threading.Event) -> None:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        with process.stdout as output, process.stdin:
+            try:
+                while True:
+                    key, what, value = receive(output)
+                    heard.set()
+                    if what != "alive":
+                        self._hear(key, what, value)
+            except (EOFError, OSError):
+                pass
+            process.wait()
+        with self._lock:
+            lost = self._key if process is self._process else ""
+        if lost:
+            self._hear(lost, "end", BROKEN)
+
+
+def _watch(process: subprocess.Popen[bytes], heard: threading.Event) -> None:
+    """Kill the process once it is silent; the thread that listens to it then sees its end."""
+    silent_s = START_S
+    while heard.wait(silent_s) or heard.wait(GRACE_S):
+        heard.clear()
+        silent_s = SILENT_S
+    process.kill()
+
+
+# ---- the process itself ----
 
 
 def main() -> None:

@@ -21,9 +21,8 @@ from transformer.learning.checkpoints import CheckpointedTraining, HeadNumber, s
 from transformer.learning.plan import Plan, held_out
 from transformer.learning.record import Record, Snapshot
 from transformer.learning.recorded import PLANS, recorded
-from transformer.learning.trainer import BROKEN
 from transformer.learning.words import about, told, told_at
-from transformer.learning.worker import DONE, LATE, STOPPED
+from transformer.learning.worker import BROKEN, DONE, LATE, STOPPED
 from transformer.messages import invalid, mark, numeral, say
 from transformer.training.exercises import EXERCISES
 from transformer.training.exercises.asking import answer_of, share_right

@@ -11,8 +11,7 @@ from typing import Any
 from transformer.checks import check_choice
 from transformer.learning.plan import Plan
 from transformer.learning.record import Pictures, Record
-from transformer.learning.trainer import Trainer
-from transformer.learning.worker import STOPPED, Job
+from transformer.learning.worker import STOPPED, Job, Trainer
 from transformer.messages import invalid, language
 from transformer.runs.memory_budget import MemoryBudget
 from transformer.training.exercises.asking import check_question
