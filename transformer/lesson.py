@@ -1,4 +1,5 @@
-"""python -m transformer.lesson check [FOLDER]: whether lessons can be held with these models.
+"""python -m transformer.lesson check [FOLDER]: whether lessons can be held with these models: every
+state opens, every check can be passed, and failed.
 
 python -m transformer.lesson export NAME --out FILE: a lesson as one HTML file, without a network.
 """
@@ -6,17 +7,210 @@ python -m transformer.lesson export NAME --out FILE: a lesson as one HTML file, 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from transformer.checkpoint import bundled_names
 from transformer.checks import check_choice
 from transformer.command_line import Parser
 from transformer.inference.model import load
+from transformer.learning.recorded import recorded
 from transformer.lessons import FOLDER, add_lessons, all_lessons, read_folder
-from transformer.messages import ENGLISH, languages, numeral, say, speaking
-from transformer.ui.lessons import lesson_file
+from transformer.lessons.attention_measures import first_row
+from transformer.lessons.checks import Answer, Check, Choose
+from transformer.lessons.lesson import Lesson, Step
+from transformer.lessons.measures import GradingContext
+from transformer.lessons.output_check import OutputCheck
+from transformer.messages import ENGLISH, invalid, languages, numeral, say, speaking, translated
+from transformer.runs.run import Run
+from transformer.ui.lessons import answer_of, check_places, lesson_file, shown_by, state_of
 from transformer.ui.service import Service
-from transformer.ui.verify_lessons import verify
+from transformer.ui.tour import shown_first
+from transformer.views import VIEWS
+
+LEAST_HINTS = 2  # the third shows the answer, which is worked out
+CHECKER = ""  # the session of no visit
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """What the check of a step found. problem: a sentence; empty: it can be held."""
+
+    step: int
+    title: str
+    says: str = ""
+    problem: str = ""
+
+
+def verify(lesson: Lesson, service: Service) -> Iterator[Found]:
+    """Each step, as a visitor meets it."""
+    titles = [part.title for part in next(iter(lesson.words.values()))[1:]]
+    context = None
+    for number, (step, title) in enumerate(zip(lesson.steps, titles, strict=True), 1):
+        try:
+            context = _opened(service, step, context)
+            after, says = _held(service, lesson, step, context)
+            if step.check is not None:
+                for language, parts in lesson.words.items():
+                    if len(parts[number].hints) < LEAST_HINTS:
+                        raise invalid(
+                            "{language}: a check has at least {least} hints",
+                            language=language, least=LEAST_HINTS,
+                        )  # fmt: skip
+                _check_selected(step.check, state_of(step.state), context)
+                for hint, given in step.hints.items():
+                    _check_hint(service, step, context, hint, state_of(given))
+            yield Found(step=number, title=title, says=says)
+            context = after
+        except (ValueError, KeyError) as error:
+            yield Found(step=number, title=title, problem=translated(error))
+
+
+def _opened(service: Service, step: Step, before: GradingContext | None) -> GradingContext:
+    """What the page shows once the step's state is opened."""
+    if not step.state:
+        if before is None:
+            raise invalid("the first step needs a state")
+        return before
+    return shown_by(service, state_of(step.state))
+
+
+def _held(
+    service: Service, lesson: Lesson, step: Step, context: GradingContext
+) -> tuple[GradingContext, str]:
+    """Pass it and fail it, in every language; the page afterwards, and what was said."""
+    check = step.check
+    if check is None:
+        return context, ""
+    after = _solved(service, step, context) if isinstance(check, OutputCheck) else context
+    right = {} if isinstance(check, OutputCheck) else check.right_answer(context)
+    given = check.answers(context)
+    wrong = next((one for one in given if not check.grade(context, one).right), None)
+    if wrong is None:
+        raise invalid("it cannot be failed: every answer is right")
+    said = ""
+    for language in lesson.languages:
+        with speaking(language):
+            passed, failed = check.grade(after, right or {}), check.grade(context, wrong)
+        said = said or passed.says
+        if not passed.right:
+            raise invalid("the answer to it is not right: {says}", says=passed.says)
+        if failed.right:
+            raise invalid("it cannot be failed: {says}", says=failed.says)
+    _not_there_yet(check, step, context)
+    return after, said
+
+
+def _solved(service: Service, step: Step, context: GradingContext) -> GradingContext:
+    if isinstance(step.solution, Mapping) and "learn" in step.solution:
+        return GradingContext(run=_learned(service, step.solution, context), models=service.queries)
+    if not step.solution:
+        raise invalid("it needs a solution: a state of the page that answers it")
+    return shown_by(service, state_of(step.solution))
+
+
+def _learned(service: Service, solution: Mapping[str, Any], context: GradingContext) -> Run:
+    """The example of a network that a recorded training ended with, as the page would adopt it."""
+    task = solution["learn"]
+    record = recorded(task)
+    step = max(record.snapshots)
+    if context.run.model.startswith(f"{task}-"):
+        name = context.run.model
+    else:
+        name = service.own.add(
+            CHECKER, task, lambda name: record.model(step, name), f"{task}-{step}"
+        ).name
+    example = service.store.run(service.example(name)[0])
+    if "alter" not in solution:
+        return example
+    length = example.request.max_new_tokens
+    return service.generate(
+        name, example.request.text, max_new_tokens=length, interventions=solution["alter"]
+    )
+
+
+def _not_there_yet(check: Check, step: Step, context: GradingContext) -> None:
+    """Raise ValueError where the page, as the step opens it, answers already."""
+    fields = state_of(step.state)
+    first = {"site": str(context.run.trace.sites[0]), "head": "0"} if fields else {}
+    start = _click(check, first | fields, context.run)
+    if start and check.grade(context, start).right:
+        raise invalid("the page answers it already as it opens: {start}", start=start)
+
+
+def _check_hint(
+    service: Service, step: Step, context: GradingContext, hint: int, given: dict[str, str]
+) -> None:
+    """Follow a hint: open or click what it names. Raises ValueError if that answers wrongly."""
+    check, fields = step.check, state_of(step.state) | given
+    assert check is not None
+    try:
+        if isinstance(check, OutputCheck):
+            led = check.grade(shown_by(service, fields), {})
+        else:
+            check_places(context.run, fields)
+            answer = _click(check, given, context.run)
+            if not answer:
+                return _check_selected(check, fields, context)
+            led = check.grade(context, answer)
+        if not led.right:
+            raise ValueError(led.says)
+    except ValueError as error:
+        raise invalid("hint {n}: {error}", n=hint, error=error) from error
+
+
+def _click(check: Check, given: Mapping[str, str], run: Run) -> Answer:
+    """What a hint says to click, or a state has clicked; empty: it says nothing of that."""
+    if check.kind == "cell" and "cell" in given:
+        site = check.arguments["site"]
+        return answer_of({"site": site, "cell": given["cell"]}, check, run)
+    if check.kind == "head" and {"site", "head"} <= given.keys():
+        return {"site": given["site"], "head": int(given["head"])}
+    if check.kind == "token" and "read" in given:
+        stack, _, token = given["read"].rpartition(".")
+        return {"stack": stack or "own", "token": int(token)} if token else {}
+    return {}
+
+
+def _check_selected(check: Check, fields: Mapping[str, str], context: GradingContext) -> None:
+    """Raise ValueError where another row, head or token is selected than the check is about."""
+    if isinstance(check, OutputCheck):
+        return
+    asked = dict(check.arguments)
+    if isinstance(check, Choose):
+        asked = dict(check.measured()[0 if check.bounds else check.best(context)])
+    for name, shown in _selected(fields, context.run).items():
+        if name in asked and asked[name] != shown:
+            raise invalid(
+                "{name} {shown} is selected; the question is about {asked}",
+                name=name, shown=shown, asked=asked[name],
+            )  # fmt: skip
+
+
+def _selected(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
+    """What a state of the page selects, by the names of the quantities' arguments."""
+    masks = fields.get("tab") == "masks"
+    site = fields.get("mask_site" if masks else "site")
+    found: dict[str, Any] = {"site": site, "head": fields.get("mask_head" if masks else "head")}
+    found["sentence"] = fields.get("row") if masks else None
+    stack, _, token = fields.get("read", "").rpartition(".")
+    if token.isdecimal() and not stack:
+        place = int(token)
+        # In the picture of what each token was written from its weights stand a row above its own.
+        controls = VIEWS["attention"].controls()
+        usual = {name: str(controls[name].default) for name in ("picture", "by")}
+        shown = usual | shown_first(run.model, run.config) | dict(fields)
+        above = int((shown["picture"], shown["by"]) == ("alignment", "written"))
+        found |= {"token": place, "position": place, "query": max(0, place - above)}
+    if "cell" in fields:
+        first = first_row(run, site) if site else 0
+        row, _, column = fields["cell"].partition(",")
+        found |= {"query": int(row) + first, "key": int(column)}
+    return {
+        name: int(one) if name != "site" else one for name, one in found.items() if one is not None
+    }
 
 
 def check(folder: str, names: list[str]) -> int:

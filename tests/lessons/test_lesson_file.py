@@ -6,7 +6,7 @@ import serving
 from transformer import lesson as command
 from transformer.lessons.lesson import check_of, read_lesson
 from transformer.lessons.measures import GradingContext
-from transformer.lessons.stored import stored
+from transformer.ui.lessons import stored
 from transformer.ui.service import Service
 
 

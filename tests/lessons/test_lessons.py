@@ -13,12 +13,12 @@ from transformer.analysis.ablation import head_importance
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.checkpoint import bundled_names
 from transformer.lesson import check as check_folder
+from transformer.lesson import verify
 from transformer.lessons import FOLDER, ORDER, add_lessons, all_lessons, read_folder
 from transformer.lessons.lesson import check_of, read_lesson
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.ui import lessons as lessons_of_page
 from transformer.ui.service import Service
-from transformer.ui.verify_lessons import verify
 
 TEXT = "Once upon a time a little fox met a bird."
 SITE = "decoder.1.self"

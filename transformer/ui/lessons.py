@@ -1,20 +1,23 @@
 """Lessons as the page holds them: what their card asks the server, and a lesson as one HTML file
-that needs neither a server nor a network."""
+that needs neither a server nor a network.
+
+In the file a check is its verdicts, what it says of every answer. An answer is written as the page
+gives it, its values with spaces between.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from transformer.checks import check_choice, check_whole
 from transformer.lessons import all_lessons
-from transformer.lessons.attention_measures import first_row
-from transformer.lessons.checks import Check
+from transformer.lessons.attention_measures import OF_A_BATCH, first_row
+from transformer.lessons.checks import Check, Choose, Click, Number
 from transformer.lessons.lesson import Lesson, Part, Step
 from transformer.lessons.measures import GradingContext
 from transformer.lessons.output_check import OutputCheck
-from transformer.lessons.stored import stored
-from transformer.messages import invalid, language, say
+from transformer.messages import invalid, language, say, translated
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.ui.link import pairs_of, read_state
@@ -25,7 +28,6 @@ from transformer.views.export import html as pages
 
 Answer = dict[str, Any]
 Opened = tuple[GradingContext, dict[str, str]]
-_FIELDS = {"token": "read"}  # of an answer, as a state of the page has it
 FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
 
 
@@ -74,18 +76,16 @@ def solve(service: Service, data: Mapping[str, Any]) -> Answer:
         return {"state": {"tab": "learn"}}
     if step.solution:
         return {"state": state_of(step.solution)}
-    found = check.right_answer(_context(service, data))
-    if found is None:
-        return {}
-    if "query" in found:
-        site = str(check.arguments["site"])
-        cell = f"{found['query'] - first_row(_context(service, data).run, site)},{found['key']}"
-        return {"state": {"site": site, "cell": cell}}
-    if "number" in found or "option" in found:
+    context = _context(service, data)
+    found = check.right_answer(context) or {}
+    if not found or check.kind in ("number", "choose"):
         return dict(found)
-    if "token" in found and check.stack != "own":
-        return {"state": {"read": f"encoder.{found['token']}"}}
-    return {"state": {_FIELDS.get(name, name): str(one) for name, one in found.items()}}
+    shown = _shown(check, context, found)
+    if check.kind == "cell":
+        return {"state": {"site": shown["site"], "cell": f"{shown['row']},{shown['key']}"}}
+    if check.kind == "token":
+        return {"state": {"read": f"{shown['stack']}.{shown['token']}".removeprefix("own.")}}
+    return {"state": {name: str(one) for name, one in shown.items()}}
 
 
 def _context(service: Service, data: Mapping[str, Any]) -> GradingContext:
@@ -225,3 +225,71 @@ def _shows(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
         "stage": fields.get("stage", "weights"),
         "token": {"stack": stack or "own", "index": int(token)} if token.isdecimal() else None,
     }
+
+
+Told = tuple[bool | None, str]  # None: it cannot be graded, and why
+
+
+def stored(check: Check, context: GradingContext) -> dict[str, Any] | None:
+    """{"kind", "answer"}, and of a number {"value", "tolerance", "says"}, else {"verdicts", "says",
+    "elsewhere"}; None where only the network can grade, or where it is about a batch.
+
+    verdicts: by answer, whether it is right, and which of `says` is said of it. elsewhere: the
+    verdict on every other answer. answer: the one that is shown in the end.
+    """
+    if not isinstance(check, Click | Number | Choose) or check.of in OF_A_BATCH:
+        return None
+    found = {
+        "kind": check.kind,
+        "answer": _shown(check, context, check.right_answer(context) or {}),
+    }
+    if isinstance(check, Number):
+        number, _ = check.answers(context)
+        return found | {
+            "value": number["number"], "tolerance": check.tolerance,
+            "says": check.grade(context, number).says,
+        }  # fmt: skip
+    verdicts, says = {}, dict[str, int]()
+    right: bool | None
+    for answer in _answers(check, context):
+        try:
+            graded = check.grade(context, answer)
+            right, told = graded.right, graded.says
+        except ValueError as error:
+            right, told = None, translated(error)
+        shown = _shown(check, context, answer)
+        verdicts[" ".join(map(str, shown.values()))] = [right, says.setdefault(told, len(says))]
+    elsewhere: Told = (False, say("This token is of the other text."))
+    if check.kind == "cell":
+        site = check.arguments["site"]
+        elsewhere = None, say("this is about {site}; another place is shown", site=site)
+    return found | {"verdicts": verdicts, "says": list(says), "elsewhere": elsewhere}
+
+
+def _answers(check: Click | Choose, context: GradingContext) -> Iterator[Mapping[str, Any]]:
+    """All that can be given, those too that have no number."""
+    if check.kind == "head":
+        for site in context.run.trace.sites:
+            n_heads = context.run.trace[site].pattern.shape[1]
+            yield from ({"site": str(site), "head": head} for head in range(n_heads))
+    elif isinstance(check, Click) and check.kind == "token":
+        of_keys = max(one["token"] for one in check.answers(context)) + 1
+        n_tokens = of_keys if "key" in check.free else len(context.run.labels)
+        yield from ({"token": token} for token in range(n_tokens))
+    else:
+        yield from check.answers(context)
+
+
+def _shown(check: Check, context: GradingContext, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer as the page gives it; empty: none."""
+    if not answer:
+        return {}
+    if isinstance(check, Click) and check.kind == "cell":
+        site = str(check.arguments["site"])
+        row = answer["query"] - first_row(context.run, site)
+        return {"site": site, "row": row, "key": answer["key"]}
+    if isinstance(check, Click) and check.kind == "token":
+        return {"stack": check.stack, "token": answer["token"]}
+    if "number" in answer:
+        return {"number": round(answer["number"], 2)}
+    return dict(answer)

@@ -15,7 +15,7 @@ const INSIDE = { prediction: ["surprisal", "lens"], positions: ["similarity"] };
 
 const ROUNDING = 1e-9;
 
-// The verdict on an answer, {right, says}, as Python gave it beforehand; see lessons/stored.py.
+// The verdict on an answer, {right, says}, as Python gave it beforehand; see ui/lessons.py.
 const grade = (check, answer) => {
   if (check.kind === "number") {
     const right = Math.abs(answer.number - check.value) <= check.tolerance + ROUNDING;
