@@ -41,7 +41,11 @@ def network_with_own_gradient(network: nn.Module) -> Iterator[None]:
 def shortcut(attention: MultiHeadAttention, x: Tensor, context: ForwardContext) -> Tensor | None:
     """The heads' outputs, (B, Tq, H D), without the fused kernel's gradient; None where no
     gradient is needed or the CPU does not compute in bfloat16."""
-    if not _learns_in_bfloat16(x, attention.query.weight):
+    weight = attention.query.weight
+    if x.device.type != "cpu" or not (torch.is_grad_enabled() and weight.requires_grad):
+        return None
+    narrow = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
+    if narrow is not torch.bfloat16:
         return None
     mask, causal = context.masks_of(attention.site)
     if not _is_plain(attention, mask, context):
@@ -54,13 +58,6 @@ def shortcut(attention: MultiHeadAttention, x: Tensor, context: ForwardContext) 
         asking, answering = projected(x, q, k, v), None
     bias = None if mask is None else as_bias(mask, asking.dtype)
     return trained_attention(asking, answering, bias, causal, attention.config.n_heads)
-
-
-def _learns_in_bfloat16(x: Tensor, weight: Tensor) -> bool:
-    if x.device.type != "cpu" or not (torch.is_grad_enabled() and weight.requires_grad):
-        return False
-    narrow = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
-    return narrow is torch.bfloat16
 
 
 def _is_plain(attention: MultiHeadAttention, mask: Tensor | None, context: ForwardContext) -> bool:

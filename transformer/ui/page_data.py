@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from transformer.checks import is_whole
 from transformer.inference.engines.choice import NETWORK
 from transformer.inference.model import Model
 from transformer.interventions.descriptions import Intervention, to_dict
@@ -237,8 +238,7 @@ def settings_table(model: Model) -> str:
     """Markdown: every configuration value."""
 
     def cell(value: Any) -> str:
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        return numeral(value) if is_number else "–" if value is None else str(value)
+        return numeral(value) if is_whole(value) else "–" if value is None else str(value)
 
     rows = "\n".join(f"| `{name}` | {cell(one)} |" for name, one in model_facts(model).items())
     return f"| {say('setting')} | {say('value')} |\n| --- | --- |\n{rows}"

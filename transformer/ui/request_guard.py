@@ -70,15 +70,16 @@ class RequestGuard:
     def watched(self) -> Iterator[threading.Event]:
         """An event that is set once the client has left; for a request whose body has been read."""
         gone = threading.Event()
-        self._watch = asyncio.ensure_future(self._until_gone(gone))
+
+        async def watch() -> None:
+            if (await self._receive())["type"] == "http.disconnect":  # all else has been read
+                gone.set()
+
+        self._watch = asyncio.ensure_future(watch())
         try:
             yield gone
         finally:
             self._watch.cancel()
-
-    async def _until_gone(self, gone: threading.Event) -> None:
-        if (await self._receive())["type"] == "http.disconnect":  # all else has been read
-            gone.set()
 
     async def receive(self) -> Message:
         if self._ahead:

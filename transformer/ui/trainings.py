@@ -191,12 +191,10 @@ class Trainings:
                 self._end(training, PUSHED_OUT)
                 place.leave()
                 return
-            training.trainer = trainer = self._free.pop()
-            job = Job(
-                plan=training.record.plan, question=training.question, seconds=self._seconds,
-                language=words,
-            )  # fmt: skip
-            trainer.begin(training.key, job)
+            plan, question, seconds = training.record.plan, training.question, self._seconds
+            job = Job(plan=plan, question=question, seconds=seconds, language=words)
+            training.trainer = self._free.pop()
+            training.trainer.begin(training.key, job)
 
     def _hear(self, key: str, what: str, value: Any) -> None:
         with self._lock:
