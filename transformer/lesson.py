@@ -25,9 +25,9 @@ from transformer.lessons.measures import GradingContext
 from transformer.lessons.output_check import OutputCheck
 from transformer.messages import ENGLISH, invalid, languages, numeral, say, speaking, translated
 from transformer.runs.run import Run
+from transformer.ui.examples import shown_first
 from transformer.ui.lessons import answer_of, check_places, lesson_file, shown_by, state_of
 from transformer.ui.service import Service
-from transformer.ui.tour import shown_first
 from transformer.views import VIEWS
 
 LEAST_HINTS = 2  # the third shows the answer, which is worked out

@@ -11,7 +11,7 @@ from bundled import MODELS, Counted, continued, model, opening
 from playwright.sync_api import expect
 from visit import complaints
 
-from transformer.ui.tour import cards
+from transformer.ui.examples import cards
 
 LAST = 31  # the L at which the opening's text ends
 SHADES = """() => [...document.querySelectorAll("#tokens .text-tokens button.token")]

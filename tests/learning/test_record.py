@@ -13,8 +13,7 @@ from transformer.learning.recorded import PLANS, make, recorded
 from transformer.learning.words import sudden_fall
 from transformer.learning.worker import receive, send
 from transformer.model.presets import PRESETS
-from transformer.training.exercises import EXERCISES
-from transformer.training.exercises.asking import share_right, weight_on_wanted
+from transformer.training.exercises import EXERCISES, share_right, weight_on_wanted
 from transformer.views.learn import TASKS, VIEW
 
 TINY = Plan(task="reverse", preset="vaswani-2017", n_steps=12, width=8, n_heads=2, n_layers=1)

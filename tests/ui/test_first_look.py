@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 from serving import tiny_model
 
+from transformer.ui.examples import first_head
 from transformer.ui.handlers import example
 from transformer.ui.page import first_look
 from transformer.ui.service import Service
-from transformer.ui.tour import first_head
 from transformer.views.attention.grid import palette
 
 

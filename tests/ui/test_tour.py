@@ -4,12 +4,11 @@ import pytest
 
 import transformer
 from transformer import with_lens
-from transformer.ui.examples import example_of
+from transformer.ui.examples import as_link, example_of, read_tour
 from transformer.ui.lessons import shown_by
 from transformer.ui.service import Service
-from transformer.ui.tour import as_link, read
 
-CARDS = {card["title"]: card for card in read()["card"]}
+CARDS = {card["title"]: card for card in read_tour()["card"]}
 # What the intact network writes, and what the network of the card's state does.
 WRITES = {
     "Without it, the name is lost": (

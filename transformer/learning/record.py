@@ -21,8 +21,7 @@ from transformer.model.weights import network_with, weights_of
 from transformer.runs.archive import Arrays, named
 from transformer.runs.memory_budget import bytes_of
 from transformer.runs.run import Run
-from transformer.training.exercises import Exercise
-from transformer.training.exercises.asking import answer_of, weight_on_wanted
+from transformer.training.exercises import Exercise, answer_of, weight_on_wanted
 from transformer.training.stepwise import Step
 
 NUMBER_BYTES, MEASUREMENT_BYTES = 32, 250  # of a number in a list; of a Measurement

@@ -23,8 +23,7 @@ from transformer.model.transformer import (
     EncoderOnly,
     build_transformer,
 )
-from transformer.training.exercises import EXERCISES, Exercise
-from transformer.training.exercises.asking import examples, share_right
+from transformer.training.exercises import EXERCISES, Exercise, examples, share_right
 from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Settings
 from transformer.training.updates import Batch, updates

@@ -19,6 +19,7 @@ from transformer.ui import process
 from transformer.ui.api import check_tools, in_json
 from transformer.ui.asgi_guard import AsgiGuard
 from transformer.ui.components import put_first
+from transformer.ui.examples import cards
 from transformer.ui.experiments import Decorator
 from transformer.ui.lessons import offered
 from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS
@@ -30,7 +31,6 @@ from transformer.ui.qr import code_question
 from transformer.ui.request_guard import POLICY, QUALITY, CompressedPage, policy_for
 from transformer.ui.resources import PREFIX, resource_app
 from transformer.ui.service import Service
-from transformer.ui.tour import cards
 from transformer.views.drawing.style import FONT
 
 SWEEP_S = 10.0

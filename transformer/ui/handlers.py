@@ -11,11 +11,11 @@ from transformer.inference.deadline import Deadline, until
 from transformer.interventions.descriptions import without_padding_mask
 from transformer.messages import say, say_n
 from transformer.runs.steps import GenerationStep
+from transformer.ui.examples import shown_first
 from transformer.ui.limits import lines_of, sentence_of
 from transformer.ui.page_data import batch_facts, outcome, run_facts, running_facts
 from transformer.ui.page_request import WORDS
 from transformer.ui.service import Service
-from transformer.ui.tour import shown_first
 
 Progress = tuple[dict[str, Any] | None, dict[str, Any], bool]
 

@@ -24,8 +24,7 @@ from transformer.learning.recorded import PLANS, recorded
 from transformer.learning.words import about, told, told_at
 from transformer.learning.worker import BROKEN, DONE, LATE, STOPPED
 from transformer.messages import invalid, mark, numeral, say
-from transformer.training.exercises import EXERCISES
-from transformer.training.exercises.asking import answer_of, share_right
+from transformer.training.exercises import EXERCISES, answer_of, share_right
 from transformer.ui.examples import example_of
 from transformer.ui.limits import MAX_TRAINING_S, RECORDS, check_interventions
 from transformer.ui.service import Service

@@ -20,10 +20,10 @@ from transformer.lessons.output_check import OutputCheck
 from transformer.messages import invalid, language, say, translated
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
+from transformer.ui.examples import as_link
 from transformer.ui.link import pairs_of, read_state
 from transformer.ui.page_request import batch_of, run_of
 from transformer.ui.service import Service
-from transformer.ui.tour import as_link
 from transformer.views.export import html as pages
 
 Answer = dict[str, Any]

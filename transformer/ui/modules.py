@@ -49,7 +49,7 @@ STYLE = "ui/static/style.css"
 # What components share, before their own.
 SHARED = ("web/theme.css", "ui/static/pictures.css", "ui/static/page.css")
 APART = "views/export/static/"  # of the pages that are exported
-TELLING = ("ui/tour.toml", "training/exercises/__init__.py")
+TELLING = ("ui/tour.toml", "training/exercises.py")
 FOREVER = "public, max-age=31536000, immutable"
 ROOT = re.compile("^:root(?= )", re.MULTILINE)  # a rule of the whole page
 MOUNT = ("\nexport function mount(", "\nexport const mount = ")

@@ -32,7 +32,7 @@ from transformer.ui.connect import (
     connect_generation,
     connect_link,
 )
-from transformer.ui.examples import METHODS, STARTS, Example, example_of
+from transformer.ui.examples import METHODS, STARTS, Example, example_of, first_head
 from transformer.ui.gradio_patches import install
 from transformer.ui.language import named, remade, wording
 from transformer.ui.limits import MAX_NEW_TOKENS
@@ -47,7 +47,6 @@ from transformer.ui.page_data import (
 from transformer.ui.page_request import INTACT
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
-from transformer.ui.tour import first_head
 from transformer.views import PICTURES, VIEWS
 from transformer.views.attention.grid import data_url, mosaic, tiles
 from transformer.views.attention.heatmap import head_title

@@ -15,11 +15,11 @@ from transformer.messages import language, mark, numeral, say, say_n
 from transformer.model.positions import POSITIONS
 from transformer.runs.run import Batch, Run
 from transformer.training.exercises import EXERCISES
+from transformer.ui.examples import shown_first
 from transformer.ui.language import wording
 from transformer.ui.limits import MAX_SECONDS
 from transformer.ui.page_request import state_of_run
 from transformer.ui.store import SIGN, is_own
-from transformer.ui.tour import shown_first
 from transformer.views.prediction import how_briefly
 
 _STOPPED = {

@@ -14,7 +14,7 @@ from transformer.learning.record import Pictures, Record
 from transformer.learning.worker import STOPPED, Job, Trainer
 from transformer.messages import invalid, language
 from transformer.runs.memory_budget import MemoryBudget
-from transformer.training.exercises.asking import check_question
+from transformer.training.exercises import check_question
 from transformer.ui.fair_scheduler import Busy, Caller, Line, Place
 from transformer.ui.limits import (
     ABSENT_S,
