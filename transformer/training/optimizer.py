@@ -146,10 +146,7 @@ def make_optimizer(
     if settings.optimizer == "muon":
         optimizer = Muon(wholes, rest, weight_decay=decay, betas=betas, dtype=dtype)
     else:
-        groups = [
-            {"params": wholes, "weight_decay": decay},
-            {"params": rest, "weight_decay": 0.0},
-        ]
+        groups = [{"params": wholes, "weight_decay": decay}, {"params": rest, "weight_decay": 0.0}]
         optimizer = torch.optim.AdamW(groups, betas=betas, fused=True)
     optimizer.register_step_pre_hook(check_gradients)
     return optimizer

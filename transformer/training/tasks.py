@@ -47,10 +47,7 @@ class Task(ABC):
     part of a file, or streamed.
     """
 
-    measures: ClassVar[dict[str, str]] = {
-        "loss": "nats a token",
-        "bits_per_byte": "bits a byte",
-    }
+    measures: ClassVar[dict[str, str]] = {"loss": "nats a token", "bits_per_byte": "bits a byte"}
     masks: ClassVar[bool] = False
     unit: ClassVar[str]
     train: Sequence[Any]

@@ -115,11 +115,7 @@ def launch(
 
 
 def guard_of(
-    service: Service,
-    page: gr.Blocks,
-    shutdown: Shutdown,
-    mcp: bool = False,
-    policy: str = POLICY,
+    service: Service, page: gr.Blocks, shutdown: Shutdown, mcp: bool = False, policy: str = POLICY
 ) -> Middleware:
     """The guard before the page; what waits for those who leave is dropped from the queue."""
     began = time.monotonic()

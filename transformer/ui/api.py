@@ -82,11 +82,7 @@ def look_endpoints(service: Service) -> list[Callable[..., Any]]:
         return [model_facts(model) for model in service.models.values()]
 
     def attention(
-        run: str,
-        site: str = "decoder.0.self",
-        head: int = 0,
-        row: int = 0,
-        packed: bool = False,
+        run: str, site: str = "decoder.0.self", head: int = 0, row: int = 0, packed: bool = False
     ) -> dict[str, Any]:
         """One head of a run or batch: scores before the mask, weights, and what is allowed.
 

@@ -136,9 +136,7 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
         }
 
     def batch(
-        texts: list[str],
-        model: str = default,
-        interventions: list[dict[str, Any]] | None = None,
+        texts: list[str], model: str = default, interventions: list[dict[str, Any]] | None = None
     ) -> dict[str, Any]:
         """Read several texts as one padded batch, altered if told so; the id is for /attention.
 

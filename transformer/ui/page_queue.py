@@ -104,10 +104,7 @@ class Queue(queueing.Queue):
         address, session = caller_of(event.request, event.session_hash)
         ADDRESS.set(address)
         current_session.set(session)
-        with (
-            self._taken.pop(event._id).lent(),
-            speaking(language_of(event.request.scope)),
-        ):
+        with self._taken.pop(event._id).lent(), speaking(language_of(event.request.scope)):
             await super().process_events(events, *args, **more)
 
     async def clean_events(self, **which: Any) -> None:

@@ -34,13 +34,7 @@ from transformer.messages import invalid, say
 from transformer.ui.api import numbers
 from transformer.ui.fair_scheduler import Busy, Line
 from transformer.ui.language import ASKED, localized
-from transformer.ui.limits import (
-    CLOSED,
-    EXPORTS_AT_ONCE,
-    MAX_QUESTIONS,
-    MISTAKE,
-    sentence_of,
-)
+from transformer.ui.limits import CLOSED, EXPORTS_AT_ONCE, MAX_QUESTIONS, MISTAKE, sentence_of
 from transformer.ui.page_request import Regenerator
 from transformer.ui.questions import Question, questions
 from transformer.ui.request_guard import QUALITY
