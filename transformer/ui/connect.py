@@ -131,7 +131,7 @@ def connect_link(service: Service, controls: Controls) -> None:
         open_link,
         [controls[setting] for setting in SETTINGS],
         [controls[name] for name in shown],
-        trigger_mode="multiple",  # gradio.js asks one question at a time
+        trigger_mode="multiple",  # link.js asks one question at a time
         api_name="page_open",
         **RUNS,
     )

@@ -4,13 +4,12 @@
 import { html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { moveTo } from "./connection.js";
 import { ASKED, askedIn, LANGUAGE } from "../../web/ask.js";
-import { linkText, answered } from "./link.js";
+import { answered, linkText, setSubmit } from "./link.js";
 import { declared } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { page as look } from "../../web/store.js";
 import { mounted } from "../../web/part.js";
 import { useCode, CopyLink, pageAddress } from "./share.js";
-import { setSubmit } from "./gradio.js";
 import { endTour, goToTour, opener, touring } from "./touring.js";
 
 // ---- the menu of languages, each by its own name ----

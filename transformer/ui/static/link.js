@@ -16,7 +16,7 @@ import {
 } from "../../web/link_text.js";
 import { effect, signal } from "../../web/preact.js";
 import { emit, on, page, showProblem } from "../../web/store.js";
-import { goOn, isLast, isNew, request, showTabs, typeText, uncover } from "./gradio.js";
+import { showTabs, typeText, uncover } from "./gradio.js";
 
 const PAUSE_MS = 300;
 const LONG_MS = 1500; // that a text is written
@@ -109,15 +109,41 @@ export const chooseModel = (model, texts) => {
   request({ query, kept: texts, run: null, reads: true });
 };
 
-// ---- the server's part ----
+// ---- the server's part: it is asked for one state of the page at a time, see ui/connect.py ----
 
-// The server has done its part: what it says (see ui/connect.py).
+/** @typedef {{ query: string, kept: object, run: string | null, reads?: boolean }} Wanted */
+/** @type {((wanted: Wanted) => void) | null} */
+let submit = null;
+/** @type {Wanted | null} */
+let next = null; // of what is asked for meanwhile (Back, pressed twice) only the last counts
+let [isAsked, heard] = [false, 0];
+
+/** @type {(wanted: Wanted) => void} */
+const request = (wanted) => {
+  if (isAsked || !submit) return void (next = wanted);
+  [isAsked, next] = [true, null];
+  return submit(wanted);
+};
+const goOn = () => {
+  isAsked = false;
+  if (next) request(next);
+};
+// How the server is asked, once that part is on the page.
+/** @type {(made: (wanted: Wanted) => void) => void} */
+export const setSubmit = (made) => {
+  submit = made;
+  goOn();
+};
+// The server has done its part. The framework gives an answer more than once: it is told apart by its time.
 export const answered = (answer) => {
-  if (isNew(answer)) show(answer);
+  if (!answer?.view || answer.at === heard) return;
+  heard = answer.at;
+  goOn();
+  show(answer);
 };
 // It could not: the address stays as it is until something is chosen.
 export const refused = () => {
-  if (isLast() && asked.value) {
+  if (isAsked && !next && asked.value) {
     isQuiet = !begun;
     asked.value = null;
   }
