@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -82,10 +81,6 @@ class Plan:
     def measured(self, step: int) -> bool:
         """Whether the network is measured after a step."""
         return step % EVERY == 0 or step in (1, self.n_steps)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return dataclasses.asdict(self)
 
     def _changes(self) -> dict[str, Any]:
         wide = 2 * self.width if self.feed_forward else 1

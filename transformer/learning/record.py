@@ -60,11 +60,6 @@ class Snapshot:
     weights: Weights
     pictures: Pictures
 
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return bytes_of((self.weights, self.pictures))
-
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Record:
@@ -83,7 +78,7 @@ class Record:
     @property
     def size(self) -> int:
         """Bytes of the kept networks, and of the curves."""
-        kept = sum(snapshot.size for snapshot in list(self.snapshots.values()))
+        kept = sum(bytes_of((one.weights, one.pictures)) for one in [*self.snapshots.values()])
         return kept + NUMBER_BYTES * len(self.losses) + MEASUREMENT_BYTES * len(self.measurements)
 
     def measured_by(self, step: int) -> Measurement | None:
@@ -97,7 +92,7 @@ class Record:
         weights = {key: torch.from_numpy(value).float() for key, value in kept.items()}
         last = self.measured_by(step)
         about = {
-            "exercise": exercise.name, "steps": step, "training": self.plan.to_dict(),
+            "exercise": exercise.name, "steps": step, "training": dataclasses.asdict(self.plan),
             "accuracy": last.accuracy if last else None,
         }  # fmt: skip
         right = "–" if last is None else f"{last.accuracy:.0%}"
@@ -123,7 +118,7 @@ class Record:
             own |= picture_arrays(snapshot.pictures)
             arrays |= {f"{step}/{name}": array for name, array in own.items()}
         about = {
-            "plan": self.plan.to_dict(),
+            "plan": dataclasses.asdict(self.plan),
             "shapes": shapes,
             "moments": [dataclasses.asdict(one) for one in self.measurements],
         }

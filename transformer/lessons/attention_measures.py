@@ -98,7 +98,7 @@ def _metric(name: str) -> Function:
 
 
 for _name, _one in ALL.items():
-    MEASURES[_name] = Measure(name=_name, words=_one.title, measure=_metric(_name))
+    MEASURES[_name] = Measure(words=_one.title, measure=_metric(_name))
 
 
 def first_row(run: Run, site: str) -> int:

@@ -29,6 +29,8 @@ from transformer.model.trace import AttentionRecord
 from transformer.runs.run import Batch, Run
 from transformer.runs.steps import GenerationStep
 
+Function = Callable[..., float]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GradingContext:
@@ -47,9 +49,8 @@ class Measure:
     """words: what it is, in an answer: "{words} is 0.91 here". yes, no: in place of that, where it
     is 1 or 0."""
 
-    name: str
     words: str
-    measure: Callable[..., float]
+    measure: Function
     yes: str = ""
     no: str = ""
 
@@ -59,7 +60,6 @@ class Measure:
         return tuple(inspect.signature(self.measure).parameters)[1:]
 
 
-Function = Callable[..., float]
 MEASURES: dict[str, Measure] = {}
 
 
@@ -67,9 +67,7 @@ def measured(words: str, yes: str = "", no: str = "") -> Callable[[Function], Fu
     """Keep a measure under its own name, see Measure."""
 
     def keep(measure: Function) -> Function:
-        MEASURES[measure.__name__] = Measure(
-            name=measure.__name__, words=words, measure=measure, yes=yes, no=no
-        )
+        MEASURES[measure.__name__] = Measure(words=words, measure=measure, yes=yes, no=no)
         return measure
 
     return keep

@@ -78,8 +78,17 @@ def pair_files(folder: Path, split: str, data: dict[str, str]) -> list[Path]:
 
 
 def load_pairs(files: Sequence[Path]) -> list[Pair]:
-    """Sentence pairs of one file, a tab between the two sides, or of two parallel ones."""
-    return read_parallel(*files) if len(files) == 2 else read_pairs(*files)
+    """Sentence pairs of one file, a tab between the two sides, or of two parallel ones, whose lines
+    n say the same thing. Raises ValueError if their lengths differ."""
+    if len(files) == 1:
+        return read_pairs(*files)
+    sources, targets = map(_lines, files)
+    if len(sources) != len(targets) or not sources:
+        raise ValueError(
+            f"{files[0]} and {files[1]} must have equally many lines, at least one; got "
+            f"{len(sources)} and {len(targets)}"
+        )
+    return list(zip(sources, targets, strict=True))
 
 
 def read_pairs(path: Path) -> list[Pair]:
@@ -95,17 +104,6 @@ def read_pairs(path: Path) -> list[Pair]:
     if not pairs:
         raise ValueError(f"{path} holds no sentence pairs; needed: one a line, separated by a tab")
     return pairs
-
-
-def read_parallel(source: Path, target: Path) -> list[Pair]:
-    """Line n of two files says the same thing. Raises ValueError if their lengths differ."""
-    sources, targets = _lines(source), _lines(target)
-    if len(sources) != len(targets) or not sources:
-        raise ValueError(
-            f"{source} and {target} must have equally many lines, at least one; got {len(sources)} "
-            f"and {len(targets)}"
-        )
-    return list(zip(sources, targets, strict=True))
 
 
 def _lines(path: Path) -> list[str]:

@@ -103,7 +103,7 @@ def learned(service: Service, data: Mapping[str, Any]) -> Answer:
     return facts | {
         "at": step,
         "kept": sorted(record.snapshots),
-        "plan": record.plan.to_dict(),
+        "plan": dataclasses.asdict(record.plan),
         "said": told(record, step) if step else [],
         "question": training.question,
         "wanted": record.plan.exercise.solve(training.question),
