@@ -214,7 +214,7 @@ def test_measuring_hides_the_same_places_for_both_directions(model, decoder, tok
             right["left"] += int(left.argmax()) == true
     for one in (model, decoder):
         found = score_hidden(one, tokenizer, documents, 64)
-        assert (found.right, found.places, found.documents) == (right[one.name], places, 2)
+        assert (found.right, found.tokens, found.documents) == (right[one.name], places, 2)
 
 
 def test_passages_are_the_document_cut_between_sentences():
@@ -268,5 +268,5 @@ def test_an_encoder_learns_to_fill_in_by_the_lines_of_the_document(tmp_path, cap
     for line, one, sides in zip(told, (learned, start), ("both sides", "the left"), strict=True):
         found = score_hidden(one, learned.tokenizer, texts, 64)
         assert line.startswith(f"{one.name}, from {sides}")
-        numbers = f"{found.top_1:.2%} found, {found.nats / found.places:.4f} nats a masked token"
+        numbers = f"{found.top_1:.2%} found, {found.loss:.4f} nats a masked token"
         assert line.endswith(f": {numbers}")

@@ -143,12 +143,12 @@ def _evaluate_hidden(model: Model, options: argparse.Namespace) -> None:
         if not number:
             print(
                 f"{model.name} on {options.data.name}: {found.documents:,} documents, "
-                f"{found.places:,} masked tokens, {found.seconds:.1f} s"
+                f"{found.tokens:,} masked tokens, {found.seconds:.1f} s"
             )
         sides = "both sides" if one.config.family == "encoder" else "the left alone"
         print(
             f"{one.name}, from {sides}: {found.top_1:.2%} found, "
-            f"{found.nats / found.places:.4f} nats a masked token"
+            f"{found.loss:.4f} nats a masked token"
         )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import torch
 
@@ -22,10 +22,12 @@ BATCH_TOKENS = 4096
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Score:
-    """Total nats over a text. The end token of each document counts in nats and tokens."""
+    """Total nats over a text. The end token of each document counts in nats and tokens. right: the
+    tokens that were the network's likeliest prediction."""
 
     nats: float
     tokens: int
+    right: int
     bytes: int
     documents: int
     seconds: float
@@ -45,14 +47,16 @@ class Score:
         """Total nats over the documents' UTF-8 bytes, in bits."""
         return self.nats / math.log(2) / self.bytes
 
+    @property
+    def top_1(self) -> float:
+        """The share of tokens that were predicted right, 0 to 1."""
+        return self.right / self.tokens
+
     def numbers(self) -> dict[str, float]:
-        """All of them, rounded, for JSON."""
-        derived = {
-            "loss": self.loss,
-            "perplexity": self.perplexity,
-            "bits_per_byte": self.bits_per_byte,
-        }
-        return {name: round(value, 5) for name, value in (asdict(self) | derived).items()}
+        """Those of a language model, rounded, for JSON."""
+        names = ("nats", "tokens", "bytes", "documents", "seconds")
+        names += ("loss", "perplexity", "bits_per_byte")
+        return {name: round(getattr(self, name), 5) for name in names}
 
 
 def score_documents(model: Model, documents: Sequence[str]) -> Score:
@@ -69,7 +73,7 @@ def score_documents(model: Model, documents: Sequence[str]) -> Score:
         for row in encode_documents(model.tokenizer, documents)
         for start, scored, stop in windows(len(row) - 1, model.config.max_len)
     )
-    return _scored(model, rows, documents)
+    return scored(model, rows, documents)
 
 
 def score_pairs(model: Model, pairs: Sequence[Pair]) -> Score:
@@ -79,20 +83,22 @@ def score_pairs(model: Model, pairs: Sequence[Pair]) -> Score:
     """
     model.check_translator()
     read = [(model.reader.read_as(source), target) for source, target in pairs]
-    return _scored(model, encode_pairs(model.tokenizer, read), [target for _, target in pairs])
+    return scored(model, encode_pairs(model.tokenizer, read), [target for _, target in pairs])
 
 
 @torch.inference_mode()
-def _scored(model: Model, rows: Iterable[Example], texts: Sequence[str]) -> Score:
+def scored(model: Model, rows: Iterable[Example], texts: Sequence[str]) -> Score:
     """What the wanted tokens of the rows cost, which are those of the texts."""
-    started, nats, tokens = time.perf_counter(), 0.0, 0
+    started, nats, tokens, right = time.perf_counter(), 0.0, 0, 0
     for batch in by_width(rows, BATCH_TOKENS):
         logits, wanted, _ = predictions(model.network, batch, model.tokenizer.padding_id)
         nats += summed_nats(logits, wanted).item()
         tokens += len(wanted)
+        right += int((logits.argmax(dim=1) == wanted).sum())
     return Score(
         nats=nats,
         tokens=tokens,
+        right=right,
         bytes=sum(len(text.encode()) for text in texts),
         documents=len(texts),
         seconds=time.perf_counter() - started,

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
-
-import torch
 
 from transformer.inference.model import Model
 from transformer.model.network import IGNORED
 from transformer.tokenizer import SPECIALS, Tokenizer
-from transformer.training.data import Example, by_width, encode_documents
-from transformer.training.evaluate import BATCH_TOKENS
-from transformer.training.updates import predictions, summed_nats
+from transformer.training.data import Example, encode_documents
+from transformer.training.evaluate import Score, scored
 
 HIDDEN_SHARE = 0.15  # of the tokens, as in Devlin et al. 2019
 
@@ -76,31 +71,6 @@ class Hiding:
         return Example(read, wanted)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Filled:
-    """How a network did at hidden tokens. nats: summed; right: how many it predicted."""
-
-    nats: float
-    right: int
-    places: int
-    documents: int
-    seconds: float
-
-    @property
-    def top_1(self) -> float:
-        """The share of hidden tokens that are the network's likeliest prediction, 0 to 1."""
-        return self.right / self.places
-
-    def numbers(self) -> dict[str, float]:
-        """For JSON: loss in nats a hidden token."""
-        return {
-            "loss": round(self.nats / self.places, 5),
-            "top_1": round(self.top_1, 5),
-            "places": self.places,
-            "documents": self.documents,
-        }
-
-
 def hidden_places(tokenizer: Tokenizer, documents: Sequence[str], max_len: int) -> list[Example]:
     """Documents in pieces of at most max_len tokens, words of them masked: always the same."""
     hiding = Hiding(tokenizer)
@@ -113,10 +83,9 @@ def hidden_places(tokenizer: Tokenizer, documents: Sequence[str], max_len: int) 
     ]
 
 
-@torch.inference_mode()
 def score_hidden(
     model: Model, tokenizer: Tokenizer, documents: Sequence[str], max_len: int
-) -> Filled:
+) -> Score:
     """How many hidden tokens a network finds: an encoder from both sides, a decoder from
     the tokens before each one, none of them hidden.
 
@@ -131,23 +100,10 @@ def score_hidden(
     mine, n_shared = model.tokenizer, tokenizer.vocab_size - 1
     if mine.labels(range(n_shared)) != tokenizer.labels(range(n_shared)):
         raise ValueError(f"{model.name} has another vocabulary: its hidden tokens are others")
-    started = time.perf_counter()
-    nats, right, places = 0.0, 0, 0
     rows = hidden_places(tokenizer, documents, max_len)
     if model.config.family == "decoder":
         rows = [_from_left(row) for row in rows]
-    for batch in by_width(rows, BATCH_TOKENS):
-        logits, wanted, _ = predictions(model.network, batch, tokenizer.padding_id)
-        nats += summed_nats(logits, wanted).item()
-        right += int((logits.argmax(dim=1) == wanted).sum())
-        places += len(wanted)
-    return Filled(
-        nats=nats,
-        right=right,
-        places=places,
-        documents=len(documents),
-        seconds=time.perf_counter() - started,
-    )
+    return scored(model, rows, documents)
 
 
 def _from_left(hidden: Example) -> Example:

@@ -148,7 +148,11 @@ class FillIn(LanguageModel):
         return rows
 
     def score(self, model: Model, documents: Sequence[str]) -> dict[str, float]:
-        return score_hidden(model, model.tokenizer, documents, model.config.max_len).numbers()
+        found = score_hidden(model, model.tokenizer, documents, model.config.max_len)
+        return {
+            "loss": round(found.loss, 5), "top_1": round(found.top_1, 5), "places": found.tokens,
+            "documents": found.documents,
+        }  # fmt: skip
 
     def sample(self, model: Model, prompt: str, seed: int) -> str:
         return model.fill(prompt).text
