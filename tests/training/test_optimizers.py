@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from transformer.training.optimizer import Muon, make_optimizer
 from transformer.training.recipe import Settings
+from transformer.training.updates import Muon, make_optimizer
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

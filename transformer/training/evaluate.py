@@ -54,7 +54,7 @@ class Score:
 
     def numbers(self) -> dict[str, float]:
         """Those of a language model, rounded, for JSON."""
-        names = ("nats", "tokens", "bytes", "documents", "seconds")
+        names = ["nats", "tokens", "bytes", "documents", "seconds"]
         names += ("loss", "perplexity", "bits_per_byte")
         return {name: round(getattr(self, name), 5) for name in names}
 

@@ -19,7 +19,6 @@ from transformer.tokenizer import Tokenizer
 from transformer.training import log
 from transformer.training.card import begin_session, card_text, metadata_of, phases_of
 from transformer.training.data import Batches
-from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Recipe
 from transformer.training.state import (
     STATE,
@@ -33,7 +32,7 @@ from transformer.training.state import (
     save_state,
 )
 from transformer.training.tasks import Task
-from transformer.training.updates import Batch, Update, updates
+from transformer.training.updates import Batch, Update, make_optimizer, updates
 
 
 def train(

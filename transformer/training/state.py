@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from transformer.inference.model import Model
 from transformer.model.transformer import EncoderOnly
-from transformer.training.optimizer import updated_by
 from transformer.training.recipe import Recipe
+from transformer.training.updates import updated_by
 
 STATE = "training"  # the folder in a checkpoint's
 FILE = "state.safetensors"

@@ -24,9 +24,8 @@ from transformer.model.transformer import (
     build_transformer,
 )
 from transformer.training.exercises import EXERCISES, Exercise, examples, share_right
-from transformer.training.optimizer import make_optimizer
 from transformer.training.recipe import Settings
-from transformer.training.updates import Batch, updates
+from transformer.training.updates import Batch, make_optimizer, updates
 
 Network = DecoderOnly | EncoderOnly | EncoderDecoder
 

@@ -1,4 +1,5 @@
-"""One loop for every training: a network, batches, and an update at a time; and the loss."""
+"""One loop for every training: a network, batches, and an update at a time; the loss; and the
+optimizers, over flattened parameters: AdamW, and Muon for matrices."""
 
 from __future__ import annotations
 
@@ -13,12 +14,11 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from transformer.inference.logit_sources import pad
-from transformer.messages import invalid
+from transformer.messages import invalid, say
 from transformer.model.hooks import Hook
 from transformer.model.network import IGNORED
 from transformer.training.attention import network_with_own_gradient
 from transformer.training.data import Example
-from transformer.training.optimizer import updated_by
 from transformer.training.recipe import Settings
 
 NUMBERS = 2**20  # logits at a time: 4 MB of float32, which nearly stay in a core's cache
@@ -122,3 +122,146 @@ def summed_nats(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tens
         for rows, wanted in zip(logits.split(n_rows), targets.split(n_rows), strict=True)
     ]
     return torch.stack(parts).sum()
+
+
+# ---- the optimizers ----
+
+NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # coefficients of Jordan et al.
+NEWTON_SCHULZ_STEPS = 5
+
+
+def orthogonalise(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Push all singular values of matrices (..., R, C) to about 1 (0.7 to 1.2), matrix by matrix;
+    multiplies in dtype."""
+    a, b, c = NEWTON_SCHULZ
+    wide = matrices.shape[-2] <= matrices.shape[-1]
+    x = (matrices if wide else matrices.mT).to(dtype)
+    x = x.reshape(-1, *x.shape[-2:])  # (N, the smaller side, the larger)
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    for _ in range(NEWTON_SCHULZ_STEPS):
+        gram = x @ x.mT
+        gram = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+        x = torch.baddbmm(x, gram, x, beta=a)
+    return (x if wide else x.mT).reshape(matrices.shape).to(matrices.dtype)
+
+
+class Muon(torch.optim.Optimizer):
+    """Momentum, orthogonalised, for `matrices`, each (R, C) or many of them, (N, R, C); Adam
+    without weight decay for `others`.
+
+    One learning rate serves both: an orthogonalised update is scaled to AdamW's usual size,
+    0.2 * sqrt(the larger side). dtype: what the orthogonalisation multiplies in.
+    """
+
+    def __init__(
+        self,
+        matrices: Iterable[nn.Parameter],
+        others: Iterable[nn.Parameter],
+        *,
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        betas: tuple[float, float] = (0.9, 0.99),
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        groups = [
+            {"params": list(matrices), "muon": True, "weight_decay": weight_decay},
+            {"params": list(others), "muon": False, "weight_decay": 0.0},
+        ]
+        self.dtype = dtype
+        super().__init__(groups, {"lr": lr, "momentum": momentum, "betas": betas, "eps": 1e-8})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """One update of every parameter that has a gradient."""
+        for group in self.param_groups:
+            step = self._step_matrix if group["muon"] else self._step_adam
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    step(parameter, group)
+
+    def _step_matrix(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
+        state, gradient = self.state[parameter], parameter.grad
+        assert gradient is not None
+        if "mean" not in state:
+            state["mean"] = torch.zeros_like(parameter)
+        state["mean"].lerp_(gradient, 1 - group["momentum"])
+        ahead = gradient.lerp(state["mean"], group["momentum"])  # Nesterov's look-ahead
+        update = orthogonalise(ahead, self.dtype)
+        parameter.mul_(1 - group["lr"] * group["weight_decay"])
+        parameter.sub_(update, alpha=group["lr"] * 0.2 * max(parameter.shape[-2:]) ** 0.5)
+
+    def _step_adam(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
+        state, gradient = self.state[parameter], parameter.grad
+        assert gradient is not None
+        if "step" not in state:
+            state["step"] = torch.zeros(())
+            state["mean"] = torch.zeros_like(parameter)
+            state["square"] = torch.zeros_like(parameter)
+        first, second = group["betas"]
+        state["step"] += 1
+        count = float(state["step"])
+        state["mean"].lerp_(gradient, 1 - first)
+        state["square"].lerp_(gradient.square(), 1 - second)
+        mean = state["mean"] / (1 - first**count)
+        root = (state["square"] / (1 - second**count)).sqrt_().add_(group["eps"])
+        parameter.addcdiv_(mean, root, value=-group["lr"])
+
+
+def flatten_params(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
+    """A tensor (n, *shape) for the n parameters of each shape; they and their gradients become
+    parts of it, in place. Gradients are from then on set to zero, not to None."""
+    by_shape: dict[torch.Size, list[nn.Parameter]] = {}
+    for parameter in parameters:
+        by_shape.setdefault(parameter.shape, []).append(parameter)
+    found = []
+    for parts in by_shape.values():
+        whole = nn.Parameter(torch.stack([part.detach() for part in parts]))
+        gradients = torch.zeros_like(whole)
+        for part, value, gradient in zip(parts, whole.detach(), gradients, strict=True):
+            part.data, part.grad = value, gradient
+        whole.grad = gradients
+        found.append(whole)
+    return found
+
+
+def updated_by(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
+    """What an optimizer updates, in its order."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def check_gradients(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    """A hook before an optimizer's step. Raises RuntimeError where gradients were set to None."""
+    if any(parameter.grad is None for parameter in updated_by(optimizer)):
+        raise RuntimeError(
+            say(
+                "the gradients that lie side by side were replaced; allowed: "
+                "zero_grad(set_to_none=False)"
+            )
+        )
+
+
+def make_optimizer(
+    network: nn.Module, settings: Settings, dtype: torch.dtype = torch.float32
+) -> torch.optim.Optimizer:
+    """The recipe's optimizer; weights decay in the matrices between activations alone.
+
+    Embeddings, norms and biases do not decay, and under "muon" Adam updates them. Its parameters
+    are those of `flatten_params`: reset their gradients with zero_grad(set_to_none=False).
+    """
+    embeddings = {id(m.weight) for m in network.modules() if isinstance(m, nn.Embedding)}
+    matrices: list[nn.Parameter] = []
+    others: list[nn.Parameter] = []
+    for parameter in filter(lambda one: one.requires_grad, network.parameters()):
+        decays = parameter.dim() >= 2 and id(parameter) not in embeddings
+        (matrices if decays else others).append(parameter)
+    wholes, rest = flatten_params(matrices), flatten_params(others)
+    decay, betas = settings.weight_decay, settings.betas
+    optimizer: torch.optim.Optimizer
+    if settings.optimizer == "muon":
+        optimizer = Muon(wholes, rest, weight_decay=decay, betas=betas, dtype=dtype)
+    else:
+        groups = [{"params": wholes, "weight_decay": decay}, {"params": rest, "weight_decay": 0.0}]
+        optimizer = torch.optim.AdamW(groups, betas=betas, fused=True)
+    optimizer.register_step_pre_hook(check_gradients)
+    return optimizer
