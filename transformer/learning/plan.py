@@ -78,10 +78,6 @@ class Plan:
         spread = {EVERY * round(ratio**place) for place in range(SNAPSHOTS)}
         return sorted({1, *(step for step in spread if step < self.n_steps), self.n_steps})
 
-    def measured(self, step: int) -> bool:
-        """Whether the network is measured after a step."""
-        return step % EVERY == 0 or step in (1, self.n_steps)
-
     def _changes(self) -> dict[str, Any]:
         wide = 2 * self.width if self.feed_forward else 1
         changes: dict[str, Any] = {

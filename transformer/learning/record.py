@@ -218,7 +218,7 @@ def watched(plan: Plan) -> Iterator[Report]:
     kept = set(plan.kept())
     for step in plan.steps():
         losses.append(step.loss)
-        if plan.measured(step.number):
+        if step.measured:
             yield report(step, losses, plan.exercise.example, keep=step.number in kept)
             losses = []
 

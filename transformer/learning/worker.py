@@ -130,7 +130,7 @@ class Training:
             while not self._commands.empty():
                 self._obey(self._commands.get())
             halts = self._paused or self._stopped or late
-            if halts or job.plan.measured(step.number):
+            if halts or step.measured:
                 keep = halts or step.number in kept
                 self._send("report", report(step, losses, self._question, keep=keep))
                 losses = []

@@ -18,6 +18,7 @@ Paragraphs: what the step says.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import tomllib
 from collections.abc import Mapping
@@ -266,10 +267,8 @@ def _click(what: Any, given: dict[str, Any]) -> Click:
 
 
 def _output_check(given: Any) -> OutputCheck:
-    allowed = {
-        "has": str, "lacks": str, "text": str, "alters": list, "forced": bool, "changed": bool,
-        "method": str, "model": str,
-    }  # fmt: skip
+    settings = (one for one in dataclasses.fields(OutputCheck) if one.init)
+    allowed = {one.name: list if one.default == () else type(one.default) for one in settings}
     if not isinstance(given, dict) or not given:
         raise ValueError("run must be a table of what the run is to be")
     check_names("run", given, allowed)

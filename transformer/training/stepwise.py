@@ -47,14 +47,15 @@ class Step:
     """The state of the training after an update.
 
     number: from 1 to total. loss: nats a token of this update's questions. accuracy: the share of
-    held-out questions that the network would answer without a mistake, as last measured.
-    network: the network itself; the next step changes it.
+    held-out questions that the network would answer without a mistake, as last measured; measured:
+    whether that was after this step. network: the network itself; the next step changes it.
     """
 
     number: int
     total: int
     loss: float
     accuracy: float
+    measured: bool
     network: Network
     task: Exercise
 
@@ -136,11 +137,11 @@ def _trained(
     network.train()
     padding_id = exercise.tokenizer().padding_id
     for update in updates(network, optimizer, settings, batches(), padding_id):
-        if update.step % every == 0 or update.step in (1, settings.steps):
+        if measured := update.step % every == 0 or update.step in (1, settings.steps):
             network.eval()
             accuracy = share_right(network, exercise, held_out)
             network.train()
         yield Step(
             number=update.step, total=settings.steps, loss=update.loss, accuracy=accuracy,
-            network=network, task=exercise,
+            measured=measured, network=network, task=exercise,
         )  # fmt: skip

@@ -56,15 +56,17 @@ const ARRAYS = "application/x-arrays";
 const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array };
 const LONGEST = 1500; // characters of a query
 
-const storageOf = () => {
+/** @type {(name: "sessionStorage" | "localStorage") => Storage | null} */
+const storageOf = (name) => {
   try {
-    return globalThis.sessionStorage ?? null;
+    return globalThis[name] ?? null;
   } catch {
     // a browser may keep a page inside another one from it
     return null;
   }
 };
-export const storage = storageOf();
+export const storage = storageOf("sessionStorage");
+export const lasting = storageOf("localStorage");
 // What this page left there before it was reloaded, if it was.
 /** @type {(name: string) => string | null} */
 export const takeLeft = (name) => {

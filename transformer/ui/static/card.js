@@ -17,7 +17,7 @@ import {
 } from "./touring.js";
 import { Card, CHOSEN, useAnswers, useFollowed } from "../../web/card.js";
 import { Marked } from "../../web/text.js";
-import { ask } from "../../web/ask.js";
+import { ask, lasting } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
 import { declared } from "../../web/link_text.js";
 import { siteName } from "../../web/sites.js";
@@ -27,7 +27,7 @@ const KEY = "solved-lessons";
 /** @type {() => Set<string> | null} null where nothing is kept, or can be */
 const kept = () => {
   try {
-    const found = JSON.parse(window.localStorage.getItem(KEY) ?? "null"); // not to be had in some frames
+    const found = JSON.parse(lasting?.getItem(KEY) ?? "null");
     return Array.isArray(found) ? new Set(found.filter((one) => typeof one === "string")) : null;
   } catch {
     return null;
@@ -37,13 +37,9 @@ const kept = () => {
 const progress = reactive({ solved: kept() ?? new Set(), isKept: kept() !== null });
 /** @type {(isKept: boolean) => void} */
 const keep = (isKept) => {
-  progress.isKept = isKept;
-  try {
-    if (isKept) window.localStorage.setItem(KEY, JSON.stringify([...progress.solved]));
-    else window.localStorage.removeItem(KEY);
-  } catch {
-    progress.isKept = false; // the browser keeps nothing here
-  }
+  progress.isKept = isKept && lasting !== null;
+  if (isKept) lasting?.setItem(KEY, JSON.stringify([...progress.solved]));
+  else lasting?.removeItem(KEY);
 };
 /** @type {(lesson: string, step: number) => void} */
 const setSolved = (lesson, step) => {

@@ -3,7 +3,7 @@
 
 import { html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { moveTo } from "./connection.js";
-import { ASKED, askedIn, LANGUAGE } from "../../web/ask.js";
+import { ASKED, askedIn, LANGUAGE, lasting } from "../../web/ask.js";
 import { answered, linkText, setSubmit } from "./link.js";
 import { declared } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
@@ -18,12 +18,8 @@ const KEPT = "viz-language"; // as in first.js
 
 /** @type {(language: string) => boolean} */
 const keep = (language) => {
-  try {
-    localStorage.setItem(KEPT, language);
-    return true;
-  } catch {
-    return false; // a page inside another one may have no storage: the address then says it
-  }
+  lasting?.setItem(KEPT, language);
+  return lasting !== null; // without, the address says it
 };
 
 const choose = async ({ target }) => {
