@@ -233,7 +233,12 @@ class Line:
         with self._lock:
             yield woken
             while (best := self._best()) is not None:
-                self._give(best)
+                for parent, name in _levels(best.caller):
+                    used = self._used.get(name, 0.0)
+                    self._clock[parent] = max(self._clock.get(parent, 0.0), used)
+                best.has = best.began = True
+                best.since = time.monotonic()
+                self._running += 1
                 woken.append(best)
         for place in woken:
             place.ready.set()
@@ -269,13 +274,6 @@ class Line:
             )  # fmt: skip
 
         return order
-
-    def _give(self, place: Place) -> None:
-        for parent, name in _levels(place.caller):
-            self._clock[parent] = max(self._clock.get(parent, 0.0), self._used.get(name, 0.0))
-        place.has = place.began = True
-        place.since = time.monotonic()
-        self._running += 1
 
     def _take_back(self, place: Place) -> None:
         if not place.has:
