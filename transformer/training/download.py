@@ -174,15 +174,12 @@ def _groups(pairs: list[Pair]) -> list[list[Pair]]:
 
 def _fetch(url: str) -> bytes:
     """The body of a zip. Raises ValueError for anything else."""
-    parts, size = [], 0
     try:
         request = Request(url, headers={"User-Agent": AGENT})
         with urlopen(request, timeout=TIMEOUT_S) as answer:
-            while part := answer.read(1 << 20):
-                parts.append(part)
-                size += len(part)
-                if size > LARGEST_BYTES:
-                    raise ValueError(f"{url} is larger than the allowed {LARGEST_BYTES:,} bytes")
+            body: bytes = answer.read(LARGEST_BYTES + 1)
+        if len(body) > LARGEST_BYTES:
+            raise ValueError(f"{url} is larger than the allowed {LARGEST_BYTES:,} bytes")
     except (OSError, http.client.HTTPException) as error:
         if isinstance(error, HTTPError):
             error.close()
@@ -191,7 +188,6 @@ def _fetch(url: str) -> bytes:
             f"cannot download {url}: {reason}; with no network, give --data a folder with "
             "train.tsv and valid.tsv"
         ) from error
-    body = b"".join(parts)
     if not zipfile.is_zipfile(io.BytesIO(body)):  # an HTML page, or a truncated archive
         raise ValueError(f"{url} must answer with a zip archive; got {body[:40]!r}")
     return body
@@ -202,10 +198,9 @@ def _read(archive: Path) -> tuple[str, list[str]]:
     try:
         with zipfile.ZipFile(archive) as file:
             texts = [
-                info
-                for info in file.infolist()
-                if info.filename.endswith(".txt") and not info.filename.startswith("_")
-            ]
+                one for one in file.infolist()
+                if one.filename.endswith(".txt") and not one.filename.startswith("_")
+            ]  # fmt: skip
             if len(texts) != 1:
                 raise ValueError(f"it must hold one text file; got {file.namelist()[:5]}")
             if texts[0].file_size > LARGEST_TEXT_BYTES:
