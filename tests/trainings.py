@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 import transformer
-from transformer.training import log
 from transformer.training.loop import STATE
 from transformer.training.recipe import Recipe, load_recipe
+from transformer.training.state import log_entries
 from transformer.training.tasks import LanguageModel
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,7 +98,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 def losses(folder: Path) -> list[float]:
     """The loss of every step, which the log must hold once, in their order."""
-    entries = log.entries(folder / STATE)
+    entries = log_entries(folder / STATE)
     assert [entry["step"] for entry in entries] == list(range(1, len(entries) + 1))
     return [entry["loss"] for entry in entries]
 

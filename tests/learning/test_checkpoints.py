@@ -17,7 +17,7 @@ from transformer.learning import record_checkpoints
 from transformer.learning.checkpoints import CheckpointedTraining, story_training
 from transformer.learning.record_checkpoints import SENTENCES, recorded_checkpoints
 from transformer.learning.words import told_at
-from transformer.training import log
+from transformer.training.state import append_log
 from transformer.ui.learning import recorded_checkpoint
 
 STEPS = (0, 3, 12)
@@ -32,7 +32,7 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = Tokenizer.train([*SENTENCES, *TEXTS] * 3, 420)
     model = tiny("tiny", "decoder", tokenizer, max_len=96, positions="learned")
     for step in range(1, STEPS[-1] + 1):
-        log.append(folder, {"step": step, "loss": 6 - step / 10})
+        append_log(folder, {"step": step, "loss": 6 - step / 10})
     for step in STEPS:
         scores = {"loss": 6.0 - step / 10, "bits_per_byte": 3.0 - step / 20}
         about = {

@@ -13,8 +13,9 @@ import warm
 from trainings import LINES, ROOT, command, losses, metadata, recipe, task, weights, written
 
 import transformer
-from transformer.training import log, loop
+from transformer.training import loop
 from transformer.training.__main__ import main
+from transformer.training.state import LOG, append_log, keep_log_until, log_entries
 from transformer.training.updates import updates
 
 pytestmark = pytest.mark.slow
@@ -105,13 +106,13 @@ def test_more_steps_may_be_planned_but_no_other_recipe_or_text_goes_on(tmp_path)
 
 def test_steps_after_the_last_save_leave_the_log(tmp_path):
     for step in (1, 2, 3, 2, 3, 4):  # as older versions left it
-        log.append(tmp_path, {"step": step, "loss": step / 10})
-    with (tmp_path / log.FILE).open("a") as file:
+        append_log(tmp_path, {"step": step, "loss": step / 10})
+    with (tmp_path / LOG).open("a") as file:
         file.write('{"step": 5, "lo')
-    log.keep_until(tmp_path, 3)
-    assert [entry["step"] for entry in log.entries(tmp_path)] == [1, 2, 3]
-    log.keep_until(tmp_path, 0)
-    assert log.entries(tmp_path) == []
+    keep_log_until(tmp_path, 3)
+    assert [entry["step"] for entry in log_entries(tmp_path)] == [1, 2, 3]
+    keep_log_until(tmp_path, 0)
+    assert log_entries(tmp_path) == []
 
 
 def test_the_processes_of_the_documented_command_have_the_losses_of_one(tmp_path, data):

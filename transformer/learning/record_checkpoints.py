@@ -29,7 +29,7 @@ from transformer.learning.checkpoints import (
     Sentence,
 )
 from transformer.runs.run import Run
-from transformer.training import log
+from transformer.training.state import log_entries
 
 # The first says a name again and again, so that a head that reads what followed it can be seen.
 SENTENCES = (
@@ -57,7 +57,7 @@ def recorded_checkpoints(
         raise ValueError(f"{folder} holds no checkpoint of a training")
     measured = texts or _sample()
     about = _about(models[-1])
-    entries = log.entries(folder.parent)
+    entries = log_entries(folder.parent)
     return CheckpointedTraining(
         recipe=about["recipe"]["name"],
         total=about["recipe"]["settings"]["steps"],

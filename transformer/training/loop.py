@@ -16,20 +16,22 @@ from transformer import checkpoint
 from transformer.inference.model import Model
 from transformer.model.transformer import build_transformer
 from transformer.tokenizer import Tokenizer
-from transformer.training import log
 from transformer.training.card import begin_session, card_text, metadata_of, phases_of
 from transformer.training.data import Batches
 from transformer.training.recipe import Recipe
 from transformer.training.state import (
     STATE,
+    append_log,
     first_weights,
     identity,
     interrupts,
+    keep_log_until,
     load_state,
     may_go_on,
     n_processes,
     precision,
     save_state,
+    write_curve,
 )
 from transformer.training.tasks import Task
 from transformer.training.updates import Batch, Update, make_optimizer, updates
@@ -115,7 +117,7 @@ class _Training:
         self.task.encode(self.tokenizer, self.config)
         batches = Batches(self.task.rows, batch_tokens=settings.batch_tokens, seed=settings.seed)
         if self.main:
-            log.keep_until(self.folder, self.progress["step"])
+            keep_log_until(self.folder, self.progress["step"])
             self._keep_checkpoint()
         bar = tqdm(
             total=settings.steps, initial=self.progress["step"], desc=self.recipe.name,
@@ -182,7 +184,7 @@ class _Training:
             entry["learning_rate"] = settings.learning_rate_at(step - 1)
             if step % settings.validate_every == 0 or last:
                 entry |= self._validate()
-            log.append(self.folder, entry)
+            append_log(self.folder, entry)
             self._keep_checkpoint()
             if step % settings.save_every == 0 or last or self.stopped:
                 saved = self.progress | {"recipe": identity(self.recipe)}
@@ -216,7 +218,7 @@ class _Training:
         if self.main:
             self.raw.eval()
             scores = self.task.scores(self._model())
-            self._write(self.out, scores=scores, curve=log.write_curve(self.folder))
+            self._write(self.out, scores=scores, curve=write_curve(self.folder))
         self.accelerator.wait_for_everyone()
         self.accelerator.end_training()
         return self.out
