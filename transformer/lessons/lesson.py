@@ -34,6 +34,10 @@ from transformer.lessons.measures import MEASURES
 from transformer.lessons.output_check import OutputCheck
 from transformer.messages import ENGLISH
 
+MAX_BYTES = 100_000  # of a language's file
+IN_HEADER = ("minutes", "model")
+CHECKS = ("click", "number", "choose", "run")
+IN_STEP = ("state", "types", "check", "solution", "hints")
 FENCE = "```"
 _ITEM = re.compile(r"(-|\d+\.)\s+(.*)")
 
@@ -111,12 +115,6 @@ def _block(lines: list[str], start: int, part: Part) -> int:
     else:
         part.says.append(" ".join(found))
     return at
-
-
-MAX_BYTES = 100_000  # of a language's file
-IN_HEADER = ("minutes", "model")
-CHECKS = ("click", "number", "choose", "run")
-IN_STEP = ("state", "types", "check", "solution", "hints")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -35,6 +35,9 @@ from transformer.ui.page_data import (
 from transformer.ui.page_request import settings_of
 from transformer.ui.service import Service
 
+Changes = dict[str, Any]  # what changes on the page, by the control's name
+# Controls that the page may not have drawn yet: they keep only the last part of an answer in parts.
+OUT_OF_SIGHT = ("introduction", "card", "table", "lines", *SETTINGS)
 Controls = Mapping[str, Any]
 CHOSEN = ("model", "text", "lines")
 # What a link changes, the chips besides.
@@ -139,11 +142,6 @@ def connect_link(service: Service, controls: Controls) -> None:
 
 def _or_skip(facts: dict[str, Any] | None) -> Any:
     return gr.skip() if facts is None else facts
-
-
-Changes = dict[str, Any]  # what changes on the page, by the control's name
-# Controls that the page may not have drawn yet: they keep only the last part of an answer in parts.
-OUT_OF_SIGHT = ("introduction", "card", "table", "lines", *SETTINGS)
 
 
 def opened(

@@ -52,12 +52,14 @@ from transformer.views.attention.grid import data_url, mosaic, tiles
 from transformer.views.attention.heatmap import head_title
 from transformer.views.declaration import tab_name, tabs
 
-
-def drawn_by(example: Example) -> dict[str, Any]:
-    """The first values of the settings that say what is drawn: the first four of `settings_of`."""
-    return {"method": example.methods[0]} | {
-        name: STARTS[name] for name in ("temperature", "top_k", "top_p")
-    }
+SET = """(value) => {{
+  document.dispatchEvent(new CustomEvent("setting", {{ detail: {{ {name}: value }} }}));
+}}"""
+DRAWS = '(method) => (method === "greedy" ? "sample" : undefined)'  # with a temperature
+TEMPLATE = Path(__file__).parent / "static" / "first_look.html"
+FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
+HOLE = re.compile(r"/\*(text|title|heads|head)\*/")
+TITLE = mark("Transformer, seen from inside")
 
 
 def settings_of(example: Example) -> list[Any]:
@@ -71,7 +73,8 @@ def settings_of(example: Example) -> list[Any]:
         elem_id="temperature", elem_classes=["setting-temperature"],
     )  # fmt: skip
     with gr.Accordion(wording("Settings"), open=False, elem_id="settings"):
-        method = gr.Radio(**_methods(example), label=wording("Method"), elem_id="method")
+        choices = [(METHODS[name], name) for name in example.methods]
+        method = gr.Radio(choices, value=choices[0][1], label=wording("Method"), elem_id="method")
         with gr.Row():
             top_k = _number("top_k", wording("Top-k (0 = off)"), 90, precision=0)
             top_p = _number("top_p", wording("Top-p (1 = off)"), 90)
@@ -90,11 +93,6 @@ def settings_of(example: Example) -> list[Any]:
 def _number(name: str, words: str, min_width: int, **more: Any) -> gr.Number:
     given: dict[str, Any] = {"value": STARTS[name], "elem_classes": [f"setting-{name}"]} | more
     return gr.Number(label=words, min_width=min_width, **given)
-
-
-def _methods(example: Example) -> dict[str, Any]:
-    choices = [(METHODS[name], name) for name in example.methods]
-    return {"choices": choices, "value": example.methods[0]}
 
 
 def _of_masks(model: Model) -> dict[str, Any]:
@@ -132,16 +130,6 @@ def _of_model(model: Model) -> dict[str, Any]:
 # What stands above a tab's views, and below; each gives its controls by name.
 ABOVE: dict[str, Callable[[Model], dict[str, Any]]] = {"Masks": _of_masks, "What if?": _of_whatif}
 BELOW: dict[str, Callable[[Model], dict[str, Any]]] = {"Model": _of_model}
-
-
-SET = """(value) => {{
-  document.dispatchEvent(new CustomEvent("setting", {{ detail: {{ {name}: value }} }}));
-}}"""
-DRAWS = '(method) => (method === "greedy" ? "sample" : undefined)'  # with a temperature
-TEMPLATE = Path(__file__).parent / "static" / "first_look.html"
-FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
-HOLE = re.compile(r"/\*(text|title|heads|head)\*/")
-TITLE = mark("Transformer, seen from inside")
 
 
 def build(service: Service) -> gr.Blocks:
@@ -222,7 +210,9 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
     )
     tokens = around("tokens", run)
     component("hidden_words", folder="views/masked")
-    drawn = drawn_by(example)
+    # The first values of the settings that say what is drawn: the first four of `settings_of`.
+    drawn: dict[str, Any] = {"method": example.methods[0]}
+    drawn |= {name: STARTS[name] for name in ("temperature", "top_k", "top_p")}
     component("next_words", drawn, first=first, folder="views/journey")
     settings = settings_of(example)
     around("hypotheses")
