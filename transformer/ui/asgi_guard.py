@@ -91,16 +91,14 @@ class AsgiGuard:
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await self._http(scope, RequestGuard(scope, receive, send, self.policy))
-
-    async def _http(self, scope: Scope, guard: RequestGuard) -> None:
-        with speaking(language_of(scope)), self.shutdown.underway(guard):
-            try:
-                await self._answer(self._from(plain_query(scope)), guard)
-            except TooLarge:
-                await guard.answer(413, {"detail": f"{localized(TOO_LARGE)}."})
-            except TooSlow:
-                await guard.answer(408, {"detail": localized(TOO_SLOW)})
+            guard = RequestGuard(scope, receive, send, self.policy)
+            with speaking(language_of(scope)), self.shutdown.underway(guard):
+                try:
+                    await self._answer(self._from(plain_query(scope)), guard)
+                except TooLarge:
+                    await guard.answer(413, {"detail": f"{localized(TOO_LARGE)}."})
+                except TooSlow:
+                    await guard.answer(408, {"detail": localized(TOO_SLOW)})
 
     async def _answer(self, scope: Scope, guard: RequestGuard) -> None:
         path, method = path_of(scope), scope["method"]

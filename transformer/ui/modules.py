@@ -143,7 +143,9 @@ class Modules:
         if scope["method"] not in ("GET", "HEAD"):
             return JSONResponse({"detail": say(ONLY_READ)}, 405, {"Allow": "GET, HEAD"})
         asked = Headers(scope=scope)
-        coding = _coding(asked.get("accept-encoding", ""))
+        accepted = asked.get("accept-encoding", "").split(",")
+        names = [one.partition(";")[0].strip() for one in accepted if "q=0" not in one]
+        coding = next((coding for coding in ("br", "gzip") if coding in names), "")
         tag = f'"{version}{f"-{coding}" if coding else ""}"'
         headers = {"Cache-Control": FOREVER, "ETag": tag, "Vary": "Accept-Encoding"}
         if tag in asked.get("if-none-match", ""):
@@ -151,12 +153,6 @@ class Modules:
         if coding:
             headers["Content-Encoding"] = coding
         return Response(asset.encoded(coding), media_type=asset.type, headers=headers)
-
-
-def _coding(accepted: str) -> str:
-    """The best content coding that a request accepts: "br", "gzip" or ""."""
-    names = [one.partition(";")[0].strip() for one in accepted.split(",") if "q=0" not in one]
-    return next((coding for coding in ("br", "gzip") if coding in names), "")
 
 
 MODULES = Modules()

@@ -26,7 +26,6 @@ import numpy as np
 import orjson
 from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
-from starlette.datastructures import Headers
 
 from transformer.former_names import FORMER_NAMES
 from transformer.inference import deadline
@@ -111,7 +110,15 @@ def _add_routes(
 
     async def post(request: Request) -> Response:
         """By an object in JSON; "made" in it says how runs that are not here were made."""
-        data = _object(question.name, await request.body())
+        try:
+            data = json.loads(await request.body())
+        except ValueError:
+            raise ValueError(say("The request could not be read.")) from None
+        if not isinstance(data, dict):
+            raise invalid(
+                "{name} must be asked with an object; got {got}",
+                name=question.name, got=type(data).__name__,
+            )  # fmt: skip
         if "made" in data:
             made = data.pop("made")
             await in_thread(shares, "questions", lambda: regenerate.make(made))
@@ -122,7 +129,13 @@ def _add_routes(
         with_arrays = ARRAYS in headers.get("accept", "")
 
         def made() -> tuple[bytes, dict[str, str]]:
-            return _encoded(question.work(data), with_arrays, headers)
+            body, kind = written(question.work(data), with_arrays)
+            tag = hashlib.blake2b(body, digest_size=12).hexdigest()
+            sent = {"content-type": kind, "vary": "Accept, Accept-Encoding, Accept-Language"}
+            if len(body) <= LARGEST and "br" in headers.get("accept-encoding", ""):
+                body, tag = brotli.compress(body, quality=QUALITY), f"{tag}-br"
+                sent["content-encoding"] = "br"
+            return body, sent | {"etag": f'"{tag}"'}
 
         body, sent = await in_thread(shares, question.line, made)
         sent["cache-control"] = cache
@@ -161,28 +174,6 @@ async def in_thread(shares: Mapping[str, Line], line: str, work: Callable[[], T]
             raise ValueError(say("nobody waits for this any more"))
         context = copy_context()  # language, session and deadline of the request
         return await asyncio.wrap_future(threads.submit(context.run, work))
-
-
-def _object(name: str, body: bytes) -> dict[str, Any]:
-    try:
-        data = json.loads(body)
-    except ValueError:
-        raise ValueError(say("The request could not be read.")) from None
-    if not isinstance(data, dict):
-        raise invalid(
-            "{name} must be asked with an object; got {got}", name=name, got=type(data).__name__
-        )
-    return data
-
-
-def _encoded(answer: Answer, with_arrays: bool, asked: Headers) -> tuple[bytes, dict[str, str]]:
-    body, kind = written(answer, with_arrays)
-    tag = hashlib.blake2b(body, digest_size=12).hexdigest()
-    headers = {"content-type": kind, "vary": "Accept, Accept-Encoding, Accept-Language"}
-    if len(body) <= LARGEST and "br" in asked.get("accept-encoding", ""):
-        body, tag = brotli.compress(body, quality=QUALITY), f"{tag}-br"
-        headers["content-encoding"] = "br"
-    return body, headers | {"etag": f'"{tag}"'}
 
 
 def written(answer: Answer, with_arrays: bool = False) -> tuple[bytes, str]:
