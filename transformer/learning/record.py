@@ -197,7 +197,12 @@ class Report:
 def report(step: Step, losses: list[float], question: str, *, keep: bool) -> Report:
     """Look at the network after a step. losses: those since the last report."""
     model = step.model(engine=NETWORK)
-    run = example_run(model, step.task)
+    run, best = example_run(model, step.task), dict[str, Any]()
+    if step.task.reads:
+        found = weight_on_wanted(model.network, step.task, held_out(step.task, SCORED))
+        site = max(found, key=lambda one: float(found[one].max()))
+        head = int(found[site].argmax())
+        best = {"score": float(found[site][head]), "site": str(site), "head": head}
     weights = {
         name: value.detach().half().cpu().numpy()
         for name, value in (weights_of(model.network) if keep else {}).items()
@@ -205,7 +210,7 @@ def report(step: Step, losses: list[float], question: str, *, keep: bool) -> Rep
     return Report(
         step=step.number,
         losses=losses,
-        measurement=measurement_of(step, model),
+        measurement=Measurement(step=step.number, accuracy=step.accuracy, **best),
         pictures={f"{stack}.{kind}": atlas(run, stack, kind) for stack, kind in run.trace.kinds()},
         answer=answer_of(model, step.task, question),
         weights=weights or None,
@@ -221,19 +226,6 @@ def watched(plan: Plan) -> Iterator[Report]:
         if step.measured:
             yield report(step, losses, plan.exercise.example, keep=step.number in kept)
             losses = []
-
-
-def measurement_of(step: Step, model: Model) -> Measurement:
-    """What is measured of the network after a step."""
-    if not step.task.reads:
-        return Measurement(step=step.number, accuracy=step.accuracy)
-    weights = weight_on_wanted(model.network, step.task, held_out(step.task, SCORED))
-    site = max(weights, key=lambda one: float(weights[one].max()))
-    head = int(weights[site].argmax())
-    score = float(weights[site][head])
-    return Measurement(
-        step=step.number, accuracy=step.accuracy, score=score, site=str(site), head=head
-    )
 
 
 def example_run(model: Model, exercise: Exercise) -> Run:

@@ -83,7 +83,11 @@ class Click(Check):
         if yes := MEASURES[self.of].yes:  # a long text has too many cells to ask of them all
             says = say(yes if value else MEASURES[self.of].no)
             return CheckResult(right=bool(value) is not self.least, says=says)
-        worst, best = self._range(context)
+        if self.of in OF_A_BATCH:
+            worst, best = self._ends(context)
+        else:
+            key = ("worst and best", repr(self))
+            worst, best = memoize_on_run(context.run, key, lambda: self._ends(context))
         right = abs(value - best) <= self.within * abs(best - worst)
         quantity, shown = worded(self.of), _number(value)
         if not right:
@@ -137,13 +141,6 @@ class Click(Check):
         if "key" in self.free:
             return range(run.trace[Site.parse(self.arguments["site"])].pattern.shape[3])
         return range(0 if self.of == "surprisal" else run.n_prompt - 1, len(run.labels) - 1)
-
-    def _range(self, context: GradingContext) -> tuple[float, float]:
-        if self.of in OF_A_BATCH:
-            return self._ends(context)
-        return memoize_on_run(
-            context.run, ("worst and best", repr(self)), lambda: self._ends(context)
-        )
 
     def _ends(self, context: GradingContext) -> tuple[float, float]:
         values = [self.value(context, one) for one in self.answers(context)]

@@ -62,7 +62,12 @@ def read(text: str) -> list[Part]:
     while at < len(lines):
         line = lines[at].strip()
         if line.startswith("#"):
-            parts.append(_headed(line, at, first=not parts))
+            marks, _, title = line.partition(" ")
+            if marks != ("##" if parts else "#") or not title.strip():
+                raise ValueError(
+                    f"line {at + 1}: one “# Title” for the lesson, “## Title” for a step"
+                )
+            parts.append(Part(title=title.strip()))
         elif line and not parts:
             raise ValueError(f"line {at + 1}: a lesson begins with “# Title”")
         elif line.startswith(FENCE):
@@ -74,13 +79,6 @@ def read(text: str) -> list[Part]:
     if not parts:
         raise ValueError("line 1: a lesson begins with “# Title”")
     return parts
-
-
-def _headed(line: str, at: int, *, first: bool) -> Part:
-    marks, _, title = line.partition(" ")
-    if marks != ("#" if first else "##") or not title.strip():
-        raise ValueError(f"line {at + 1}: one “# Title” for the lesson, “## Title” for a step")
-    return Part(title=title.strip())
 
 
 def _header(lines: list[str], start: int, part: Part) -> int:
@@ -198,21 +196,18 @@ def _step(part: Part) -> Step:
             raise ValueError(
                 f"the check has {check.n_options} options; the text has {len(part.options)}"
             )
+        numbers = {str(number): number for number in range(1, len(part.hints) + 1)}
+        hints: Mapping[str, Any] = header.get("hints", {})
+        for number in hints:
+            check_choice("hint", number, numbers)
         return Step(
             state=header.get("state", {}), check=check,
             types=bool(header.get("types", check is not None and check.kind == "run")),
-            solution=header.get("solution", ""), hints=_hints(header.get("hints", {}), part),
+            solution=header.get("solution", ""),
+            hints={numbers[number]: fields for number, fields in hints.items()},
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"the step “{part.title}”: {error}") from error
-
-
-def _hints(given: Mapping[str, Any], part: Part) -> dict[int, Mapping[str, Any]]:
-    """What hints select, by their numbers. Raises ValueError for an unknown hint number."""
-    numbers = {str(number): number for number in range(1, len(part.hints) + 1)}
-    for number in given:
-        check_choice("hint", number, numbers)
-    return {numbers[number]: fields for number, fields in given.items()}
 
 
 def _check_alike(path: Path, parts: list[Part], own: list[Part]) -> None:

@@ -98,15 +98,10 @@ def _train(arguments: list[str]) -> None:
         recipe, task, options.out, cpu=options.cpu, start=start, n_checkpoints=options.checkpoints
     )
     if first:
-        print(f"wrote {options.out}{_how_to_score(options.out, task.held_out)}")
-
-
-def _how_to_score(checkpoint: Path, held_out: Sequence[Path]) -> str:
-    """The command that scores a checkpoint on the files that it was not trained on, if any."""
-    if not held_out:
-        return ""
-    files = chain.from_iterable(zip(("--data", "--target"), map(str, held_out), strict=False))
-    return f"; score it: {program()} {shlex.join(['evaluate', str(checkpoint), *files])}"
+        held_out = zip(("--data", "--target"), map(str, task.held_out), strict=False)
+        scored = shlex.join(["evaluate", str(options.out), *chain.from_iterable(held_out)])
+        how = f"; score it: {program()} {scored}" if task.held_out else ""
+        print(f"wrote {options.out}{how}")
 
 
 def _evaluate(arguments: list[str]) -> None:

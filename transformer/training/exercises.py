@@ -109,10 +109,6 @@ SORTING = _of_letters(
 # ---- the sum of two numbers, each written with two digits, the sum with three ----
 
 
-def _two_numbers(rng: Random) -> str:
-    return f"{rng.randrange(100):02}+{rng.randrange(100):02}"
-
-
 def _total(question: str) -> str:
     left, right = question.split("+")
     return f"{int(left) + int(right):03}"
@@ -121,7 +117,7 @@ def _total(question: str) -> str:
 ADDITION = Exercise(
     name="addition", title=mark("Add"), words=mark("Add two numbers below 100."),
     letters="0123456789+", sign="=", longest=8, n_steps=800, example="47+38",
-    draw=_two_numbers, solve=_total, reads="",
+    draw=lambda rng: f"{rng.randrange(100):02}+{rng.randrange(100):02}", solve=_total, reads="",
 )  # fmt: skip
 
 
@@ -225,14 +221,9 @@ def weight_on_wanted(
     }
 
 
-def longest_question(exercise: Exercise) -> int:
-    """Characters that may be typed: one more than the longest that was learned."""
-    return exercise.longest // 2 + 1
-
-
 def check_question(exercise: Exercise, question: object) -> str:
     """A question of a visitor's. Raises ValueError for one that cannot be read."""
-    most = longest_question(exercise)
+    most = exercise.longest // 2 + 1  # one character more than the longest that was learned
     good = isinstance(question, str) and set(question) <= set(exercise.letters)
     if not isinstance(question, str) or not good or not 1 <= len(question) <= most:
         raise invalid(

@@ -64,7 +64,8 @@ def may_go_on(
     added to a start's vocabulary. Raises ValueError for a training of another
     recipe or on other text, and for an impossible model.
     """
-    earlier = read_progress(out / STATE)
+    path = out / STATE / FILE
+    earlier = _read(path, with_tensors=False)[0] if path.is_file() else None
     if earlier is not None and earlier["recipe"] != identity(recipe):
         raise ValueError(
             f"{out} holds a training of another recipe ({earlier['recipe']['name']}); allowed: the "
@@ -161,12 +162,6 @@ def load_state(
             moments[key] = value if key == "step" else value.to(updated.device)
         optimizer.state[updated].update(moments)
     return progress
-
-
-def read_progress(folder: Path) -> dict[str, Any] | None:
-    """Progress of a state file, or None where there is none."""
-    path = folder / FILE
-    return _read(path, with_tensors=False)[0] if path.is_file() else None
 
 
 def _read(path: Path, *, with_tensors: bool = True) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -212,19 +212,15 @@ def _file_step(step: Step, part: Part, opened: Opened | None, runs: list[Run]) -
     if all(run is not context.run for run in runs):
         runs.append(context.run)
     place = next(at for at, run in enumerate(runs) if run is context.run)
-    return words | {"run": place, "shows": _shows(fields, context.run)}
-
-
-def _shows(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
-    """Of a state, what the file shows: {"tab", "site", "head", "stage", "token"}."""
     stack, _, token = fields.get("read", "").rpartition(".")
-    return {
+    shows = {
         "tab": fields.get("tab", pages.LESSON_TABS[0]),
-        "site": fields.get("site") or str(run.trace.sites[0]),
+        "site": fields.get("site") or str(context.run.trace.sites[0]),
         "head": int(fields.get("head", "0")),
         "stage": fields.get("stage", "weights"),
         "token": {"stack": stack or "own", "index": int(token)} if token.isdecimal() else None,
     }
+    return words | {"run": place, "shows": shows}
 
 
 Told = tuple[bool | None, str]  # None: it cannot be graded, and why

@@ -104,7 +104,13 @@ def read_state(state: Mapping[str, str]) -> PageState:
         name = today(given)
         try:
             if name in shown:
-                view[name] = _short(shown[name].former.get(text, text))
+                value = shown[name].former.get(text, text)
+                if len(value) > MAX_VIEW_CHARACTERS:
+                    raise invalid(
+                        "it must have at most {most} characters; got {got}",
+                        most=MAX_VIEW_CHARACTERS, got=len(value),
+                    )  # fmt: skip
+                view[name] = _encodable(value)
             elif name in _READERS:
                 values[name] = _READERS[name](text)
             else:
@@ -233,16 +239,6 @@ def _encodable(text: str) -> str:
     if not _is_whole(text):
         raise invalid("it holds half of a character")
     return text
-
-
-def _short(text: str) -> str:
-    if len(text) > MAX_VIEW_CHARACTERS:
-        raise invalid(
-            "it must have at most {most} characters; got {got}",
-            most=MAX_VIEW_CHARACTERS,
-            got=len(text),
-        )
-    return _encodable(text)
 
 
 def _number(text: str) -> int | float:
