@@ -40,6 +40,9 @@ def test_a_training_can_begin_with_a_trained_model(tmp_path):
     start = transformer.load(first)
     out = loop.train(recipe(tmp_path, steps=2), task(tmp_path), tmp_path / "o", start=start)
     assert losses(out)[0] < losses(first)[0] - 1
+    made = load_recipe(str(tmp_path / "tiny.toml"), label_smoothing=0.3)
+    smooth = loop.train(made, task(tmp_path), tmp_path / "smooth", start=start)
+    assert losses(smooth)[0] > losses(out)[0] + 0.1
     assert transformer.load(out).tokenizer.encode("The cat") == start.tokenizer.encode("The cat")
     assert [phase["steps"] for phase in metadata(out)["phases"]] == [40, 2]
     card = (out / "README.md").read_text()
