@@ -22,7 +22,7 @@ run: $(VENV)/.run
 
 test: $(VENV)/.dev
 	$(BIN)/python tests/chromium.py
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/.dev $(TOOLS)/.done
 	$(BIN)/ruff check .

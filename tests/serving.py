@@ -31,7 +31,7 @@ from transformer.checkpoint import held_out_sample
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS = ROOT / "tests" / "lessons" / "own"
-START_S = 120
+START_S = 300
 TEXTS = [
     "Once upon a time a little fox met a bird.",
     "The dog ran to the park. It was a sunny day.",
