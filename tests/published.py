@@ -65,7 +65,7 @@ def publish(folder: Path) -> dict[str, tuple[Path, Any]]:
             key: _id(place, token) for key, token in ids.items()
         }
         change(place / "config.json", **{**ODD, **told})
-        said = {"_from_model_config": True, "do_sample": True, "top_p": 0.9, "unheard_of": 1}
+        said = {"_from_model_config": True, "do_sample": True, "top_p": 0.9, "vocab_size": 1}
         (place / "generation_config.json").write_text("{}", encoding="utf-8")
         change(place / "generation_config.json", **{**said, **told})
         change(place / "tokenizer_config.json", **{**ODD, "pad_token": None}) if ids else None

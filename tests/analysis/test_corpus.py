@@ -92,11 +92,13 @@ def test_where_each_kind_of_token_reads_adds_up(tiny_model):
 
 
 def test_kinds_of_tokens():
-    labels = ["<|endoftext|>", "Tom", "my", "␣was", "n", "'", "t", "␣3", ".", "⏎", "‹C3›"]
+    labels = [
+        "<|endoftext|>", "Tom", "my", "␣was", "n", "'", "t", "␣3", ".", "⏎", "‹C3›", "'b", "c",
+    ]  # fmt: skip
     named = [KINDS[kind] for kind in kinds_of(labels)]
     assert named == [
         "special", "word", "inside a word", "word", "inside a word", "punctuation", "word",
-        "number", "punctuation", "white space", "word",
+        "number", "punctuation", "white space", "word", "punctuation", "inside a word",
     ]  # fmt: skip
 
 

@@ -51,6 +51,7 @@ OPTIONS = [
     (("gpt2",), {"layer_norm_epsilon": 0.3}),
     (("gpt2",), {"layer_norm_epsilon": GONE, "activation_function": GONE}),
     (("marian",), {"scale_embedding": GONE}),
+    (("roberta",), {"pad_token_id": GONE}),
 ]
 REFUSED = [
     (("gpt2", "marian", *ROTARY), {"is_causal": False}, "is_causal"),

@@ -175,6 +175,7 @@ def test_a_search_streams_its_steps_at_the_end(tiny_encoder_decoder):
     tokens = [step.token for step in stream]
     assert tuple(tokens) == stream.run().ids[1:]
     assert stream.text == stream.run().text
+    assert len(stream.run().search.hypotheses) == 2
     nothing = tiny_encoder_decoder.generate(TEXT, beams=2, max_new_tokens=0)
     assert (nothing.stopped, nothing.search, nothing.steps) == ("read", None, ())
 

@@ -43,6 +43,7 @@ def test_numpy_scalars_are_numbers(tiny_model):
 def test_a_trace_is_its_records_and_says_what_it_has(tiny_model):
     trace = tiny_model.trace("the fox").trace
     assert [record.site for record in trace] == trace.sites
+    assert repr(trace).endswith(".self; decoder residual stream>")
     for wrong, said in (
         (3, "a site is .*; recorded: decoder.0.self, decoder.1"),
         (("decoder", 0), "a site is .*; recorded: decoder.0.self, decoder.1"),

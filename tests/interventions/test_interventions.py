@@ -127,6 +127,8 @@ def test_taken_tokens_stand_first_and_the_text_goes_on_from_them(tiny_model):
     intact = tiny_model.generate(TEXT, max_new_tokens=6)
     other = intact.steps[2].candidates[1].id
     taken = [*(step.token for step in intact.steps[:2]), other]
+    last = tiny_model.config.vocab_size - 1
+    assert tiny_model.generate(TEXT, max_new_tokens=1, forced_tokens=[last]).ids[-1] == last
     run = tiny_model.generate(TEXT, max_new_tokens=6, forced_tokens=taken)
     assert list(run.ids[run.n_prompt :][:3]) == taken
     assert run.steps[2].chosen.probability < intact.steps[2].chosen.probability
@@ -143,7 +145,7 @@ def test_taking_what_was_drawn_anyway_gives_the_same_sampled_text(tiny_model):
     assert tiny_model.generate(TEXT, forced_tokens=taken, **settings).ids == run.ids
 
 
-def test_a_patch_reads_another_text(tiny_model, tiny_encoder_decoder):
+def test_a_patch_reads_another_text(tiny_model, tiny_encoder, tiny_encoder_decoder):
     same = tiny_model.trace(TEXT, [Patch("decoder", 0, [1, 2], TEXT)])
     intact = tiny_model.trace(TEXT)
     assert torch.equal(same.trace.weights("decoder"), intact.trace.weights("decoder"))
@@ -158,8 +160,16 @@ def test_a_patch_reads_another_text(tiny_model, tiny_encoder_decoder):
     )
     assert run.text == model.generate(other, max_new_tokens=6).text
     assert run.text != model.generate(text, max_new_tokens=6).text
-    with pytest.raises(ValueError, match="the other run has places from 0 to"):
-        tiny_model.generate(TEXT, interventions=[Patch("decoder", 0, [30], "Hello")])
+    for reader, stack in (
+        (tiny_model, "decoder"), (tiny_encoder, "encoder"), (tiny_encoder_decoder, "encoder"),
+    ):  # fmt: skip
+        prepared = reader.prepare(other)
+        n_read = len(prepared.source or prepared.ids)
+        reader.trace(TEXT, [Patch(stack, 0, [n_read - 1], other)])
+        with pytest.raises(
+            ValueError, match=f"has places from 0 to {n_read - 1} there; got {n_read}"
+        ):
+            reader.trace(TEXT, [Patch(stack, 0, [n_read], other)])
     with pytest.raises(ValueError, match="reads at most 32"):
         tiny_model.generate(TEXT, interventions=[Patch("decoder", 0, [0], "Hello " * 40)])
 

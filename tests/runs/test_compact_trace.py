@@ -23,6 +23,7 @@ from transformer.runs.compact_trace import (
     own,
     part_at,
     recording_at_most,
+    row_of,
 )
 from transformer.runs.head_data import head_view, n_heads_at, one_head
 from transformer.ui.store import on_cpu, size_of
@@ -116,6 +117,15 @@ def test_a_gpu_keeps_the_trace_until_it_is_moved(tiny_model, settings):
         weights = moved_run.trace[site].pattern
         assert weights.device.type == "cpu"
         torch.testing.assert_close(weights, here.trace[site].pattern, atol=1e-4, rtol=0)
+
+
+def test_a_mask_that_all_texts_share_stays_whole_for_each():
+    trace, mask = Trace(), torch.ones(3, 3, dtype=torch.bool).tril()
+    weights = torch.rand(2, 1, 3, 3)
+    trace.record_attention(Site("decoder", 0, "self"), weights, weights, mask)
+    record = row_of(trace, 1)["decoder.0.self"]
+    assert torch.equal(record.mask, mask)
+    assert torch.equal(record.pattern, weights[1:])
 
 
 @pytest.mark.parametrize("head", [None, 1])

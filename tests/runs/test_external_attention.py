@@ -78,6 +78,15 @@ def test_several_texts_are_a_padded_batch():
     assert batch.heads("encoder", "self", row=2).data
     with pytest.raises(ValueError, match="row must be a whole number from 0 to 2; got 3"):
         batch.alone(3)
+    translated = from_attention(
+        random_weights(1, 2, 3, 4, 4, causal=True),
+        [["a"] * 4, ["b"] * 3],
+        cross=random_weights(1, 2, 3, 4, 6),
+        source_tokens=[list("source"), list("src")],
+    )
+    assert isinstance(translated, Batch)
+    assert translated.padding.sum(dim=1).tolist() == [6, 3]
+    assert translated.alone(1).labels == ("b", "b", "b", "<|padding|>")
 
 
 def test_an_encoder_decoders_three_kinds_are_drawn_with_their_own_tokens():

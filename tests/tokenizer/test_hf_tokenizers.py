@@ -100,6 +100,7 @@ def test_marians_ids_are_those_of_its_tokenizer(tmp_path):
     for text in [*(text for text in AWKWARD if "<" not in text), ">>fra<<The cat"]:
         assert ours.source(text) == theirs(text)["input_ids"], text
     assert ours.whole(ours.encode("The black cat")).decode() == "The black cat"
+    assert ours.kind == "SentencePiece"
     assert ours.labels(ours.encode("The cat"))[0].startswith("␣")
     (tmp_path / "copy").mkdir()
     ours.save(tmp_path / "copy" / "tokenizer.json")
