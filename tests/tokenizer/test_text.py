@@ -39,6 +39,9 @@ def test_the_special_ids_come_first_and_stand_for_no_text(tokenizer):
     assert (tokenizer.padding_id, tokenizer.start_id, tokenizer.end_id) == (0, 1, 2)
     assert tokenizer.labels([0, 1, 2]) == [PADDING, START, END]
     assert tokenizer.decode([1, *tokenizer.encode("fox"), 2, 0, 0]) == "fox"
+    with_mask = tokenizer.with_mask()
+    assert with_mask.label(with_mask.mask_id) == "<|mask|>"
+    assert with_mask.decode([with_mask.mask_id]) == ""
 
 
 @pytest.mark.parametrize("text", ["\ud800", "ab\udfff", "x\udc80y"])
