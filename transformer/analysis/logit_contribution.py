@@ -113,7 +113,7 @@ class WrittenAt:
     """A hook that keeps what a stack's parts write at one row, and the stream there, as doubles."""
 
     stack: str
-    row: int = -1
+    row: int
     kept: dict[Point, Tensor] = field(default_factory=dict)
 
     def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
