@@ -174,6 +174,7 @@ def check_file(path: Path) -> None:
 
 
 def text_of(path: Path, errors: str = "strict") -> str:
-    """A file's text, UTF-8. Raises OSError as `check_file` does, and ValueError for other bytes."""
+    """A file's text, UTF-8, without a byte-order mark. Raises OSError as `check_file` does, and
+    ValueError for other bytes."""
     check_file(path)
-    return path.read_text(encoding="utf-8", errors=errors)
+    return path.read_text(encoding="utf-8-sig", errors=errors)

@@ -24,11 +24,11 @@ from transformer import Model, bundled_names, load
 from transformer.analysis.corpus import Summary, dossiers, over_texts, summary_of
 from transformer.analysis.corpus.__main__ import alike_of, main
 from transformer.analysis.corpus.dossier import FARTHEST, _traits, clusters, standardised
-from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.reading import KINDS, kinds_of
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
+from transformer.training.data import texts_of
 from transformer.views.corpus import heads_over_texts
 
 TEXTS = ["the fox said hello to the bird", "the bird the fox the bird", "no", "One day: 12 moons!"]
@@ -100,17 +100,6 @@ def test_kinds_of_tokens():
         "special", "word", "inside a word", "word", "inside a word", "punctuation", "word",
         "number", "punctuation", "white space", "word", "punctuation", "inside a word",
     ]  # fmt: skip
-
-
-def test_a_file_of_lines_or_of_parted_texts(tmp_path):
-    path = tmp_path / "texts"
-    path.write_text("one\n\ntwo \n")
-    assert list(texts_of(path)) == ["one", "two"]
-    path.write_text("one\nmore\n<|endoftext|>\n\n<|endoftext|>\ntwo\n")
-    assert list(texts_of(path)) == ["one\nmore", "two"]
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="is not UTF-8 text"):
-        list(texts_of(path))
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from trainings import LINES, command, losses, metadata, recipe, task, written
 import transformer
 from transformer.training import loop
 from transformer.training.__main__ import main
-from transformer.training.data import load_texts
 from transformer.training.recipe import load_recipe
 
 
@@ -93,7 +92,7 @@ def test_the_command_trains_says_what_happened_evaluates_and_looks_for_memorised
     ("arguments", "sentence"),
     [
         (["nosuch", "--data", "x", "--out", "y"], "no recipe 'nosuch'; allowed: .*'stories'"),
-        (["stories", "--data", "/nosuch", "--out", "y"], "cannot read training text"),
+        (["stories", "--data", "/nosuch", "--out", "y"], "cannot read the text /nosuch"),
         (["evaluate", "nosuch", "--data", "x"], "no checkpoint 'nosuch'"),
         (["memorised", "stories", "--data", "PAIRS"], "holds sentence pairs.*needed: documents"),
         (["BERT", "--data", "x", "--out", "y"], "needs the family 'decoder'; the preset 'bert' is"),
@@ -117,6 +116,19 @@ def test_mistakes_get_one_sentence_before_a_folder_is_made(
     assert re.search(sentence, printed)
 
 
+@pytest.mark.parametrize("error", [ValueError("the loss became nan"), KeyboardInterrupt("stopped")])
+def test_an_error_is_said_below_the_progress_bar(tmp_path, data, monkeypatch, capsys, error):
+    def broken(*_, **__):
+        raise error
+        yield
+
+    recipe(tmp_path, steps=3)
+    monkeypatch.setattr(loop, "updates", broken)
+    assert main(command(tmp_path / "tiny.toml", data, tmp_path / "o")[2:]) in (2, 130)
+    last = re.split(r"[\r\n]+", capsys.readouterr().err.rstrip("\n"))[-1]
+    assert last.removeprefix("error: ") == str(error)
+
+
 def test_without_the_packages_of_training_one_sentence_says_how_to_get_them(
     tmp_path, data, monkeypatch, capsys
 ):
@@ -128,13 +140,6 @@ def test_without_the_packages_of_training_one_sentence_says_how_to_get_them(
     told = "error: .* needs the package accelerate: pip install accelerate\n"
     assert re.fullmatch(told, capsys.readouterr().err)
     assert not (tmp_path / "o").exists()
-
-
-def test_documents_are_split_at_end_of_text_lines_only(tmp_path):
-    path = tmp_path / "train.txt"
-    path.write_text("a\n\nb <|endoftext|> c\n<|endoftext|>\nd\n<|endoftext|>\n", encoding="utf-8")
-    (tmp_path / "valid.txt").write_text("e\n<|endoftext|>\n", encoding="utf-8")
-    assert load_texts(str(tmp_path))[0] == ["a\n\nb <|endoftext|> c", "d"]
 
 
 def test_without_a_network_it_is_said_that_the_hub_cannot_be_asked(tmp_path, monkeypatch, capsys):

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -12,11 +13,22 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import transformer
+from transformer.analysis.corpus.__main__ import main as corpus_command
 from transformer.plain_text import plain
-from transformer.training.data import Batches, Example, windows_of
+from transformer.training.__main__ import main
+from transformer.training.data import (
+    Batches,
+    Example,
+    documents_of,
+    lines_of,
+    load_pairs,
+    read_documents,
+    texts_of,
+    windows_of,
+)  # fmt: skip
 from transformer.training.download import clean_pairs, split_pairs
 from transformer.training.evaluate import longest_shared_passage, score_documents, windows
-from transformer.training.recipe import Settings, load_recipe
+from transformer.training.recipe import RECIPES, Settings, load_recipe
 
 documents = st.lists(
     st.lists(st.integers(3, 50), min_size=2, max_size=70), min_size=1, max_size=30
@@ -67,6 +79,71 @@ def test_a_score_is_the_sum_over_single_predictions(tiny_model):
     assert score.nats == pytest.approx(nats, rel=1e-5)
     assert score.bits_per_byte == pytest.approx(nats / math.log(2) / score.bytes)
     assert score.perplexity == pytest.approx(math.exp(nats / tokens))
+
+
+E = "<|endoftext|>"
+
+
+@pytest.mark.parametrize(
+    ("content", "documents"),
+    [
+        (f"a\n{E}\n{E}\n{E}\nb", ["a", "b"]),
+        (f"\ufeff{E}\na\n{E} \n\t{E}\n\nb\n\nc\n{E}", ["a", "b\n\nc"]),
+        (f"a\r\n{E}\r\n \r\n{E}\r\n  b {E} c\r\n", ["a", f"  b {E} c"]),
+        (f"a\u2028{E}\u2028b\n{E}\nc\t\x0c\n", [f"a\u2028{E}\u2028b", "c\t\x0c"]),
+        ("x\n" * 1500 + f"{E}\ny\n", ["\n".join("x" * 1500), "y"]),
+    ],
+)
+def test_end_markers_part_documents_alike_for_training_and_corpora(tmp_path, content, documents):
+    path = tmp_path / "text.txt"
+    path.write_bytes(content.encode())
+    assert read_documents(path) == list(texts_of(path)) == documents
+    lines = list(lines_of(path))
+    for number, document in documents_of(lines):
+        assert lines[number - 1] == document.split("\n")[0]
+
+
+def test_without_markers_a_corpus_has_a_text_a_line_and_a_training_one_document(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("one\n\ntwo \n", encoding="utf-8-sig")
+    assert list(texts_of(path)) == ["one", "two"]
+    assert read_documents(path) == ["one\n\ntwo "]
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match=r"cannot read the text .*codec"):
+        list(texts_of(path))
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path):
+    (tmp_path / "p.tsv").write_text("a\tb\nc\td\n", encoding="utf-8-sig")
+    assert load_pairs([tmp_path / "p.tsv"]) == [("a", "b"), ("c", "d")]
+    for name in ("en", "fr"):
+        (tmp_path / name).write_text("a\nb\n", encoding="utf-8-sig")
+    assert load_pairs([tmp_path / "en", tmp_path / "fr"]) == [("a", "a"), ("b", "b")]
+    text = (RECIPES / "characters.toml").read_text(encoding="utf-8")
+    (tmp_path / "r.toml").write_text(text, encoding="utf-8-sig")
+    assert load_recipe(str(tmp_path / "r.toml")).tokenizer == "characters"
+
+
+@pytest.mark.parametrize("content", ["", "\n \n\r\n", f"{E}\n\n{E}", "\ufeff", "\ufeff\n"])
+def test_a_file_without_text_is_called_empty_by_every_command(tmp_path, content, capsys):
+    path, folder = tmp_path / "text.txt", tmp_path / "data"
+    path.write_bytes(content.encode())
+    folder.mkdir()
+    for name in ("train.txt", "valid.txt", "train.tsv", "valid.tsv"):
+        (folder / name).write_bytes(content.encode() if E not in content else b"")
+    out = ["--out", str(tmp_path / "o")]
+    for words in (
+        ["stories", "--data", str(folder), *out],
+        ["stories", "--data", str(path), *out],
+        ["translate-en-fr", "--data", str(folder), *out],
+        ["evaluate", "stories", "--data", str(path)],
+        ["memorised", "stories", "--data", str(path)],
+        ["calibrate", "stories", "--data", str(path), *out],
+    ):
+        assert main(words) == 2
+        assert re.fullmatch(r"error: \S+ is empty; needed: .*\n", capsys.readouterr().err), words
+    with pytest.raises(SystemExit, match=r"text\.txt is empty; needed: texts"):
+        corpus_command(["stories", "--data", str(path), *out])
 
 
 def test_the_longest_shared_passage_is_found():

@@ -161,7 +161,7 @@ def read_lesson(folder: Path) -> Lesson:
         try:
             if path.stat().st_size > MAX_BYTES:
                 raise ValueError(f"a lesson's file must have at most {MAX_BYTES} bytes")
-            words[path.stem] = read(path.read_text(encoding="utf-8"))
+            words[path.stem] = read(path.read_text(encoding="utf-8-sig"))
         except ValueError as error:
             raise ValueError(_in(path, error)) from error
         own = own or path

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from transformer.checks import needs_package
+from transformer.checks import needs_package, shortened
 from transformer.model.network import IGNORED
 from transformer.tokenizer import END, Tokenizer
 
@@ -51,20 +52,58 @@ def load_texts(source: str) -> tuple[list[str], list[str]]:
     return [text[:middle]], [text[middle + 1 :]]
 
 
+def lines_of(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file, one at a time, without their ends and without a byte-order mark.
+
+    Raises ValueError in one sentence when it cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            for line in file:
+                yield line.removesuffix("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot read the text {path}: {error}") from error
+
+
+def documents_of(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Each document with the number of its first line. A line END ends one, whatever white space is
+    around it; empty documents are left out."""
+    document: list[str] = []
+    first = 1
+    for number, line in enumerate(chain(lines, [END]), start=1):
+        if line.strip() != END:
+            document.append(line)
+            continue
+        text = "\n".join(document)
+        if text.strip():
+            stripped = text.lstrip("\n")
+            yield first + len(text) - len(stripped), stripped.rstrip("\n")
+        document, first = [], number + 1
+
+
 def read_documents(path: Path) -> list[str]:
     """Documents of a UTF-8 file in which a line "<|endoftext|>" ends each; none empty."""
-    text = _text_of(path)
-    lines = text.splitlines()
-    if END not in lines and all(line.count("\t") == 1 for line in lines):
+    lines = list(lines_of(path))
+    documents = [document for _, document in documents_of(lines)]
+    if not documents:
+        raise ValueError(f"{path} is empty; needed: text, each document ended by a line {END}")
+    if all(line.count("\t") == 1 for line in lines):
         raise ValueError(
             f"{path} holds sentence pairs, a tab in every line; needed: documents, each ended by a "
             f"line {END}"
         )
-    documents = [part.strip("\n") for part in f"\n{text}\n".split(f"\n{END}\n")]
-    documents = [document for document in documents if document.strip()]
-    if not documents:
-        raise ValueError(f"{path} holds no documents; needed: text, each document ended by {END}")
     return documents
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """A file's texts, one at a time: the documents that lines END separate, or else its lines.
+
+    Empty ones are left out. Raises ValueError for what is not UTF-8.
+    """
+    if any(line.strip() == END for line in lines_of(path)):
+        yield from (text for _, text in documents_of(lines_of(path)))
+    else:
+        yield from (text for line in lines_of(path) if (text := line.strip()))
 
 
 def pair_files(folder: Path, split: str, data: dict[str, str]) -> list[Path]:
@@ -82,11 +121,11 @@ def load_pairs(files: Sequence[Path]) -> list[Pair]:
     n say the same thing. Raises ValueError if their lengths differ."""
     if len(files) == 1:
         return read_pairs(*files)
-    sources, targets = map(_lines, files)
-    if len(sources) != len(targets) or not sources:
+    sources, targets = map(_pair_lines, files)
+    if len(sources) != len(targets):
         raise ValueError(
-            f"{files[0]} and {files[1]} must have equally many lines, at least one; got "
-            f"{len(sources)} and {len(targets)}"
+            f"{files[0]} and {files[1]} must have equally many lines; got {len(sources)} and "
+            f"{len(targets)}"
         )
     return list(zip(sources, targets, strict=True))
 
@@ -94,27 +133,21 @@ def load_pairs(files: Sequence[Path]) -> list[Pair]:
 def read_pairs(path: Path) -> list[Pair]:
     """Lines "source<TAB>target" of a UTF-8 file. Raises ValueError naming the first bad line."""
     pairs = []
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(_pair_lines(path), start=1):
         parts = line.split("\t")
         if len(parts) != 2 or not all(part.strip() for part in parts):
             raise ValueError(
-                f"{path}, line {number}: needed: a source, a tab, a target; got {line!r}"
+                f"{path}, line {number}: needed: a source, a tab, a target; got {shortened(line)}"
             )
         pairs.append((parts[0], parts[1]))
-    if not pairs:
-        raise ValueError(f"{path} holds no sentence pairs; needed: one a line, separated by a tab")
     return pairs
 
 
-def _lines(path: Path) -> list[str]:
-    return _text_of(path).removesuffix("\n").split("\n")
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot read training text {path}: {error}") from error
+def _pair_lines(path: Path) -> list[str]:
+    lines = list(lines_of(path))
+    if not any(line.strip() for line in lines):
+        raise ValueError(f"{path} is empty; needed: sentence pairs, one a line")
+    return lines
 
 
 def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) -> Iterator[str]:

@@ -125,7 +125,7 @@ class _Training:
         )  # fmt: skip
         places = batches.starting_at(self.progress["epoch"], self.progress["index"])
         started = time.monotonic()
-        with interrupts(several=n_processes() > 1) as asked:
+        with bar, interrupts(several=n_processes() > 1) as asked:  # an error is said below the bar
             for update in self._updates(places, asked.is_set):
                 now = time.monotonic()
                 self.progress |= {
@@ -140,7 +140,6 @@ class _Training:
                 bar.set_postfix(loss=f"{update.loss:.3f}", epoch=update.epoch, refresh=False)
                 self.stopped = update.stopping
                 self._report(update.loss, update.norm)
-        bar.close()
         if self.progress["step"] < settings.steps:
             told = (
                 f"stopped at step {self.progress['step']:,} of {settings.steps:,}; {self.out} can "

@@ -119,7 +119,7 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
             f"no recipe {name_or_path!r}; allowed: a .toml file, or one of {recipe_names()}"
         )
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not readable TOML: {error}") from error
     check_names(str(path), content, {"task", "data", "tokenizer", "model", "training", "card"})

@@ -13,11 +13,10 @@ from typing import Any
 
 from transformer.analysis.corpus import over_texts
 from transformer.analysis.corpus.dossier import clusters, dossiers
-from transformer.analysis.corpus.parts import texts_of
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_measures import ALL
 from transformer.command_line import Parser
-from transformer.training.data import HUB, hub_texts
+from transformer.training.data import HUB, hub_texts, texts_of
 
 
 def parser() -> Parser:
@@ -74,11 +73,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             n_ablated=asked.ablate, workers=asked.workers, ray=asked.ray, told=tell,
         )  # fmt: skip
         if not done:
-            raise ValueError(f"{asked.data.args[0]} holds no text")
+            raise ValueError(f"{asked.data.args[0]} is empty; needed: texts, one a line")
         heads = dossiers(summary)
         texts = named_texts(heads, asked.data())
     except (OSError, ValueError) as error:
-        sys.exit(str(error))
+        ended = "\n" if done else ""  # the line that counts the texts
+        sys.exit(f"{ended}{error}")
     print(file=sys.stderr)
     content = {
         "model": asked.model, "n_texts": summary.n_texts, "n_tokens": summary.n_tokens,

@@ -19,9 +19,7 @@ import torch
 from transformer.analysis.corpus.reading import summary_of
 from transformer.analysis.corpus.summary import Summary
 from transformer.inference.model import Model, load
-from transformer.messages import invalid
 
-END_OF_TEXT = "<|endoftext|>"  # alone on a line: texts may then have several lines
 PART = 100  # texts
 Done = tuple[Path, int]  # a part's summary on the disk, and how many texts it is of
 
@@ -73,32 +71,6 @@ class Corpus:
         while some := tuple(islice(texts, self.part)):
             yield Part(start=start, texts=some, n_ablated=self.n_ablated)
             start += len(some)
-
-
-def texts_of(path: Path) -> Iterator[str]:
-    """A file's texts, one at a time: what END_OF_TEXT parts, or else its lines.
-
-    Empty ones are passed over. Raises ValueError for what is not UTF-8.
-    """
-    try:
-        with path.open(encoding="utf-8") as file:
-            parted = any(line.strip() == END_OF_TEXT for line in islice(file, 1000))
-        with path.open(encoding="utf-8") as file:
-            yield from _parted(file) if parted else (line.strip() for line in file if line.strip())
-    except UnicodeDecodeError as error:
-        raise invalid("{path} is not UTF-8 text: {error}", path=path, error=error) from None
-
-
-def _parted(lines: Iterable[str]) -> Iterator[str]:
-    text: list[str] = []
-    for line in lines:
-        if line.strip() != END_OF_TEXT:
-            text.append(line)
-        elif whole := "".join(text).strip():
-            yield whole
-            text = []
-    if whole := "".join(text).strip():
-        yield whole
 
 
 def by_one(corpus: Corpus, folder: Path) -> Iterator[Done]:
