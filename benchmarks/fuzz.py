@@ -49,8 +49,8 @@ ODD: tuple[Any, ...] = (
     None, True, 0, -1, 1, 7, 2**31, 2**70, 0.5, 1e308, "", " ", "\x00", "x" * 3000, "é🦊" * 40,
     "\u202e", "<script>alert(1)</script>", "{{value}}", "../../etc/passwd", "decoder.0.self",
     "decoder.99.cross", "stories", "translate-en-fr", "beam", "zero", "residual", "self", [], {},
-    [None], ["a"] * 9, ["stories", 1], {"a": {"b": []}}, {"interventions": [], "taken": []},
-    {"interventions": [{"type": "ablate"}], "taken": [1, "2"]}, {"__type__": "update"},
+    [None], ["a"] * 9, ["stories", 1], {"a": {"b": []}}, {"interventions": [], "forced_tokens": []},
+    {"interventions": [{"type": "ablate"}], "forced_tokens": [1, "2"]}, {"__type__": "update"},
     [[[[[[[[]]]]]]]], {"query": "z=%"},
     {"path": "http://127.0.0.1:9/x", "meta": {"_type": "gradio.FileData"}},
 )  # fmt: skip

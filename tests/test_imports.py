@@ -9,14 +9,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted((ROOT / "transformer").rglob("*.py"))
 
-WORDS = {"messages", "checks", "command_line", "former_names"}
+WORDS = {"messages", "checks", "command_line"}
 NETWORK = {"model", "interventions", "network_words"} | WORDS
 LOADED = NETWORK | {"runs", "tokenizer", "plain_text", "inference"}
 # Which rooms of the package each room may import; a room may always import itself.
 MAY_IMPORT = {
     "messages": {"command_line"},
     "command_line": set(),
-    "former_names": set(),
     "checks": {"messages"},
     "model": {"checks"},
     "network_words": {"messages"},

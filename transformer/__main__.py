@@ -17,7 +17,6 @@ from typing import Any
 from transformer.analysis.logit_lens import with_lens
 from transformer.checkpoint import bundled_names
 from transformer.command_line import Parser, program
-from transformer.former_names import today
 from transformer.inference.model import Model, load
 from transformer.inference.stream import Stream
 from transformer.runs.request import Request
@@ -165,7 +164,6 @@ def _picture(arguments: argparse.Namespace) -> tuple[str, dict[str, Any], Path] 
     if arguments.picture is None or arguments.picture_file is None:
         raise ValueError("--picture and --picture-file go together; got one of them")
     name, *given = arguments.picture
-    name = today(name)
     values = saving.check(name, given, arguments.picture_file)
     _check_place("picture-file", arguments.picture_file)
     return name, values, arguments.picture_file

@@ -173,7 +173,7 @@ def test_a_view_is_asked_by_its_declaration(client: Client) -> None:
     run = client.predict("Once upon a time", max_new_tokens=3, api_name="/generate")["run"]
     got = client.predict("candidates", run, {"step": 1}, api_name="/view")
     assert got["figure"]["data"][0]["type"] == "bar"
-    numbers = client.predict("worked", run, {"query": 0}, api_name="/view")  # of old
+    numbers = client.predict("attention_math", run, {"query": 0}, api_name="/view")
     assert sum(numbers["weights"]) == pytest.approx(1, abs=1e-5)
 
 

@@ -181,7 +181,16 @@ def told_by_a_frame(page: Visit, framed: str) -> dict[str, str]:
 
 def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page):
     attack = "<img src=x onerror=alert(1)>${alert(2)}{{value}}"
-    told = ("model", "temperature", "taken", "constructor", "site", "tab", "picture", "cell")
+    told = (
+        "model",
+        "temperature",
+        "forced_tokens",
+        "constructor",
+        "site",
+        "tab",
+        "picture",
+        "cell",
+    )
     more = ("method", "alter", "head", "token", "stage", "scale", "sort", "row", "__proto__")
     page.go(urlencode(dict.fromkeys((*told, *more), attack) | {"text": attack, "length": "3"}))
     said = page.wait_for_alert()

@@ -51,18 +51,6 @@ def test_plain_values_travel_as_json_and_come_back_equal(intervention, said):
     assert all(getattr(intervention, field.name) != field.default for field in fields)
 
 
-@pytest.mark.parametrize(
-    ("former", "today"), [("residual", "resid_post"), ("heads", "z"), ("feed_forward", "mlp_out")]
-)
-def test_what_an_earlier_version_wrote_is_read(former, today):
-    patch = {"type": "patch", "stack": "decoder", "layer": 0, "positions": [0], "text": "Hello"}
-    silence = {"type": "silence", "stack": "decoder", "layer": 1, "heads": [0]}
-    read = interventions_of([{**patch, "part": former}, silence])
-    assert read == (Patch("decoder", 0, [0], "Hello", part=today), Ablate("decoder", 1, [0]))
-    assert to_dict(read[0]).get("part", "resid_post") == today
-    assert to_dict(read[1])["type"] == "ablate"
-
-
 SILENCE = {"type": "ablate", "stack": "decoder", "layer": 0, "heads": [0]}
 MASK = {"type": "mask", "stack": "decoder"}
 PATCH = {"type": "patch", "stack": "decoder", "layer": 0, "positions": [0], "text": "Hello"}

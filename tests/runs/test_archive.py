@@ -21,8 +21,7 @@ from jsonschema import Draft202012Validator
 from pictured import HOSTILE, relabelled
 
 import transformer
-from transformer import Ablate, Run, with_lens
-from transformer.former_names import FORMER_NAMES
+from transformer import Run, with_lens
 from transformer.runs import archive
 from transformer.runs.request import request_from_dict, request_to_dict
 
@@ -84,8 +83,7 @@ def same(one: Run, other: Run, *, vectors: bool = True) -> None:
 def test_a_run_comes_back_the_same_from_every_format(
     tiny_model, tiny_encoder, tiny_encoder_decoder, tmp_path, drawn
 ):
-    """What is written can be read without us too: plain bytes in JSON, arrays in NPZ, by a schema;
-    under the names of earlier versions it is read as well."""
+    """Without us too: plain bytes in JSON, arrays in NPZ, by a schema."""
     models = {"encoder": tiny_encoder, "encoder-decoder": tiny_encoder_decoder}
     model = models.get(drawn["name"], tiny_model)
     is_encoder = model is tiny_encoder
@@ -130,30 +128,10 @@ def test_a_run_comes_back_the_same_from_every_format(
     same(transformer.from_json(text), run, vectors=False)
     same(transformer.read_npz(path), run)
     same(pickle.loads(pickle.dumps(run)), run)
-    for version in (1, 2, 3):
-        same(transformer.read_npz(as_of_old(path, version)), run)
     for defaults in (True, False):
         assert request_from_dict(request_to_dict(run.request, defaults=defaults)) == run.request
     again = transformer.read_npz(path).draw("attention_math", run.trace.sites[0], 1).to_json()
     assert again == run.draw("attention_math", run.trace.sites[0], 1).to_json()
-
-
-def as_of_old(path: Path, version: int) -> Path:
-    """The file as an earlier version would have named what is in it."""
-    former = {today: name for name, today in FORMER_NAMES.items()}
-    found = dict(np.load(path))
-    values = json.loads(bytes(found.pop("run"))) | {"schema": f"transformer-run/{version}"}
-    values["surprise"] = values.pop("surprisal")
-    if version == 1:
-        values["request"]["taken"] = values["request"].pop("forced_tokens", [])
-    arrays = {
-        "/".join(former.get(part, part) for part in name.split("/")): value
-        for name, value in found.items()
-    }
-    assert {"queries", "keys", "values", "weights"} <= {name.rpartition("/")[2] for name in arrays}
-    old = path.with_name("old.npz")
-    archive.write_npz(old, "run", values, arrays)
-    return old
 
 
 def test_json_without_attention_is_small_and_has_the_rest(tiny_model):
@@ -164,26 +142,13 @@ def test_json_without_attention_is_small_and_has_the_rest(tiny_model):
     assert transformer.from_json(short).steps == run.steps
 
 
-def test_a_file_of_the_first_version_is_read_with_its_lens():
-    text = (ROOT / "tests" / "data" / "run-1.json").read_text()
-    assert json.loads(text)["schema"] == "transformer-run/1"
-    run = transformer.from_json(text)
-    assert (run.request.forced_tokens, run.ids[run.n_prompt]) == ((70,), 70)
-    assert run.request.interventions[0] == Ablate(stack="decoder", layer=1, heads=(0,))
-    assert run.lens is not None
-    assert run.lens.ids.shape == (3, len(run.labels), 5)
-    assert run.surprisal is not None
-    assert run.draw("surprisal").layout.meta["summary"]["n_tokens"] == len(run.labels) - 1
-    assert complaints(json.loads(run.to_json())) == []
-
-
 NO_RUNS = [
     ("{", "this is not JSON"),
     ("[" * 100_000, "this is not JSON"),
-    ("[]", "'transformer-run/2', 'transformer-run/3', 'transformer-run/4']; got 'list'"),
+    ("[]", "of the format transformer-run/4; got 'list'"),
     ('{"schema": "transformer-run/9"}', "got 'transformer-run/9'"),
-    ('{"schema": "transformer-run/1"}', "this run is not whole"),
-    ('{"schema": "transformer-run/1", "arrays": {"a": 3}}', "this run is not whole"),
+    ('{"schema": "transformer-run/4"}', "this run is not whole"),
+    ('{"schema": "transformer-run/4", "arrays": {"a": 3}}', "this run is not whole"),
 ]
 
 
@@ -200,7 +165,7 @@ def test_another_file_is_not_read_as_a_run(tmp_path):
     for number, content in enumerate((b"", b"PK\x03\x04", b"not numpy at all")):
         (tmp_path / f"{number}.npz").write_bytes(content)
     for path in tmp_path.iterdir():
-        with pytest.raises(ValueError, match="holds no run of the formats"):
+        with pytest.raises(ValueError, match="holds no run of the format"):
             transformer.read_npz(path)
 
 

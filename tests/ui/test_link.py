@@ -14,7 +14,7 @@ from links import FORBIDDEN, SILENCED, deflated, opened
 from serving import tiny_translator
 
 from transformer import Model, Run
-from transformer.ui.link import SETTINGS, fields_schema, read_link, view_fields
+from transformer.ui.link import SETTINGS, read_link, view_fields
 from transformer.ui.page_request import state_of_run
 from transformer.ui.service import Service
 
@@ -32,15 +32,6 @@ def shown(service: Service, query: Any) -> tuple[Run, dict[str, Any]]:
         {"tokens": one["tokens"]["run"]} for one in changes if "tokens" in one
     ]
     return service.store.run(told["run"]), told
-
-
-def test_a_link_of_an_earlier_version_says_the_same_by_todays_names() -> None:
-    link = read_link("taken=40,41&moments.layer=1&more=moments")
-    assert (link.forced_tokens, link.problems) == ([40, 41], ())
-    assert link.view == {"checkpoints.layer": "1", "more": "checkpoints"}
-    assert read_link("more=silence").view == {"more": "ablation"}
-    renamed = fields_schema()["renamed"]
-    assert (renamed["taken"], renamed["moments.step"]) == ("forced_tokens", "checkpoints.step")
 
 
 REQUESTS = {
@@ -105,7 +96,7 @@ def test_what_cannot_be_had_becomes_a_sentence_and_the_rest_is_used(service: Ser
         (f"text={'a' * 3000}", "at most 2,000 characters; got 3,000"),
         ("length=201", "New tokens must be a whole number from 1 to 200; got 201"),
         ("temperature=1e999", "it must be a finite number; got '1e999'"),
-        ("taken=1,x", "it must be token ids"),
+        ("forced_tokens=1,x", "it must be token ids"),
         ("alter={}", "it must be a list; got dict"),
         ("alter=[NaN]", "it must be JSON"),
         ("alter=" + "[" * 3000, "it must be JSON"),
@@ -146,7 +137,7 @@ def test_names_of_the_framework_are_left_out_and_the_first_of_two_counts() -> No
 # --- whatever a link holds ------------------------------------------------------------------------
 
 NAMES = st.sampled_from(
-    ["model", "text", "lines", "taken", "forced_tokens", "alter", "z", "wat", "__theme",
+    ["model", "text", "lines", "forced_tokens", "alter", "z", "wat", "__theme",
      *SETTINGS, *view_fields()]
 )  # fmt: skip
 ODD = st.one_of(

@@ -76,7 +76,6 @@ def test_each_picture_has_a_route_that_says_what_it_takes(service: Service) -> N
         given = {one["name"] for one in described[f"/{picture.name}"]["get"]["parameters"]}
         assert {one.name for one in picture.parameters} <= given
     assert "get" not in described["/train"]
-    assert {"/worked", "/surprise"} < described.keys()  # as programs of before call them
     head = next(one for one in described["/lens"]["get"]["parameters"] if one["name"] == "run")
     assert head["required"]
     assert "<code>GET /heatmap</code>" in asked(service, "/").text

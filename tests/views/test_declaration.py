@@ -16,7 +16,6 @@ from asking import asking
 
 from transformer import views
 from transformer.messages import catalogues
-from transformer.ui.link import view_fields
 from transformer.ui.store import RunStore
 from transformer.views import saving
 from transformer.views.declaration import find_views
@@ -51,16 +50,11 @@ def test_a_parameter_takes_what_it_says_and_refuses_the_rest(
             parameter.check(wrong)
 
 
-def test_each_picture_and_each_field_of_a_link_belongs_to_one_view_and_old_links_keep_theirs():
+def test_each_picture_and_each_field_of_a_link_belongs_to_one_view():
     names = [picture.name for view in views.VIEWS.values() for picture in view.pictures]
     fields = [field for view in views.VIEWS.values() for field in view.controls()]
     assert sorted(names) == sorted(set(names)) == sorted(views.PICTURES)
     assert len(fields) == len(set(fields))
-    before = (
-        "tab site head token cell picture stage depth scale range threshold over_heads by sort "
-        "order row mask_site mask_head without stack dimensions steps shown lens"
-    )
-    assert set(before.split()) <= view_fields().keys()
 
 
 @pytest.fixture

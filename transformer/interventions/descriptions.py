@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from transformer.checks import check_choice
-from transformer.former_names import today
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.checks import (
     cells_of,
@@ -223,8 +222,6 @@ def without_padding_mask(config: ModelConfig) -> tuple[EditMask, ...]:
 
 
 def _of(values: Any) -> Intervention:
-    if isinstance(values, Mapping) and values.get("type") == "silence":
-        values = {**values, "type": today("silence")}
     if not isinstance(values, Mapping) or values.get("type") not in list(TYPES):
         got = values.get("type") if isinstance(values, Mapping) else values
         raise invalid(
@@ -235,8 +232,6 @@ def _of(values: Any) -> Intervention:
     made = TYPES[values["type"]]
     fields = {field.name: field for field in dataclasses.fields(made)}
     given = {str(name): value for name, value in values.items() if name != "type"}
-    if isinstance(part := given.get("part"), str):
-        given["part"] = today(part)
     if unknown := [name for name in given if name not in fields]:
         raise invalid(
             "unknown field {name} of {kind}; allowed: {allowed}",

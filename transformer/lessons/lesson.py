@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 from transformer.checks import check_choice, check_names, check_whole
-from transformer.former_names import today
 from transformer.lessons.checks import CLICKED, Check, Choose, Click, Number
 from transformer.lessons.measures import MEASURES
 from transformer.lessons.output_check import OutputCheck
@@ -234,7 +233,6 @@ def check_of(given: Any) -> Check:
         return _output_check(value)
     if kind == "click":
         return _click(value, given)
-    value = today(value)
     own = "tolerance" if kind == "number" else "bounds"
     extra = {own: given.pop(own)} if own in given else {}
     _check_arguments(value, given, ())
@@ -248,7 +246,7 @@ def check_of(given: Any) -> Check:
 
 def _click(what: Any, given: dict[str, Any]) -> Click:
     check_choice("click", what, CLICKED)
-    name = today(given.pop("of", None))
+    name = given.pop("of", None)
     more = {key: given.pop(key) for key in ("least", "within") if key in given}
     wanted = [one for one in _arguments(name) if one not in given]
     free = CLICKED[what] if what != "token" else tuple(
@@ -268,8 +266,7 @@ def _output_check(given: Any) -> OutputCheck:
     for name, value in given.items():
         if not isinstance(value, allowed[name]):
             raise ValueError(f"run takes {[*allowed]}; got {name} = {value!r}")
-    alters = tuple(today(one) for one in given.get("alters", ()))
-    return OutputCheck(**given | {"alters": alters})
+    return OutputCheck(**given | {"alters": tuple(given.get("alters", ()))})
 
 
 def _arguments(name: Any) -> tuple[str, ...]:

@@ -20,13 +20,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from transformer.former_names import today
 from transformer.messages import invalid
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 
 SCHEMA, BATCH_SCHEMA = "transformer-run/4", "transformer-batch/2"
-READ = ("transformer-run/1", "transformer-run/2", "transformer-run/3", SCHEMA)
 IN_JSON = ("scores", "pattern", "mask")  # of a site, in JSON
 IN_NPZ = (*IN_JSON, "q", "k", "v")
 TYPES = {"float32": "<f4", "bool": "|u1", "int64": "<i8"}
@@ -73,22 +71,18 @@ def read_npz(place: Place, name: str) -> tuple[Values, dict[str, Tensor]]:
             arrays = {name: loaded[name] for name in loaded.files}
         values = json.loads(bytes(arrays.pop(name)))
     except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise invalid(
-            "this file holds no run of the formats {allowed}", allowed=list(READ)
-        ) from error
+        raise invalid("this file holds no run of the format {schema}", schema=SCHEMA) from error
     check_schema(values)
     with whole():
         return values, _tensors(arrays)
 
 
 def check_schema(values: Any) -> None:
-    """Raise ValueError for another format than those of a run."""
+    """Raise ValueError for another format than a run's."""
     got = values.get("schema") if isinstance(values, dict) else type(values).__name__
-    if not isinstance(values, dict) or got not in READ:
+    if got != SCHEMA:
         raise invalid(
-            "this is not a run of the formats {allowed}; got {got}",
-            allowed=list(READ),
-            got=repr(got),
+            "this is not a run of the format {schema}; got {got}", schema=SCHEMA, got=repr(got)
         )
 
 
@@ -130,7 +124,7 @@ def trace_arrays(
 
 def trace_of(sites: Iterable[str], tensors: Mapping[str, Tensor]) -> Trace:
     """The trace of one text, from its arrays without the batch axis; of the sites that have any."""
-    records, tensors = {}, {_name_today(name): value for name, value in tensors.items()}
+    records = {}
     for site in map(Site.parse, sites):
         fields = {name: value[None] for name, value in named(tensors, f"{site}/").items()}
         if "pattern" in fields:
@@ -151,14 +145,6 @@ def named(arrays: Mapping[str, T], start: str) -> dict[str, T]:
     return {
         name.removeprefix(start): value for name, value in arrays.items() if name.startswith(start)
     }
-
-
-def _name_today(name: str) -> str:
-    """An array's name as it is written now, of one that any version wrote."""
-    first, slash, last = name.partition("/")
-    if first == "residual":  # the stream before the first layer stands in it too
-        return name
-    return today(first) + slash + today(last)
 
 
 def array_of(value: Tensor) -> NDArray[Any]:

@@ -9,7 +9,6 @@ from typing import Any, TypedDict
 import numpy as np
 
 from transformer.checks import check_number, check_text, check_whole, is_whole
-from transformer.former_names import today
 from transformer.interventions.descriptions import Intervention, interventions_of, to_dict
 from transformer.messages import invalid
 
@@ -144,15 +143,14 @@ def request_to_dict(request: Request, *, defaults: bool = True) -> dict[str, Any
 
 
 def request_from_dict(values: Mapping[str, Any]) -> Request:
-    """The inverse of `request_to_dict`; reads the names of older formats too.
+    """The inverse of `request_to_dict`.
 
     Raises ValueError for a wrong value, and for an unknown setting one that lists them.
     """
-    given = {today(name): value for name, value in values.items()}
     known = [field.name for field in fields(Request) if field.name != "text"]
-    for name in given.keys() - {"text", *known}:
+    for name in values.keys() - {"text", *known}:
         raise invalid("unknown setting {name}; allowed: {known}", name=repr(name), known=known)
-    return Request(**given)
+    return Request(**values)
 
 
 def request_of(text: str, settings: Mapping[str, Any]) -> Request:

@@ -15,7 +15,6 @@ import numpy as np
 from torch import Tensor
 
 from transformer.checks import check_whole
-from transformer.former_names import today
 from transformer.model.config import ModelConfig
 from transformer.model.trace import Trace
 from transformer.runs import archive
@@ -249,9 +248,8 @@ def read_npz(place: Place) -> Run:
     return _read(*archive.read_npz(place, OF_RUN))
 
 
-def _read(written: Values, tensors: Mapping[str, Tensor]) -> Run:
+def _read(values: Values, tensors: Mapping[str, Tensor]) -> Run:
     """The inverse of `Run.values` and `Run.arrays`."""
-    values = {today(name): value for name, value in written.items()}
     with archive.whole():
         parts: dict[str, Any] = {name: values[name] for name in _PLAIN}
         parts |= {name: tuple(values[name]) for name in _LISTS}
@@ -260,8 +258,8 @@ def _read(written: Values, tensors: Mapping[str, Tensor]) -> Run:
             **parts,
             config=ModelConfig.from_dict(values["config"]),
             request=request_from_dict(values["request"]),
-            read_as=values.get("read_as"),  # of old there was none
-            warnings=tuple(values.get("doubts", ())),
+            read_as=values["read_as"],
+            warnings=tuple(values["doubts"]),
             steps=tuple(map(step_from_dict, values["steps"])),
             trace=archive.trace_of(values["sites"], tensors),
             position_matrices=archive.named(tensors, "position_matrix/"),

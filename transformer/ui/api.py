@@ -22,7 +22,6 @@ from gradio.events import api
 from numpy.typing import NDArray
 
 from transformer.checks import check_choice, check_flag, shortened
-from transformer.former_names import today
 from transformer.inference.deadline import until
 from transformer.messages import invalid, numeral
 from transformer.runs.head_data import head_view
@@ -132,7 +131,6 @@ def look_endpoints(service: Service) -> list[Callable[..., Any]]:
             run: the id that /generate, /translate, /trace or /batch gave, or a model's name
             parameters: the picture's parameters by name, as /views lists them
         """
-        picture = today(picture) if isinstance(picture, str) else picture
         check_choice("picture", picture, PICTURES)
         if not isinstance(parameters, dict | None):
             raise invalid(

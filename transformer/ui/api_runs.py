@@ -12,7 +12,6 @@ from transformer.analysis.ablation import head_importance
 from transformer.analysis.ablation import next_token as next_token_of
 from transformer.analysis.logit_lens import surprisal
 from transformer.analysis.patching import patch_effect
-from transformer.former_names import today
 from transformer.messages import invalid, say
 from transformer.runs.run import Run
 from transformer.ui.limits import check_input
@@ -236,7 +235,6 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
             target: id of the token that is asked for; by default what the other text predicts
         """
         item = service.store.run(run)
-        part = today(part) if isinstance(part, str) else part
         where = {"stack": stack, "part": part, "kind": kind, "target": target}
         found = service.queries.ask(patch_effect, item, other=other, position=position, **where)
         return {

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from transformer.former_names import FORMER_NAMES, FORMER_SECTIONS, today
 from transformer.messages import invalid, numeral, say
 from transformer.ui.limits import (
     MAX_LINK_CHARACTERS,
@@ -47,8 +46,7 @@ _PAGE = (
     Text(name="site", use="place"),  # of the chosen head
     Int(name="head", default=0, use="place"),
     Text(name="read", use="place"),  # the chosen token: the last one that is read
-    Text(name="token", use="place"),  # the same in older links, see static/main.js
-    Text(name="more", former=FORMER_SECTIONS),  # the open section
+    Text(name="more"),  # the open section
     Choice(name="projector", options=_ON, optional=True),
     Text(name="tour"),  # the card's number
     Text(name="lesson"),  # NAME.STEP
@@ -100,23 +98,21 @@ def read_state(state: Mapping[str, str]) -> PageState:
     view: dict[str, str] = {}
     problems = []
     shown = view_fields()
-    for given, text in state.items():
-        name = today(given)
+    for name, text in state.items():
         try:
             if name in shown:
-                value = shown[name].former.get(text, text)
-                if len(value) > MAX_VIEW_CHARACTERS:
+                if len(text) > MAX_VIEW_CHARACTERS:
                     raise invalid(
                         "it must have at most {most} characters; got {got}",
-                        most=MAX_VIEW_CHARACTERS, got=len(value),
+                        most=MAX_VIEW_CHARACTERS, got=len(text),
                     )  # fmt: skip
-                view[name] = _encodable(value)
+                view[name] = _encodable(text)
             elif name in _READERS:
                 values[name] = _READERS[name](text)
             else:
                 raise invalid("this page does not know such a part; the rest is used")
         except ValueError as error:
-            problems.append(say("The link's {name}: {error}.", name=repr(given[:40]), error=error))
+            problems.append(say("The link's {name}: {error}.", name=repr(name[:40]), error=error))
     return PageState(
         model=values.get("model"),
         text=values.get("text"),
@@ -143,14 +139,9 @@ def page_fields() -> dict[str, Parameter]:
 
 
 def fields_schema() -> dict[str, Any]:
-    """A link's names and what the views declare, as plain values for the page's scripts.
-
-    renamed: field names of older links, with today's names.
-    """
-    fields = {*REQUEST, *view_fields()}
+    """A link's names and what the views declare, as plain values for the page's scripts."""
     return {
         "settings": SETTINGS, "request": REQUEST, "batch": BATCH,
-        "renamed": {old: new for old, new in FORMER_NAMES.items() if new in fields},
         "page": {name: field.schema() for name, field in page_fields().items()},
         "views": [view.schema() for view in VIEWS.values()], "dark": in_the_dark(),
     }  # fmt: skip

@@ -27,7 +27,6 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 
-from transformer.former_names import FORMER_NAMES
 from transformer.inference import deadline
 from transformer.messages import invalid, say
 from transformer.ui.api import numbers
@@ -74,8 +73,7 @@ def resource_app(service: Service, *more: Question) -> FastAPI:
     app = FastAPI(title="Resources", docs_url=None, redoc_url=None)
     every = questions(service) | {one.name: one for one in more}
     regenerate = Regenerator(service)
-    former = {old: every[new] for old, new in FORMER_NAMES.items() if new in every}
-    for name, question in (former | every).items():
+    for name, question in every.items():
         _add_routes(app, name, question, service, regenerate)
 
     async def refused(_: Request, error: Exception) -> Response:
@@ -103,7 +101,6 @@ def resource_app(service: Service, *more: Question) -> FastAPI:
 def _add_routes(
     app: FastAPI, name: str, question: Question, service: Service, regenerate: Regenerator
 ) -> None:
-    """Those of a question, which may be asked by a former name too."""
     shares, store = service.shares, service.store
     path, picture = f"/{name}", question.picture
     described: dict[str, Any] = {"response_class": Response}

@@ -21,7 +21,6 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 
 from transformer.checks import check_flag, check_names
-from transformer.former_names import today
 from transformer.messages import invalid
 from transformer.views.drawing.style import in_theme
 from transformer.views.parameters import Item, Parameter
@@ -56,12 +55,11 @@ class Picture:
     idle: bool = False
 
     def checked(self, given: Mapping[str, Any], item: Item | None = None) -> dict[str, Any]:
-        """Every parameter with its value; former names are read.
+        """Every parameter with its value.
 
         Raises ValueError for unknown names and wrong values.
         """
         known = {parameter.name for parameter in self.parameters}
-        given = {key if key in known else today(key): value for key, value in given.items()}
         check_names(self.name, {key: one for key, one in given.items() if key != "dark"}, known)
         check_flag("dark", given.get("dark", False))
         values = {

@@ -37,8 +37,7 @@ class Parameter(ABC):
     page and a field of a link), "place" (a field of a link that names a place in the shown run or
     batch, so that another model lets go of it), "selection" (the page's chosen head, token or place
     fills it in) or "request" (only scripts and programs give it). link: its field in a share link;
-    by default the view's name, a full stop and its own. optional: None is allowed. former: values
-    of earlier versions that are still read, each with today's.
+    by default the view's name, a full stop and its own. optional: None is allowed.
     """
 
     name: str
@@ -48,13 +47,12 @@ class Parameter(ABC):
     use: Use = "control"
     link: str = ""
     optional: bool = False
-    former: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, got: Any, item: Item | None = None) -> Any:
         """The value to use. Raises ValueError that says what is allowed; item: what it is about."""
         if got is None and self.optional:
             return None
-        return self._checked(self.former.get(got, got) if isinstance(got, str) else got, item)
+        return self._checked(got, item)
 
     @abstractmethod
     def _checked(self, got: Any, item: Item | None) -> Any:

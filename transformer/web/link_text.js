@@ -11,7 +11,6 @@ const lists = { settings: [], request: [], batch: [], views: [], cards: [], less
  * @property {string[]} settings
  * @property {string[]} request all that makes a run again
  * @property {string[]} batch
- * @property {Record<string, string>} renamed fields of older links
  * @property {Record<string, any>} page its own fields
  * @property {any[]} views
  * @property {Record<string, string>} dark what each colour of a figure is in the dark
@@ -21,7 +20,7 @@ const lists = { settings: [], request: [], batch: [], views: [], cards: [], less
 /** @type {Declared} */
 export const declared = {
   ...lists,
-  ...{ renamed: {}, page: {}, dark: {} },
+  ...{ page: {}, dark: {} },
   ...JSON.parse(source?.textContent ?? "{}"),
 };
 export const views = declared.views;
@@ -105,7 +104,6 @@ export const stateOf = async (text) => {
   const { z, ...given } = Object.fromEntries(
     named(text)
       .filter(([name]) => isOwn(name))
-      .map(([name, value]) => [declared.renamed[name] ?? name, value])
       .reverse(), // the first of each name counts
   );
   if (z === undefined) return given;

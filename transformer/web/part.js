@@ -13,15 +13,13 @@ import { views } from "./link_text.js";
 // name: of the opened section, "" for none. brought: how often one was opened by something else than a
 // press on its heading; leads: whether the focus goes there too.
 const opened = reactive({ name: "", brought: 0, leads: false });
-const OF_BEFORE = "1"; // in older links: "More" was pressed
 
 const bring = (name, leads) =>
   Object.assign(opened, { name, leads, brought: name ? opened.brought + 1 : 0 });
 keptBy(
   "more",
   () => opened.name,
-  (text) => {
-    const name = text === OF_BEFORE ? "" : text;
+  (name) => {
     if (name !== opened.name) bring(name, false);
   },
 );

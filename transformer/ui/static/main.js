@@ -58,17 +58,6 @@ const choose = (token) => {
   return setQuery({ stack, index: wholeNumber("read", index, 0, labelsOf(stack).length - 1) });
 };
 keptBy("read", tokenShown, choose);
-// Older links: there these tabs were about the chosen token itself, and not the one that follows.
-const OF_ITSELF = ["prediction", "what-if"];
-keptBy(
-  "token",
-  () => "",
-  (token) => {
-    if (token === "") return;
-    const predicted = page.run?.stack === "decoder" && OF_ITSELF.includes(fieldText("tab"));
-    choose(predicted && Number(token) > 0 ? String(Number(token) - 1) : token);
-  },
-);
 
 // Another model's own example is shown as its opening says; so is the first one of the visit.
 /** @type {string | null} */

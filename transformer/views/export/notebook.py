@@ -15,7 +15,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer.checks import check_choice
-from transformer.former_names import today
 from transformer.messages import invalid, language, numeral, say
 from transformer.messages.markup import of_scripts, whole_page
 from transformer.runs.head_data import array, n_heads_at, records_of
@@ -41,7 +40,6 @@ _TOKEN = (
 def draw(run: Run | Batch, view: str, *choices: Any, **look: Any) -> go.Figure:
     """The figure of a view. Raises ValueError, listing the views, for an unknown one."""
     drawn = {name: one.figure for name, one in PICTURES.items() if one.figure is not None}
-    view = today(view)
     check_choice("view", view, tuple(drawn))
     try:
         return drawn[view](run, *choices, **look)

@@ -13,7 +13,6 @@ import plotly.graph_objects as go
 from transformer.analysis.ablation import next_token
 from transformer.analysis.model_queries import ModelQueries
 from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
-from transformer.former_names import FORMER_NAMES
 from transformer.inference.model import Model
 from transformer.messages import invalid, mark, numeral, say
 from transformer.runs.head_data import array
@@ -306,7 +305,6 @@ VIEW = View(
                 Choice(
                     name="part",
                     options=_PARTS,
-                    former=FORMER_NAMES,
                     default="resid_post",
                     use="request",
                 ),
