@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "messages": {"command_line"},
     "command_line": set(),
     "checks": {"messages"},
-    "model": {"checks"},
+    "model": {"checks", "messages"},
     "network_words": {"messages"},
     "interventions": {"model", "network_words"} | WORDS,
     "tokenizer": WORDS,

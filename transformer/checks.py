@@ -10,27 +10,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from transformer.messages import invalid, mark, numeral, say
+from transformer.messages import invalid, numeral, say
 
 MOST_BYTES = 200_000_000  # of a file that is read at once; the largest tokenizers take 35 MB
-
-
-class Refused(ValueError):
-    """A setting out of its range. The page calls the setting by another name: `named`."""
-
-    sentence: str = ""
-    values: Mapping[str, object] = {}
-
-    @classmethod
-    def of(cls, sentence: str, **values: object) -> Refused:
-        """With a marked sentence and its values, of which `name` is the setting's."""
-        error = cls(say(sentence, **values))
-        error.sentence, error.values = sentence, values
-        return error
-
-    def named(self, name: str) -> str:
-        """What was wrong, the setting called so."""
-        return say(self.sentence, **{**self.values, "name": name})
 
 
 def is_number(got: Any) -> TypeGuard[float]:
@@ -48,20 +30,25 @@ def check_number(
 ) -> None:
     """Raise ValueError unless got is a number in the range (its lower end out if `above`)."""
     if not is_number(got) or not lowest <= got <= highest or (above and got == lowest):  # NaN too
+        values = {"lowest": numeral(lowest, "g"), "highest": numeral(highest, "g")}
+        values |= {"name": name, "got": shortened(got)}
         if above:
-            sentence = mark("{name} must be a number above {lowest} to {highest}; got {got}")
-        else:
-            sentence = mark("{name} must be a number from {lowest} to {highest}; got {got}")
-        ends = {"lowest": numeral(lowest, "g"), "highest": numeral(highest, "g")}
-        raise Refused.of(sentence, name=name, **ends, got=shortened(got))
+            raise invalid(
+                "{name} must be a number above {lowest} to {highest}; got {got}", **values
+            )
+        raise invalid("{name} must be a number from {lowest} to {highest}; got {got}", **values)
 
 
 def check_whole(name: str, got: Any, lowest: int, highest: int) -> int:
     """The whole number that got is. Raises ValueError unless it is one in the range."""
     if not is_whole(got) or not lowest <= got <= highest:
-        sentence = mark("{name} must be a whole number from {lowest} to {highest}; got {got}")
-        ends = {"lowest": numeral(lowest), "highest": numeral(highest)}
-        raise Refused.of(sentence, name=name, **ends, got=shortened(got))
+        raise invalid(
+            "{name} must be a whole number from {lowest} to {highest}; got {got}",
+            name=name,
+            lowest=numeral(lowest),
+            highest=numeral(highest),
+            got=shortened(got),
+        )
     return int(got)
 
 
@@ -90,8 +77,7 @@ def check_choice(name: str, got: Any, allowed: Collection[str] | Collection[int]
 def check_flag(name: str, got: Any) -> None:
     """Raise ValueError unless got is True or False."""
     if not isinstance(got, bool):
-        sentence = mark("{name} must be true or false; got {got}")
-        raise Refused.of(sentence, name=name, got=shortened(got))
+        raise invalid("{name} must be true or false; got {got}", name=name, got=shortened(got))
 
 
 def check_names(name: str, given: Mapping[str, Any], allowed: Collection[str]) -> None:
@@ -125,7 +111,7 @@ def check_texts(texts: Any) -> None:
     if isinstance(texts, str):
         raise invalid(
             "a list of texts is needed; got one string, {texts}: put it in []",
-            texts=repr(texts[:40]),
+            texts=shortened(texts),
         )
     if not isinstance(texts, Sequence):
         raise invalid("a list of texts is needed; got {got}", got=type(texts).__name__)

@@ -23,7 +23,7 @@ from transformer.lessons.checks import Answer, Check, Choose
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.measures import GradingContext
 from transformer.lessons.output_check import OutputCheck
-from transformer.messages import ENGLISH, invalid, languages, numeral, say, speaking, translated
+from transformer.messages import ENGLISH, invalid, languages, numeral, say, speaking
 from transformer.runs.run import Run
 from transformer.ui.examples import shown_first
 from transformer.ui.lessons import answer_of, check_places, lesson_file, shown_by, state_of
@@ -65,7 +65,7 @@ def verify(lesson: Lesson, service: Service) -> Iterator[Found]:
             yield Found(step=number, title=title, says=says)
             context = after
         except (ValueError, KeyError) as error:
-            yield Found(step=number, title=title, problem=translated(error))
+            yield Found(step=number, title=title, problem=str(error))
 
 
 def _opened(service: Service, step: Step, before: GradingContext | None) -> GradingContext:

@@ -1,6 +1,7 @@
 """What the project says: every sentence through the catalogue, in the language of the request."""
 
 import ast
+import pickle
 import re
 from pathlib import Path
 
@@ -9,24 +10,24 @@ import pytest
 from transformer import messages
 from transformer.messages import (
     chosen,
+    invalid,
     mark,
     markup,
     numeral,
     say,
     say_n,
     speaking,
-    translated,
 )
 from transformer.messages.catalogues import Catalogue, catalogue, languages
-from transformer.messages.extract import SAYING, errors_of_network
+from transformer.messages.extract import SAYING
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "transformer"
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE / "messages"]
-# The network's are translated where they are shown; those of commands alone speak English as their
-# --help does: of trainings, and of a recipe's or a lesson's file.
+# Errors of commands alone speak English as their --help does: of trainings, and of a recipe's or a
+# lesson's file.
 ELSEWHERE = re.compile(
-    r"/model/|/__main__|/serve\.|/record_checkpoints|/lessons/(__init__|lesson|markdown)\."
+    r"/__main__|/serve\.|/record_checkpoints|/lessons/(__init__|lesson|markdown)\."
     r"|/training/(?!updates|exercises)"
 )
 # Mistakes of the program itself, which no visitor can make.
@@ -64,6 +65,16 @@ def wrongly_said(tree):
         fits = len(texts) == count and (spread or holes == names - {"n"} or name_of(node) == "mark")
         if not (marked or fits) or isinstance(node.args[0], ast.JoinedStr):
             yield ast.unparse(node)
+
+
+def quoted_whole(tree):
+    """Values in the sentence of an error that may be of any length."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            for part in ast.walk(node.exc):
+                of_input = isinstance(part, ast.Call) and name_of(part) == "repr"
+                if of_input or (isinstance(part, ast.FormattedValue) and part.conversion == 114):
+                    yield ast.unparse(part)
 
 
 @pytest.fixture
@@ -126,14 +137,19 @@ def test_every_sentence_of_an_error_is_said():
     )
 
 
-@pytest.mark.parametrize("language", languages()[1:])
-def test_an_error_of_the_network_is_read_in_the_visitors_language(language):
-    for template in errors_of_network():
-        values = {name: f"<{name}>" for name in re.findall(r"\{(\w+)\}", template)}
-        error = ValueError(template.format(**values))
-        with speaking(language):
-            assert translated(error) == say(template, **values)
-        assert translated(error) == str(error)
+def test_what_an_error_quotes_is_shortened():
+    found = {str(one): [*quoted_whole(ast.parse(one.read_text(encoding="utf-8")))] for one in FILES}
+    assert {path: values for path, values in found.items() if values} == {}, "use shortened(...)"
+
+
+def test_an_error_is_in_the_language_of_whoever_reads_it_with_the_errors_in_it(shouted):
+    inner = invalid("no {name}; got {got}", name="a", got=3)
+    error = invalid("no {name}; got {got}", name=inner, got=pickle.loads(pickle.dumps(inner)))
+    english = "no no a; got 3; got no a; got 3"
+    assert str(error) == english
+    with speaking("pl"):
+        assert str(error) == "3: NOT a: NOT 3: NOT a"
+    assert str(error) == english
 
 
 TEMPLATE = """<style>@media (x) { p > b { color: red; } }</style>

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.checks import is_whole
+from transformer.checks import is_whole, shortened
 from transformer.messages import invalid
 from transformer.runs.head_data import array, check_row, sites_of
 from transformer.runs.run import Batch, Run
@@ -73,7 +73,7 @@ def _checked(layer: Any, n_layers: int) -> int:
         raise invalid(
             "layer must be a whole number from 0 to {last}, or None; got {got}",
             last=n_layers - 1,
-            got=repr(layer),
+            got=shortened(layer),
         )
     return int(layer)
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from transformer.checks import check_whole, is_whole
+from transformer.checks import check_whole, is_whole, shortened
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import invalid
@@ -46,7 +46,7 @@ class TextBefore:
                 "{first} to {last}; got {got}",
                 first=first,
                 last=last,
-                got=repr(position),
+                got=shortened(position),
             )
         return dataclasses.replace(
             cls.up_to(model, run, position - 1), network=model.generator_network

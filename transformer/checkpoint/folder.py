@@ -30,7 +30,7 @@ from transformer.checkpoint.parts import (
     read_weights,
     unusable,
 )
-from transformer.checks import text_of
+from transformer.checks import shortened, text_of
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.model.weights import network_with
@@ -83,7 +83,7 @@ def read(name_or_folder: str | Path) -> Checkpoint:
         raise unusable(
             "no checkpoint {name}; allowed: a folder, one of {allowed}, or a model of the hub, "
             "as {hub}",
-            name=repr(name),
+            name=shortened(name),
             allowed=bundled_names(),
             hub=f"hub:{name}" if _HUB_NAME.fullmatch(name) else "hub:OWNER/NAME",
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from transformer.checkpoint.parts import CheckpointError, unusable
 from transformer.checkpoint.weight_files import shard_names
-from transformer.checks import needs_package
+from transformer.checks import needs_package, shortened
 from transformer.messages import numeral, say
 
 PREFIX = "hub:"
@@ -30,7 +30,7 @@ def fetched(source: str) -> Path:
     if match is None:
         raise unusable(
             "a model on the hub is hub:OWNER/NAME or hub:OWNER/NAME@REVISION; got {got}",
-            got=repr(source),
+            got=shortened(source),
         )
     name, revision = match[1], match[2]
     try:

@@ -14,8 +14,8 @@ from typing import Any
 from torch import Tensor
 
 from transformer.checkpoint.weight_files import WeightFiles
-from transformer.checks import text_of
-from transformer.messages import invalid, say, translated
+from transformer.checks import shortened, text_of
+from transformer.messages import Invalid, invalid
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site, sites_of
 from transformer.model.weights import check_surplus
@@ -25,13 +25,13 @@ FORMAT = 1
 MAX_HELD_OUT = 100  # texts
 
 
-class CheckpointError(ValueError):
+class CheckpointError(Invalid):
     """A checkpoint that cannot be used; the message says why, in one sentence."""
 
 
 def unusable(sentence: str, /, **values: object) -> CheckpointError:
     """The error of a checkpoint that cannot be used: to raise, with its reason said."""
-    return CheckpointError(say(sentence, **values))
+    return CheckpointError(sentence, **values)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,14 +55,12 @@ def held_out_sample(content: object, family: str) -> HeldOutSample:
         for row in rows
     )
     if not isinstance(given, list) or not good or not 1 <= len(rows) <= MAX_HELD_OUT:
-        raise ValueError(
-            say(
+        if width == 2:
+            raise invalid(
                 "a sample must hold from 1 to {most} [source, target] pairs under 'texts'",
                 most=MAX_HELD_OUT,
             )
-            if width == 2
-            else say("a sample must hold from 1 to {most} texts under 'texts'", most=MAX_HELD_OUT)
-        )
+        raise invalid("a sample must hold from 1 to {most} texts under 'texts'", most=MAX_HELD_OUT)
     assert isinstance(content, dict)
     return HeldOutSample(about=str(content.get("about", "")), texts=tuple(map(tuple, rows)))
 
@@ -86,7 +84,7 @@ def read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
         raise unusable(
             "{path} has format {got}; this version reads format {format}",
             path=path,
-            got=repr(got),
+            got=shortened(got),
             format=FORMAT,
         )
     try:
@@ -136,14 +134,14 @@ def read_tokenizer(folder: Path, config: ModelConfig, metadata: dict[str, Any]) 
         try:
             return hf_tokenizers.from_settings(folder, metadata["tokenizer"], config.vocab_size)
         except ValueError as error:
-            raise CheckpointError(translated(error)) from error
+            raise CheckpointError(str(error)) from error
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise unusable("{folder} holds no tokenizer.json; a checkpoint needs one", folder=folder)
     try:
         tokenizer = Tokenizer.load(path)
     except ValueError as error:
-        raise CheckpointError(translated(error)) from error
+        raise CheckpointError(str(error)) from error
     if tokenizer.vocab_size != config.vocab_size:
         raise unusable(
             "{path} has {n_tokens} tokens, config.json says {vocab_size}; they must be equal",
@@ -175,4 +173,4 @@ def read_weights(folder: Path, config: ModelConfig) -> dict[str, Tensor]:
         check_surplus(folder, config, files.n_numbers)
         return dict(files)
     except ValueError as error:
-        raise CheckpointError(translated(error)) from error
+        raise CheckpointError(str(error)) from error

@@ -14,7 +14,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from transformer.checks import text_of
+from transformer.checks import shortened, text_of
 from transformer.messages import invalid, numeral, say
 
 READ = {
@@ -129,7 +129,7 @@ def shard_names(index: Path) -> list[str]:
                 "{path} names the file {name}; allowed: names of at most 200 characters that end "
                 "in .safetensors",
                 path=index,
-                name=repr(name[:60]),
+                name=shortened(name),
             )
     return sorted(named)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transformer.checks import check_whole
+from transformer.checks import check_whole, shortened
 from transformer.inference.loaded import LoadedModel
 from transformer.messages import invalid
 from transformer.model.transformer import EncoderOnly
@@ -55,7 +55,7 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
     model.check_length(len(ids))
     positions = [position for position, index in enumerate(ids) if index == mask]
     if not positions:
-        raise invalid("a text to fill in must hold [MASK]; got {got}", got=repr(text[:60]))
+        raise invalid("a text to fill in must hold [MASK]; got {got}", got=shortened(text))
     logits = network(torch.tensor([ids], device=model.device))[0, positions].float()
     best = logits.softmax(dim=-1).topk(min(n_best, logits.shape[1]))
     guesses = [

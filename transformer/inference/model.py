@@ -12,7 +12,7 @@ from typing import Unpack
 import torch
 
 from transformer import checkpoint
-from transformer.checks import check_texts
+from transformer.checks import check_texts, shortened
 from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
@@ -218,7 +218,9 @@ def device_of(device: str | torch.device) -> torch.device:
         found = None
     if found is None or str(found) not in (*allowed, "cpu:0"):
         raise invalid(
-            "device must be one of {allowed}; got {got}", allowed=allowed, got=repr(str(device))
+            "device must be one of {allowed}; got {got}",
+            allowed=allowed,
+            got=shortened(str(device)),
         )
     return found
 

@@ -37,7 +37,7 @@ def check_names(stack: Any, layer: Any, kind: Any) -> None:
     check_choice("stack", stack, STACKS)
     check_choice("kind", kind, KINDS)
     if not _is_place(layer):
-        raise invalid("layer must be a whole number of at least 0; got {got}", got=repr(layer))
+        raise invalid("layer must be a whole number of at least 0; got {got}", got=shortened(layer))
 
 
 def indices_of(name: str, got: Any) -> tuple[int, ...]:

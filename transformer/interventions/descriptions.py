@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from transformer.checks import check_choice
+from transformer.checks import check_choice, shortened
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.checks import (
     cells_of,
@@ -88,7 +88,7 @@ class EditMask:
             raise invalid(
                 "without must be a list out of {allowed}; got {got}",
                 allowed=list(MASKS),
-                got=repr(self.without),
+                got=shortened(self.without),
             )
         for name in self.without:
             check_choice("without", name, MASKS)
@@ -133,7 +133,7 @@ class Break:
         if self.what not in breaks_of(config):
             raise invalid(
                 "this network has no such part for {what}; allowed: {allowed}",
-                what=repr(self.what),
+                what=shortened(self.what),
                 allowed=breaks_of(config),
             )
 
@@ -167,7 +167,9 @@ class Patch:
         if self.heads is not None:
             object.__setattr__(self, "heads", indices_of("heads", self.heads))
         if not isinstance(self.text, str) or not self.text.strip():
-            raise invalid("a patch needs the text of the other run; got {got}", got=repr(self.text))
+            raise invalid(
+                "a patch needs the text of the other run; got {got}", got=shortened(self.text)
+            )
 
     @property
     def site(self) -> Site:
@@ -227,7 +229,7 @@ def _of(values: Any) -> Intervention:
         raise invalid(
             "an intervention's type must be one of {allowed}; got {got}",
             allowed=list(TYPES),
-            got=repr(got),
+            got=shortened(got),
         )
     made = TYPES[values["type"]]
     fields = {field.name: field for field in dataclasses.fields(made)}
@@ -235,17 +237,17 @@ def _of(values: Any) -> Intervention:
     if unknown := [name for name in given if name not in fields]:
         raise invalid(
             "unknown field {name} of {kind}; allowed: {allowed}",
-            name=repr(unknown[0]),
-            kind=repr(made.type),
+            name=shortened(unknown[0]),
+            kind=shortened(made.type),
             allowed=sorted(fields),
         )
     needed = [f.name for f in fields.values() if f.default is dataclasses.MISSING]
     if missing := [name for name in needed if name not in given]:
         raise invalid(
             "{kind} needs {needed}; {missing} is missing",
-            kind=repr(made.type),
+            kind=shortened(made.type),
             needed=needed,
-            missing=repr(missing[0]),
+            missing=shortened(missing[0]),
         )
     return made(**given)
 

@@ -19,6 +19,7 @@ from transformer.analysis.head_metrics import NEARLY_EVEN, TIMES_EVEN, head_metr
 from transformer.analysis.logit_lens import surprisal
 from transformer.checkpoint import BUNDLED
 from transformer.checkpoint.parts import read_config, read_sample
+from transformer.checks import shortened
 from transformer.command_line import Parser
 from transformer.inference.model import Model, load
 from transformer.learning.checkpoints import (
@@ -122,7 +123,9 @@ def read_by(models: Sequence[Model], text: str) -> Sentence:
     runs = [_read(model, text) for model in models]
     labels = runs[0].labels
     if len(labels) > MAX_SIDE:
-        raise ValueError(f"a sentence may have {MAX_SIDE} tokens; got {len(labels)}: {text!r}")
+        raise ValueError(
+            f"a sentence may have {MAX_SIDE} tokens; got {len(labels)}: {shortened(text)}"
+        )
     bits = [surprisal(model, run) for model, run in zip(models, runs, strict=True)]
     nats = np.array([[np.nan if b is None else b * np.log(2) for b in row] for row in bits])
     return Sentence(

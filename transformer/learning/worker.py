@@ -39,7 +39,7 @@ from transformer.learning.record import (
     report,
     unpacked,
 )
-from transformer.messages import speaking, translated
+from transformer.messages import speaking
 from transformer.runs.archive import Arrays, named
 
 BEAT_S = 1.0  # how often the process says that it is alive
@@ -114,7 +114,7 @@ class Training:
         try:
             why = self._train()
         except ValueError as error:
-            why = translated(error)
+            why = str(error)
         self._send("end", why)
 
     def _train(self) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from transformer.checks import shortened
 from transformer.lessons.lesson import Lesson, read_lesson
 
 FOLDER = Path(__file__).parent / "texts"
@@ -46,5 +47,5 @@ def add_lessons(folders: Sequence[str | Path]) -> None:
     for folder in folders:
         for name, lesson in read_folder(folder).items():
             if name in all_lessons():
-                raise ValueError(f"two lessons are called {name!r}")
+                raise ValueError(f"two lessons are called {shortened(name)}")
             _LESSONS[name] = lesson

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from transformer.checks import shortened
 from transformer.lessons.attention_measures import OF_A_BATCH, first_row  # adds their measures
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.messages import invalid, numeral, say
@@ -166,7 +167,7 @@ class Number(Check):
         """Right within the tolerance."""
         got = answer.get("number")
         if not isinstance(got, int | float) or isinstance(got, bool):
-            raise invalid("the answer must be a number; got {got}", got=repr(got)[:40])
+            raise invalid("the answer must be a number; got {got}", got=shortened(got))
         value = of(context, self.of, self.arguments)
         if abs(got - value) > self.tolerance + 1e-9:
             return CheckResult(right=False, says=say("It is not {got}.", got=_number(got)))
@@ -205,7 +206,7 @@ class Choose(Check):
             raise invalid(
                 "the answer must be one of the {n} sentences; got {got}",
                 n=self.n_options,
-                got=repr(got)[:40],
+                got=shortened(got),
             )
         right = got == self.best(context)
         if self.bounds and not right:

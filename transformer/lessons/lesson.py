@@ -27,7 +27,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from transformer.checks import check_choice, check_names, check_whole
+from transformer.checks import check_choice, check_names, check_whole, shortened
 from transformer.lessons.checks import CLICKED, Check, Choose, Click, Number
 from transformer.lessons.measures import MEASURES
 from transformer.lessons.output_check import OutputCheck
@@ -223,7 +223,7 @@ def _check_alike(path: Path, parts: list[Part], own: list[Part]) -> None:
 def check_of(given: Any) -> Check:
     """The check of a step's header. Raises ValueError for one that is not known."""
     if not isinstance(given, dict):
-        raise ValueError(f"check must be a table; got {given!r}")
+        raise ValueError(f"check must be a table; got {shortened(given)}")
     given = dict(given)
     kind = next((one for one in CHECKS if one in given), None)
     if kind is None:
@@ -240,7 +240,9 @@ def check_of(given: Any) -> Check:
         return Number(of=value, arguments=given, **extra)
     lists = [name for name, one in given.items() if isinstance(one, list)]
     if len(lists) != (0 if extra else 1):
-        raise ValueError(f"a choice has bounds, or one argument that is a list; got {given!r}")
+        raise ValueError(
+            f"a choice has bounds, or one argument that is a list; got {shortened(given)}"
+        )
     return Choose(of=value, arguments=given, bounds=tuple(extra.get("bounds", ())))
 
 
@@ -265,7 +267,7 @@ def _output_check(given: Any) -> OutputCheck:
     check_names("run", given, allowed)
     for name, value in given.items():
         if not isinstance(value, allowed[name]):
-            raise ValueError(f"run takes {[*allowed]}; got {name} = {value!r}")
+            raise ValueError(f"run takes {[*allowed]}; got {name} = {shortened(value)}")
     return OutputCheck(**given | {"alters": tuple(given.get("alters", ()))})
 
 

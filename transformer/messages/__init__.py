@@ -1,6 +1,6 @@
 """What the project says to people, in their language. The English sentence itself is the key.
 
-    raise invalid("top_k must be 0 to {most}; got {got}", most=size, got=repr(k))
+    raise invalid("top_k must be 0 to {most}; got {got}", most=size, got=shortened(k))
 
 A placeholder is a name in braces and nothing more; how a number is written says `numeral`. What is
 declared where the module is read (titles, words, helps) is marked with `mark` there, and said where
@@ -14,15 +14,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from typing import Any
 
 from transformer.messages.catalogues import ENGLISH, Catalogue, catalogue, languages
-from transformer.messages.extract import errors_of_network
 
 __all__ = [
-    "ENGLISH", "Catalogue", "catalogue", "chosen", "filled", "invalid", "language", "languages",
-    "mark", "numeral", "say", "say_n", "signs", "speaking", "translated",
+    "ENGLISH", "Catalogue", "Invalid", "catalogue", "chosen", "filled", "invalid", "language",
+    "languages", "mark", "numeral", "say", "say_n", "signs", "speaking",
 ]  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
@@ -35,10 +33,7 @@ def say(sentence: str, /, **values: object) -> str:
     """The sentence in the language of this request, its placeholders filled in."""
     known = catalogue(_LANGUAGE.get())
     own = {name: known.one(str(values[name])) for name in OURS & values.keys()}
-    errors = {
-        name: translated(value) for name, value in values.items() if isinstance(value, ValueError)
-    }
-    return filled(known.one(sentence), values | own | errors)
+    return filled(known.one(sentence), values | own)
 
 
 def say_n(one: str, many: str, n: int, /, **values: object) -> str:
@@ -48,41 +43,20 @@ def say_n(one: str, many: str, n: int, /, **values: object) -> str:
     return filled(known.form(one, many, n), {"n": numeral(n)} | values | own)
 
 
-def invalid(sentence: str, /, **values: object) -> ValueError:
-    """The error to raise for an invalid value, its sentence in the language of this request."""
-    return ValueError(say(sentence, **values))
+class Invalid(ValueError):
+    """A wrong value. Its sentence is in the language of whoever reads it: str() says it."""
+
+    def __init__(self, sentence: str, /, **values: object) -> None:
+        super().__init__(sentence)
+        self.sentence, self.values = sentence, values
+
+    def __str__(self) -> str:
+        return say(self.sentence, **self.values)
 
 
-def translated(error: BaseException) -> str:
-    """What an error says, in the language of this request.
-
-    The network raises plain English: its sentence is found by the catalogue's template.
-    """
-    text = str(error)
-    if _LANGUAGE.get() == ENGLISH:
-        return text
-    for template, pattern in _of_network().items():
-        if found := pattern.fullmatch(text):
-            return say(template, **found.groupdict())
-    return text
-
-
-@cache
-def _of_network() -> dict[str, re.Pattern[str]]:
-    """The templates of the network's errors, the most particular first."""
-    found = sorted(errors_of_network(), key=lambda one: -len(_PLACEHOLDER.sub("", one)))
-    return {template: _pattern(template) for template in found}
-
-
-def _pattern(template: str) -> re.Pattern[str]:
-    """What a sentence of this template looks like, with a group for each placeholder."""
-    pieces, seen, found = _PLACEHOLDER.split(template), set[str](), ""
-    for piece, name in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
-        found += re.escape(piece)
-        if name:
-            found += f"(?P={name})" if name in seen else f"(?P<{name}>.+?)"
-            seen.add(name)
-    return re.compile(found, re.DOTALL)
+def invalid(sentence: str, /, **values: object) -> Invalid:
+    """The error to raise for an invalid value. Other errors may be among the values."""
+    return Invalid(sentence, **values)
 
 
 def mark(sentence: str) -> str:

@@ -36,7 +36,7 @@ def sentences(path: Path) -> Iterator[str | tuple[str, ...]]:
     text = path.read_text(encoding="utf-8")
     yield from _OF[path.suffix](text)
     if path.parent == NETWORK:
-        yield from _of_network(text)
+        yield from _of_tables(text)
 
 
 @cache
@@ -61,56 +61,14 @@ def _of_python(text: str, saying: Container[str] = SAYING) -> Iterator[str | tup
                 yield said[0] if len(said) == 1 else tuple(said)
 
 
-def errors_of_network() -> set[str]:
-    """The sentences of the network's errors, which are plain f-strings, with a placeholder for each
-    value. `messages.translated` translates them."""
-    calls = (one for path in NETWORK.glob("*.py") for one in _calls(path.read_text("utf-8")))
-    return {_template(one.args[0]) for one in calls if _raises(one)}
-
-
-def _of_network(text: str) -> Iterator[str]:
-    """Its errors, and what its tables say of their entries."""
-    for node in _calls(text):
-        if _raises(node):
-            yield _template(node.args[0])
-        for given in node.keywords:
+def _of_tables(text: str) -> Iterator[str]:
+    """What the network's tables say of their entries."""
+    for node in ast.walk(ast.parse(text)):
+        for given in node.keywords if isinstance(node, ast.Call) else ():
             if given.arg in _WORDS and isinstance(given.value, ast.Constant):
-                text = str(given.value.value)
-                if re.search("[a-z]{2}", text):  # ReLU is a name
-                    yield text
-
-
-def _calls(text: str) -> Iterator[ast.Call]:
-    return (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-
-
-def _raises(node: ast.Call) -> bool:
-    return getattr(node.func, "id", "") == "ValueError" and bool(node.args)
-
-
-def _template(node: ast.expr) -> str:
-    """f"got {config.d_model}" as "got {d_model}"; another value of the same name is d_model2."""
-    parts, names = [], dict[str, str]()
-    for part in node.values if isinstance(node, ast.JoinedStr) else [node]:
-        if not isinstance(part, ast.FormattedValue):
-            parts.append(str(ast.literal_eval(part)))
-            continue
-        name, value = _name_of(part.value), ast.unparse(part.value)
-        count = sum(one.rstrip("0123456789") == name for one in names.values())
-        names.setdefault(value, name if not count else f"{name}{count + 1}")
-        parts.append(f"{{{names[value]}}}")
-    return "".join(parts)
-
-
-def _name_of(node: ast.expr) -> str:
-    """The name of a value: `d_model` of config.d_model, `presets` of list(PRESETS)."""
-    if isinstance(node, ast.Call):
-        node = node.args[0] if node.args else node.func
-        return _name_of(node)
-    if isinstance(node, ast.Subscript):
-        return _name_of(node.value)
-    name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "value")
-    return name.lstrip("_").lower()
+                words = str(given.value.value)
+                if re.search("[a-z]{2}", words):  # ReLU is a name
+                    yield words
 
 
 def of_script(text: str) -> Iterator[str | tuple[str, ...]]:

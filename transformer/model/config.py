@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from transformer.checks import shortened
+from transformer.messages import invalid
 from transformer.model.config_checks import check
 from transformer.model.rotary import RotarySettings
 
@@ -145,7 +147,11 @@ class ModelConfig:
         fields = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - fields)
         if unknown:
-            raise ValueError(f"unknown model setting {unknown[0]!r}; allowed: {sorted(fields)}")
+            raise invalid(
+                "unknown model setting {unknown}; allowed: {fields}",
+                unknown=shortened(unknown[0]),
+                fields=sorted(fields),
+            )
         if "vocab_size" not in values:
-            raise ValueError("a model configuration needs vocab_size; got none")
+            raise invalid("a model configuration needs vocab_size; got none")
         return cls(**values)

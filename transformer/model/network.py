@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer.messages import invalid
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import ForwardContext, Hook
@@ -177,4 +178,6 @@ def _chosen(x: Tensor, where: Tensor | None) -> Tensor:
 
 def _check_length(length: int, max_len: int) -> None:
     if length > max_len:
-        raise ValueError(f"at most {max_len} tokens fit this model; got {length}")
+        raise invalid(
+            "at most {max_len} tokens fit this model; got {length}", max_len=max_len, length=length
+        )

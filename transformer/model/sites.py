@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from transformer.checks import shortened
+from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 
 STACKS = ("encoder", "decoder")
@@ -31,9 +33,12 @@ class Site(NamedTuple):
             or not parts[1].isdigit()
             or parts[2] not in KINDS
         ):
-            raise ValueError(
-                f"a site is written STACK.LAYER.KIND with STACK one of {list(STACKS)} and KIND "
-                f"one of {list(KINDS)}, e.g. 'decoder.0.self'; got {text!r}"
+            raise invalid(
+                "a site is written STACK.LAYER.KIND with STACK one of {stacks} and KIND one of "
+                "{kinds}, e.g. 'decoder.0.self'; got {text}",
+                stacks=list(STACKS),
+                kinds=list(KINDS),
+                text=shortened(text),
             )
         return cls(parts[0], int(parts[1]), parts[2])
 

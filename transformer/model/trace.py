@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer.checks import shortened
+from transformer.messages import invalid
 from transformer.model.hooks import Point
 from transformer.model.sites import Site as Site
 
@@ -109,12 +111,17 @@ class Trace:
         try:
             key = Site.parse(site) if isinstance(site, str) else Site(*site)
         except TypeError as error:
-            raise ValueError(
-                f"a site is (stack, layer, kind) or its name; got {site!r}; recorded: "
-                f"{_names(self.records)}"
+            raise invalid(
+                "a site is (stack, layer, kind) or its name; got {site}; recorded: {records}",
+                site=shortened(site),
+                records=_names(self.records),
             ) from error
         if key not in self.records:
-            raise ValueError(f"no record of site {key}; recorded: {_names(self.records)}")
+            raise invalid(
+                "no record of site {key}; recorded: {records}",
+                key=key,
+                records=_names(self.records),
+            )
         return key
 
     def __getitem__(self, site: Site | tuple[str, int, str] | str) -> AttentionRecord:
@@ -143,8 +150,11 @@ class Trace:
     def _of(self, stack: str, kind: str) -> list[AttentionRecord]:
         found = [self.records[s] for s in self.records if (s.stack, s.kind) == (stack, kind)]
         if not found:
-            raise ValueError(
-                f"no {stack} {kind}-attention was recorded; recorded: {_names(self.records)}"
+            raise invalid(
+                "no {stack} {kind}-attention was recorded; recorded: {records}",
+                stack=stack,
+                kind=kind,
+                records=_names(self.records),
             )
         return found
 

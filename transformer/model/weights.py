@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from transformer.checks import shortened
+from transformer.messages import invalid, numeral
 from transformer.model.config import ModelConfig
 from transformer.model.stored import NARROW, Linear, Table
 from transformer.model.summary import blocks
@@ -69,10 +71,18 @@ def _check_size(config: ModelConfig, weights: dict[str, Tensor]) -> None:
     Done before the network is made, so that a wrong configuration cannot ask for endless memory.
     """
     if config.n_layers > len(weights):
-        raise ValueError(f"{config.n_layers} layers, but only {len(weights)} tensors")
+        raise invalid(
+            "{n_layers} layers, but only {weights} tensors",
+            n_layers=config.n_layers,
+            weights=len(weights),
+        )
     held, described = sum(tensor.numel() for tensor in weights.values()), _described(config)
     if described > MANY_TIMES * held + ROOM:
-        raise ValueError(f"it describes {described:,} numbers, but its weights hold {held:,}")
+        raise invalid(
+            "it describes {described} numbers, but its weights hold {held}",
+            described=numeral(described),
+            held=numeral(held),
+        )
 
 
 def check_surplus(folder: Path, config: ModelConfig, held: int) -> None:
@@ -82,9 +92,12 @@ def check_surplus(folder: Path, config: ModelConfig, held: int) -> None:
     """
     described = _described(config)
     if held > MANY_TIMES * described + ROOM:
-        raise ValueError(
-            f"the weights in {folder} hold {held:,} numbers, but its config.json describes "
-            f"{described:,}"
+        raise invalid(
+            "the weights in {folder} hold {held} numbers, but its config.json describes "
+            "{described}",
+            folder=folder,
+            held=numeral(held),
+            described=numeral(described),
         )
 
 
@@ -101,13 +114,16 @@ def _described(config: ModelConfig) -> float:
 def _check_fit(wanted: dict[str, Tensor], weights: dict[str, Tensor]) -> None:
     missing, extra = sorted(set(wanted) - set(weights)), sorted(set(weights) - set(wanted))
     if missing:
-        raise ValueError(f"it lacks {missing[0]!r}")
+        raise invalid("it lacks {missing}", missing=shortened(missing[0]))
     if extra:
-        raise ValueError(f"it has an unknown {extra[0]!r}")
+        raise invalid("it has an unknown {extra}", extra=shortened(extra[0]))
     for name, tensor in weights.items():
         if tensor.shape != wanted[name].shape:
-            raise ValueError(
-                f"{name} is {tuple(tensor.shape)}, needed: {tuple(wanted[name].shape)}"
+            raise invalid(
+                "{name} is {shape}, needed: {shape2}",
+                name=name,
+                shape=tuple(tensor.shape),
+                shape2=tuple(wanted[name].shape),
             )
 
 

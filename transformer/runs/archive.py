@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from transformer.checks import shortened
 from transformer.messages import invalid
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
@@ -82,7 +83,7 @@ def check_schema(values: Any) -> None:
     got = values.get("schema") if isinstance(values, dict) else type(values).__name__
     if got != SCHEMA:
         raise invalid(
-            "this is not a run of the format {schema}; got {got}", schema=SCHEMA, got=repr(got)
+            "this is not a run of the format {schema}; got {got}", schema=SCHEMA, got=shortened(got)
         )
 
 

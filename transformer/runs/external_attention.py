@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer.checks import shortened
 from transformer.messages import invalid, numeral
 from transformer.model.config import ModelConfig
 from transformer.model.trace import AttentionRecord, Site, Trace
@@ -172,7 +173,7 @@ def _are_several(tokens: Any) -> bool:
     """Whether these are the tokens of several texts. Raises ValueError unless it is a list."""
     if isinstance(tokens, str) or not isinstance(tokens, Sequence) or not tokens:
         raise invalid(
-            "tokens must be a list of strings, or one list a text; got {got}", got=repr(tokens)
+            "tokens must be a list of strings, or one list a text; got {got}", got=shortened(tokens)
         )
     return not isinstance(tokens[0], str)
 
@@ -182,10 +183,12 @@ def _sentences(tokens: Any, several: bool) -> Sentences:
     for row in rows:
         if isinstance(row, str) or not isinstance(row, Sequence) or not row:
             raise invalid(
-                "each text must be a list of at least one token; got {got}", got=repr(row)
+                "each text must be a list of at least one token; got {got}", got=shortened(row)
             )
         if not all(isinstance(token, str) for token in row):
-            raise invalid("each token must be a string; got {got} and the like", got=repr(row[0]))
+            raise invalid(
+                "each token must be a string; got {got} and the like", got=shortened(row[0])
+            )
     return [[_shown(token) for token in row] for row in rows]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from transformer.checks import check_whole, is_whole
+from transformer.checks import check_whole, is_whole, shortened
 from transformer.messages import invalid
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
@@ -109,7 +109,7 @@ def check_head(head: Any, n_heads: int, name: str = "head") -> None:
             "{name} must be a whole number from 0 to {last} or 'mean'; got {got}",
             name=name,
             last=n_heads - 1,
-            got=repr(head),
+            got=shortened(head),
         )
 
 

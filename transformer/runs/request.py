@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from transformer.checks import check_number, check_text, check_whole, is_whole
+from transformer.checks import check_number, check_text, check_whole, is_whole, shortened
 from transformer.interventions.descriptions import Intervention, interventions_of, to_dict
 from transformer.messages import invalid
 
@@ -149,7 +149,7 @@ def request_from_dict(values: Mapping[str, Any]) -> Request:
     """
     known = [field.name for field in fields(Request) if field.name != "text"]
     for name in values.keys() - {"text", *known}:
-        raise invalid("unknown setting {name}; allowed: {known}", name=repr(name), known=known)
+        raise invalid("unknown setting {name}; allowed: {known}", name=shortened(name), known=known)
     return Request(**values)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BPETokenizer
 
-from transformer.checks import check_file
+from transformer.checks import check_file, shortened
 from transformer.messages import invalid, numeral, say
 from transformer.tokenizer.labels import byte_level, show
 
@@ -223,7 +223,7 @@ class Tokenizer:
         """Raise ValueError unless the ids of a few hard texts are their bytes."""
         for text in () if self._known else HARD:
             if self.to_bytes(self.encode(text)) != text.encode():
-                raise invalid("the ids of {text} stand for another text", text=repr(text[:20]))
+                raise invalid("the ids of {text} stand for another text", text=shortened(text))
 
     def _check_characters(self, text: str) -> None:
         unknown = next((c for c in text if c not in self._known), None) if self._known else None
@@ -232,9 +232,9 @@ class Tokenizer:
             raise invalid(
                 "the text holds {unknown}, which this model never learned; allowed: "
                 "the {n_allowed} characters {allowed}",
-                unknown=repr(unknown),
+                unknown=shortened(unknown),
                 n_allowed=numeral(len(allowed)),
-                allowed=repr(allowed[:100]),
+                allowed=shortened(allowed),
             )
 
     def _special(self, name: str) -> int:
@@ -268,7 +268,7 @@ def _check_plain(content: dict[str, Any], *, in_bytes: bool) -> None:
     for one in content["added_tokens"]:
         taken = [name for name in ("lstrip", "rstrip", "single_word") if one[name]]
         if taken:
-            names, token = ", ".join(taken), repr(one["content"])
+            names, token = ", ".join(taken), shortened(one["content"])
             wrong.append(say("{names} for the token {token}", names=names, token=token))
     if wrong:
         raise invalid("it has {wrong}; needed: a plain byte-level BPE", wrong=", ".join(wrong))
@@ -276,7 +276,9 @@ def _check_plain(content: dict[str, Any], *, in_bytes: bool) -> None:
 
 def _character(name: str) -> bytes:
     if len(name) != 1:
-        raise invalid("token {name} is no character; needed: single characters", name=repr(name))
+        raise invalid(
+            "token {name} is no character; needed: single characters", name=shortened(name)
+        )
     return name.encode()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tokenizers import Tokenizer as BPETokenizer
 
-from transformer.checks import check_file, needs_package, text_of
+from transformer.checks import check_file, needs_package, shortened, text_of
 from transformer.messages import invalid, numeral, say
 from transformer.tokenizer import Tokenizer
 from transformer.tokenizer.labels import byte_level, show
@@ -171,7 +171,7 @@ def _names(bpe: BPETokenizer, vocab_size: int) -> list[str]:
                 "the tokenizer has a token {index}, {name}, and the network {vocab_size}; "
                 "needed: ids below that",
                 index=index,
-                name=repr(name),
+                name=shortened(name),
                 vocab_size=vocab_size,
             )
         names[index] = name
@@ -303,6 +303,6 @@ def from_settings(folder: Path, settings: Any, vocab_size: int) -> FastTokenizer
     except (KeyError, TypeError, ValueError) as error:
         raise invalid(
             "the ids under 'tokenizer' must be start, ends and padding; got {got}",
-            got=repr(settings),
+            got=shortened(settings),
         ) from error
     return read(folder, ids, vocab_size)

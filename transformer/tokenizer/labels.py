@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
+from transformer.checks import shortened
 from transformer.messages import invalid
 
 _VISIBLE = {" ": "␣", "\n": "⏎", "\t": "⇥"}
@@ -66,5 +67,5 @@ def byte_level(name: str) -> bytes:
         return bytes(table[character] for character in name)
     except KeyError as error:
         raise invalid(
-            "token {name} is not byte-level; needed: a byte-level BPE", name=repr(name)
+            "token {name} is not byte-level; needed: a byte-level BPE", name=shortened(name)
         ) from error

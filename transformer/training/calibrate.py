@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer import checkpoint
+from transformer.checks import shortened
 from transformer.inference.model import Model
 from transformer.model.transformer import DecoderOnly
 from transformer.training.data import Example, encode_documents
@@ -62,7 +63,7 @@ def fold_temperature(model: Model, temperature: float) -> None:
     Raises ValueError for a model without a last norm, or a temperature that is not above 0.
     """
     if not (math.isfinite(temperature) and temperature > 0):
-        raise ValueError(f"temperature must be a number above 0; got {temperature!r}")
+        raise ValueError(f"temperature must be a number above 0; got {shortened(temperature)}")
     network = model.network
     if not isinstance(network, DecoderOnly) or network.decoder.norm is None:
         raise ValueError(f"{model.name} has no last norm to fold a temperature into")

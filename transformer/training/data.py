@@ -167,8 +167,8 @@ def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) 
     except Exception as error:  # anything that the network or the Hub raises
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(
-            f"cannot stream {name!r} ({split}) from the Hugging Face Hub: {reason}; with no "
-            f"network, give --data {instead}"
+            f"cannot stream {shortened(name)} ({split}) from the Hugging Face Hub: {reason}; "
+            f"with no network, give --data {instead}"
         ) from error
 
 

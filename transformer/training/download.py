@@ -20,6 +20,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
+from transformer.checks import shortened
 from transformer.plain_text import plain
 from transformer.training.data import HUB, Pair
 from transformer.training.recipe import Recipe
@@ -66,7 +67,7 @@ def download_pairs(url: str, folder: Path | None = None) -> Path:
     Raises ValueError in one sentence when there is no network, no zip, or too little text.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise ValueError(f"a download must be an http or https address; got {url!r}")
+        raise ValueError(f"a download must be an http or https address; got {shortened(url)}")
     name = Path(urlsplit(url).path).stem or DOWNLOAD
     folder = FOLDER / name if folder is None else folder
     if all((folder / f"{split}.tsv").is_file() for split in ("train", "valid", "test")):
@@ -102,7 +103,7 @@ def clean_pairs(lines: Iterable[str], *, french: bool = False) -> list[Pair]:
         if len(columns) not in (2, 3):
             raise ValueError(
                 f"line {number} must hold English, a tab, a translation and at most one column "
-                f"more; got {line[:100]!r}"
+                f"more; got {shortened(line)}"
             )
         pair = plain(columns[0]), plain(columns[1], french=french)
         if _usable(pair):
@@ -189,7 +190,7 @@ def _fetch(url: str) -> bytes:
             "train.tsv and valid.tsv"
         ) from error
     if not zipfile.is_zipfile(io.BytesIO(body)):  # an HTML page, or a truncated archive
-        raise ValueError(f"{url} must answer with a zip archive; got {body[:40]!r}")
+        raise ValueError(f"{url} must answer with a zip archive; got {shortened(body)}")
     return body
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
+from transformer.checks import shortened
 from transformer.inference.beam import beam_search
 from transformer.inference.model import Model
 from transformer.model.network import IGNORED
@@ -303,5 +304,6 @@ def _check_language(language: str) -> None:
     known = sorted(set(NonbreakingPrefixes().available_langs.values()))
     if language not in known:
         raise ValueError(
-            f"the language must be one that has Moses rules; got {language!r}; allowed: {known}"
+            f"the language must be one that has Moses rules; got {shortened(language)}; "
+            f"allowed: {known}"
         )

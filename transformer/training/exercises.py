@@ -11,6 +11,7 @@ from random import Random
 import torch
 from torch import Tensor
 
+from transformer.checks import shortened
 from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
 from transformer.messages import invalid, mark
@@ -230,7 +231,7 @@ def check_question(exercise: Exercise, question: object) -> str:
             "the question must be 1 to {most} of the characters {letters}; got {got}",
             most=most,
             letters=exercise.letters,
-            got=repr(question)[:60],
+            got=shortened(question),
         )
     return question
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transformer.checks import check_choice, check_least, check_names
+from transformer.checks import check_choice, check_least, check_names, shortened
 from transformer.model.config import ModelConfig
 from transformer.model.presets import PRESETS, preset
 from transformer.plain_text import ENGLISH_STORIES, PLAIN_ENGLISH
@@ -53,7 +53,7 @@ class Settings:
         for name in ("steps", "batch_tokens", "validate_every", "save_every"):
             check_least(name, getattr(self, name), 1)
         if not 0 <= self.decay_from <= 1:
-            raise ValueError(f"decay_from must be from 0 to 1; got {self.decay_from!r}")
+            raise ValueError(f"decay_from must be from 0 to 1; got {shortened(self.decay_from)}")
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("precision", self.precision, PRECISIONS)
 
@@ -116,7 +116,8 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
         path = RECIPES / f"{name_or_path}.toml"
     if not path.is_file():
         raise ValueError(
-            f"no recipe {name_or_path!r}; allowed: a .toml file, or one of {recipe_names()}"
+            f"no recipe {shortened(name_or_path)}; allowed: a .toml file, or one of "
+            f"{recipe_names()}"
         )
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -132,8 +133,9 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
     if family != needed:
         fitting = [one for one, fields in PRESETS.items() if fields["family"] == needed]
         raise ValueError(
-            f"{path}: the task {task!r} needs the family {needed!r}; the preset {name!r} is of the "
-            f"family {family!r}; allowed: {fitting}"
+            f"{path}: the task {shortened(task)} needs the family {shortened(needed)}; the preset "
+            f"{shortened(name)} is of the "
+            f"family {shortened(family)}; allowed: {fitting}"
         )
     data, tokens = content.get("data", {}), content.get("tokenizer", {})
     check_names(f"{path}: [data]", data, DATA)

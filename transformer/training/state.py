@@ -21,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from transformer.checks import shortened
 from transformer.inference.model import Model
 from transformer.model.transformer import EncoderOnly
 from transformer.training.recipe import Recipe
@@ -83,8 +84,8 @@ def may_go_on(
         is_free = "dropout" in name or (masks and name == "family" and had["family"] == "decoder")
         if had[name] != needed and not is_free:
             raise ValueError(
-                f"{start.name} cannot start this recipe: {name} is {had[name]!r}, "
-                f"needed: {needed!r}"
+                f"{start.name} cannot start this recipe: {name} is {shortened(had[name])}, "
+                f"needed: {shortened(needed)}"
             )
     return earlier is not None
 

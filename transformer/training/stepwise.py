@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from transformer.checks import check_choice
+from transformer.checks import check_choice, shortened
 from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.model import Model
 from transformer.messages import invalid
@@ -98,7 +98,9 @@ def steps(
     exercise = EXERCISES[task]
     n_steps = exercise.n_steps if n_steps is None else n_steps
     if isinstance(n_steps, bool) or not isinstance(n_steps, int) or not 1 <= n_steps <= MOST_STEPS:
-        raise invalid("n_steps must be 1 to {most}; got {got}", most=MOST_STEPS, got=repr(n_steps))
+        raise invalid(
+            "n_steps must be 1 to {most}; got {got}", most=MOST_STEPS, got=shortened(n_steps)
+        )
     config = small_config(exercise, preset, **changes)
     settings = Settings(
         steps=n_steps, learning_rate=learning_rate, optimizer="muon", betas=(0.9, 0.98),

@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from transformer.checks import shortened
 from transformer.inference.deadline import Deadline, until
 from transformer.messages import numeral, say, speaking
 from transformer.ui import resources
@@ -150,7 +151,7 @@ class AsgiGuard:
             detail = say("{sentence}; got {got}.", sentence=sentence, got=got)
             await guard.answer(413, {"detail": detail})
         elif kind.split(";")[0].strip().lower() != resources.JSON:
-            got = repr(kind[:80]) if kind else say("none")
+            got = shortened(kind) if kind else say("none")
             detail = say(
                 "A request must have the content type {allowed}; got {got}.",
                 allowed=resources.JSON,

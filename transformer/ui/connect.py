@@ -16,9 +16,9 @@ from typing import Any
 
 import gradio as gr
 
-from transformer.checks import is_number
+from transformer.checks import is_number, shortened
 from transformer.inference.model import Model
-from transformer.messages import invalid, say, translated
+from transformer.messages import invalid, say
 from transformer.runs.request import request_of
 from transformer.ui import handlers
 from transformer.ui.components import calling
@@ -166,7 +166,9 @@ def opened(
     try:
         for setting, got in settings.items():  # what cannot stand in the page's controls
             if setting != "method" and not (got is None or is_number(got)):
-                raise invalid("{name} must be a number; got {got}", name=setting, got=repr(got))
+                raise invalid(
+                    "{name} must be a number; got {got}", name=setting, got=shortened(got)
+                )
         link = read_link(query)
         if reads:  # the texts that were typed, where they are the visitor's own
             models = [*service.models.values(), *(own.model for own in service.own.of(visitor))]
@@ -174,7 +176,7 @@ def opened(
             own = {name: text for name, text in texts.items() if not is_offered(text, models)}
             link, typed = dataclasses.replace(link, **own), {}
     except ValueError as error:
-        yield {"share": _told({}, [translated(error)], query=query)}
+        yield {"share": _told({}, [str(error)], query=query)}
         return
     name, problems = next(iter(service.models)), list(link.problems)
     try:
@@ -188,7 +190,7 @@ def opened(
         values["length"] = example.settings["max_new_tokens"]
     values |= link.settings
     if values["method"] not in example.methods:
-        allowed, got = list(example.methods), repr(values["method"])
+        allowed, got = list(example.methods), shortened(values["method"])
         problems.append(
             say("The link's method must be one of {allowed}; got {got}.", allowed=allowed, got=got)
         )

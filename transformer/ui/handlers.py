@@ -6,10 +6,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from transformer.checks import Refused
 from transformer.inference.deadline import Deadline, until
 from transformer.interventions.descriptions import without_padding_mask
-from transformer.messages import say, say_n
+from transformer.messages import Invalid, say, say_n
 from transformer.runs.steps import GenerationStep
 from transformer.ui.examples import shown_first
 from transformer.ui.limits import lines_of, sentence_of
@@ -133,9 +132,8 @@ def example(service: Service, name: str) -> tuple[dict[str, Any], dict[str, Any]
 
 def problem(error: Exception) -> dict[str, Any]:
     """A status that says what was wrong, in the page's words."""
-    name = str(error.values.get("name")) if isinstance(error, Refused) else ""
-    if isinstance(error, Refused) and name in WORDS:
-        error = ValueError(error.named(say(WORDS[name])))
+    if isinstance(error, Invalid) and (name := error.values.get("name")) in WORDS:
+        error = Invalid(error.sentence, **error.values | {"name": say(WORDS[str(name)])})
     return said("error", sentence_of(error))
 
 

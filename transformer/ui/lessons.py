@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from transformer.checks import check_choice, check_whole
+from transformer.checks import check_choice, check_whole, shortened
 from transformer.lessons import all_lessons
 from transformer.lessons.attention_measures import OF_A_BATCH, first_row
 from transformer.lessons.checks import Check, Choose, Click, Number
 from transformer.lessons.lesson import Lesson, Part, Step
 from transformer.lessons.measures import GradingContext
 from transformer.lessons.output_check import OutputCheck
-from transformer.messages import invalid, language, say, translated
+from transformer.messages import invalid, language, say
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.ui.examples import as_link
@@ -142,7 +142,7 @@ def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
         raise invalid(
             "an answer must be an object with {allowed}; got {got}",
             allowed=", ".join(FROM_PAGE),
-            got=repr(given)[:60],
+            got=shortened(given),
         )
     answer = dict(given)
     if check.kind == "cell":
@@ -252,7 +252,7 @@ def stored(check: Check, context: GradingContext) -> dict[str, Any] | None:
             graded = check.grade(context, answer)
             right, told = graded.right, graded.says
         except ValueError as error:
-            right, told = None, translated(error)
+            right, told = None, str(error)
         shown = _shown(check, context, answer)
         verdicts[" ".join(map(str, shown.values()))] = [right, says.setdefault(told, len(says))]
     elsewhere: Told = (False, say("This token is of the other text."))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from transformer.checks import check_each, check_text, check_whole
-from transformer.messages import invalid, numeral, say, translated
+from transformer.messages import invalid, numeral, say
 from transformer.runs.memory_budget import MAX_REMEMBERED, REMEMBERED, Limits, MemoryBudget
 from transformer.runs.request import MAX_BEAMS
 from transformer.ui.language import wording
@@ -160,7 +160,7 @@ def sentence_of(error: Exception) -> str:
     """An error as one line; a very long one keeps its beginning and end."""
     if isinstance(error, RecursionError):
         return say("the values are nested too deeply")
-    line = " ".join(translated(error).split())
+    line = " ".join(str(error).split())
     half = MAX_SENTENCE // 2
     return line if len(line) <= MAX_SENTENCE else f"{line[:half]} … {line[-half:]}"
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from transformer.checks import shortened
 from transformer.messages import invalid, numeral, say
 from transformer.ui.limits import (
     MAX_LINK_CHARACTERS,
@@ -112,7 +113,7 @@ def read_state(state: Mapping[str, str]) -> PageState:
             else:
                 raise invalid("this page does not know such a part; the rest is used")
         except ValueError as error:
-            problems.append(say("The link's {name}: {error}.", name=repr(name[:40]), error=error))
+            problems.append(say("The link's {name}: {error}.", name=shortened(name), error=error))
     return PageState(
         model=values.get("model"),
         text=values.get("text"),
@@ -234,10 +235,10 @@ def _encodable(text: str) -> str:
 
 def _number(text: str) -> int | float:
     if not text.isascii() or not _NUMBER.fullmatch(text):
-        raise invalid("it must be a number; got {got}", got=repr(text[:40]))
+        raise invalid("it must be a number; got {got}", got=shortened(text))
     number = float(text)
     if not math.isfinite(number):
-        raise invalid("it must be a finite number; got {got}", got=repr(text))
+        raise invalid("it must be a finite number; got {got}", got=shortened(text))
     return int(text) if text.lstrip("-").isdecimal() else number
 
 

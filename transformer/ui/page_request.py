@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
+from transformer.checks import shortened
 from transformer.inference import deadline
 from transformer.interventions.descriptions import to_dict
 from transformer.messages import invalid, mark, say
@@ -52,13 +53,13 @@ def settings_of(values: Mapping[str, Any], altered: Any = INTACT) -> dict[str, A
         raise invalid(
             "the method must be one of {allowed}; got {got}",
             allowed=list(METHODS),
-            got=repr(method),
+            got=shortened(method),
         )
     if not isinstance(altered, dict) or set(altered) - set(INTACT):
         raise invalid(
             "what is altered must be an object with {allowed}; got {got}",
             allowed=list(INTACT),
-            got=repr(altered),
+            got=shortened(altered),
         )
     changes = {name: value for name, value in altered.items() if value}
     settings = {"max_new_tokens": values["length"]}

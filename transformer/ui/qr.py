@@ -55,7 +55,7 @@ def reachable(
     """
     seen = urlsplit(page)
     if seen.scheme not in ("http", "https") or not seen.hostname or not page.isascii():
-        raise invalid("page must be an address of the web; got {got}", got=repr(page[:80]))
+        raise invalid("page must be an address of the web; got {got}", got=shortened(page))
     if not is_here(seen.hostname):
         return page
     if host is None or (is_here(host) and not is_everywhere(host)):

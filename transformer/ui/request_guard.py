@@ -14,6 +14,7 @@ from gradio.brotli_middleware import BrotliMiddleware
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Receive, Scope, Send
 
+from transformer.checks import shortened
 from transformer.messages import invalid
 from transformer.ui.limits import BODY_S, MAX_REQUEST_BYTES
 
@@ -154,7 +155,7 @@ def policy_for(embed_on: Sequence[str]) -> str:
             raise invalid(
                 "a page that may embed this one is named by its origin, https://HOST or "
                 "https://HOST:PORT; got {got}",
-                got=repr(origin),
+                got=shortened(origin),
             )
     return " ".join((POLICY, *embed_on))  # it ends with those that may
 

@@ -28,7 +28,7 @@ from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 
 from transformer.inference import deadline
-from transformer.messages import invalid, say
+from transformer.messages import invalid
 from transformer.ui.api import numbers
 from transformer.ui.fair_scheduler import Busy, Line
 from transformer.ui.language import ASKED, localized
@@ -110,7 +110,7 @@ def _add_routes(
         try:
             data = json.loads(await request.body())
         except ValueError:
-            raise ValueError(say("The request could not be read.")) from None
+            raise invalid("The request could not be read.") from None
         if not isinstance(data, dict):
             raise invalid(
                 "{name} must be asked with an object; got {got}",
@@ -168,7 +168,7 @@ async def in_thread(shares: Mapping[str, Line], line: str, work: Callable[[], T]
     threads = _QUESTIONS if line == "questions" else _LOW
     async with shares[line].held(caller()):
         if deadline.is_over():
-            raise ValueError(say("nobody waits for this any more"))
+            raise invalid("nobody waits for this any more")
         context = copy_context()  # language, session and deadline of the request
         return await asyncio.wrap_future(threads.submit(context.run, work))
 

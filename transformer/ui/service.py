@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from transformer.checkpoint import CheckpointError
-from transformer.checks import check_choice
+from transformer.checks import check_choice, shortened
 from transformer.inference.deadline import CANCELLED, why_over
 from transformer.inference.fill import Filled
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
 from transformer.interventions.descriptions import Patch
-from transformer.messages import invalid, say, translated
+from transformer.messages import invalid, say
 from transformer.runs.compact_trace import recording_at_most
 from transformer.runs.run import Batch, Run
 from transformer.runs.steps import GenerationStep
@@ -250,7 +250,7 @@ def check_names(named: Iterable[tuple[str, str]]) -> None:
             raise invalid(
                 "two models are called {name}: {first} and {second}; rename the "
                 "folder of one of them, or leave one out",
-                name=repr(name),
+                name=shortened(name),
                 first=known[name],
                 second=origin,
             )
@@ -261,7 +261,7 @@ def why_refused(name: str, error: Exception) -> str:
     """Why a model cannot be used, in one sentence that names it."""
     if isinstance(error, CheckpointError) or str(error).startswith(f"{name} "):
         return str(error)
-    got = translated(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    got = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
     return say("{name} cannot be used: {got}", name=name, got=got)
 
 

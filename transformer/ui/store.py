@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from transformer.checks import shortened
 from transformer.inference.model import Model
 from transformer.messages import invalid, say
 from transformer.runs import compact_trace
@@ -158,7 +159,7 @@ class OwnModels:
             raise invalid(
                 "model {name} was trained in a visit: it belonged to that visit alone, and "
                 "is gone with it; train one anew in the tab Learn",
-                name=repr(name.partition(SIGN)[0]),
+                name=shortened(name.partition(SIGN)[0]),
             )
         return own
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from transformer.analysis.atlas import Atlas, atlas
 from transformer.analysis.mask_removal import masks_of
+from transformer.checks import shortened
 from transformer.messages import invalid
 from transformer.messages.catalogues import add_catalogues
 from transformer.views.ablation import importance, predicted
@@ -66,7 +67,8 @@ def add_views(folders: Sequence[str | Path]) -> None:
         taken = {picture.name for picture in view.pictures} & set(PICTURES)
         if view.name in VIEWS or taken:
             raise invalid(
-                "the view {name} and its pictures need names of their own", name=repr(view.name)
+                "the view {name} and its pictures need names of their own",
+                name=shortened(view.name),
             )
         VIEWS[view.name] = view
         add_catalogues(view.folder)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer.checks import shortened
 from transformer.messages import invalid
 from transformer.runs.run import Run
 from transformer.views import PICTURES, VIEWS
@@ -119,13 +120,13 @@ def check(name: str, given: Sequence[str], path: Path) -> dict[str, Any]:
         raise invalid(
             "the picture must be one of {allowed}; got {got}",
             allowed=sorted(pictures),
-            got=repr(name),
+            got=shortened(name),
         )
     if path.suffix not in FORMS:
         raise invalid(
             "a picture's file must end in one of {allowed}; got {got}",
             allowed=list(FORMS),
-            got=repr(path.name),
+            got=shortened(path.name),
         )
     known = {parameter.name: parameter for parameter in pictures[name].parameters}
     values: dict[str, Any] = {}
@@ -136,7 +137,7 @@ def check(name: str, given: Sequence[str], path: Path) -> dict[str, Any]:
                 "{name} takes NAME=VALUE with one of {allowed}; got {got}",
                 name=name,
                 allowed=sorted(known),
-                got=repr(text),
+                got=shortened(text),
             )
         values[key] = known[key].read(value)
     return pictures[name].checked(values)

@@ -16,6 +16,7 @@ from transformer.checkpoint.adapters.options import Values, padding_of
 from transformer.checkpoint.folder import Checkpoint, check_numbers, read_card
 from transformer.checkpoint.parts import CheckpointError, read_json, unusable
 from transformer.checkpoint.weight_files import WeightFiles, shard_names
+from transformer.checks import shortened
 from transformer.messages import invalid, say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
@@ -114,7 +115,7 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
     if not isinstance(kind, str) or kind not in ADAPTERS:
         raise invalid(
             "it has model_type {got}; what is read: {allowed}",
-            got=repr(kind),
+            got=shortened(kind),
             allowed=sorted(ADAPTERS),
         )
     config = ADAPTERS[kind].config(values, max_len)

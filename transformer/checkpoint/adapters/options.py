@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from transformer.checks import shortened
 from transformer.messages import invalid
 
 # Their names of our activations.
@@ -33,8 +34,8 @@ def only(values: Values, **allowed: Any) -> None:
             raise invalid(
                 "it has {name}={got}; what is read: {name}={wanted}",
                 name=name,
-                got=repr(got),
-                wanted=repr(wanted),
+                got=shortened(got),
+                wanted=shortened(wanted),
             )
 
 
@@ -45,7 +46,7 @@ def one_of(values: Values, name: str, allowed: Mapping[str, str], default: str) 
         raise invalid(
             "it has {name}={got}; what is read: {allowed}",
             name=name,
-            got=repr(got),
+            got=shortened(got),
             allowed=list(allowed),
         )
     return allowed[got]
@@ -58,7 +59,7 @@ def needed(values: Values, *names: str) -> list[Any]:
         if got is None:
             raise invalid("its config.json has no {name}; needed: a number", name=name)
         if isinstance(got, bool) or not isinstance(got, int | float):
-            raise invalid("it has {name}={got}; needed: a number", name=name, got=repr(got)[:60])
+            raise invalid("it has {name}={got}; needed: a number", name=name, got=shortened(got))
     return [values[name] for name in names]
 
 
@@ -142,7 +143,7 @@ class Stored:
     def take(self, name: str) -> Tensor:
         """The weight of this name. Raises ValueError where there is none."""
         if name not in self._left:
-            raise invalid("the weight {name} is missing; it is needed", name=repr(name))
+            raise invalid("the weight {name} is missing; it is needed", name=shortened(name))
         return self._weights[self._left.pop(name)]
 
     def linear(self, ours: str, theirs: str) -> dict[str, Tensor]:
@@ -166,5 +167,5 @@ class Stored:
         if self._left:
             raise invalid(
                 "it has a weight {name} that this network has no place for",
-                name=repr(min(self._left)),
+                name=shortened(min(self._left)),
             )

@@ -8,7 +8,7 @@ supports, and any other device, runs on the network itself.
 
 from __future__ import annotations
 
-from transformer.checks import check_choice
+from transformer.checks import check_choice, shortened
 from transformer.inference.engines.buffers import Engine, unknown_in
 from transformer.inference.engines.compiled import CompiledDecoder
 from transformer.inference.engines.packed import PackedDecoder
@@ -36,7 +36,7 @@ def engine_of(
         if kind.name == wanted and missing:
             raise invalid(
                 "engine {engine} needs {missing}; allowed: 'auto'",
-                engine=repr(wanted),
+                engine=shortened(wanted),
                 missing=missing,
             )
         if not missing and wanted in (kind.name, AUTO):

@@ -26,7 +26,7 @@ from transformer.analysis.attention_flow import (
     mean_weights,
     rollout_weights,
 )
-from transformer.checks import check_choice
+from transformer.checks import check_choice, shortened
 from transformer.messages import invalid, mark, numeral, say
 from transformer.network_words import attention_name, attention_title
 from transformer.runs.head_data import (
@@ -229,7 +229,9 @@ def flow_weights(
         return mean_weights(run, stack, kind, layer, row)
     if kind != "self":
         raise invalid(
-            "{which} is defined for self-attention; got kind {kind}", which=which, kind=repr(kind)
+            "{which} is defined for self-attention; got kind {kind}",
+            which=which,
+            kind=shortened(kind),
         )
     return (rollout_weights if which == "rollout" else joint_weights)(run, stack, layer, row)
 

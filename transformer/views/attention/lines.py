@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.checks import check_number, is_whole
+from transformer.checks import check_number, is_whole, shortened
 from transformer.messages import invalid, mark, numeral, say
 from transformer.network_words import attention_name
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
@@ -204,7 +204,7 @@ def _links(view: HeadView, query: int | None, threshold: float) -> list[Link]:
         raise invalid(
             "query must be a whole number from 0 to {last}, or None; got {got}",
             last=last,
-            got=repr(query),
+            got=shortened(query),
         )
     strong = view.allowed & (view.weights >= threshold)
     if query is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer.messages import mark, numeral, say, translated
+from transformer.messages import mark, numeral, say
 from transformer.runs.run import Run
 from transformer.runs.steps import N_CANDIDATES, GenerationStep
 from transformer.views.compare.compare import (
@@ -174,7 +174,7 @@ def answer_drawn(figure: Callable[..., go.Figure], a: Run, b: Run, **told: Any) 
     try:
         return {"figure": figure(a, b, **told)}
     except NothingShared as error:
-        return {"none": translated(error)}
+        return {"none": str(error)}
 
 
 def answer_weighed(a: Run, b: Run, *, position: int) -> Answer:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from transformer.checks import shortened
 from transformer.messages import say
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -125,7 +126,7 @@ def _as_function(name: str, text: str, places: dict[str, int]) -> str:
             say(
                 "a module of a page without a server needs imports and exports by name, "
                 "and no text that ends its script; got {got} in {name}",
-                got=repr(other[0]),
+                got=shortened(other[0]),
                 name=name,
             )
         )

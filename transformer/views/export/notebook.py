@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.checks import check_choice
+from transformer.checks import check_choice, shortened
 from transformer.messages import invalid, language, numeral, say
 from transformer.messages.markup import of_scripts, whole_page
 from transformer.runs.head_data import array, n_heads_at, records_of
@@ -45,7 +45,7 @@ def draw(run: Run | Batch, view: str, *choices: Any, **look: Any) -> go.Figure:
         return drawn[view](run, *choices, **look)
     except TypeError as error:
         raise invalid(
-            "the view {view} cannot be drawn so: {error}", view=repr(view), error=error
+            "the view {view} cannot be drawn so: {error}", view=shortened(view), error=error
         ) from error
 
 

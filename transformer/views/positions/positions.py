@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.checks import is_whole
+from transformer.checks import is_whole, shortened
 from transformer.messages import invalid, say
 from transformer.model.positions import sinusoidal_matrix
 from transformer.network_words import of_stack, stack_name
@@ -35,7 +35,7 @@ def matrix_of(run: Run, stack: str | None = None) -> tuple[str, Matrix, int]:
     known = list(run.position_matrices)
     chosen = known[-1] if stack is None else stack
     if chosen not in known:
-        raise invalid("stack must be one of {known}; got {got}", known=known, got=repr(stack))
+        raise invalid("stack must be one of {known}; got {got}", known=known, got=shortened(stack))
     return chosen, array(run.position_matrices[chosen]), len(run.queries(chosen))
 
 
@@ -222,7 +222,7 @@ def square_axes(x_title: str, y_title: str, shown: int, **more: Any) -> Any:
 
 
 def _check_dimensions(dimensions: Sequence[int], size: int) -> None:
-    got = repr(list(dimensions))
+    got = shortened(list(dimensions))
     if not all(is_whole(one) and 0 <= one < size for one in dimensions):
         raise invalid(
             "dimensions must be whole numbers from 0 to {last}; got {got}", last=size - 1, got=got

@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer.checks import check_whole
+from transformer.checks import check_whole, shortened
 from transformer.messages import invalid, mark, numeral, say
 from transformer.runs.request import Request, Sampling
 from transformer.runs.run import Run
@@ -67,7 +67,9 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
 def step_of(run: Run, index: Any) -> GenerationStep:
     """A step by its index, counted from 0. Raises ValueError saying which there are."""
     if not run.steps:
-        raise invalid("this run generated nothing, so it has no step; got {got}", got=repr(index))
+        raise invalid(
+            "this run generated nothing, so it has no step; got {got}", got=shortened(index)
+        )
     check_whole("step_index", index, 0, len(run.steps) - 1)
     return run.steps[index]
 
