@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
 import pytest
 import torch
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from benchmarks import generation, report, results
 from benchmarks.networks import QUICK_SHAPES
@@ -15,7 +25,7 @@ def test_the_figures_say_what_was_measured():
     assert report.FIGURES.read_text(encoding="utf-8") == report.report(results.load())
 
 
-def test_the_readme_sums_up_the_figures_of_one_cpu():
+def test_every_document_sums_up_the_figures_of_one_cpu():
     found = {
         name: part
         for name, cpus in results.load().items()
@@ -30,7 +40,19 @@ def test_the_readme_sums_up_the_figures_of_one_cpu():
     seconds = run["seconds"]
     ours, theirs = seconds[report.OURS], seconds["transformers, attention kept (eager)"]
     load, desk = found["load"], found["page"]["desk"]
-    readme = " ".join((results.ROOT / "README.md").read_text(encoding="utf-8").split())
+    minutes = load["visitors"] * load["seconds"] / 60
+    readme, deploy = (
+        " ".join((results.ROOT / name).read_text(encoding="utf-8").split())
+        for name in ("README.md", "deploy/README.md")
+    )
+    for figure in (
+        f"{load['visitors']}: a text in {load['generation_median_s']:.2f} s, "
+        f"a click in {1e3 * load['click_median_s']:.0f} ms (median)",
+        f"{load['generations'] / minutes:.1f} texts of 40 tokens, "
+        f"{load['clicks'] / minutes:.0f} clicks",
+        f"{load['memory_end_bytes'] / 1e9:.2f} GB; at most",
+    ):
+        assert figure in deploy
     for figure in (
         f"takes {ours:.2f} s, in transformers {theirs:.2f} s",
         f"first picture after {desk['picture_s']:.2f} s",
@@ -61,3 +83,52 @@ def test_a_tool_with_other_tokens_or_attention_is_not_timed():
         task = generation.Task(run=lambda wrong=wrong: wrong, read=lambda result: result)
         with pytest.raises(SystemExit, match=r"wrong: .*ours"):
             generation.check_equal(tasks | {"wrong": task})
+
+
+def peers() -> list[Requirement]:
+    """What `make bench` installs in the peers' environment."""
+    project = tomllib.loads((results.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return [Requirement(pin) for pin in project["dependency-groups"]["peers"]]
+
+
+def peers_environment(folder: Path) -> dict[str, str]:
+    """The variables with which `python -S` can import what the peers' packages bring, as far as it
+    is installed here, and nothing else."""
+    wanted, brought = peers(), set()
+    while wanted:
+        name = canonicalize_name(wanted.pop().name)
+        try:
+            found = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue
+        if name not in brought:
+            brought.add(name)
+            needed = map(Requirement, found.requires or ())
+            wanted += [
+                one for one in needed if not one.marker or one.marker.evaluate({"extra": ""})
+            ]
+            for top in {path.parts[0] for path in found.files or ()} - {"..", "__pycache__"}:
+                if not (folder / top).exists():
+                    (folder / top).symlink_to(found.locate_file(top))
+    return {**os.environ, "PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}
+
+
+def test_the_peers_environment_has_all_that_its_process_imports(tmp_path):
+    (tmp_path / "site").mkdir()
+    environment = peers_environment(tmp_path / "site")
+    out = tmp_path / "figures.json"
+    command = [sys.executable, "-S", "-m", "benchmarks.generation", "--shape", "quick"]
+    command += ["--threads", "1", "--rounds", "1", "--out", str(out)]
+    done = subprocess.run(
+        command, cwd=results.ROOT, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "transformers, no attention (sdpa)" in json.loads(out.read_text())["seconds"]
+
+
+def test_the_peers_run_on_the_versions_that_are_tested():
+    installed = {canonicalize_name(one.name): one.version for one in metadata.distributions()}
+    both = [one for one in peers() if canonicalize_name(one.name) in installed]
+    assert {"torch", "babel", "transformers"} <= {one.name for one in both}
+    for one in both:
+        assert installed[canonicalize_name(one.name)].partition("+")[0] in one.specifier, one
