@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import own_view
 import pytest
 import serving
 
@@ -109,3 +114,33 @@ def test_every_document_can_be_reached_from_the_readme():
             reached.add(one)
             waiting += [path for path, _ in links(one) if path in DOCUMENTS]
     assert reached == set(DOCUMENTS)
+
+
+def test_the_views_of_the_document_fit_into_the_package(tmp_path):
+    """Once their sentences are translated, they pass what every view of the package passes."""
+    for name in ("transformer", "tests", "benchmarks", "checkpoints"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    own_view.put_into(tmp_path / "transformer")
+
+    def python(*words: str) -> str:
+        command = [sys.executable, *words]
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    python("-m", "transformer.messages", "update")
+    for path in (tmp_path / "transformer" / "messages").glob("*.po"):
+        text = path.read_text(encoding="utf-8")
+        new = re.compile(r'^msgid "(.+)"\nmsgstr ""$', re.MULTILINE)
+        assert "First letters" in new.findall(text)
+        said = new.sub(rf'msgid "\1"\nmsgstr "{path.stem}: \1"', text)
+        path.write_text(said, encoding="utf-8")
+    tests = ("views/test_sweep.py", "messages/test_catalogues.py", "test_imports.py")
+    theirs = "label_lengths or first_letters or fits_it or imports"
+    told = python("-m", "pytest", "-q", "-k", theirs, *(f"tests/{name}" for name in tests))
+    assert "first_letters" not in told
+    assert int(re.search(r"(\d+) passed", told)[1]) >= 15, told

@@ -65,29 +65,29 @@ def test_a_grid_of_many_heads_is_one_picture_that_scrolls_to_the_chosen_head(pag
 
 def test_a_declared_view_has_controls_a_picture_and_fields_in_the_link(page, visit):
     page.go("model=tiny&tab=prediction")
-    page.wait_drawn("#view-label_lengths .panel")
-    panel = page.page.locator("#view-label_lengths")
+    page.wait_drawn("#view-own_lengths .panel")
+    panel = page.page.locator("#view-own_lengths")
     labels = page.labels()
-    assert page.page.evaluate(BARS, "label_lengths") == len(labels)
-    with page.drawn("#view-label_lengths .panel"):
+    assert page.page.evaluate(BARS, "own_lengths") == len(labels)
+    with page.drawn("#view-own_lengths .panel"):
         panel.get_by_label("Longer than").fill("3")
         panel.get_by_label("Longer than").blur()
-    with page.drawn("#view-label_lengths .panel"):
+    with page.drawn("#view-own_lengths .panel"):
         panel.get_by_label("Counted in").select_option("bytes")
     wanted = [len(label.encode()) for label in labels if len(label.encode()) >= 3]
-    assert page.page.evaluate(BARS, "label_lengths") == len(wanted)
+    assert page.page.evaluate(BARS, "own_lengths") == len(wanted)
     panel.locator("summary", has_text="table").click()
     expect(panel.locator("table")).to_contain_text(str(wanted[0]))
-    page.wait_for_address("label_lengths.least=3", "label_lengths.unit=bytes")
+    page.wait_for_address("own_lengths.least=3", "own_lengths.unit=bytes")
 
     page.tab("Letters")  # one with a component of its own
     page.wait_drawn(".first-letters")
     with page.drawn(".first-letters"):
         page.page.get_by_label("At most").fill("3")
-    assert page.page.evaluate(BARS, "first_letters") == 3
+    assert page.page.evaluate(BARS, "own_letters") == 3
     colour = "getComputedStyle(document.querySelector('.first-letters h3')).color"
     assert page.page.evaluate(colour) == "rgb(10, 92, 173)"
-    link = page.wait_for_address("first_letters.most=3", "tab=letters")
+    link = page.wait_for_address("own_letters.most=3", "tab=letters")
     other = visit(link, language="de")
     other.wait_for_link()
     other.wait_drawn(".first-letters[data-most='3']")
@@ -95,5 +95,5 @@ def test_a_declared_view_has_controls_a_picture_and_fields_in_the_link(page, vis
     expect(other.page.get_by_role("heading", name="Anfangsbuchstaben")).to_be_visible()
     expect(other.page.get_by_label("Höchstens")).to_have_value("3")
     other.page.locator("#right [role=tab][data-tab-id=prediction]").click()
-    other.wait_drawn("#view-label_lengths .panel")
-    assert other.page.evaluate(BARS, "label_lengths") == len(wanted)
+    other.wait_drawn("#view-own_lengths .panel")
+    assert other.page.evaluate(BARS, "own_lengths") == len(wanted)

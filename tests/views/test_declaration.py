@@ -63,25 +63,25 @@ def own_view(tmp_path: Path) -> Iterator[None]:
     views.add_views([written.write(tmp_path)])
     yield
     views.__path__.remove(str(tmp_path))
-    for name in ("label_lengths", "first_letters"):
+    for name in ("own_lengths", "own_letters"):
         del views.VIEWS[name], views.PICTURES[name], sys.modules[f"transformer.views.{name}"]
-    catalogues._OTHERS.remove(tmp_path / "first_letters")
+    catalogues._OTHERS.remove(tmp_path / "own_letters")
     catalogues.catalogue.cache_clear()
 
 
 def test_a_new_view_is_asked_exported_and_written_by_the_command_line(own_view, run, tmp_path):
     store = RunStore()
-    ask, key = asking(store, "label_lengths"), store.put(run)
+    ask, key = asking(store, "own_lengths"), store.put(run)
     assert '"type":"bar"' in ask({"run": key, "least": 2, "unit": "bytes"})["figure"]
     assert "from 0 to 20; got 21" in ask({"run": key, "least": 21})["error"]
     assert "takes ['least', 'unit']; got 'most'" in ask({"run": key, "most": 1})["error"]
     drawn = [picture.view for picture in gallery(run)]
-    assert drawn[-2:] == ["first_letters", "label_lengths"]
+    assert drawn[-2:] == ["own_lengths", "own_letters"]
 
-    assert "label_lengths: How many characters" in saving.listing()
+    assert "own_lengths: How many characters" in saving.listing()
     path = tmp_path / "lengths.csv"
-    values = saving.check("label_lengths", ["least=2"], path)
-    saving.save(run, "label_lengths", values, path)
+    values = saving.check("own_lengths", ["least=2"], path)
+    saving.save(run, "own_lengths", values, path)
     rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
     lengths = [(at, len(label)) for at, label in enumerate(run.labels)]
     expected = [["", str(at), str(length)] for at, length in lengths if length >= 2]
