@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import json
 import re
+import tokenize
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -105,3 +109,59 @@ def test_every_bundled_model_loads_writes_or_fills_in_and_has_a_card(name):
         assert len(run.steps) > 0
     weights = run.trace.weights(stack, "self")
     assert weights.sum(-1).sub(1).abs().max() < 1e-5
+
+
+# A file's name in prose; one with a placeholder (LANGUAGE.po, NAME.js) names none.
+FILE_NAME = re.compile(r"(?<![\w./*{}<>-])[\w./-]*\w\.(?:py|js|css|c|po|toml)\b(?![\w(])")
+MODULE_NAME = re.compile(r"\b(?:transformer|benchmarks)(?:\.[a-z]\w*)+")
+NO_FILES = {"plotly.js", "./x.js", "page.js"}  # a library, examples
+COMMENTS = {".js": r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", ".css": r"/\*.*?\*/", ".toml": r"#[^\n]*"}
+
+
+def files() -> list[Path]:
+    """The files of the project itself."""
+    folders = (ROOT / name for name in ("benchmarks", "deploy", "docs", "tests", "transformer"))
+    found = [*ROOT.glob("*.*"), *(path for folder in folders for path in folder.rglob("*.*"))]
+    return [path for path in found if path.is_file() and "vendor" not in path.parts]
+
+
+def prose(path: Path) -> Iterator[str]:
+    """What a file says to its reader: comments, docstrings, and a document without its fences."""
+    if path.suffix not in {".py", ".md", *COMMENTS}:
+        return
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        alone = [one.value for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Expr)]
+        yield from (str(one.value) for one in alone if isinstance(one, ast.Constant))
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        yield from (one.string for one in tokens if one.type == tokenize.COMMENT)
+    elif path.suffix == ".md":
+        yield re.sub(r"^(`{3,}).*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
+    else:
+        yield from re.findall(COMMENTS[path.suffix], text, re.DOTALL)
+
+
+def is_there(module: str) -> bool:
+    """Whether a dotted name is a module, or something that a module names."""
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        place = ROOT.joinpath(*parts[:length])
+        for path in (place.with_suffix(".py"), place / "__init__.py"):
+            if path.is_file():
+                text = path.read_text(encoding="utf-8")
+                return length == len(parts) or bool(re.search(rf"\b{parts[length]}\b", text))
+    return False
+
+
+def test_no_comment_or_document_names_a_file_or_module_that_is_not_there():
+    paths, wrong = files(), []
+    names = {f"/{path.relative_to(ROOT).as_posix()}" for path in paths}
+    for path in paths:
+        for said in prose(path):
+            wrong += [(path.name, name) for name in MODULE_NAME.findall(said) if not is_there(name)]
+            for name in set(FILE_NAME.findall(said)) - NO_FILES:
+                end = "/" + re.sub(r"^(\.{1,2}/)+", "", name)
+                placeholder = re.search(r"/[A-Z]+[/.]", end)
+                if not placeholder and not any(one.endswith(end) for one in names):
+                    wrong.append((path.name, name))
+    assert wrong == []

@@ -38,7 +38,7 @@ def test_a_code_is_never_finer_than_the_last_row_can_read() -> None:
     width = code.symbol_size(border=4)[0]
     assert picture(longest).startswith("data:image/svg+xml")
     assert f"viewBox='0 0 {width} {width}'" in unquote(picture(longest))
-    assert 0.92 * 720 / width > 6  # lines of a projector, see share.css
+    assert 0.92 * 720 / width > 6  # lines of a projector, see header.css
     for more in (1, 5000):
         with pytest.raises(ValueError, match=rf"{MOST_CHARACTERS + more:,} characters; .* 792\."):
             picture(longest + "a" * more)

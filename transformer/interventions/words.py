@@ -1,4 +1,4 @@
-"""What interventions alter, in words: each a whole sentence, see `interventions.py`."""
+"""Describe what interventions alter: one whole sentence each."""
 
 from __future__ import annotations
 

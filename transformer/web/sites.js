@@ -18,7 +18,7 @@ export const sitesOf = ({ kinds }) =>
 /** @type {(site: Site) => string} */
 export const siteName = ({ stack, layer, kind }) => `${stack}.${layer}.${kind}`;
 
-// ---- in words: whole phrases, which a language can bend as it must; in Python: model/site_words.py ----
+// ---- in words: whole phrases, which a language can bend as it must; in Python: network_words.py ----
 
 /** @typedef {{stack: string, kind: string}} Kind */
 

@@ -187,7 +187,7 @@ export const headShown = () => {
   return { ...run.kinds[0], layer: 0, head: 0 };
 };
 
-// Whether a model is of this visit alone, by its name; see ui/own_models.py.
+// Whether a model is of this visit alone, by its name; see ui/trainings.py.
 /** @type {(model: string) => boolean} */
 export const isOwn = (model) => model.includes("~");
 

@@ -164,7 +164,7 @@ const source = (fields, { layer, head }) => {
   return { of: { picture: "heatmap" }, whose: say("Layer {layer}, head {head}", { layer, head }) };
 };
 
-// Returns reading(token), see ui/static/reading.js: what it reads in the shown picture; a token that asks
+// Returns reading(token), see ui/static/around_text.js: what it reads in the shown picture; a token that asks
 // nothing there, by the mean of all heads; null for a token without recorded attention.
 export const tokenReader = (fields) => async (token) => {
   const { run } = page.run;

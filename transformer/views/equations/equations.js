@@ -11,7 +11,7 @@ import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { attentionOf, stackOf } from "../../web/sites.js";
 import { page } from "../../web/store.js";
 
-// Formula, code and tensors of a topic as components; see shown.py, source.py and mathml.py. Whatever
+// Formula, code and tensors of a topic as components; see topic.py, source.py and mathml.py. Whatever
 // has `data-part` is of one part, and pieces that are of several name them all in `data-parts`.
 
 /** @typedef {[string, string, ...(string | any)[]]} Node of a formula: [tag, part, ...children] */
@@ -159,7 +159,7 @@ const tensor = ({ part, symbol, name, axes, cells, more, rest, adds_up: sum, not
   </div>`;
 };
 
-// The three, of which the part `lit` is lit. answer: see Topic.answer of shown.py; nameOf(part).
+// The three, of which the part `lit` is lit. answer: see Topic.answer of topic.py; nameOf(part).
 const Columns = ({ answer, lit, nameOf }) => html`<div class="equation-columns"
   hidden=${!answer.formula.length}>
   <${Column} class="equation-formula" title=${say("Formula")}
