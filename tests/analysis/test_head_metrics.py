@@ -130,6 +130,37 @@ def test_shuffled_copies_are_the_keys_at_other_places_and_the_same_each_time(run
         np.testing.assert_equal(dict(one.shuffled), dict(other.shuffled))
 
 
+@pytest.mark.parametrize(("kind", "causal"), [("self", True), ("self", False), ("cross", False)])
+@pytest.mark.parametrize("scale", [1, 10, 2_000])  # of the last, float32 has no exp
+def test_every_metric_of_the_shuffled_copies_is_what_a_loop_gives(run, kind, causal, scale):
+    n, words = 9, tuple("abcabcdab")
+    scores = scale * torch.randn(2, 3, n, n, generator=torch.Generator().manual_seed(3))
+    found = head_metrics(
+        with_scores(run, scores, causal=causal, kind=kind, tokens=words), "decoder", kind
+    )
+    allowed = np.tril(np.ones((n, n), bool)) if causal else np.ones((n, n), bool)
+    generator, orders = torch.Generator().manual_seed(0), []
+    while len(orders) < found.n_shuffles:
+        order = torch.randperm(n, generator=generator)
+        orders += [] if (order == torch.arange(n)).any() else [order]
+    for head in found.heads:
+        copies = []
+        for order in orders:
+            moved = (
+                scores[head.layer, head.head][:, order]
+                .double()
+                .masked_fill(~torch.from_numpy(allowed), -torch.inf)
+            )
+            copies.append(by_loops(moved.softmax(-1).numpy(), allowed, words))
+        assert head.shuffled.keys() == {
+            metric.name for metric in found.metrics if metric.against == "shuffled"
+        }
+        for name, (mean, most) in head.shuffled.items():
+            values = [copy[name] for copy in copies]
+            assert mean == pytest.approx(np.mean(values), rel=2e-5, abs=2e-6), name
+            assert most == pytest.approx(max(values), rel=2e-5, abs=2e-6), name
+
+
 # --- labels ---------------------------------------------------------------------------------------
 
 

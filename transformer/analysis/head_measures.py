@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from transformer.messages import mark
+from transformer.model.functional import masked_softmax
+
+TINY = torch.finfo(torch.float32).tiny
+Cells = Mapping[str, tuple[Tensor, Tensor]]  # (N,) queries and (N,) keys by metric
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -168,35 +172,102 @@ def choosing(allowed: Tensor) -> Tensor:
     return (allowed.sum(dim=1) >= 2).nonzero()[:, 0]
 
 
+def cells_by_name(names: Iterable[str], allowed: Tensor, repeats: Tensor) -> Cells:
+    """The cells of each of these metrics that is about a position, see `cells_of`."""
+    return {name: cells_of(name, allowed, repeats) for name in names if ALL[name].position}
+
+
 def measure(
-    weights: Tensor, allowed: Tensor, names: tuple[str, ...], repeats: Tensor
+    weights: Tensor, allowed: Tensor, names: tuple[str, ...], cells: Cells
 ) -> dict[str, Tensor]:
     """The named metrics of weights (H, Tq, Tk) under a mask (Tq, Tk): (H,) each, see `ALL`.
 
-    repeats: of the text, see `repeats_of`.
+    cells: see `cells_by_name`.
     """
     at = choosing(allowed)
-    rows = weights[:, at].float()
+    rows = weights.index_select(1, at).float()
     keys = torch.arange(weights.shape[-1])
 
     def of_place(name: str) -> Tensor:
-        queries, read = cells_of(name, allowed, repeats)
+        queries, read = cells[name]
         return weights[:, queries, read].float().mean(dim=1)
 
     ways = {
-        "entropy": lambda: torch.special.entr(rows).sum(dim=-1).mean(dim=1) / math.log(2),
+        # As torch.special.entr, in half the time: TINY changes the logarithm of 0 alone.
+        "entropy": lambda: -(rows * (rows + TINY).log_()).sum(dim=-1).mean(dim=1) / math.log(2),
         "largest": lambda: rows.amax(dim=-1).mean(dim=1),
-        "distance": lambda: (rows * (at[:, None] - keys).abs()).sum(dim=-1).mean(dim=1),
+        "distance": lambda: (rows * (at[:, None] - keys).abs().float()).sum(dim=-1).mean(dim=1),
         "most_read": lambda: rows.mean(dim=1).amax(dim=-1),
-        "order": lambda: _correlation(at.float(), rows @ keys.float()),
+        "order": lambda: _correlation(at, rows @ keys.float()),
     }
     return {name: ways[name]() if name in ways else of_place(name) for name in names}
 
 
+class ShuffledKeys:
+    """Heads with their keys in other orders (P, Tk), measured for all orders at once.
+
+    Each order gives what `measure` gives for masked_softmax(scores[..., order], allowed). An order
+    only moves the columns of exp(scores). So the sums over each row of every copy (of weights,
+    distances and places) are one matrix product, and only those cells are looked up that a metric
+    is about. Scores too far apart for that are measured one order after the other.
+    """
+
+    MOST_SPREAD = 80.0  # largest minus smallest score of a row: exp of more leaves float32
+
+    def __init__(
+        self, orders: Tensor, allowed: Tensor, names: tuple[str, ...], cells: Cells
+    ) -> None:
+        self._of = allowed, names, cells
+        self._orders, self._at = orders, choosing(allowed)
+        keys, at = torch.arange(allowed.shape[1]), self._at[:, None]
+        of_keys = {"sum": torch.ones_like(keys), "distance": (at - keys).abs(), "order": keys}
+        may, places = allowed[self._at], orders.argsort(dim=1).T.flatten()
+        self._factors = {  # what each key counts at its place in a copy: (N, Tk, P)
+            name: (may * of_key).float().index_select(1, places).unflatten(1, (len(keys), -1))
+            for name, of_key in of_keys.items()
+            if name == "sum" or name in names
+        }
+        self._placed = [name for name in names if name in cells]
+        self._counts = [len(cells[name][0]) for name in self._placed]
+        queries, read = (torch.cat([cells[name][i] for name in self._placed]) for i in (0, 1))
+        self._rows = torch.searchsorted(self._at, queries)
+        self._cells = (self._rows[:, None] * len(keys) + orders.T[read]).flatten()
+        self._may = allowed[queries, read].float()[:, None]
+
+    def measure(self, scores: Tensor) -> dict[str, Tensor]:
+        """The metrics of heads with these scores (H, Tq, Tk): (H, P) each."""
+        rows = scores.index_select(1, self._at).float()
+        rows -= rows.amax(dim=-1, keepdim=True)
+        allowed, names, _ = self._of
+        if rows.numel() and not rows.amin() >= -self.MOST_SPREAD:
+            copies = [
+                measure(masked_softmax(scores[..., order], allowed), *self._of)
+                for order in self._orders
+            ]
+            return {name: torch.stack([copy[name] for copy in copies], dim=1) for name in names}
+        powers = rows.exp_()  # (H, N, Tk)
+        sums = {  # (H, N, P) each
+            name: (powers.transpose(0, 1) @ factors).transpose(0, 1)
+            for name, factors in self._factors.items()
+        }
+        total = sums.pop("sum")
+        of_cells = total.index_select(1, self._rows)
+        read = powers.flatten(1).index_select(1, self._cells).view_as(of_cells)
+        read = read * self._may / of_cells
+        found = {
+            name: cells.mean(dim=1)
+            for name, cells in zip(self._placed, read.split(self._counts, dim=1), strict=True)
+        }
+        for name, of_rows in sums.items():
+            means = of_rows / total
+            found[name] = _correlation(self._at, means.mT) if name == "order" else means.mean(dim=1)
+        return {name: found[name] for name in names}
+
+
 def _correlation(x: Tensor, y: Tensor) -> Tensor:
-    """Pearson's, of x (T,) with each of y (H, T); NaN where one of them does not vary."""
-    x, y = x.double() - x.double().mean(), y.double() - y.double().mean(dim=1, keepdim=True)
-    length = (x.square().sum() * y.square().sum(dim=1)).sqrt()
+    """Pearson's, of x (T,) with each of y (..., T); NaN where one of them does not vary."""
+    x, y = x.double() - x.double().mean(), y.double() - y.double().mean(dim=-1, keepdim=True)
+    length = (x.square().sum() * y.square().sum(dim=-1)).sqrt()
     return torch.where(length > 1e-4, (y @ x) / length, torch.nan).clamp(-1, 1)
 
 

@@ -14,7 +14,10 @@ from torch import Tensor
 
 from transformer.analysis.head_measures import (
     ALL,
+    Cells,
     Metric,
+    ShuffledKeys,
+    cells_by_name,
     cells_of,
     choosing,
     measure,
@@ -22,9 +25,9 @@ from transformer.analysis.head_measures import (
     repeats_of,
 )
 from transformer.messages import numeral, say
-from transformer.model.functional import masked_softmax
 from transformer.model.trace import AttentionRecord
-from transformer.runs.head_data import records_of
+from transformer.runs.compact_trace import part_at
+from transformer.runs.head_data import n_heads_at, sites_of
 from transformer.runs.run import Run
 
 MIN_ROWS = 5  # with fewer rows a label would be chance
@@ -109,18 +112,23 @@ class Metrics:
 
 def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
     """The metrics of every head. Raises ValueError listing the kinds that were recorded."""
-    records = records_of(run, stack, kind)
-    allowed = records[0].allowed[0].cpu()
+    sites = sites_of(run, stack, kind)
+    allowed = part_at(run.trace, sites[0]).allowed[0].cpu()
     names = names_of(kind, allowed)
     repeats = repeats_of(run.queries(stack) if kind == "self" else (), allowed)
-    even = measure(allowed[None] / allowed.sum(dim=1, keepdim=True), allowed, names, repeats)
-    orders = _permutations(records, allowed.shape[1])
+    cells = cells_by_name(names, allowed, repeats)
+    even = measure(allowed[None] / allowed.sum(dim=1, keepdim=True), allowed, names, cells)
+    orders = _permutations(len(sites) * n_heads_at(run.trace, sites[0]), allowed)
+    placed = tuple(name for name in names if ALL[name].against == "shuffled")
+    copies = ShuffledKeys(orders, allowed, placed, cells)
     base = {name: float(values[0]) for name, values in even.items()}
     n_rows = len(choosing(allowed))
     heads = [
         head
-        for layer, record in enumerate(records)
-        for head in _of_layer(layer, record, allowed, repeats, names, base, orders)
+        for layer, site in enumerate(sites)
+        for head in _of_layer(
+            layer, run.trace[site], allowed, len(repeats), names, cells, base, copies
+        )
     ]
     return Metrics(
         stack=stack,
@@ -135,12 +143,12 @@ def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
     )
 
 
-def _permutations(records: list[AttentionRecord], n_keys: int) -> list[Tensor]:
-    """The same ones for every head; fewer for a large run."""
-    cells = max(1, sum(record.scores[0].numel() for record in records))
+def _permutations(n_heads: int, allowed: Tensor) -> Tensor:
+    """(P, Tk), the same ones for every head; fewer for a large run."""
+    cells = max(1, n_heads * allowed.numel())
     count = max(LEAST_SHUFFLES, min(N_SHUFFLES, CELLS // cells))
     generator = torch.Generator().manual_seed(0)
-    return [_moved(n_keys, generator) for _ in range(count)]
+    return torch.stack([_moved(allowed.shape[1], generator) for _ in range(count)])
 
 
 def _moved(n_keys: int, generator: torch.Generator) -> Tensor:
@@ -153,30 +161,30 @@ def _moved(n_keys: int, generator: torch.Generator) -> Tensor:
 
 
 def _of_layer(
-    layer: int, record: AttentionRecord, allowed: Tensor, repeats: Tensor, names: tuple[str, ...],
-    even: Mapping[str, float], orders: list[Tensor],
+    layer: int, record: AttentionRecord, allowed: Tensor, n_repeats: int, names: tuple[str, ...],
+    cells: Cells, even: Mapping[str, float], copies: ShuffledKeys,
 ) -> list[HeadMetrics]:  # fmt: skip
-    weights, scores = record.pattern[0].cpu(), record.scores[0].cpu()
-    values = measure(weights, allowed, names, repeats)
-    placed = tuple(name for name in names if ALL[name].against == "shuffled")
-    copies = [
-        measure(masked_softmax(scores[..., order], allowed), allowed, placed, repeats)
-        for order in orders
-    ]
+    weights = record.pattern[0].cpu()
+    values = {
+        name: of_heads.tolist()
+        for name, of_heads in measure(weights, allowed, names, cells).items()
+    }
+    shuffled = {
+        name: list(zip(x.mean(dim=1).tolist(), x.amax(dim=1).tolist(), strict=True))
+        for name, x in copies.measure(record.scores[0].cpu()).items()
+    }
     at = choosing(allowed)
-    most = weights[:, at].sum(dim=1).argmax(dim=-1)
-    few = {name for name in names if ALL[name].repeats and len(repeats) < MIN_ROWS}
+    most = weights.index_select(1, at).sum(dim=1).argmax(dim=-1).tolist()
+    few = {name for name in names if ALL[name].repeats and n_repeats < MIN_ROWS}
     heads = []
     for head in range(len(weights)):
-        own = {name: float(values[name][head]) for name in names}
-        others = {name: torch.stack([copy[name][head] for copy in copies]) for name in placed}
-        shuffled = {name: (float(x.mean()), float(x.max())) for name, x in others.items()}
+        own = {name: values[name][head] for name in names}
+        others = {name: shuffled[name][head] for name in shuffled}
         enough = {name: value for name, value in own.items() if name not in few}
         heads.append(
             HeadMetrics(
-                layer=layer, head=head, values=own, shuffled=shuffled,
-                most_read_key=int(most[head]),
-                named_after=named_after(enough, even, shuffled) if len(at) >= MIN_ROWS else None,
+                layer=layer, head=head, values=own, shuffled=others, most_read_key=most[head],
+                named_after=named_after(enough, even, others) if len(at) >= MIN_ROWS else None,
             )
         )  # fmt: skip
     return heads
@@ -242,7 +250,7 @@ def strongest(run: Run, found: Metrics) -> Finding | None:
         return None
     times = [head.values[_number(name)] / found.even[_number(name)] for head, name in candidates]
     best, name = candidates[max(range(len(times)), key=times.__getitem__)]
-    record = records_of(run, found.stack, found.kind)[best.layer]
+    record = run.trace[found.stack, best.layer, found.kind]
     weights = record.pattern[0, best.head].cpu()
     queries, keys = _cells(run, found, best, name, weights, record.allowed[0].cpu())
     most = int(weights[queries, keys].argmax())

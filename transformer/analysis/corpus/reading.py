@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer.analysis.corpus.summary import UNIT, HeadSums, MetricSums, Summary
-from transformer.analysis.head_measures import measure, names_of, repeats_of
+from transformer.analysis.head_measures import cells_by_name, measure, names_of, repeats_of
 from transformer.analysis.text_before import MAX_WEIGHTS, in_parts
 from transformer.inference.model import Model
 from transformer.interventions.hooks import ablated_one_by_one
@@ -88,7 +88,8 @@ def _heads(run: Run, stack: str, kind: str, index: int, cost: Any) -> HeadSums:
     weights = torch.stack([record.pattern[0].cpu() for record in records])  # (L, H, Tq, Tk)
     names = names_of(kind, allowed)
     repeats = repeats_of(run.queries(stack) if kind == "self" else (), allowed)
-    layers = [measure(layer, allowed, names, repeats) for layer in weights]
+    cells = cells_by_name(names, allowed, repeats)
+    layers = [measure(layer, allowed, names, cells) for layer in weights]
     values = {name: torch.stack([one[name] for one in layers]).double().numpy() for name in names}
     from_kinds = kinds_of(run.queries(stack)[: weights.shape[2]])
     to_kinds = kinds_of(run.keys(stack, kind)[: weights.shape[3]])
