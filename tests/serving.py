@@ -107,12 +107,16 @@ def running() -> Server:
     return Server(url=f"http://127.0.0.1:{port}/", log=log, process=process, **models)
 
 
-@functools.cache
 def second() -> str:
-    """The address of another server, to which the first leaves nothing but "tiny" and
-    "tiny-translator". It offers networks of other projects' formats too ("tiny-llama", "tiny-bert",
-    "tiny-marian", and "many-heads" of 20 layers x 18 heads), the views of own_view.py and the
-    lessons of LESSONS."""
+    """The address of another server, see `second_server`."""
+    return second_server()[0]
+
+
+@functools.cache
+def second_server() -> tuple[str, int]:
+    """The address and process id of another server, which offers "tiny", "tiny-translator",
+    networks of other projects' formats ("tiny-llama", "tiny-bert", "tiny-marian", and "many-heads" of 20
+    layers x 18 heads), the views of own_view.py and the lessons of LESSONS."""
     import own_view
     from hf_tokenizers import byte_fallback, word_piece
     from published import write
@@ -134,7 +138,7 @@ def second() -> str:
     more = ["--views", str(folder / "views"), "--lessons", str(LESSONS)]
     process = started(port, [str(one) for one in offered], log, more=more)
     atexit.register(stop, process)
-    return f"http://127.0.0.1:{port}/"
+    return f"http://127.0.0.1:{port}/", process.pid
 
 
 def started(

@@ -87,7 +87,7 @@ def check_names(name: str, given: Mapping[str, Any], allowed: Collection[str]) -
             raise invalid(
                 "{name} takes {allowed}; got {got}",
                 name=name,
-                allowed=sorted(allowed) or "nothing",
+                allowed=sorted(allowed) or say("nothing"),
                 got=shortened(got),
             )
 

@@ -123,7 +123,7 @@ def _n_tokens(question: Callable[..., Any], run: Run, arguments: Mapping[str, An
     and for a position that is none, which the question refuses."""
     position = arguments.get("position")
     n_read = len(run.ids) if position is None else position if isinstance(position, int) else 0
-    n_read = min(n_read, run.config.output_max_len)
+    n_read = max(0, min(n_read, run.config.output_max_len))
     if question is head_importance:
         n_variants = len(sites_of(run.config)) * run.config.n_heads
     elif question is patch_effect:

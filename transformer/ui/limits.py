@@ -7,7 +7,7 @@ all. Ranges of a network's settings (temperature, seed) are checked by the reque
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -183,13 +183,20 @@ def check_length(max_new_tokens: Any) -> int:
 
 
 def check_interventions(interventions: Any) -> None:
-    """Raise ValueError for too many of them; what each may be is checked by the request."""
-    if isinstance(interventions, Sequence) and len(interventions) > MAX_INTERVENTIONS:
+    """Raise ValueError for too many of them, and for a patch's text that may not be read; what else
+    each may be is checked by the request."""
+    if not isinstance(interventions, Sequence):
+        return
+    if len(interventions) > MAX_INTERVENTIONS:
         raise invalid(
             "a request must have at most {most} interventions; got {got}",
             most=MAX_INTERVENTIONS,
             got=numeral(len(interventions)),
         )
+    for one in interventions:
+        text = one.get("text") if isinstance(one, Mapping) else getattr(one, "text", None)
+        if isinstance(text, str) and text.strip():
+            check_input(text)
 
 
 def check_texts(texts: Any) -> list[str]:

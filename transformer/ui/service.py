@@ -14,7 +14,6 @@ from transformer.inference.deadline import CANCELLED, why_over
 from transformer.inference.fill import Filled
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
-from transformer.interventions.descriptions import Patch
 from transformer.messages import invalid, say
 from transformer.runs.compact_trace import recording_at_most
 from transformer.runs.run import Batch, Run
@@ -117,9 +116,6 @@ class Service:
         check_length(settings.get("max_new_tokens"))
         check_interventions(settings.get("interventions", ()))
         stream = model.stream(check_input(text), **settings)  # only the tokenizer runs as yet
-        for intervention in stream.request.interventions:
-            if isinstance(intervention, Patch):
-                check_input(intervention.text)
         if stream.request.beams > 1:
             return stream, iter(())
         return stream, self._steps(name, text, settings) if self._lent else stream

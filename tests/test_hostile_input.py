@@ -1,0 +1,139 @@
+"""Input as long as a request may be, wherever it is quoted: refused soon, in one short sentence of
+the visitor's language."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import serving
+
+from transformer.messages.catalogues import catalogue, languages
+from transformer.ui.limits import MAX_REQUEST_BYTES
+
+pytestmark = pytest.mark.slow
+
+API = "gradio_api/call/"
+MOST_S, MOST_CHARACTERS = 3.0, 1_000
+LONG = "x" + " is" * ((MAX_REQUEST_BYTES - 2_000) // 3)  # many sentences of errors contain " is "
+DEEP = json.loads("[" * 200 + "1," * ((MAX_REQUEST_BYTES - 2_000) // 2) + "1" + "]" * 200)
+HUGE = -(10**4_000)
+RUN, OTHER = "the run", "k" * 22
+CHOICE = "{name} must be one of {allowed}; got {got}"
+TEXT = "{name} must be a text of at most {longest} characters; got {got}"
+NAMES = "{name} takes {allowed}; got {got}"
+PLACE = (
+    "the token must be one that the network predicted, at a place from {first} to {last}; got {got}"
+)
+SITE = (
+    "a site is written STACK.LAYER.KIND with STACK one of {stacks} and KIND one of {kinds}, "
+    "e.g. 'decoder.0.self'; got {text}"
+)
+
+
+def altered(**fields: Any) -> list[Any]:
+    """The inputs of /trace with one intervention."""
+    return ["The fox", "tiny", [{"type": "ablate", "stack": "decoder", "layer": 0, **fields}]]
+
+
+# Where it is sent, what is sent, and what it is refused with.
+CALLS: list[tuple[str, list[Any], str]] = [
+    ("trace", altered(type=LONG), "an intervention's type must be one of {allowed}; got {got}"),
+    ("trace", altered(**{LONG: 1}), "unknown field {name} of {kind}; allowed: {allowed}"),
+    (
+        "trace",
+        altered(layer=DEEP, heads=[0]),
+        "layer must be a whole number of at least 0; got {got}",
+    ),
+    (
+        "trace",
+        altered(type="mask", without=LONG),
+        "without must be a list out of {allowed}; got {got}",
+    ),
+    (
+        "trace",
+        altered(type="patch", positions=[0], text=LONG),
+        "the text must have at most {most} characters; got {got}",
+    ),
+    ("trace", ["The fox", LONG, None], CHOICE),
+    ("attention", [RUN, LONG, 0, 0, False], SITE),
+    ("importance", [RUN, HUGE, "zero"], PLACE),
+    ("patching", [RUN, "A bird", HUGE, "decoder", "resid_post", "self", None], PLACE),
+    ("view", [LONG, RUN, None], CHOICE),
+    ("view", ["heatmap", RUN, DEEP], "{name} must be an object; got {got}"),
+    ("view", ["heatmap", RUN, {LONG: 1}], NAMES),
+]
+METHOD = "the method must be one of {allowed}; got {got}"
+QUESTIONS: list[tuple[str, dict[str, Any], str]] = [
+    ("heatmap", {"run": RUN, LONG: 1}, NAMES),
+    ("heatmap", {"run": RUN, "site": LONG}, TEXT),
+    ("heatmap", {"run": RUN, "stage": DEEP}, CHOICE),
+    ("heatmap", {"run": OTHER, "made": {OTHER: {"model": "tiny", "method": LONG}}}, METHOD),
+    ("kept", {"runs": LONG}, "runs must be a list of at most {most} ids; got {got}"),
+]
+
+
+@pytest.fixture(scope="module", params=languages())
+def client(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
+    """One visitor of a language."""
+    headers = {"accept-language": str(request.param)}
+    with httpx.Client(base_url=serving.second(), headers=headers, timeout=60) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def run(client: httpx.Client) -> str:
+    told = called(client, "trace", ["The fox", "tiny", None])
+    return str(json.loads(told.partition("data: ")[2])[0]["run"])
+
+
+def called(client: httpx.Client, name: str, data: list[Any]) -> str:
+    """What the call of a named endpoint gives in the end."""
+    event = client.post(API + name, json={"data": data}).json()["event_id"]
+    return client.get(f"{API}{name}/{event}").text
+
+
+def seconds_of(process: int) -> float:
+    """Of processors, that it has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def check(client: httpx.Client, told: str, sentence: str, began: float) -> None:
+    assert seconds_of(serving.second_server()[1]) - began < MOST_S
+    assert len(told) < MOST_CHARACTERS
+    said = catalogue(client.headers["accept-language"]).one(sentence)
+    for part in re.split(r"\{\w+\}", " ".join(said.split())):
+        assert part in told, (said, told)
+
+
+@pytest.mark.parametrize(("name", "data", "sentence"), CALLS)
+def test_a_long_input_of_a_call(
+    client: httpx.Client, run: str, name: str, data: list[Any], sentence: str
+) -> None:
+    began = seconds_of(serving.second_server()[1])
+    told = called(client, name, [run if one == RUN else one for one in data])
+    error = json.loads(told.partition("data: ")[2])["error"]
+    check(client, error.replace("\\'", "'"), sentence, began)
+
+
+@pytest.mark.parametrize(("name", "data", "sentence"), QUESTIONS)
+def test_a_long_input_of_a_question(
+    client: httpx.Client, run: str, name: str, data: dict[str, Any], sentence: str
+) -> None:
+    began = seconds_of(serving.second_server()[1])
+    given = data | ({"run": run} if data.get("run") == RUN else {})
+    told = client.post(f"resources/{name}", json=given).json()["detail"]
+    check(client, told, sentence, began)
+
+
+def test_a_long_query(client: httpx.Client, run: str) -> None:
+    began = seconds_of(serving.second_server()[1])
+    told = client.get("resources/heatmap", params={"run": run, "site": LONG[:12_000]})
+    check(client, told.json()["detail"], TEXT, began)
