@@ -115,8 +115,8 @@ def second() -> str:
 @functools.cache
 def second_server() -> tuple[str, int]:
     """The address and process id of another server, which offers "tiny", "tiny-translator",
-    networks of other projects' formats ("tiny-llama", "tiny-bert", "tiny-marian", and "many-heads" of 20
-    layers x 18 heads), the views of own_view.py and the lessons of LESSONS."""
+    networks of other projects' formats ("tiny-llama", "tiny-bert", "tiny-marian", and "many-heads"
+    of 20 layers x 18 heads), the views of own_view.py and the lessons of LESSONS."""
     import own_view
     from hf_tokenizers import byte_fallback, word_piece
     from published import write
