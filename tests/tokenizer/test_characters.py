@@ -23,7 +23,7 @@ def model(tmp_path_factory) -> Model:
     path = folder / "tiny.toml"
     tiny = path.read_text(encoding="utf-8").replace('"The"', '"the"')
     path.write_text(tiny.replace("vocab_size = 300", 'kind = "words"'), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"tokenizer.kind must be one of .*; got 'words'"):
+    with pytest.raises(ValueError, match=r"\[tokenizer\] kind must be one of .*; got 'words'"):
         load_recipe(str(path))
     path.write_text(tiny.replace("vocab_size = 300", 'kind = "characters"'), encoding="utf-8")
     arguments = [str(path), "--data", str(folder / "text.txt")]

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from trainings import LINES, command, losses, metadata, recipe, task, written
 import transformer
 from transformer.training import loop
 from transformer.training.__main__ import main
-from transformer.training.recipe import load_recipe
+from transformer.training.recipe import Recipe, load_recipe
 
 
 @pytest.fixture
@@ -97,6 +98,28 @@ def test_the_command_trains_says_what_happened_evaluates_and_looks_for_memorised
         (["memorised", "stories", "--data", "PAIRS"], "holds sentence pairs.*needed: documents"),
         (["BERT", "--data", "x", "--out", "y"], "needs the family 'decoder'; the preset 'bert' is"),
         (["ODD", "--data", "DATA", "--out", "y"], "n_heads must divide d_model"),
+        (
+            ["tiny.toml", "--data", "DATA", "--out", "PAIRS"],
+            "--out must be a folder; .*PAIRS is",
+        ),
+        (["tiny.toml", "--data", "DATA", "--out", "PAIRS/y"], "--out must be a folder; .*PAIRS is"),
+        (["calibrate", "stories", "--data", "x", "--out", "PAIRS"], "--out must be a folder"),
+        (
+            ["tiny.toml", "--data", "DATA", "--out", "y", "--steps", "0"],
+            "steps must be",
+        ),
+        (["tiny.toml", "--data", "DATA", "--out", "y", "--save-every", "0"], "save_every must"),
+        (
+            ["tiny.toml", "--data", "DATA", "--out", "y", "--checkpoints", "-1"],
+            "--checkpoints",
+        ),
+        (["evaluate", "translate-en-fr", "--data", "PAIRS", "--beams", "0"], "--beams must be"),
+        (
+            ["evaluate", "translate-en-fr", "--data", "PAIRS", "--length-penalty", "nan"],
+            "must be",
+        ),
+        (["evaluate", "stories", "--data", "PAIRS", "--target", "PAIRS"], "--target is for an enc"),
+        (["memorised", "stories", "--data", "PAIRS", "--samples", "0"], "--samples must be"),
     ],
 )
 def test_mistakes_get_one_sentence_before_a_folder_is_made(
@@ -127,6 +150,32 @@ def test_an_error_is_said_below_the_progress_bar(tmp_path, data, monkeypatch, ca
     assert main(command(tmp_path / "tiny.toml", data, tmp_path / "o")[2:]) in (2, 130)
     last = re.split(r"[\r\n]+", capsys.readouterr().err.rstrip("\n"))[-1]
     assert last.removeprefix("error: ") == str(error)
+
+
+def test_a_character_of_the_validation_part_alone_ends_no_training(tmp_path, monkeypatch, capsys):
+    recipe(tmp_path, steps=1, every=1)
+    text = (tmp_path / "tiny.toml").read_text()
+    text = text.replace("vocab_size = 300", 'kind = "characters"').replace("save_every = 4", "")
+    (tmp_path / "tiny.toml").write_text(text)
+    data = written(tmp_path / "data", ["the cat sat"] * 20, ["the cat", "a cat\nsat\na zebra"])
+    run = partial(command, tmp_path / "tiny.toml")
+    assert main(run(data, tmp_path / "new")[2:]) == 0  # "The" of the prompt is not known either
+    assert "leaves out" not in capsys.readouterr().out
+    assert transformer.load(tmp_path / "new").tokenizer.encode("zebra")
+    with monkeypatch.context() as patch:  # a folder of an older version: of the training part alone
+        both = Recipe.tokenizer_of
+        patch.setattr(Recipe, "tokenizer_of", lambda self, train, valid: both(self, train))
+        assert main(run(data, tmp_path / "old")[2:]) == 0
+    assert main([*run(data, tmp_path / "old")[2:], "--steps", "2"]) == 0
+    assert r"leaves out characters that have no token: '\nbrz'" in capsys.readouterr().out
+    start = ["--from", str(tmp_path / "old")]
+    assert main([*run(data, tmp_path / "from")[2:], *start]) == 2
+    last = capsys.readouterr().err.rstrip("\n").split("\n")[-1]
+    assert re.match(r"error: \S+valid.txt, line 3: the text holds '\\n', which", last)
+    assert not (tmp_path / "from").exists()
+    (tmp_path / "one.txt").write_text("a cat\n<|endoftext|>\nthe zat\n")
+    assert main(["evaluate", str(tmp_path / "old"), "--data", str(tmp_path / "one.txt")]) == 2
+    assert re.match(r"error: \S+one.txt, line 3: the text holds 'z'", capsys.readouterr().err)
 
 
 def test_without_the_packages_of_training_one_sentence_says_how_to_get_them(

@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, reject
 from hypothesis import strategies as st
+from trainings import ROOT
 
 import transformer
 from transformer.analysis.corpus.__main__ import main as corpus_command
@@ -28,7 +29,7 @@ from transformer.training.data import (
 )  # fmt: skip
 from transformer.training.download import clean_pairs, split_pairs
 from transformer.training.evaluate import longest_shared_passage, score_documents, windows
-from transformer.training.recipe import RECIPES, Settings, load_recipe
+from transformer.training.recipe import RECIPES, SETTINGS, Settings, load_recipe
 
 documents = st.lists(
     st.lists(st.integers(3, 50), min_size=2, max_size=70), min_size=1, max_size=30
@@ -164,6 +165,7 @@ def test_the_learning_rate_warms_up_stays_and_falls_to_zero():
 def test_a_wrong_recipe_gets_one_sentence(tmp_path):
     path, gpt = tmp_path / "r.toml", 'task = "language-model"\n[model]\npreset = "gpt"\n'
     pairs = 'task = "translation"\n[model]\npreset = "pre-norm"\n[data]\n'
+    fill = 'task = "fill-in"\n[model]\npreset = "bert"\n[training]\n'
     for text, sentence in (
         ("task = 1", "task must be one of"),
         ("task =", "not readable TOML"),
@@ -171,11 +173,76 @@ def test_a_wrong_recipe_gets_one_sentence(tmp_path):
         (gpt.replace("gpt", "gpt-9"), "preset must be one of"),
         (f"{gpt}[training]\nspeed = 1", "\\[training\\] takes .*got 'speed'"),
         (f'{pairs}downlaod = "x"', r"takes \['download', 'source', 'source_text', 'target'"),
+        ("", "is empty; needed: a recipe"),
+        (f"model = 3\n{gpt[:24]}", r"\[model\] must be a table; got 3"),
+        (f"{gpt}vocab_size = 300", r"\[model\] vocab_size is set by the tok"),
+        (f"{gpt}padding_id = 5", r"\[model\] padding_id must be 0"),
+        (f"{gpt}dropout = 1.0", r"\[model\] dropout must be at least 0 and below 1; got 1.0"),
+        (f"{gpt}n_layers = true", r"\[model\] n_layers must be a whole number .*; got True"),
+        (f"{gpt}attention_bias = 1", r"\[model\] attention_bias must be True or False; got 1"),
+        (f"{gpt}output_bias = 1", r"\[model\] output_bias must be True, False or None; got 1"),
+        (f"{gpt}[tokenizer]\nvocab_size = 100", r"vocab_size must be a whole number from 259 to"),
+        (f'{gpt}[tokenizer]\nvocab_size = "big"', r"vocab_size must be .*; got 'big'"),
+        (f'{gpt}[tokenizer]\nkind = "characters"\nvocab_size = 300', "vocab_size is for bpe"),
+        (f"{gpt}[card]\ntitle = 3", r"\[card\] title must be a text that is not empty; got 3"),
+        (f'{pairs}source = "en"', "needs source and target, or neither"),
+        (
+            fill + 'sample_prompts = ["A cat."]',
+            r"sample_prompts of fill-in must hold \[MASK\]; got",
+        ),
         (f'{pairs}source_text = "Latin"', r"must be one of \['plain English', .*; got 'Latin'"),
     ):
         path.write_text(text)
         with pytest.raises(ValueError, match=sentence):
             load_recipe(str(path))
+
+
+INF, NAN = math.inf, math.nan
+WRONG: dict[str, list[object]] = {
+    "seed": ["x", -1, 1.5, True, 2**32],
+    "steps": [0, "10", 10.0, True, 10**10],
+    "batch_tokens": [0, "all"],
+    "learning_rate": [0, -1e-3, INF, NAN, "fast", True, [1e-3], 11],
+    "optimizer": ["sgd", 1, ["adamw"]],
+    "betas": [[0.9], [0.9, 1.0], [0.9, -0.1], [0.9, NAN], 0.9, "0.9", [0.9, "x"], [True, 0.9]],
+    "weight_decay": [-0.1, NAN, INF, "no", False],
+    "warmup_steps": [-1, 0.5, "few", True],
+    "decay_from": [-0.1, 1.1, NAN, "half", True],
+    "clip_norm": [0, -1, -INF, NAN, "off", True],
+    "label_smoothing": [-0.1, 1.0, 2.0, NAN, "some", True],
+    "precision": ["float8", 16],
+    "validate_every": [0, "never"],
+    "validation_examples": [0, -1, True],
+    "save_every": [0, 1.0],
+    "sample_prompts": ["Once", [""], [1], {"a": "b"}, True],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_training_setting_that_cannot_be_meant_is_refused_by_name(tmp_path, name):
+    path, gpt = tmp_path / "r.toml", 'task = "language-model"\n[model]\npreset = "gpt"\n'
+    for got in WRONG[name]:
+        said = f"{name} must be {SETTINGS[name].words}; got {got!r}"
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+            Settings(**{name: got})
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+            load_recipe("stories", **{name: got})
+        if not isinstance(got, dict):
+            path.write_text(
+                f"{gpt}[training]\n{name} = {json.dumps(got)}".replace("NaN", "nan").replace(
+                    "Infinity", "inf"
+                )
+            )
+            with pytest.raises(ValueError, match=re.escape(f"{path}: [training] {said}")):
+                load_recipe(str(path))
+    assert WRONG.keys() == SETTINGS.keys() == {field.name for field in dataclasses.fields(Settings)}
+
+
+def test_the_table_of_settings_in_the_documents_is_the_one_that_is_checked():
+    text = (ROOT / "docs" / "train.md").read_text(encoding="utf-8")
+    for field in dataclasses.fields(Settings):
+        default = json.dumps(field.default)
+        assert f"| `{field.name}` | {default} | {SETTINGS[field.name].words} |" in text
 
 
 def test_french_is_made_plain_and_stays_as_it_then_is():

@@ -84,7 +84,7 @@ def _check_switches(config: Any) -> None:
             raise invalid(
                 "{name} must be True or False; got {got}", name=field.name, got=shortened(got)
             )
-    if config.output_bias not in (None, True, False):
+    if not isinstance(config.output_bias, bool | None):
         raise invalid(
             "output_bias must be True, False or None; got {output_bias}",
             output_bias=shortened(config.output_bias),

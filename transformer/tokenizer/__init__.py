@@ -183,13 +183,16 @@ class Tokenizer:
         """A whole text's bytes."""
         return self.to_bytes(ids)
 
+    def without_unknown(self, text: str) -> str:
+        """A text without the characters that have no ids."""
+        missing = self.unknown(text)
+        return "".join(one for one in text if one not in missing) if missing else text
+
     def readable(self, text: str) -> str:
         """What of a text has ids; where nothing but space has, a character that does."""
-        if not self._known:
-            return text
-        kept = "".join(character for character in text if character in self._known)
+        kept = self.without_unknown(text)
         letters = (name for name in sorted(self._known.difference(SPECIALS)) if name.strip())
-        return kept if kept.strip() else next(letters, "")
+        return kept if kept.strip() else next(letters, kept)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The same for many texts, on all cores."""
@@ -225,9 +228,13 @@ class Tokenizer:
             if self.to_bytes(self.encode(text)) != text.encode():
                 raise invalid("the ids of {text} stand for another text", text=shortened(text))
 
+    def unknown(self, text: str) -> frozenset[str]:
+        """The characters of a text that have no ids."""
+        return frozenset(text) - self._known if self._known else frozenset()
+
     def _check_characters(self, text: str) -> None:
-        unknown = next((c for c in text if c not in self._known), None) if self._known else None
-        if unknown is not None:
+        if missing := self.unknown(text):
+            unknown = next(character for character in text if character in missing)
             allowed = "".join(sorted(self._known.difference(SPECIALS)))
             raise invalid(
                 "the text holds {unknown}, which this model never learned; allowed: "

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from transformer.checks import needs_package
+from transformer.checks import check_number, check_whole, needs_package
 from transformer.command_line import Parser, program
 from transformer.inference.model import Model, load
+from transformer.runs.request import MAX_BEAMS, MAX_LENGTH_PENALTY
 from transformer.training.calibrate import calibrate
-from transformer.training.data import load_pairs, read_documents
+from transformer.training.data import check_folder, known_documents, known_pairs, read_documents
 from transformer.training.evaluate import (
     Score,
     TranslationScore,
@@ -30,7 +31,7 @@ from transformer.training.evaluate import (
     score_translations,
 )
 from transformer.training.mlm import score_hidden
-from transformer.training.recipe import downloading_recipe_names, load_recipe, recipe_names
+from transformer.training.recipe import downloading_recipe_names, load_recipe, recipe_names, whole
 from transformer.training.tasks import TASKS
 
 
@@ -45,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _train(given)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"error: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as error:
         print(f"\n{error}".rstrip(), file=sys.stderr)
@@ -86,6 +90,8 @@ def _train(arguments: list[str]) -> None:
     from transformer.training.loop import train  # needs packages that the other commands do without
     from transformer.training.state import is_first_process, keep_freed_memory
 
+    whole(0).check("--checkpoints", options.checkpoints)
+    check_folder("--out", options.out)
     changes = {"steps": options.steps, "save_every": options.save_every}
     recipe = load_recipe(options.recipe, **{k: v for k, v in changes.items() if v is not None})
     keep_freed_memory()
@@ -106,15 +112,20 @@ def _train(arguments: list[str]) -> None:
 
 def _evaluate(arguments: list[str]) -> None:
     options = _evaluate_parser().parse_args(arguments)
+    check_whole("--beams", options.beams, 1, MAX_BEAMS)
+    check_number("--length-penalty", options.length_penalty, 0, MAX_LENGTH_PENALTY)
     model = load(options.checkpoint, options.device)
+    _check_family(model, options)
     if model.config.family == "encoder":
         _evaluate_hidden(model, options)
         return
     if model.config.family != "encoder-decoder":
-        _print_score(model.name, options.data, score_documents(model, read_documents(options.data)))
+        documents = known_documents(model.tokenizer, options.data)
+        _print_score(model.name, options.data, score_documents(model, documents))
         return
     language = (options.language or _target_language(model)) if options.tokenised else None
-    pairs = load_pairs([options.data, *([options.target] if options.target else [])])
+    files = [options.data, *([options.target] if options.target else [])]
+    pairs = known_pairs(model.tokenizer, files)
     _print_score(model.name, options.data, score_pairs(model, pairs))
     for beams in dict.fromkeys((1, options.beams)):
         penalty = options.length_penalty
@@ -130,8 +141,19 @@ def _evaluate(arguments: list[str]) -> None:
         _print_translations(score)
 
 
+def _check_family(model: Model, options: argparse.Namespace) -> None:
+    """Raise ValueError for an option that means nothing for the model's family."""
+    translator = ("target", "tokenised", "language", "lowercase")
+    for family, names in (("encoder-decoder", translator), ("encoder", ("beside",))):
+        for name in names if model.config.family != family else ():
+            if getattr(options, name):
+                raise ValueError(
+                    f"--{name} is for an {family}; {model.name} is {model.config.family}"
+                )
+
+
 def _evaluate_hidden(model: Model, options: argparse.Namespace) -> None:
-    documents, max_len = read_documents(options.data), model.config.max_len
+    documents, max_len = known_documents(model.tokenizer, options.data), model.config.max_len
     beside = [load(options.beside, options.device)] if options.beside else []
     for number, one in enumerate((model, *beside)):
         found = score_hidden(one, model.tokenizer, documents, max_len)
@@ -216,6 +238,7 @@ def _memorised(arguments: list[str]) -> None:
     _add_checkpoint(parser)
     parser.add_argument("--samples", type=int, default=100, help="how many texts (default 100)")
     options = parser.parse_args(arguments)
+    whole(1).check("--samples", options.samples)
     model = load(options.checkpoint, options.device)
     documents = read_documents(options.data)  # a bad file is reported before anything is sampled
     stories = sample_stories(model, options.samples)
@@ -234,10 +257,10 @@ def _calibrate(arguments: list[str]) -> None:
     parser.add_argument("--documents", type=int, default=100, help="the first so many of --data")
     parser.add_argument("--out", required=True, type=Path, help="folder of the new checkpoint")
     options = parser.parse_args(arguments)
-    if options.documents < 1:
-        raise ValueError(f"--documents must be a whole number from 1; got {options.documents}")
+    whole(1).check("--documents", options.documents)
+    check_folder("--out", options.out)
     model = load(options.checkpoint, options.device)
-    documents = read_documents(options.data)[: options.documents]
+    documents = known_documents(model.tokenizer, options.data)[: options.documents]
     temperature = calibrate(model, documents, options.out)
     print(f"temperature {temperature:.3f}, from {len(documents)} documents; wrote {options.out}")
 

@@ -19,7 +19,7 @@ from transformer import checkpoint
 from transformer.checks import shortened
 from transformer.inference.model import Model
 from transformer.model.transformer import DecoderOnly
-from transformer.training.data import Example, encode_documents
+from transformer.training.data import Example, check_folder, encode_documents
 from transformer.training.updates import predictions
 
 LOWEST, HIGHEST = 0.5, 2.0  # temperatures that are tried
@@ -76,6 +76,7 @@ def fold_temperature(model: Model, temperature: float) -> None:
 
 def calibrate(model: Model, documents: Sequence[str], out: Path) -> float:
     """Fit, fold and write the checkpoint to out; returns the temperature."""
+    check_folder("--out", out)
     temperature = fit_temperature(model, documents)
     fold_temperature(model, temperature)
     told = {"calibration": {"temperature": round(temperature, 4), "documents": len(documents)}}

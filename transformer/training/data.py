@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -15,7 +16,7 @@ from transformer.tokenizer import END, Tokenizer
 Pair = tuple[str, str]  # a sentence and its translation
 
 HUB = "hub:"
-VALID = "valid.txt"  # of a folder of documents
+TRAIN, VALID = "train.txt", "valid.txt"  # of a folder of documents
 HUB_DOCUMENTS = 200_000
 TRAIN_SHARE = 0.9  # of a single file
 HUB_VALIDATION_DOCUMENTS = 400
@@ -40,7 +41,7 @@ def load_texts(source: str) -> tuple[list[str], list[str]]:
         return train, valid
     folder = Path(source)
     if not folder.is_file():
-        return read_documents(folder / "train.txt"), read_documents(folder / VALID)
+        return read_documents(folder / TRAIN), read_documents(folder / VALID)
     documents = read_documents(folder)
     if len(documents) > 1:
         n_train = max(1, int(TRAIN_SHARE * len(documents)))
@@ -50,6 +51,15 @@ def load_texts(source: str) -> tuple[list[str], list[str]]:
     if middle < 0:
         raise ValueError(f"{folder} is too short to train and to validate with; needed: more lines")
     return [text[:middle]], [text[middle + 1 :]]
+
+
+def check_folder(name: str, path: Path) -> None:
+    """Raise ValueError unless path is a folder that can be written, or can be made one."""
+    there = next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
+    if not there.is_dir():
+        raise ValueError(f"{name} must be a folder; {there} is none")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(f"{name} must be a folder that can be written to; {there} is not")
 
 
 def lines_of(path: Path) -> Iterator[str]:
@@ -93,6 +103,36 @@ def read_documents(path: Path) -> list[str]:
             f"line {END}"
         )
     return documents
+
+
+def check_known(tokenizer: Tokenizer, path: Path, texts: Iterable[tuple[int, str]]) -> None:
+    """Raise ValueError that names the file and the line of a character without an id.
+
+    texts: each with the number of its first line.
+    """
+    for first, text in texts:
+        if missing := tokenizer.unknown(text):
+            at = next(place for place, character in enumerate(text) if character in missing)
+            try:
+                tokenizer.encode(text[at])
+            except ValueError as error:
+                line = first + text.count("\n", 0, at)
+                raise ValueError(f"{path}, line {line}: {error}") from error
+
+
+def known_documents(tokenizer: Tokenizer, path: Path) -> list[str]:
+    """`read_documents`. Raises ValueError for a character without an id."""
+    documents = read_documents(path)
+    check_known(tokenizer, path, documents_of(lines_of(path)))
+    return documents
+
+
+def known_pairs(tokenizer: Tokenizer, files: Sequence[Path]) -> list[Pair]:
+    """`load_pairs`. Raises ValueError for a character without an id."""
+    pairs = load_pairs(files)
+    for path, side in zip(files * 2, (0, 1), strict=False):
+        check_known(tokenizer, path, ((n, pair[side]) for n, pair in enumerate(pairs, start=1)))
+    return pairs
 
 
 def texts_of(path: Path) -> Iterator[str]:

@@ -84,7 +84,14 @@ def score_pairs(model: Model, pairs: Sequence[Pair]) -> Score:
     """
     model.check_translator()
     read = [(model.reader.read_as(source), target) for source, target in pairs]
-    return scored(model, encode_pairs(model.tokenizer, read), [target for _, target in pairs])
+    rows = encode_pairs(model.tokenizer, read)
+    for number, row in enumerate(rows, start=1):
+        if row.width > model.config.max_len:
+            raise ValueError(
+                f"pair {number} is {row.width} tokens long; {model.name} reads at most "
+                f"{model.config.max_len}"
+            )
+    return scored(model, rows, [target for _, target in pairs])
 
 
 @torch.inference_mode()
@@ -130,7 +137,7 @@ def sample_stories(model: Model, count: int) -> list[str]:
     stories = []
     for start in range(0, count, BATCH):
         seeds = list(range(start, min(count, start + BATCH)))
-        texts = [OPENINGS[seed % len(OPENINGS)] for seed in seeds]
+        texts = [model.tokenizer.readable(OPENINGS[seed % len(OPENINGS)]) for seed in seeds]
         runs = model.generate_batch(
             texts, seeds=seeds, temperature=1.0, max_new_tokens=SAMPLE_TOKENS
         )

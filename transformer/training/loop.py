@@ -13,12 +13,13 @@ from accelerate import Accelerator
 from tqdm import tqdm
 
 from transformer import checkpoint
+from transformer.checks import shortened
 from transformer.inference.model import Model
 from transformer.model.transformer import build_transformer
 from transformer.tokenizer import Tokenizer
 from transformer.training.card import begin_session, card_text, metadata_of, phases_of
-from transformer.training.data import Batches
-from transformer.training.recipe import Recipe
+from transformer.training.data import Batches, check_folder
+from transformer.training.recipe import Recipe, whole
 from transformer.training.state import (
     STATE,
     append_log,
@@ -77,6 +78,7 @@ class _Training:
     ) -> None:
         self.recipe, self.settings, self.task, self.out = recipe, recipe.settings, task, out
         self.folder = out / STATE
+        whole(0).check("the number of checkpoints", n_kept)
         self.checkpoints = checkpoint_steps(self.settings.steps, n_kept)
         # Where several processes are to train on the CPU, Accelerate must be told: without, each of
         # them would train alone, in the same folder.
@@ -94,11 +96,17 @@ class _Training:
             "step": 0, "epoch": 0, "index": 0, "seconds": 0.0, "tokens": 0,
             "text": task.fingerprint(), "before": phases_of(start),
         }  # fmt: skip
+        check_folder("--out", out)
         earlier = may_go_on(recipe, self.progress["text"], out, start, masks=task.masks)
-        self.tokenizer = self._tokenizer(start)
+        if start is not None and not earlier:
+            task.check(start.tokenizer)
+        self.tokenizer = self._tokenizer(start, earlier)
         self.config = recipe.model_config(self.tokenizer.vocab_size)
         torch.manual_seed(self.settings.seed)
-        self.raw = build_transformer(self.config).to(self.accelerator.device)
+        try:
+            self.raw = build_transformer(self.config).to(self.accelerator.device)
+        except (RuntimeError, MemoryError) as error:  # the allocator's
+            raise ValueError(f"the network does not fit into memory: {shortened(error)}") from error
         self.network = self.accelerator.prepare(self.raw)  # may move the weights: optimizer later
         self.optimizer = make_optimizer(self.raw, self.settings, self.dtype)
         if start is not None:
@@ -114,7 +122,15 @@ class _Training:
 
     def run(self) -> Path:
         settings = self.settings
+        unknown = self.task.unknown(self.tokenizer)  # in a folder of an older version alone
         self.task.encode(self.tokenizer, self.config)
+        n_too_long = self.task.counts().get("valid_too_long")
+        if self.main and unknown:
+            print(f"validation leaves out characters that have no token: {unknown!r}")
+        if self.main and n_too_long:
+            print(f"validation leaves out {n_too_long:,} pairs that are too long (max_len)")
+        if self.main:
+            self._check_prompts()
         batches = Batches(self.task.rows, batch_tokens=settings.batch_tokens, seed=settings.seed)
         if self.main:
             keep_log_until(self.folder, self.progress["step"])
@@ -199,6 +215,17 @@ class _Training:
             self._validate()
             self._write(folder)
 
+    def _check_prompts(self) -> None:
+        """Raise ValueError for one that cannot be read: before the first step, not at the first
+        validation."""
+        self.raw.eval()
+        for prompt in self.settings.sample_prompts:
+            try:
+                self.task.sample(self._model(), prompt, self.settings.seed, most=1)
+            except ValueError as error:
+                raise ValueError(f"sample_prompts, {shortened(prompt)}: {error}") from error
+        self.network.train()
+
     def _validate(self) -> dict[str, float]:
         self.raw.eval()
         model = self._model()
@@ -237,15 +264,16 @@ class _Training:
             metadata={"source_text": self.recipe.data.get("source_text")},
         )
 
-    def _tokenizer(self, start: Model | None) -> Tokenizer:
+    def _tokenizer(self, start: Model | None, earlier: bool) -> Tokenizer:
         """Trained once, by the main process; the file serves resumed and other processes."""
         path = self.folder / "tokenizer.json"
-        if self.main and not path.is_file():
+        if self.main and not (earlier and path.is_file()):
             self.folder.mkdir(parents=True, exist_ok=True)
             if start is not None:
                 found = start.tokenizer
             else:
-                found = self.recipe.tokenizer_of(self.task.texts(self.task.train))
+                task = self.task
+                found = self.recipe.tokenizer_of(task.texts(task.train), task.texts(task.valid))
             (found.with_mask() if self.task.masks else found).save(path)
         self.accelerator.wait_for_everyone()
         return Tokenizer.load(path)

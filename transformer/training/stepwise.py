@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from transformer.checks import check_choice, shortened
+from transformer.checks import check_choice, check_flag, shortened
 from transformer.inference.engines.choice import AUTO, engine_of
-from transformer.inference.model import Model
+from transformer.inference.model import Model, device_of
 from transformer.messages import invalid
 from transformer.model.blocks import FeedForward
 from transformer.model.config import ModelConfig
@@ -24,7 +24,7 @@ from transformer.model.transformer import (
     build_transformer,
 )
 from transformer.training.exercises import EXERCISES, Exercise, examples, share_right
-from transformer.training.recipe import Settings
+from transformer.training.recipe import Settings, whole
 from transformer.training.updates import Batch, make_optimizer, updates
 
 Network = DecoderOnly | EncoderOnly | EncoderDecoder
@@ -101,6 +101,10 @@ def steps(
         raise invalid(
             "n_steps must be 1 to {most}; got {got}", most=MOST_STEPS, got=shortened(n_steps)
         )
+    whole(1, 10_000).check("batch", batch)
+    whole(1).check("measure_every", measure_every)
+    check_flag("feed_forward", feed_forward)
+    place = device_of(device)
     config = small_config(exercise, preset, **changes)
     settings = Settings(
         steps=n_steps, learning_rate=learning_rate, optimizer="muon", betas=(0.9, 0.98),
@@ -113,7 +117,7 @@ def steps(
         if isinstance(layer, FeedForward) and not feed_forward:  # zeros that are not trained
             for parameter in layer.requires_grad_(False).parameters():
                 parameter.zero_()
-    return _trained(exercise, network.to(device), settings, batch, measure_every)
+    return _trained(exercise, network.to(place), settings, batch, measure_every)
 
 
 def small_config(exercise: Exercise, preset: str, **changes: Any) -> ModelConfig:

@@ -14,12 +14,17 @@ from typing import Any, ClassVar
 from transformer.inference.model import Model
 from transformer.model.config import ModelConfig
 from transformer.plain_text import Reader
-from transformer.tokenizer import Tokenizer
+from transformer.tokenizer import HIDDEN, Tokenizer
 from transformer.training.data import (
+    TRAIN,
     VALID,
     Example,
+    check_known,
+    documents_of,
     encode_documents,
     encode_pairs,
+    known_pairs,
+    lines_of,
     load_pairs,
     load_texts,
     pair_files,
@@ -44,7 +49,7 @@ class Task(ABC):
     measures: the scores that are told as it learns, with their units. masks: whether its tokenizer
     needs a token that hides others. train, valid: documents, or sentence pairs, as `unit` says.
     held_out: the files of validation text: one, or sources and translations; none where it is a
-    part of a file, or streamed.
+    part of a file, or streamed. files: the files of training text; of documents all files.
     """
 
     measures: ClassVar[dict[str, str]] = {"loss": "nats a token", "bits_per_byte": "bits a byte"}
@@ -53,14 +58,24 @@ class Task(ABC):
     train: Sequence[Any]
     valid: Sequence[Any]
     held_out: list[Path]
+    files: list[Path]
 
     @abstractmethod
     def texts(self, part: Sequence[Any]) -> Iterable[str]:
         """All text of `train` or `valid`, in order."""
 
     @abstractmethod
+    def check(self, tokenizer: Tokenizer) -> None:
+        """Raise ValueError, naming file and line, for a character without an id."""
+
+    @abstractmethod
     def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
-        """Turn the training text into ids, once."""
+        """Turn the training text into ids, once, and leave out what cannot be read."""
+
+    def unknown(self, tokenizer: Tokenizer) -> str:
+        """The characters of the validation text that have no ids: it is read without them."""
+        found = frozenset().union(*map(tokenizer.unknown, self.texts(self.valid)))
+        return "".join(sorted(found))
 
     def counts(self) -> dict[str, Any]:
         """How many examples there are, once encoded."""
@@ -82,8 +97,9 @@ class Task(ABC):
         """Numbers on validation and (as much) training text; at most `limit` examples of each."""
 
     @abstractmethod
-    def sample(self, model: Model, prompt: str, seed: int) -> str:
-        """The model's continuation or translation of a prompt."""
+    def sample(self, model: Model, prompt: str, seed: int, most: int = SAMPLE_TOKENS) -> str:
+        """The model's continuation or translation of a prompt, at most so many tokens. Characters
+        that it does not know are left out."""
 
 
 class LanguageModel(Task):
@@ -100,12 +116,21 @@ class LanguageModel(Task):
         self.train, self.valid = load_texts(source)
         valid = Path(source, VALID)
         self.held_out = [valid] if valid.is_file() else []
+        self.files = [Path(source)] if Path(source).is_file() else [Path(source, TRAIN), valid]
 
     def texts(self, part: Sequence[Any]) -> Iterable[str]:
         return part
 
+    def check(self, tokenizer: Tokenizer) -> None:
+        for path in (
+            self.files if any(map(tokenizer.unknown, chain(self.train, self.valid))) else ()
+        ):
+            if path.is_file():
+                check_known(tokenizer, path, documents_of(lines_of(path)))
+
     def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
         self.encoded, self.max_len = encode_documents(tokenizer, self.train), config.max_len
+        self.valid = [*map(tokenizer.readable, self.valid)]
 
     def rows(self, rng: Random) -> list[Example]:
         return [Example(row) for ids in self.encoded for row in windows_of(ids, self.max_len, rng)]
@@ -121,9 +146,10 @@ class LanguageModel(Task):
         """Numbers on documents."""
         return score_documents(model, documents).numbers()
 
-    def sample(self, model: Model, prompt: str, seed: int) -> str:
+    def sample(self, model: Model, prompt: str, seed: int, most: int = SAMPLE_TOKENS) -> str:
+        prompt = model.tokenizer.readable(prompt)
         return model.generate(
-            prompt, max_new_tokens=SAMPLE_TOKENS, temperature=0.8, top_k=40, seed=seed
+            prompt, max_new_tokens=most, temperature=0.8, top_k=40, seed=seed
         ).text
 
 
@@ -136,6 +162,7 @@ class FillIn(LanguageModel):
 
     def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
         self.tokenizer, self.max_len = tokenizer, config.max_len
+        self.valid = [*map(tokenizer.readable, self.valid)]
         self.hiding = Hiding(tokenizer, TRAINED_SHARE)
 
     def rows(self, rng: Random) -> list[Example]:
@@ -154,8 +181,9 @@ class FillIn(LanguageModel):
             "documents": found.documents,
         }  # fmt: skip
 
-    def sample(self, model: Model, prompt: str, seed: int) -> str:
-        return model.fill(prompt).text
+    def sample(self, model: Model, prompt: str, seed: int, most: int = SAMPLE_TOKENS) -> str:
+        pieces = prompt.split(HIDDEN)
+        return model.fill(HIDDEN.join(map(model.tokenizer.without_unknown, pieces))).text
 
 
 def passages(text: str, rng: Random) -> list[str]:
@@ -178,21 +206,39 @@ class Translation(Task):
 
     def __init__(self, recipe: Recipe, source: str) -> None:
         folder = pairs_folder(source, recipe)
-        train = load_pairs(pair_files(folder, "train", recipe.data))
+        self.files = pair_files(folder, "train", recipe.data)
         self.held_out = pair_files(folder, recipe.data.get("valid", "valid"), recipe.data)
-        self.valid = load_pairs(self.held_out)
+        train, self.valid = load_pairs(self.files), load_pairs(self.held_out)
         reader = Reader(source_text=recipe.data.get("source_text"))
         self.train = [(reader.read_as(source), target) for source, target in train]
+        self.n_too_long = 0  # of the validation's
 
     def texts(self, part: Sequence[Any]) -> Iterable[str]:
         return chain.from_iterable(part)
 
     def counts(self) -> dict[str, Any]:
-        return super().counts() | {"too_long": len(self.train) - len(self.examples)}
+        too_long = {"too_long": len(self.train) - len(self.examples)}
+        return super().counts() | too_long | {"valid_too_long": self.n_too_long}
+
+    def check(self, tokenizer: Tokenizer) -> None:
+        if any(map(tokenizer.unknown, chain(self.texts(self.train), self.texts(self.valid)))):
+            for files in (self.files, self.held_out):
+                known_pairs(tokenizer, files)
 
     def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
         found = encode_pairs(tokenizer, self.train)
         self.examples = [one for one in found if one.width <= config.max_len]
+        read = tokenizer.readable
+        valid = [(read(source), read(target)) for source, target in self.valid]
+        rows = zip(valid, encode_pairs(tokenizer, valid), strict=True)
+        self.valid = [pair for pair, one in rows if one.width <= config.max_len]
+        self.n_too_long = len(valid) - len(self.valid)
+        for name, part in (("training", self.examples), ("validation", self.valid)):
+            if not part:
+                raise ValueError(
+                    f"every {name} pair is longer than the {config.max_len} tokens that the "
+                    "network reads; needed: shorter pairs, or a larger max_len"
+                )
 
     def rows(self, rng: Random) -> list[Example]:
         return list(self.examples)
@@ -200,8 +246,8 @@ class Translation(Task):
     def scores(self, model: Model, limit: int | None = None) -> dict[str, dict[str, float]]:
         return {"valid": score_pairs(model, self.valid[:limit]).numbers()}
 
-    def sample(self, model: Model, prompt: str, seed: int) -> str:
-        return model.generate(prompt, max_new_tokens=SAMPLE_TOKENS).text
+    def sample(self, model: Model, prompt: str, seed: int, most: int = SAMPLE_TOKENS) -> str:
+        return model.generate(model.tokenizer.readable(prompt), max_new_tokens=most).text
 
 
 TASKS: dict[str, type[LanguageModel] | type[Translation]] = {

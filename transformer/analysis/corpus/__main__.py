@@ -16,7 +16,7 @@ from transformer.analysis.corpus.dossier import clusters, dossiers
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_measures import ALL
 from transformer.command_line import Parser
-from transformer.training.data import HUB, hub_texts, texts_of
+from transformer.training.data import HUB, check_folder, hub_texts, texts_of
 
 
 def parser() -> Parser:
@@ -36,7 +36,7 @@ def parser() -> Parser:
         help="the workers are those of a Ray cluster: of this one, or of this machine for this run",
     )  # fmt: skip
     result.add_argument(
-        "--ablate", "--silence", type=int, default=0, dest="ablate", metavar="N",
+        "--ablate", "--silence", type=_number, default=0, dest="ablate", metavar="N",
         help="ablate each head in the first N texts, and measure the loss; default 0",
     )  # fmt: skip
     return result
@@ -50,11 +50,14 @@ def texts_from(data: str) -> Callable[[], Iterator[str]]:
     return partial(texts_of, Path(data))
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more; got {text}")
-    return number
+def _count(text: str, least: int = 1) -> int:
+    if not text.strip().isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number from {least}; got {text!r}")
+    return int(text)
+
+
+def _number(text: str) -> int:
+    return _count(text, least=0)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -68,12 +71,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"\r{done} texts", end="", file=sys.stderr, flush=True)
 
     try:
+        check_folder("--out", asked.out)
         summary = over_texts(
             asked.model, asked.data, asked.out / "parts", n_texts=asked.texts,
             n_ablated=asked.ablate, workers=asked.workers, ray=asked.ray, told=tell,
         )  # fmt: skip
         if not done:
             raise ValueError(f"{asked.data.args[0]} is empty; needed: texts, one a line")
+        if not summary.n_texts:
+            raise ValueError(f"none of the {done} texts can be read whole by {asked.model}")
         heads = dossiers(summary)
         texts = named_texts(heads, asked.data())
     except (OSError, ValueError) as error:
