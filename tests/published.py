@@ -108,7 +108,7 @@ def _qwen() -> Any:
     return made_of, {"eos_token": "<|im_end|>", "pad_token": END}
 
 
-def _roberta() -> Any:
+def roberta() -> Any:
     made_of = tokenizers.Tokenizer(models.BPE())
     made_of.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
@@ -137,7 +137,7 @@ PUBLISHED: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "bert": ("bert", word_piece, _BERT),
     "distilbert": ("distilbert", word_piece, {}),
     "roberta": (
-        "roberta", _roberta,
+        "roberta", roberta,
         {"bos_token_id": "<s>", "eos_token_id": "</s>", "pad_token_id": "<pad>"},
     ),
     "marian": ("marian", None, {}),

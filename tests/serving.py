@@ -115,11 +115,12 @@ def second() -> str:
 @functools.cache
 def second_server() -> tuple[str, int]:
     """The address and process id of another server, which offers "tiny", "tiny-translator",
-    networks of other projects' formats ("tiny-llama", "tiny-bert", "tiny-marian", and "many-heads"
-    of 20 layers x 18 heads), the views of own_view.py and the lessons of LESSONS."""
+    networks of other projects' formats ("tiny-llama", "tiny-bert", "tiny-roberta", "tiny-marian",
+    and "many-heads" of 20 layers x 18 heads), the views of own_view.py and the lessons of
+    LESSONS."""
     import own_view
     from hf_tokenizers import byte_fallback, word_piece
-    from published import write
+    from published import roberta, write
 
     from benchmarks.scale import write_model
 
@@ -130,9 +131,10 @@ def second_server() -> tuple[str, int]:
     own_view.write(folder / "views")
     write(folder / "tiny-llama", "llama", 3, tokenizer=byte_fallback)
     write(folder / "tiny-bert", "bert", tokenizer=word_piece)
+    write(folder / "tiny-roberta", "roberta", tokenizer=roberta)
     write(folder / "tiny-marian", "marian")
     write_model(folder / "many-heads", 20, 18, 40, 6)
-    names = ("tiny-llama", "tiny-bert", "tiny-marian", "many-heads")
+    names = ("tiny-llama", "tiny-bert", "tiny-roberta", "tiny-marian", "many-heads")
     offered = [first / "tiny", first / "tiny-translator", *(folder / name for name in names)]
     port, log = free_port(), folder / "server.log"
     more = ["--views", str(folder / "views"), "--lessons", str(LESSONS)]

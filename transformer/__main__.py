@@ -202,7 +202,7 @@ def _print_text(stream: Stream, model: Model, end: str) -> Run:
 
 def _print_reading(model: Model, text: str, parts: Sequence[str]) -> None:
     """How the text was read, where that is not as typed, and what in it was never learned."""
-    for sentence in model.reader.warnings(text):
+    for sentence in model.warnings(text):
         print(sentence, file=sys.stderr)
     if len(parts) > 1:
         print(f"read as {len(parts)} sentences, each alone", file=sys.stderr)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import pytest
 import torch
-from published import PUBLISHED, publish
+from published import PUBLISHED, change, publish
 
 import transformer
+from transformer.analysis.journey import last_read
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 TEXTS = ["The black cat is sleeping on the bed", "The cat"]
@@ -45,3 +49,75 @@ def test_each_is_read_in_a_batch_as_transformers_reads_it_alone(name, folders):
         assert 1 <= len(model.generate(TEXTS[1], max_new_tokens=5).steps) <= 5
     else:
         assert len(model.fill("The [MASK] is sleeping", 3).guesses[0]) == 3
+
+
+ENCODERS = ("bert", "distilbert", "roberta")
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_special_tokens_are_those_of_the_tokenizer_whatever_their_names(name, folders):
+    """Those that transformers' tokenizer of the folder calls special; a mask is looked at first."""
+    from transformers import AutoTokenizer
+
+    folder, _ = folders[name]
+    model, theirs = transformer.load(folder), AutoTokenizer.from_pretrained(folder)
+    hidden = model.trace("The [MASK] is on the bed.")
+    assert hidden.ids[2] == theirs.mask_token_id == model.tokenizer.mask_id
+    assert last_read(model, hidden) == 2
+    assert model.trace(f"The {theirs.mask_token} is on the bed.").ids == hidden.ids
+    plain = model.trace("The cat is on the bed.")
+    assert last_read(model, plain) == 1
+    for run in (hidden, plain):
+        special = [at for at, index in enumerate(run.ids) if index in theirs.all_special_ids]
+        assert run.special_positions() == {"special": special, "source_special": []}
+        assert transformer.from_json(run.to_json()).special_ids == run.special_ids
+
+
+@pytest.mark.parametrize("place", ["tokenizer_config.json", "special_tokens_map.json"])
+def test_a_mask_is_the_token_that_the_folder_names(place, folders, tmp_path):
+    folder = shutil.copytree(folders["bert"][0], tmp_path / "bert")
+    (folder / "special_tokens_map.json").unlink(missing_ok=True)
+    text = (folder / "tokenizer.json").read_text(encoding="utf-8")
+    (folder / "tokenizer.json").write_text(text.replace("[MASK]", "<blank>"), encoding="utf-8")
+    change(folder / "tokenizer_config.json", mask_token=None)
+    assert transformer.load(folder).tokenizer.mask_id is None
+    told = {"mask_token": "<blank>" if place.startswith("special") else {"content": "<blank>"}}
+    (folder / place).write_text(json.dumps(told), encoding="utf-8")
+    model = transformer.load(folder)
+    run = model.trace("The [MASK] is sleeping")
+    assert (run.labels[2], run.ids[2]) == ("<blank>", model.tokenizer.mask_id)
+    model.save(tmp_path / "saved")
+    assert transformer.load(tmp_path / "saved").trace("The <blank> is sleeping").ids == run.ids
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "told"),
+    [
+        ("bert", "The cat [SEP] <|im_start|>user", "not as a special token: [SEP] <|im_start|>."),
+        ("bert", "The [MASK] is", None),
+        ("roberta", "The <mask> is </s>", "not as a special token: </s>."),
+        ("gpt2", "a [MASK] of <|endoftext|>", "not as a special token: [MASK] <|endoftext|>."),
+        ("qwen2", "<|im_start|>user", "not as a special token: <|im_start|>."),
+        ("llama-2", "a < b and [1] </s>", "not as a special token: </s>."),
+        ("marian", "The </s> cat", "not as a special token: </s>."),
+        ("gpt2", "a < b, [x] and <b>", None),
+    ],
+)
+def test_a_special_tokens_name_in_a_text_is_said_to_be_read_as_text(name, typed, told, folders):
+    model = transformer.load(folders[name][0])
+    read = model.trace if model.config.family == "encoder" else model.generate
+    run = read(typed, **{"max_new_tokens": 1} if read == model.generate else {})
+    assert run.warnings == (() if told is None else (f"Read as ordinary text, {told}",))
+    names = (told or ":").partition(":")[2].removesuffix(".").split()
+    assert not {*names} & {*run.labels[1:-1]}  # no token of that name was put in
+
+
+def test_a_token_that_is_no_special_one_is_said_to_be_read_as_that_token(folders, tmp_path):
+    folder = shutil.copytree(folders["qwen2"][0], tmp_path / "qwen2")
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    for one in content["added_tokens"]:
+        one["special"] = one["content"] != "<|im_start|>"
+    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    run = transformer.load(folder).generate("<|im_start|>user", max_new_tokens=1)
+    assert "<|im_start|>" in run.labels[: run.n_prompt]
+    assert run.warnings == ("Read as a token of the model, not as ordinary text: <|im_start|>.",)

@@ -60,7 +60,7 @@ def test_a_question_about_a_run_that_is_not_there_is_answered_once_it_says_how_i
     run = here.generate("tiny", "The fox", max_new_tokens=4)
     key = here.store.put(run)
     asked = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
-    made = asked | {"made": {key: run_facts(run, key)["link"]}}
+    made = asked | {"made": {key: run_facts(run, key, here.model("tiny"))["link"]}}
     app = resource_app(there)
     answers = (loops.answer(app, "heatmap", "POST", json=data) for data in (asked, made, asked))
     lost, first, again = answers

@@ -154,12 +154,14 @@ def row_weights(run: Run, site: Site, query: int) -> Tensor:
 
 def last_read(model: LoadedModel, run: Run) -> int:
     """The position that is looked at first: the last that is no end of a text; of an encoder the
-    first hidden token."""
+    first hidden token, or the first that is no special one."""
+    tokenizer = model.tokenizer
     if run.config.family == "encoder":
-        hidden = model.tokenizer.mask_id
-        return run.ids.index(hidden) if hidden in run.ids else min(1, len(run.ids) - 1)
+        plain = (at for at, index in enumerate(run.ids) if not tokenizer.is_special(index))
+        hidden = (at for at, index in enumerate(run.ids) if index == tokenizer.mask_id)
+        return next((at for at in (*hidden, *plain)), 0)
     last = min(len(run.ids), run.trace_start + run.config.output_max_len) - 1
-    ended = last > run.trace_start and run.ids[last] == model.tokenizer.end_id
+    ended = last > run.trace_start and run.ids[last] in tokenizer.end_ids
     return last - ended
 
 

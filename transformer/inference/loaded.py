@@ -11,12 +11,12 @@ import torch
 from transformer.checkpoint import HeldOutSample
 from transformer.inference.engines.buffers import Engine
 from transformer.inference.engines.choice import engine_of
-from transformer.messages import invalid
+from transformer.messages import invalid, mark, say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.plain_text import Reader
 from transformer.runs.request import Request
-from transformer.tokenizer import Tokenizer, hidden_ids
+from transformer.tokenizer import Tokenizer, hidden_ids, special_names
 
 
 class Prepared(NamedTuple):
@@ -100,6 +100,18 @@ class LoadedModel:
         if self.config.family == "encoder":
             return Prepared([], hidden_ids(self.tokenizer, read))
         return Prepared([], self.tokenizer.prompt(read))
+
+    def warnings(self, text: str) -> tuple[str, ...]:
+        """What in a typed text is not read as its writer may expect, a sentence each."""
+        names = special_names(self.tokenizer, self.reader.read_as(text))
+        tokens = [name for name in names if self.tokenizer.reads_as_token(name)]
+        plain = [name for name in names if name not in tokens]
+        told = (
+            (mark("Read as ordinary text, not as a special token: {names}."), plain),
+            (mark("Read as a token of the model, not as ordinary text: {names}."), tokens),
+        )
+        found = (say(sentence, names=" ".join(some)) for sentence, some in told if some)
+        return (*self.reader.warnings(text), *found)
 
     def check_length(self, n_tokens: int) -> None:
         """Raise ValueError for more tokens than an encoder reads at once."""

@@ -67,6 +67,7 @@ def run_of(
         n_prompt=len(prompt),
         source_ids=tuple(source),
         source_labels=tuple(model.tokenizer.labels(source)),
+        special_ids=tuple(sorted(filter(model.tokenizer.is_special, {*source, *ids}))),
         text=text_of(model, request, tokens),
         steps=tuple(steps),
         stopped=_why_stopped(request, tokens, ended, model.tokenizer.end_ids),
@@ -80,7 +81,7 @@ def run_of(
         search=_search_of(model, request, found) if found else None,
         engine=engine,
         read_as=None if (read := model.reader.read_as(request.text)) == request.text else read,
-        warnings=model.reader.warnings(request.text),
+        warnings=model.warnings(request.text),
     )
 
 

@@ -96,6 +96,7 @@ class Run(Drawable):
     trace: one pass over the last max_len of ids (an encoder-decoder's first max_len, with the
     whole source); `trace_start` is the index of its first token.
     source_ids, source_labels: what an encoder read, empty without one.
+    special_ids: those of all these ids that are special tokens, by the model's tokenizer.
     stopped: "end" (the model ended its text), "length", "cancelled", "time" (a server's limit was
     reached), "read" (nothing generated), or "given" (attention from another tool).
     candidate_labels: the label of every token that is a candidate of some step or layer, by id.
@@ -106,7 +107,8 @@ class Run(Drawable):
     search: of a beam search; ids, text and steps are those of its best hypothesis.
     engine: what generated and traced it, "compiled", "packed" or the "network"; None if not known.
     read_as: the text as it was read, where quotes and spaces were made plain; else None.
-    warnings: sentences on what in the text the model never learned to read.
+    warnings: sentences on what in the text the model never learned to read, and on names of special
+    tokens in it.
     """
 
     model: str
@@ -120,6 +122,7 @@ class Run(Drawable):
     trace: Trace
     source_ids: tuple[int, ...] = ()
     source_labels: tuple[str, ...] = ()
+    special_ids: tuple[int, ...] = ()
     steps: tuple[GenerationStep, ...] = ()
     trace_start: int = 0
     position_matrices: dict[str, Tensor] = dataclasses.field(default_factory=dict)
@@ -152,6 +155,15 @@ class Run(Drawable):
     def tokens(self) -> tuple[str, ...]:
         """The labels: one for each id."""
         return self.labels
+
+    def special_positions(self) -> dict[str, list[int]]:
+        """The positions of special tokens in the text and in its source."""
+        special = frozenset(self.special_ids)
+        texts = {"special": self.ids, "source_special": self.source_ids}
+        return {
+            name: [at for at, index in enumerate(ids) if index in special]
+            for name, ids in texts.items()
+        }
 
     @property
     def reproducing_request(self) -> Request:
@@ -224,6 +236,7 @@ class Run(Drawable):
             **{name: list(getattr(self, name)) for name in _LISTS},
             "config": self.config.to_dict(),
             "request": request_to_dict(self.request),
+            "special_ids": list(self.special_ids),
             "doubts": list(self.warnings),
             "sites": [str(site) for site in self.trace.sites],
             "surprisal": None if self.surprisal is None else list(self.surprisal),
@@ -260,6 +273,7 @@ def _read(values: Values, tensors: Mapping[str, Tensor]) -> Run:
             request=request_from_dict(values["request"]),
             read_as=values["read_as"],
             warnings=tuple(values["doubts"]),
+            special_ids=tuple(values.get("special_ids", ())),
             steps=tuple(map(step_from_dict, values["steps"])),
             trace=archive.trace_of(values["sites"], tensors),
             position_matrices=archive.named(tensors, "position_matrix/"),

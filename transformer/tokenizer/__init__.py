@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,13 @@ END = "<|endoftext|>"
 SPECIALS = (PADDING, START, END)  # ids 0, 1, 2 in every vocabulary of ours
 HIDDEN = "[MASK]"  # as people type it
 MASK = "<|mask|>"  # the last id, where there is one: what hides a token from an encoder alone
+
+# What special tokens are usually called, and how many of a text's are named in a warning.
+_USUAL = re.compile(
+    r"<\|\w{1,30}\|>|</?s>|<(?:pad|unk|mask|cls|sep|bos|eos|start_of_turn|end_of_turn)>"
+    r"|\[(?:PAD|UNK|CLS|SEP|MASK|BOS|EOS|/?INST)\]"
+)
+MOST_NAMES = 3
 
 # Texts whose ids a tokenizer may get wrong, or never find.
 HARD = (f"{'a' * 2000}!", " " * 2000, "Hé, 🦊 said:\n\t« ça va ? » \x00", f"1{PADDING} {END}")
@@ -174,6 +182,18 @@ class Tokenizer:
         """The token that hides another from an encoder; None where there is none."""
         return self._mask_id
 
+    def is_special(self, index: int) -> bool:
+        """Whether an id is a special token, which adds nothing to a text."""
+        return index in self._specials
+
+    def special_labels(self) -> list[str]:
+        """The names of its special tokens."""
+        return list(self._specials.values())
+
+    def reads_as_token(self, name: str) -> bool:
+        """Whether a typed name is read as the token of that name: never, of special tokens."""
+        return False
+
     @property
     def end_ids(self) -> frozenset[int]:
         """The ids that end a text."""
@@ -290,19 +310,32 @@ def _character(name: str) -> bytes:
 
 
 def hidden_ids(tokenizer: Tokenizer, text: str) -> list[int]:
-    """What an encoder alone reads of a text: the token that hides for each [MASK], which takes the
-    space before it along, as a token of ours holds it.
+    """What an encoder alone reads of a text: the token that hides for each [MASK] and for each name
+    of that token, which takes the space before it along, as a token of ours holds it.
 
     As `Tokenizer.prompt` where the tokenizer has no such token or the text no [MASK].
     """
-    if tokenizer.mask_id is None or HIDDEN not in text:
+    if tokenizer.mask_id is None:
+        return tokenizer.prompt(text)
+    *pieces, last = text.replace(tokenizer.label(tokenizer.mask_id), HIDDEN).split(HIDDEN)
+    if not pieces:
         return tokenizer.prompt(text)
     before, behind = around(tokenizer)
-    *pieces, last = text.split(HIDDEN)
     ids: list[int] = []
     for piece in pieces:
         ids += [*_encoded(tokenizer, piece.removesuffix(" ")), tokenizer.mask_id]
     return [*before, *ids, *_encoded(tokenizer, last), *behind]
+
+
+def special_names(tokenizer: Tokenizer, text: str) -> list[str]:
+    """Names of special tokens in a text, of this tokenizer or of usual ones, without those that
+    hide a word here; at most MOST_NAMES, each once."""
+    known = (name for name in tokenizer.special_labels() if len(name) > 2 and name in text)
+    found = dict.fromkeys([*_USUAL.findall(text), *known])
+    if tokenizer.mask_id is not None:
+        for name in (HIDDEN, tokenizer.label(tokenizer.mask_id)):
+            found.pop(name, None)
+    return list(found)[:MOST_NAMES]
 
 
 def around(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:

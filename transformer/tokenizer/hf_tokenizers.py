@@ -7,7 +7,7 @@ import math
 import re
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from transformer.tokenizer.labels import byte_level, show
 MOST_GROWTH = 1_000  # times as long as a text its tokenizer may make it
 _STEPS = ("normalizer", "pre_tokenizer", "post_processor")
 MARIAN_FILES = ("source.spm", "target.spm", "vocab.json")
+MASKS = ("[MASK]", "<mask>")  # what hides a token is called, where no file says it
 _UNKNOWN = "<unk>"
 _SPACE, _BYTE = "▁", re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's space, and a byte alone
 
@@ -29,12 +30,14 @@ _SPACE, _BYTE = "▁", re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's space
 class SpecialIds:
     """start: what a decoder goes on from where nothing was typed. ends: what ends a text.
 
-    padding: what fills up the rows of a batch; None where nothing does.
+    padding: what fills up the rows of a batch; None where nothing does. mask: what hides a token;
+    None where no file says it.
     """
 
     start: int
     ends: frozenset[int]
     padding: int | None
+    mask: int | None = None
 
 
 class TheirTokenizer(Tokenizer):
@@ -54,6 +57,15 @@ class TheirTokenizer(Tokenizer):
         self._specials = {index: names[index] for index in specials}
         self.start_id, self.end_id = ids.start, min(ids.ends, default=ids.start)
         self.padding_id = min(ids.ends, default=0) if ids.padding is None else ids.padding
+
+    @property
+    def mask_id(self) -> int | None:
+        """The token that hides another from an encoder; None where there is none."""
+        return self.ids.mask
+
+    def reads_as_token(self, name: str) -> bool:
+        """Whether a typed name is read as the token of that name."""
+        return name in (self.names[index] for index in self.encode(name))
 
     @property
     def end_ids(self) -> frozenset[int]:
@@ -97,6 +109,8 @@ class FastTokenizer(TheirTokenizer):
         bpe.no_padding()
         bpe.encode_special_tokens = True
         self._bpe, self._content = bpe, content
+        if ids.mask is None:
+            ids = replace(ids, mask=_mask(path.parent, content, vocab_size))
         names, specials = _names(bpe, vocab_size), _specials(content, ids, vocab_size)
         plain = {added["id"] for added in content["added_tokens"]}
         raw = [
@@ -104,12 +118,6 @@ class FastTokenizer(TheirTokenizer):
             for index, name in enumerate(names)
         ]
         super().__init__(ids, names, raw, specials)
-
-    @property
-    def mask_id(self) -> int | None:
-        """The token that hides another from an encoder; None where there is none."""
-        found = (self._bpe.token_to_id(name) for name in ("[MASK]", "<mask>"))
-        return next((index for index in found if index is not None), None)
 
     @property
     def kind(self) -> str:
@@ -179,9 +187,28 @@ def _names(bpe: BPETokenizer, vocab_size: int) -> list[str]:
 
 
 def _specials(content: dict[str, Any], ids: SpecialIds, vocab_size: int) -> set[int]:
-    given = {ids.start, *ids.ends, *([] if ids.padding is None else [ids.padding])}
+    given = {ids.start, *ids.ends, *(one for one in (ids.padding, ids.mask) if one is not None)}
     found = {added["id"] for added in content["added_tokens"] if added["special"]}
     return {index for index in found | given if index < vocab_size}
+
+
+def _mask(folder: Path, content: dict[str, Any], vocab_size: int) -> int | None:
+    """The token that hides another: the one that the files beside a tokenizer.json name, else a
+    special token of a usual name; None without either."""
+    told = [
+        _mask_name(folder / name) for name in ("tokenizer_config.json", "special_tokens_map.json")
+    ]
+    added = {one["content"]: one["id"] for one in content["added_tokens"] if one["id"] < vocab_size}
+    return next((added[name] for name in (*told, *MASKS) if name in added), None)
+
+
+def _mask_name(path: Path) -> str | None:
+    """What a file of settings calls the token; None where it does not."""
+    try:
+        named = json.loads(text_of(path))["mask_token"]
+        return str(named["content"] if isinstance(named, dict) else named)
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
 
 
 def _in_bytes(content: dict[str, Any]) -> bool:
@@ -289,7 +316,9 @@ def read(folder: Path, ids: SpecialIds, vocab_size: int) -> FastTokenizer | Mari
 def settings_of(tokenizer: FastTokenizer | MarianTokenizer) -> dict[str, Any]:
     """Its special ids as plain values, for a checkpoint's metadata."""
     ids = tokenizer.ids
-    return {"start": ids.start, "ends": sorted(ids.ends), "padding": ids.padding}
+    return {
+        "start": ids.start, "ends": sorted(ids.ends), "padding": ids.padding, "mask": ids.mask
+    }  # fmt: skip
 
 
 def from_settings(folder: Path, settings: Any, vocab_size: int) -> FastTokenizer | MarianTokenizer:
@@ -299,6 +328,7 @@ def from_settings(folder: Path, settings: Any, vocab_size: int) -> FastTokenizer
             start=int(settings["start"]),
             ends=frozenset(map(int, settings["ends"])),
             padding=None if settings["padding"] is None else int(settings["padding"]),
+            mask=None if settings.get("mask") is None else int(settings["mask"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise invalid(

@@ -262,7 +262,7 @@ def _made(
         run = service.store.run(known) if service.store.has(known) else None
         if run is not None and (run.model, run.request) == (name, request):
             status = handlers.said("done", say("Shown again."))
-            yield {"status": status}, run_facts(run, known), None
+            yield {"status": status}, run_facts(run, known, service.model(name)), None
             return
         for facts, status, running in handlers.generate(service, visitor, name, text, chosen):
             done = facts if facts and facts["run"] else None

@@ -43,7 +43,8 @@ def generate(
 def _read(service: Service, visitor: str, name: str, text: str) -> Progress:
     run = service.read(name, text)
     done = " ".join((say("Read."), *run.warnings))
-    return run_facts(run, service.store.put(run, visitor)), said("done", done), False
+    facts = run_facts(run, service.store.put(run, visitor), service.model(name))
+    return facts, said("done", done), False
 
 
 def _continue(
@@ -58,18 +59,18 @@ def _continue(
     began = shown_at = time.monotonic()
     reader, stream = service.stream(name, text, **settings)
     tokenizer = service.model(name).tokenizer
-    source = tokenizer.labels(reader.source_ids)
-    shown, n_prompt = tokenizer.labels(reader.prompt_ids), reader.n_prompt
+    ids, n_prompt = list(reader.prompt_ids), reader.n_prompt
     steps: list[GenerationStep] = []
 
     def progress(busy: str) -> Progress:
         probabilities = [step.chosen.probability for step in steps]
-        return running_facts(source, shown, n_prompt, probabilities), said("busy", busy), True
+        facts = running_facts(tokenizer, reader.source_ids, ids, n_prompt, probabilities)
+        return facts, said("busy", busy), True
 
     yield progress(say("Searching …") if reader.request.beams > 1 else say("Generating …"))
     for step in stream:
         steps.append(step)
-        shown.append(tokenizer.label(step.token))
+        ids.append(step.token)
         if deadline.is_over():
             break
         if time.monotonic() >= shown_at + SHOWN_EVERY_S:
@@ -82,7 +83,8 @@ def _continue(
         if (joined := service.one_by_one(name, text, **settings)) is not None:
             alone = say("Translated one sentence at a time, as in training: {text}", text=joined)
             done = f"{done} {alone}"
-    yield run_facts(run, service.store.put(run, visitor)), said("done", done), False
+    facts = run_facts(run, service.store.put(run, visitor), service.model(name))
+    yield facts, said("done", done), False
 
 
 def read_batch(
@@ -126,7 +128,8 @@ def example(service: Service, name: str) -> tuple[dict[str, Any], dict[str, Any]
     opening = shown_first(name, service.model(name).config, example=True)
     run_key, batch_key = service.example(name)
     store = service.store
-    run = run_facts(store.run(run_key), run_key) | {"link": {"model": name}, "opening": opening}
+    run = run_facts(store.run(run_key), run_key, service.model(name))
+    run |= {"link": {"model": name}, "opening": opening}
     return run, batch_facts(store.batch(batch_key), batch_key) | {"link": {}}
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from transformer.analysis.journey import last_read
 from transformer.checks import is_whole
 from transformer.inference.engines.choice import NETWORK
 from transformer.inference.model import Model
@@ -14,6 +15,7 @@ from transformer.interventions.descriptions import Intervention, to_dict
 from transformer.messages import language, mark, numeral, say, say_n
 from transformer.model.positions import POSITIONS
 from transformer.runs.run import Batch, Run
+from transformer.tokenizer import Tokenizer
 from transformer.training.exercises import EXERCISES
 from transformer.ui.examples import shown_first
 from transformer.ui.language import wording
@@ -31,9 +33,9 @@ _STOPPED = {
 }
 
 
-def run_facts(run: Run, key: str) -> dict[str, Any]:
-    """What the page's scripts know of a run; `key` is its id in the store. task: what a visit's
-    own model learned."""
+def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
+    """What the page's scripts know of a run; `key` is its id in the store, `model` made it. task:
+    what a visit's own model learned."""
     own = run.model.partition(SIGN)[0].rpartition("-")[0] if is_own(run.model) else ""
     exercise = EXERCISES.get(own)
     return {
@@ -44,6 +46,9 @@ def run_facts(run: Run, key: str) -> dict[str, Any]:
         "source_labels": list(run.source_labels),
         "labels": list(run.labels),
         "ids": list(run.ids),
+        **run.special_positions(),
+        "hidden": [at for at, one in enumerate(run.ids) if one == model.tokenizer.mask_id],
+        "last_read": last_read(model, run),
         "n_prompt": run.n_prompt,
         "probabilities": [step.chosen.probability for step in run.steps],
         "trace_start": run.trace_start,
@@ -126,14 +131,20 @@ def hypotheses_of(run: Run) -> list[dict[str, Any]]:
 
 
 def running_facts(
-    source_labels: list[str], labels: list[str], n_prompt: int, probabilities: list[float]
+    tokenizer: Tokenizer,
+    source_ids: Sequence[int],
+    ids: Sequence[int],
+    n_prompt: int,
+    probabilities: list[float],
 ) -> dict[str, Any]:
     """The same while tokens still come: no picture yet."""
     return {
         "run": None,
         "state": "running",
-        "source_labels": list(source_labels),
-        "labels": list(labels),
+        "source_labels": tokenizer.labels(source_ids),
+        "labels": tokenizer.labels(ids),
+        "special": [at for at, one in enumerate(ids) if tokenizer.is_special(one)],
+        "source_special": [at for at, one in enumerate(source_ids) if tokenizer.is_special(one)],
         "n_prompt": n_prompt,
         "probabilities": list(probabilities),
     }

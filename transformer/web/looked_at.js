@@ -7,19 +7,10 @@ import { siteName } from "./sites.js";
 import { Token } from "./text.js";
 import { sayWith } from "./messages.js";
 
-const END = /^<\|endoftext\|>$/;
-export const MASK = "<|mask|>"; // what stands at a hidden place
-
-// The place of the last token read: the chosen one of the run's text; else an encoder's first hidden
-// one; else the last that is no end.
-export const placeRead = () => {
-  const { query, run } = page;
-  const hidden = run.stack === "encoder" ? run.labels.indexOf(MASK) : -1;
-  const last = run.labels.length - 1;
-  const usual = last > 1 && END.test(run.labels[last]) ? last - 1 : last;
-  if (query?.stack === run.stack) return query.index;
-  return hidden < 0 ? usual : hidden;
-};
+// The place of the last token read: the chosen one of the run's text; else the one that is looked at
+// first.
+export const placeRead = () =>
+  page.query?.stack === page.run.stack ? page.query.index : page.run.last_read;
 // The place that is asked about; it may be the one after the end. of: a place that is read.
 export const placeAsked = (of = placeRead()) => (page.run.stack === "encoder" ? of : of + 1);
 // The same of the chosen token alone; null without one.

@@ -30,6 +30,10 @@ import { batch as together, signal } from "./preact.js";
  * @property {number[]} ids
  * @property {string[]} labels
  * @property {string[]} source_labels
+ * @property {number[]} special where special tokens stand in the text
+ * @property {number[]} source_special where they stand in the source
+ * @property {number[]} hidden where a token hides another from an encoder
+ * @property {number} last_read the place that is looked at first
  * @property {number[]} probabilities of the generated tokens
  * @property {number[]} forced_tokens tokens that were forced
  * @property {Intervention[]} interventions

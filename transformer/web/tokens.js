@@ -10,7 +10,6 @@ import { emit, page, sameToken, setKey, setQuery } from "./store.js";
 import { ReadingInWords, Token, readingOf, weightAt } from "./text.js";
 
 const FEW = 1.5; // a weight's share of the shade is its root: 0.05 is seen as well as 0.5
-const SPECIAL = /^<\|[a-z]+\|>$/;
 const MOVES = {
   ArrowRight: (here) => here + 1,
   ArrowLeft: (here) => here - 1,
@@ -49,6 +48,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
   const box = useRef(/** @type {any} */ (null));
   const buttons = useRef(/** @type {any[]} */ ([]));
   const labels = labelsOf(facts, stack);
+  const special = stack === ownStack(facts) ? facts.special : facts.source_special;
   const ready = facts.state === "done";
   const chosen = page.query?.stack === stack ? page.query.index : -1;
   // Without a choice it is the last one that is asked about: of a hidden word, the word itself.
@@ -97,7 +97,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
     const generated = stack === ownStack(facts) && index >= facts.n_prompt;
     const looks = {
       generated,
-      special: SPECIAL.test(label),
+      special: special.includes(index),
       unwritten: index > written,
       "last-read": index === usual,
       asks: sameToken(read?.token, here),

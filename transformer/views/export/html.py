@@ -125,6 +125,7 @@ def content(run: Run, pack: Pack) -> dict[str, Any]:
             "n_prompt": run.n_prompt,
             "labels": list(run.labels),
             "source_labels": list(run.source_labels),
+            **run.special_positions(),
             "probabilities": [step.chosen.probability for step in run.steps],
             "n_heads": run.config.n_heads,
             "heads_per_key": run.config.heads_per_key,

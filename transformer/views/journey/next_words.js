@@ -4,7 +4,6 @@
 import { openTab } from "../../ui/static/gradio.js";
 import { branchAt, pastRuns } from "../../ui/static/history.js";
 import { alter, generates, isAblated, withAblation } from "../../ui/static/interventions.js";
-import { MASK } from "../../web/looked_at.js";
 import { percentText, say, sayN, sayWith, wholeText } from "../../web/messages.js";
 import { mounted, openSection, useDocument, useEvent, usePart } from "../../web/part.js";
 import { html, signal, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
@@ -164,7 +163,7 @@ const NextWords = ({ props, value }) => {
   const facts = answer && { run: asked.run, place: answer.position, stack: page.run.stack };
   const site = preview && `${siteName(preview.of)}.${preview.of.head}`;
   // Of a hidden word views/masked says the same, until a head is pointed at.
-  const isHidden = !page.query || page.run?.labels[answer?.position] === MASK;
+  const isHidden = !page.query || page.run?.hidden.includes(answer?.position);
   const isSaid = page.run?.stack === "encoder" && isHidden && !preview;
   const read = answer && (page.run.labels[answer.position] ?? "");
   return html`<section class="next-words" aria-label=${say("What comes next")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
+from transformer.analysis.journey import last_read
 from transformer.analysis.masked_token import MaskedToken, masked_token
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark, say
@@ -40,9 +41,7 @@ def answer_masked(models: ModelQueries, item: Run, *, position: int | None = Non
     """What the network says of one token masked; figure is None where nothing can be masked."""
     if item.config.family != "encoder" or models.model(item.model).tokenizer.mask_id is None:
         return {"figure": None}
-    mask = models.model(item.model).tokenizer.mask_id
-    hidden = item.ids.index(mask) if mask in item.ids else min(1, len(item.ids) - 1)
-    chosen = hidden if position is None else position
+    chosen = last_read(models.model(item.model), item) if position is None else position
     found = models.ask(masked_token, item, position=chosen)
     return {
         "figure": masked(found),

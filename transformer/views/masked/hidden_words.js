@@ -1,6 +1,5 @@
 // What an encoder says stands at each hidden place of its text, or would where a token is chosen.
 
-import { MASK } from "../../web/looked_at.js";
 import { percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
@@ -12,7 +11,7 @@ const MOST = 4;
 const word = (label) => label.replace(/^␣/u, "");
 
 // The likeliest token, large, and those after it, as wide as they are likely.
-const Hidden = ({ part, position, label }) => {
+const Hidden = ({ part, position, label, isHidden }) => {
   const { answer } = useAnswer(part, "masked", { run: page.run.run, position });
   if (!answer?.labels) return null;
   const [best, ...others] = answer.labels
@@ -23,7 +22,7 @@ const Hidden = ({ part, position, label }) => {
   </li>`;
   return html`<div class="hidden-word">
     <p>${
-      label === MASK
+      isHidden
         ? say("Hidden at place {place}:", { place: position })
         : sayWith("If {token} were hidden:", { token: html`<${Token} label=${label} />` })
     }</p>
@@ -37,11 +36,11 @@ const HiddenWords = () => {
   const { run, query } = page;
   const reads = run?.stack === "encoder";
   const chosen = reads && query?.stack === "encoder" ? query.index : null;
-  const masks = reads ? run.labels.flatMap((label, at) => (label === MASK ? [at] : [])) : [];
+  const masks = reads ? run.hidden : [];
   const positions = chosen === null ? masks : [...new Set([...masks, chosen])];
   return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!reads}
     ...${part.shows({ run: run?.run, places: positions.join(",") })}>
-    ${positions.map((position) => html`<${Hidden} key=${position} ...${{ part, position, label: run.labels[position] }} />`)}
+    ${positions.map((position) => html`<${Hidden} key=${position} ...${{ part, position, label: run.labels[position], isHidden: masks.includes(position) }} />`)}
     <p class="hidden-hint">${say("Press a token of the text to hide it.")}</p>
   </section>`;
 };
