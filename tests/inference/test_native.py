@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import sys
+import time
 
 import pytest
 import warm
 
 from transformer.inference.engines import c_compiler as native
+from transformer.inference.engines import library_cache
 
 pytestmark = pytest.mark.slow
 
@@ -97,10 +100,41 @@ def test_a_folder_that_others_may_write_to_is_not_used(cache, mode, own, monkeyp
         assert built() is not None
 
 
-@pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
+@pytest.mark.parametrize("compiler", ["no-such-compiler", "false", 'gcc "', "gcc \\"])
 def test_without_a_working_compiler_there_is_no_function(cache, monkeypatch, compiler):
     monkeypatch.setenv("CC", compiler)
     assert built() is None
+
+
+@pytest.fixture
+def called(tmp_path, monkeypatch):
+    """The file in which a process of a compiler that never ends writes again and again."""
+    script = tmp_path / "cc"
+    script.write_text(
+        f"#!/bin/sh\n(while :; do echo >> {tmp_path}/called; sleep 0.05; done) &\nwait\n"
+    )
+    script.chmod(0o700)
+    monkeypatch.setenv("CC", str(script))
+    return tmp_path / "called"
+
+
+def test_a_compiler_that_hangs_is_ended_with_what_it_started(cache, called, monkeypatch, capfd):
+    monkeypatch.setattr(library_cache, "COMPILE_S", 1.0)
+    assert built() is None
+    written = called.stat().st_size
+    time.sleep(0.3)
+    assert called.stat().st_size == written > 0
+    assert capfd.readouterr().err.count("did not end") == 1
+
+
+def test_on_a_full_disk_nothing_is_compiled(cache, called):
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, most[1]))
+    try:
+        assert built() is None
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert not called.exists()
 
 
 def test_a_compiler_that_knows_no_openmp_or_cpu_is_asked_for_less(cache, monkeypatch):

@@ -6,8 +6,11 @@ import base64
 import csv
 import io
 import json
+import os
 import pickle
 import re
+import tracemalloc
+import zipfile
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -167,6 +170,72 @@ def test_another_file_is_not_read_as_a_run(tmp_path):
     for path in tmp_path.iterdir():
         with pytest.raises(ValueError, match="holds no run of the format"):
             transformer.read_npz(path)
+
+
+def header(shape: tuple[int, ...]) -> bytes:
+    """What an array of NumPy's format begins with."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        file, {"shape": shape, "fortran_order": False, "descr": "<f4"}
+    )
+    return file.getvalue()
+
+
+HOSTILE_ARRAYS = {
+    "many": header((10**18,)),
+    "large": header((25 * 10**9,)) + bytes(400),
+    "negative": header((-1, 4)) + bytes(16),
+    "short": header((100,)) + bytes(40),
+    "text": b"not an array",
+    "bomb": header((30_000_000,)) + bytes(120_000_000),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_ARRAYS)
+def test_an_array_that_is_not_what_it_claims_takes_no_memory(tiny_model, tmp_path, name):
+    tiny_model.trace("the fox").to_npz(tmp_path / "run.npz")
+    site = "decoder.0.self/pattern.npy"
+    with zipfile.ZipFile(tmp_path / "run.npz") as good:
+        members = {one: good.read(one) for one in good.namelist()}
+    with zipfile.ZipFile(tmp_path / "bad.npz", "w", zipfile.ZIP_DEFLATED) as bad:
+        for one, content in (members | {site: HOSTILE_ARRAYS[name]}).items():
+            bad.writestr(one, content)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"holds no run of|would take 120 MB in memory"):
+        transformer.read_npz(tmp_path / "bad.npz")
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+
+
+def test_arrays_of_no_run_are_not_unpacked(tiny_model, tmp_path):
+    run, path = tiny_model.trace("the fox"), tmp_path / "run.npz"
+    run.to_npz(path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as more:
+        more.writestr("other.npy", HOSTILE_ARRAYS["bomb"])
+    tracemalloc.start()
+    same(transformer.read_npz(path), run)
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", ["encrypted", "bzip2", "pipe"])
+def test_a_file_that_cannot_be_unpacked_gets_a_sentence(tiny_model, tmp_path, kind):
+    path = tmp_path / "run.npz"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        method = zipfile.ZIP_BZIP2 if kind == "bzip2" else zipfile.ZIP_STORED
+        tiny_model.trace("the fox").to_npz(tmp_path / "good.npz")
+        with zipfile.ZipFile(tmp_path / "good.npz") as good, zipfile.ZipFile(path, "w") as bad:
+            for one in good.namelist():
+                bad.writestr(one, good.read(one), method)
+        if kind == "encrypted":  # so the directory says, behind each of its signatures
+            parts = path.read_bytes().split(b"PK\x01\x02")
+            path.write_bytes(
+                b"PK\x01\x02".join([parts[0], *(one[:4] + b"\x01" + one[5:] for one in parts[1:])])
+            )
+    with pytest.raises(ValueError, match=r"holds no run of|is no plain file"):
+        transformer.read_npz(path)
 
 
 def rows_of(text: str) -> list[list[str]]:

@@ -9,26 +9,44 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import math
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any, TypeVar
+from zipfile import ZIP_DEFLATED, ZIP_STORED
 
 import numpy as np
 import torch
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 from torch import Tensor
 
 from transformer.checks import shortened
-from transformer.messages import invalid
-from transformer.model.sites import Site
+from transformer.messages import Invalid, invalid, numeral
+from transformer.model.sites import STACKS, Site
 from transformer.model.trace import AttentionRecord, Trace
 
 SCHEMA, BATCH_SCHEMA = "transformer-run/4", "transformer-batch/2"
 IN_JSON = ("scores", "pattern", "mask")  # of a site, in JSON
 IN_NPZ = (*IN_JSON, "q", "k", "v")
 TYPES = {"float32": "<f4", "bool": "|u1", "int64": "<i8"}
+
+# Arrays of an NPZ besides those of sites: what their names begin with, and how they go on.
+OTHER_ARRAYS = {
+    **dict.fromkeys(("embed/", "pos_embed/", "residual/", "position_matrix/"), STACKS),
+    "lens/": ("ids", "probabilities"),
+}
+# Bytes that any NPZ may take in memory, and how many times as many as the file: scores of heads
+# are hardly compressed.
+FREE_BYTES, MOST_TIMES = 100_000_000, 20
+HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+# What zipfile, numpy and json raise for a file of another kind, an encrypted one among them.
+_BROKEN = (
+    ValueError, TypeError, LookupError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 Values = dict[str, Any]  # plain JSON
 Arrays = dict[str, NDArray[Any]]
@@ -68,14 +86,43 @@ def read_npz(place: Place, name: str) -> tuple[Values, dict[str, Tensor]]:
     """The values and arrays of a run. Raises OSError if the file cannot be read, ValueError if
     `write_npz` did not write it."""
     try:
-        with _opened(place, "rb") as file, np.load(file, allow_pickle=False) as loaded:
-            arrays = {name: loaded[name] for name in loaded.files}
-        values = json.loads(bytes(arrays.pop(name)))
-    except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        with _opened(place, "rb") as file, zipfile.ZipFile(file) as packed:
+            values = json.loads(bytes(_unpacked(packed, [name])[name]))
+            check_schema(values)
+            kinds = {f"{site}/": IN_NPZ for site in values["sites"]} | OTHER_ARRAYS
+            known = {start + field for start, fields in kinds.items() for field in fields}
+            there = [one.removesuffix(".npy") for one in packed.namelist()]
+            return values, _tensors(_unpacked(packed, [one for one in there if one in known]))
+    except Invalid:
+        raise
+    except _BROKEN as error:
         raise invalid("this file holds no run of the format {schema}", schema=SCHEMA) from error
-    check_schema(values)
-    with whole():
-        return values, _tensors(arrays)
+
+
+def _unpacked(packed: zipfile.ZipFile, names: Sequence[str]) -> Arrays:
+    """Arrays of an NPZ, after a look at what they are: a small file may claim any size."""
+    members = {name: packed.getinfo(f"{name}.npy") for name in names}
+    if not {one.compress_type for one in members.values()} <= {ZIP_STORED, ZIP_DEFLATED}:
+        raise ValueError(names)
+    size = sum(one.file_size for one in members.values())
+    most = max(FREE_BYTES, MOST_TIMES * sum(one.compress_size for one in members.values()))
+    if size > most:
+        raise invalid(
+            "this file would take {size} MB in memory; allowed for its size: {most} MB",
+            size=numeral(size / 1e6, ",.0f"),
+            most=numeral(most / 1e6, ",.0f"),
+        )
+    found = {}
+    for name, member in members.items():
+        with packed.open(member) as file:
+            read_header = HEADERS[npy.read_magic(file)]
+            shape, _, dtype = read_header(file)
+            n_bytes = math.prod(shape) * dtype.itemsize
+            if str(dtype) not in (*TYPES, "uint8") or n_bytes != member.file_size - file.tell():
+                raise ValueError(name)
+        with packed.open(member) as file:
+            found[name] = npy.read_array(file, allow_pickle=False)
+    return found
 
 
 def check_schema(values: Any) -> None:
@@ -160,6 +207,8 @@ def _tensors(arrays: Arrays) -> dict[str, Tensor]:
 def _opened(place: Place, mode: str) -> AbstractContextManager[IO[bytes]]:
     """A file that is closed afterwards, but for one that the caller opened."""
     if isinstance(place, str | Path):
+        if Path(place).is_fifo():  # opening it would wait
+            raise invalid("{path} is no plain file", path=place)
         return open(place, mode)
     return contextlib.nullcontext(place)
 

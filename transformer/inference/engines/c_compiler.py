@@ -15,6 +15,7 @@ import os
 import platform
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -24,7 +25,8 @@ from typing import Any, NamedTuple
 import torch
 
 from transformer.inference.engines.kernels import TYPES, Kernel, kernels_of, quickest
-from transformer.inference.engines.library_cache import Noted, kept
+from transformer.inference.engines.library_cache import COMPILE_S, Noted, kept
+from transformer.messages import numeral, say
 
 SOURCE = Path(__file__).parent / "step.c"  # which includes the headers beside it
 FLAGS = (
@@ -73,10 +75,18 @@ def compiled_step() -> Step | None:
         return None
     if sys.platform == "darwin" and OPENMP.is_file():
         ctypes.CDLL(str(OPENMP), ctypes.RTLD_GLOBAL)  # where the step's calls of it are found
-    for flags in variants(platform.machine(), platform.system()):
-        noted = _library((*compiler, *FLAGS, *flags))
-        if noted is not None:
-            return step_of(noted.library, _numbers(noted.note), flags)
+    try:
+        for flags in variants(platform.machine(), platform.system()):
+            noted = _library((*compiler, *FLAGS, *flags))
+            if noted is not None:
+                return step_of(noted.library, _numbers(noted.note), flags)
+    except subprocess.TimeoutExpired:
+        sentence = say(
+            "the C compiler {name} did not end within {seconds} s; texts are generated without it",
+            name=compiler[0],
+            seconds=numeral(COMPILE_S, "g"),
+        )
+        print(sentence, file=sys.stderr, flush=True)
     return None
 
 
@@ -95,8 +105,11 @@ def step_of(library: ctypes.CDLL, kernels: tuple[int, ...], flags: tuple[str, ..
 
 
 def _compiler() -> tuple[str, ...] | None:
-    """What $CC says, else the system's own."""
-    asked = tuple(shlex.split(os.environ.get("CC", "")))
+    """What $CC says, else the system's own. None for a $CC that cannot be used."""
+    try:
+        asked = tuple(shlex.split(os.environ.get("CC", "")))
+    except ValueError:  # a quotation mark without its other
+        return None
     if asked:
         return asked if shutil.which(asked[0]) else None
     found = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)

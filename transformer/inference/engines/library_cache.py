@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import tempfile
@@ -20,7 +21,8 @@ from typing import NamedTuple
 
 from transformer.messages import say
 
-COMPILE_S = 60.0
+COMPILE_S = 30.0  # it takes one or two
+ROOM = 2**22  # bytes that a compiler writes at most
 
 
 class NotSafe(OSError):
@@ -45,7 +47,8 @@ def kept(
 
     command: the compiler's, without where the output goes. note: makes the note about a new
     library; fits: whether a note that was read may be one about it. None if the compiler refuses
-    or if its output cannot be loaded; raises OSError where the folder cannot be used.
+    or if its output cannot be loaded; raises OSError where the folder cannot be used, and
+    subprocess.TimeoutExpired where the compiler takes longer than COMPILE_S.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _check(folder)
@@ -101,20 +104,31 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def _run(command: Sequence[str], temporary: str) -> int:
+    """A command's exit status. One that takes too long is killed, with all that it has started."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": temporary},
+        start_new_session=True,
+    ) as started:
+        try:
+            return started.wait(COMPILE_S)
+        except BaseException:
+            os.killpg(started.pid, signal.SIGKILL)
+            raise
+
+
 def _compiled(
     folder: Path, name: str, symbol: str, command: Sequence[str], note: Note
 ) -> Noted | None:
     """Other processes may compile the same: each puts its whole library in the place."""
     with tempfile.TemporaryDirectory(dir=folder) as own:
         made = Path(own) / f"{name}.so"
-        try:
-            subprocess.run(
-                [*command, "-o", str(made), "-lm"],
-                check=True,
-                capture_output=True,
-                timeout=COMPILE_S,
-            )
-        except subprocess.SubprocessError:
+        made.write_bytes(bytes(ROOM))  # raises OSError on a full disk, where compilers only fail
+        if _run([*command, "-o", str(made), "-lm"], own) != 0:
             return None
         library = _loaded(made, symbol)
         if library is None:
