@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -140,6 +142,38 @@ def test_numbers_of_a_run_are_worked_out_once_and_only_the_latest_are_kept(tiny_
 
     assert [asked(key) for key in "abacadab"] == [None] * 8
     assert "".join(made) == "abcdb"  # b went when d came
+
+
+def test_of_threads_that_ask_at_the_same_time_one_works_it_out(tiny_model, monkeypatch):
+    run, made, begun, ready = tiny_model.trace("a"), [], threading.Event(), threading.Event()
+
+    def make() -> int:
+        made.append(threading.get_ident())
+        begun.set()
+        ready.wait(60)
+        if len(made) == 1:
+            raise ValueError("the first one has left")
+        return 7
+
+    with ThreadPoolExecutor(5) as threads:
+        first = threads.submit(memoize_on_run, run, "number", make)
+        assert begun.wait(60)
+        others = [threads.submit(memoize_on_run, run, "number", make) for _ in range(3)]
+        assert memoize_on_run(run, "other", lambda: 1) == 1  # does not wait
+        ready.set()
+        with pytest.raises(ValueError, match="has left"):
+            first.result()
+        assert [one.result() for one in others] == [7] * 3
+    assert len(made) == 2
+    monkeypatch.setattr(memory_budget, "TOGETHER_S", 0.01)
+    begun.clear()
+    ready.clear()
+    with ThreadPoolExecutor(1) as threads:
+        slow = threads.submit(memoize_on_run, run, "slow", make)
+        assert begun.wait(60)
+        assert memoize_on_run(run, "slow", lambda: 8) == 8  # it waits no longer
+        ready.set()
+        assert slow.result() == 7
 
 
 @pytest.mark.parametrize("large", [torch.zeros(250_000), [np.zeros((2, 62_500))[:, :1]]])

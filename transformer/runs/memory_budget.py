@@ -18,7 +18,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 
 import numpy as np
 from torch import Tensor, nn
@@ -289,6 +289,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 REMEMBERED = "remembered"  # their kind in a budget
 MAX_REMEMBERED = 64  # of one run
+TOGETHER_S = 2.0  # a wait without end would hold the server's threads
 # Of runs that no server keeps.
 OUTSIDE = MemoryBudget(256_000_000, {REMEMBERED: Limits(most_own=MAX_REMEMBERED)})
 
@@ -296,6 +297,7 @@ OUTSIDE = MemoryBudget(256_000_000, {REMEMBERED: Limits(most_own=MAX_REMEMBERED)
 _places: WeakKeyDictionary[Run | Batch, tuple[MemoryBudget, int]] = WeakKeyDictionary()
 _numbers = itertools.count()
 _lock = threading.Lock()
+_making: WeakValueDictionary[Hashable, threading.Lock] = WeakValueDictionary()
 
 
 def count_in(item: Run | Batch, budget: MemoryBudget) -> tuple[MemoryBudget, int]:
@@ -311,13 +313,25 @@ def count_in(item: Run | Batch, budget: MemoryBudget) -> tuple[MemoryBudget, int
 def memoize_on_run(item: Run | Batch, key: Hashable, make: Callable[[], T]) -> T:
     """make(), or what it gave for this run and key before, if it is still kept.
 
-    Two threads that ask at the same time may both make it.
+    Of threads that ask at the same time one makes it and the others wait for it, at most
+    TOGETHER_S: then each makes it itself.
     """
     budget, number = _places.get(item) or count_in(item, OUTSIDE)
-    found: tuple[T] | None = budget.get(REMEMBERED, (number, key))
-    if found is None:
-        found = (make(),)
-        if isinstance(found[0], Run | Batch):
-            count_in(found[0], budget)
-        budget.put(REMEMBERED, (number, key), found, bytes_of(found, beside=item), number)
-    return found[0]
+    name = number, key
+    found: tuple[T] | None = budget.get(REMEMBERED, name)
+    if found is not None:
+        return found[0]
+    with _lock:
+        making = _making.setdefault(name, threading.Lock())
+    alone = making.acquire(timeout=TOGETHER_S)
+    try:
+        found = budget.get(REMEMBERED, name)
+        if found is None:
+            found = (make(),)
+            if isinstance(found[0], Run | Batch):
+                count_in(found[0], budget)
+            budget.put(REMEMBERED, name, found, bytes_of(found, beside=item), number)
+        return found[0]
+    finally:
+        if alone:
+            making.release()
