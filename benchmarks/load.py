@@ -60,6 +60,7 @@ class Report:
     may_lose: bool = False  # the connection, which the page tells, and comes back
     lost: list[str] = field(default_factory=list)
     made_again: int = 0
+    asked_again: int = 0
     faults: list[str] = field(default_factory=list)
     memory_settled: int = 0
     memory_end: int = 0
@@ -91,6 +92,7 @@ class Report:
             "kept_bytes": self.kept_bytes,
             "connections_lost": len(self.lost),
             "runs_made_again": self.made_again,
+            "questions_asked_again": self.asked_again,
             "faults": len(self.faults),
         }
 
@@ -201,6 +203,7 @@ async def _stay(
         if time.monotonic() >= end:
             break
     report.made_again += visitor.made_again
+    report.asked_again += visitor.asked_again
     report.farthest_place = max(report.farthest_place, *visitor.places, 0)
 
 

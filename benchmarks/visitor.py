@@ -19,6 +19,7 @@ from benchmarks import API
 GONE = 410  # a run that a server does not keep
 PLAN = {"task": "induction", "n_steps": 400, "width": 64}  # some twenty seconds beside a class
 ASKED_S = 0.5  # how often the page asks for a training
+BUSY_S = 60  # that a busy server is asked again
 TIMES = 30  # that a run is asked for which a server is to make again
 
 
@@ -68,6 +69,7 @@ class Visitor:
         self._headers = {"x-session": self.session}  # by which a load balancer knows whose it is
         self._again: dict[str, Any] = {}  # what makes a run again where it is not kept
         self.made_again = 0
+        self.asked_again = 0  # because the server was busy
         self.places: list[int] = []  # the places in the queue that were told
 
     async def open(self) -> int:
@@ -132,7 +134,16 @@ class Visitor:
         return time.monotonic() - began
 
     async def _ask(self, question: str, data: Any) -> httpx.Response:
-        return await self._client.post(f"resources/{question}", json=data, headers=self._headers)
+        """The answer; a busy server is asked again when it says, as ask.js does."""
+        give_up = time.monotonic() + BUSY_S
+        while True:
+            path = f"resources/{question}"
+            answer = await self._client.post(path, json=data, headers=self._headers)
+            after = float(answer.headers.get("retry-after", "inf"))
+            if time.monotonic() + after > give_up:
+                return answer
+            self.asked_again += 1
+            await asyncio.sleep(after)
 
     async def _outputs(self) -> list[Any]:
         """The last values of an event's outputs, put together from the differences sent."""

@@ -32,6 +32,18 @@ test("a question on its way is not asked again; one that was answered is", async
   assert.equal(asked.length, 4);
 });
 
+test("a busy server is asked again when it says; else its sentence is the answer", async () => {
+  let after = "0.01";
+  const busy = () =>
+    new Response('{"detail": "busy"}', { status: 503, headers: { "retry-after": after } });
+  answering(() => (asked.length < 3 ? busy() : Response.json({ weights: 1 })));
+  assert.deepEqual(await ask("lens", { a: 3 }), { weights: 1 });
+  assert.equal(asked.length, 3);
+  answering(busy);
+  for (after of ["3600", "", "soon"]) await assert.rejects(ask("lens", {}), { message: "busy" });
+  assert.equal(asked.length, 3);
+});
+
 test("a server that does not keep a run is told how it was made", async () => {
   answering((data) => (data.made ? Response.json({ weights: 1 }) : refusing(410, "x")));
   setRun(/** @type {any} */ ({ run: "known", link: { text: "Hello" } }));

@@ -1,6 +1,9 @@
 """What is looked at, as plain HTTP: each answer is Python's own, and is kept by nobody else."""
 
+import asyncio
 import base64
+import threading
+import time
 from typing import Any
 
 import httpx
@@ -8,6 +11,7 @@ import loops
 import pytest
 
 from transformer import Model
+from transformer.analysis import head_metrics
 from transformer.analysis.atlas import atlas
 from transformer.ui.resources import resource_app
 from transformer.ui.service import Service
@@ -79,3 +83,46 @@ def test_each_picture_has_a_route_that_says_what_it_takes(service: Service) -> N
     head = next(one for one in described["/lens"]["get"]["parameters"] if one["name"] == "run")
     assert head["required"]
     assert "<code>GET /heatmap</code>" in asked(service, "/").text
+
+
+def test_behind_slow_questions_a_newcomer_is_told_when_to_ask_again_and_is_answered_then(
+    service: Service, example: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [
+        service.store.put(service.generate("tiny", "The fox", max_new_tokens=2, seed=seed))
+        for seed in range(4)
+    ]
+    ready, measure = threading.Event(), head_metrics.measure
+    monkeypatch.setattr(head_metrics, "measure", lambda *of: ready.wait(60) and measure(*of))
+
+    async def rush() -> None:
+        transport = httpx.ASGITransport(resource_app(service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
+
+            async def ask(run: str) -> httpx.Response:
+                query = {"run": run, "stack": "decoder", "kind": "self"}
+                return await client.get("metrics", params=query)
+
+            def waiting() -> int:
+                return sum(not one.done() for one in crowd)
+
+            crowd = [asyncio.create_task(ask(runs[place % 3])) for place in range(60)]
+            await asyncio.sleep(0.1)
+            newcomer, click = await asyncio.gather(
+                asyncio.wait_for(ask(runs[3]), 20),  # two seconds and what a busy machine needs
+                client.get("heatmap", params={"run": example, **HEAD}),
+            )
+            assert click.status_code == 200
+            assert newcomer.status_code == 503
+            assert 1 <= int(newcomer.headers["retry-after"]) <= 5
+            assert "try again in a moment" in newcomer.json()["detail"]
+            give_up = time.monotonic() + 20
+            while waiting() > 24:  # as many as are worked on at the most
+                assert time.monotonic() < give_up
+                await asyncio.sleep(0.01)
+            ready.set()
+            assert {one.status_code for one in await asyncio.gather(*crowd)} == {200, 503}
+            again = await asyncio.gather(*map(ask, runs))
+            assert [one.status_code for one in again] == [200] * 4
+
+    loops.run(rush())

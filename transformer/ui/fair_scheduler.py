@@ -50,7 +50,8 @@ class Resource:
 
     begun: requests that run or have stepped aside; None: as many as run. address: how many of them
     may be of one address; None: all. slice_s: seconds that one runs before it steps aside. last:
-    a request with a place here may not wait for another resource.
+    a request with a place here may not wait for another resource. patience_s: seconds that a task
+    waits before it is refused; None: without end.
     """
 
     at_once: int
@@ -60,6 +61,7 @@ class Resource:
     address: int | None = None
     slice_s: float = math.inf
     last: bool = False
+    patience_s: float | None = None
 
 
 _LENT: ContextVar[Place | None] = ContextVar("lent", default=None)
@@ -150,7 +152,8 @@ class Line:
 
     @asynccontextmanager
     async def held(self, caller: Caller) -> AsyncIterator[None]:
-        """The same for a task, which holds no thread while it waits."""
+        """The same for a task, which holds no thread while it waits. Raises Busy also for one that
+        has waited for `patience_s`."""
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
 
         def wake(_: Place) -> None:
@@ -159,7 +162,11 @@ class Line:
 
         place = self.join(caller, wake)
         try:
-            await ready.wait()
+            try:
+                async with asyncio.timeout(self.resource.patience_s):
+                    await ready.wait()
+            except TimeoutError:
+                raise Busy(say(BUSY)) from None
             if place.refused:
                 raise Busy(say(BUSY))
             yield

@@ -88,12 +88,18 @@ MAX_EXPERIMENTS_WAITING = _limit(
 )
 PATIENCE_S = _limit("patience", 20.0, "seconds that an experiment waits", REFUSED)
 MAX_QUESTIONS = _limit("questions", 24, "questions of views answered at once", WAIT)
+IDLE_AT_ONCE = _limit("idle_at_once", 2, "of those that take long, at once", WAIT)
+MAX_QUESTION_WAIT_S = _limit(
+    "question_wait", 2.0, "seconds that a question of a view waits", REFUSED
+)
+RETRY_S = _limit(
+    "retry", 2, "seconds after which a refused question may be asked again", "the page does so"
+)
 MAX_EVENTS = _limit("events", 8, "other requests answered at once", WAIT)
 MAX_CALLS = _limit("calls", 8, "calls of tools at once (if they are served)", WAIT)
 MAX_CALLS_WAITING = _limit("calls_waiting", 16, "calls of tools that wait", FULL)
 EXPORTS_AT_ONCE = _limit("exports_at_once", 2, "files made at once", WAIT)
 MAX_EXPORTS = _limit("exports", 16, "files that are waited for", FULL)
-MAX_IDLE = _limit("idle", 128, "tables and maps waited for", FULL)
 
 # Trainings of small networks, on one core each; pauses are not counted.
 MAX_TRAININGS = _limit("trainings", 1, "small networks trained at once", WAIT)

@@ -4,7 +4,8 @@ each view, and `POST` of an object for everything.
 An answer is JSON in which a figure is Plotly's own object; arrays in it are packed (see
 `api.numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
 answers 410: asked once more by POST, with "made" saying how it was made (see `page_request`), it is
-made again.
+made again. A question that has waited for MAX_QUESTION_WAIT_S answers 503 and, as Retry-After, when
+to ask it again, which the page does by itself.
 """
 
 from __future__ import annotations
@@ -32,7 +33,15 @@ from transformer.messages import invalid
 from transformer.ui.api import numbers
 from transformer.ui.fair_scheduler import Busy, Line
 from transformer.ui.language import ASKED, localized
-from transformer.ui.limits import CLOSED, EXPORTS_AT_ONCE, MAX_QUESTIONS, MISTAKE, sentence_of
+from transformer.ui.limits import (
+    CLOSED,
+    EXPORTS_AT_ONCE,
+    IDLE_AT_ONCE,
+    MAX_QUESTIONS,
+    MISTAKE,
+    RETRY_S,
+    sentence_of,
+)
 from transformer.ui.page_request import Regenerator
 from transformer.ui.questions import Question, questions
 from transformer.ui.request_guard import QUALITY
@@ -62,7 +71,7 @@ def _lower_priority() -> None:
 
 
 _QUESTIONS = ThreadPoolExecutor(MAX_QUESTIONS, "questions")
-_LOW = ThreadPoolExecutor(EXPORTS_AT_ONCE + 1, "idle", initializer=_lower_priority)
+_LOW = ThreadPoolExecutor(EXPORTS_AT_ONCE + IDLE_AT_ONCE, "idle", initializer=_lower_priority)
 
 
 def resource_app(service: Service, *more: Question) -> FastAPI:
@@ -78,7 +87,10 @@ def resource_app(service: Service, *more: Question) -> FastAPI:
 
     async def refused(_: Request, error: Exception) -> Response:
         status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
-        return _problem(status, sentence_of(error))
+        answer = _problem(status, sentence_of(error))
+        if isinstance(error, Busy):
+            answer.headers["retry-after"] = str(RETRY_S)
+        return answer
 
     for kind in STATUS:
         app.add_exception_handler(kind, refused)

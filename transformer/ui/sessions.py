@@ -37,9 +37,9 @@ def address_of(host: str) -> str:
 def shares(trainings: int = limits.MAX_TRAININGS, slice_s: float = SLICE_S) -> dict[str, Line]:
     """Everything that takes long.
 
-    model: generation. experiments: what-if. files: exports. idle: views that the page asks for when
-    it rests. tools: calls over MCP. questions: all that the page's views ask. events: all else that
-    goes through Gradio's queue.
+    model: generation. experiments: what-if. files: exports. idle: what takes long and a thread of
+    low priority answers. tools: calls over MCP. questions: all that the page's views ask. events:
+    all else that goes through Gradio's queue.
     """
 
     def shared(at_once: int, **settings: Any) -> Resource:
@@ -55,9 +55,9 @@ def shares(trainings: int = limits.MAX_TRAININGS, slice_s: float = SLICE_S) -> d
         ),
         "trainings": Resource(trainings, waiting=limits.MAX_TRAININGS_WAITING),
         "files": Resource(limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS),
-        "idle": Resource(1, waiting=limits.MAX_IDLE),
+        "idle": Resource(limits.IDLE_AT_ONCE, patience_s=limits.MAX_QUESTION_WAIT_S),
         "tools": shared(limits.MAX_CALLS, waiting=limits.MAX_CALLS_WAITING),
-        "questions": shared(limits.MAX_QUESTIONS),
+        "questions": shared(limits.MAX_QUESTIONS, patience_s=limits.MAX_QUESTION_WAIT_S),
         "events": shared(limits.MAX_EVENTS),
     }  # fmt: skip
     return {name: Line(resource) for name, resource in resources.items()}

@@ -51,6 +51,7 @@ export const RUN_GONE = say(
 const TIMES = 30; // that a server which makes many runs again is asked
 const PAUSE_MS = 1000;
 const GONE = 410;
+const BUSY_MS = 60_000; // that a busy server is asked again, as often as it says
 const ARRAYS = "application/x-arrays";
 /** @type {Record<string, any>} */
 const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array };
@@ -132,7 +133,8 @@ const send = async (name, data) => {
   if (!answer.ok) {
     const { detail } = await answer.json().catch(() => ({}));
     const sentence = typeof detail === "string" ? detail : say("The server refused the request.");
-    throw Object.assign(new Error(sentence), { gone: answer.status === GONE });
+    const after = 1000 * Number(answer.headers.get("retry-after"));
+    throw Object.assign(new Error(sentence), { gone: answer.status === GONE, after });
   }
   return answer.headers.get("content-type") === ARRAYS
     ? unpacked(await answer.arrayBuffer())
@@ -149,14 +151,17 @@ export const answerFrom = (answers) => void (own = answers);
 const reply = async (name, data) => {
   if (own) return own[name](data);
   const made = requestsFor(data);
-  for (let times = 0; ; times += 1) {
-    if (times > 1) await new Promise((done) => setTimeout(done, PAUSE_MS)); // others are first
+  const giveUp = Date.now() + BUSY_MS;
+  for (let times = 0; ;) {
     try {
       return await send(name, times && made ? { ...data, made } : data);
     } catch (error) {
-      const { gone } = /** @type {any} */ (error);
-      if (!gone) throw error;
-      if (!made || times === TIMES) throw new Error(RUN_GONE, { cause: error });
+      const { gone, after } = /** @type {any} */ (error);
+      if (!gone && !(after && Date.now() + after < giveUp)) throw error;
+      if (gone && (!made || times === TIMES)) throw new Error(RUN_GONE, { cause: error });
+      const pause = gone && times ? PAUSE_MS : after; // others are first
+      if (pause) await new Promise((done) => setTimeout(done, pause));
+      if (gone) times += 1;
     }
   }
 };
