@@ -114,7 +114,7 @@ def test_calls_at_the_same_time_get_their_own_results_and_end() -> None:
     assert [made["ids"] for made in found] == alone
 
 
-@pytest.mark.parametrize("version", [None, "1.20.0", "2.3.0"])
+@pytest.mark.parametrize("version", [None, "1.28.0", "2.3.0"])
 def test_without_the_package_the_option_is_refused_in_one_sentence(
     version: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +124,8 @@ def test_without_the_package_the_option_is_refused_in_one_sentence(
         return version
 
     monkeypatch.setattr(tools.metadata, "version", installed)
-    told = rf"needs the package mcp>=1.21,<2; installed: {version or 'none'}; allowed: pip install"
+    told = (
+        rf"needs the package mcp>=1.28.1,<2; installed: {version or 'none'}; allowed: pip install"
+    )
     with pytest.raises(ValueError, match=told):
         launch([], mcp=True)  # before it loads anything

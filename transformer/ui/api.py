@@ -11,6 +11,7 @@ import base64
 import functools
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from importlib import metadata
@@ -35,7 +36,7 @@ from transformer.ui.sessions import current_session
 from transformer.views import PICTURES, VIEWS
 from transformer.views.declaration import is_figure
 
-PACKAGE = "mcp>=1.21,<2"  # as Gradio asks for it
+PACKAGE = "mcp>=1.28.1,<2"  # older ones have known vulnerabilities
 
 
 def add_endpoints(service: Service) -> None:
@@ -186,8 +187,7 @@ def check_tools() -> None:
         version = metadata.version("mcp")
     except metadata.PackageNotFoundError:
         version = "none"
-    major, minor = ([*version.split("."), ""])[:2]
-    if major != "1" or not minor.isdecimal() or int(minor) < 21:
+    if not (1, 28, 1) <= tuple(map(int, re.findall(r"\d+", version)[:3])) < (2,):
         raise invalid(
             "serving tools over MCP needs the package {package}; installed: "
             '{version}; allowed: pip install "{package}", or no --mcp',
