@@ -22,7 +22,6 @@ from transformer.views.declaration import View
 from transformer.views.export.bundle import read_module
 
 STATIC = "ui/static"
-REFERRER = '<meta name="referrer" content="no-referrer">'  # an address may hold a visitor's words
 PLOTLY_JS = "ui/static/vendor/plotly-cartesian.min.js"
 # Gradio runs this once a component stands on the page. What goes wrong is told in the status.
 MOUNT = """
@@ -108,7 +107,6 @@ def _head(schema: str) -> str:
     page, later = (in_language(MODULES.address(name), language()) for name in (PAGE, LATER))
     imports = json.dumps({"imports": {"page": f"./{page}", "later": f"./{later}"}})
     lines = (
-        REFERRER,
         f'<script type="importmap">{imports}</script>',
         f'<script type="module" src="{page}"></script>',
         f'<script type="application/json" id="view-schema">{schema}</script>',

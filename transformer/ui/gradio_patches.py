@@ -127,10 +127,11 @@ class Connection(H11Protocol):
 
 
 class Server(http_server.Server):
-    """Gradio's, with such connections; none becomes a web socket."""
+    """Gradio's, with such connections; none becomes a web socket, and none says what serves it."""
 
     def __init__(self, config: Config, *args: Any, **settings: Any) -> None:
         config.http, config.ws = Connection, "none"
+        config.server_header = False
         super().__init__(config, *args, **settings)
 
 

@@ -22,6 +22,10 @@ from transformer.ui.limits import BODY_S, MAX_REQUEST_BYTES
 # on this machine may embed the page.
 POLICY = "; ".join(
     (
+        "default-src 'self'",
+        # Gradio runs the scripts of components and events from texts.
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
+        "style-src 'self' 'unsafe-inline'",
         "connect-src 'self' data:",  # a picture that the page itself has drawn
         "img-src 'self' data: blob:",
         "media-src 'self' data: blob:",
@@ -33,6 +37,9 @@ POLICY = "; ".join(
         "https://*.hf.space http://localhost:* http://127.0.0.1:*",
     )
 )
+
+# What the page never asks a browser for.
+PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"
 
 # scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
 ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
@@ -168,8 +175,10 @@ def safe_headers(
     kept = MutableHeaders(raw=list(headers))
     kind = kept.get("content-type", "")
     kept["x-content-type-options"] = "nosniff"
+    kept["referrer-policy"] = "no-referrer"  # an address may hold a visitor's words
     if kind.startswith("text/html"):
         kept["content-security-policy"] = policy
+        kept["permissions-policy"] = PERMISSIONS
     if kind.startswith(("text/html", "application/json")):
         kept.setdefault("cache-control", "no-cache")
         kept.add_vary_header("Accept-Language")
