@@ -18,13 +18,14 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -34,16 +35,22 @@ from benchmarks.load import load, tasks_for, writers
 from benchmarks.visitor import Visitor, page_facts
 
 CONFIGURATION = ROOT / "deploy" / "nginx.conf"
+# Not everybody's PATH holds the folders of a machine's servers.
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
 GENERATING, LENGTH = 16, 60
 
 
-def configuration(port: int, upstream: list[int], folder: Path) -> str:
-    """deploy/nginx.conf with other ports, and what it writes in a folder."""
+def before(upstream: list[int]) -> str:
+    """deploy/nginx.conf with replicas on these ports."""
     text = CONFIGURATION.read_text(encoding="utf-8")
     servers = "\n".join(
         f"        server 127.0.0.1:{one} max_fails=1 fail_timeout=5s;" for one in upstream
     )
-    text = re.sub(r"(?m)^ +server 127[^\n]*(\n +server 127[^\n]*)*", servers, text)
+    return re.sub(r"(?m)^ +server 127[^\n]*(\n +server 127[^\n]*)*", servers, text)
+
+
+def placed(text: str, port: int, folder: Path) -> str:
+    """A configuration that listens on this port, and writes to this folder alone."""
     text = re.sub(r"(?m)^pid .*;", f"pid {folder}/pid;", text)
     text = text.replace("error_log stderr error;", "error_log stderr crit;")  # one is to die
     paths = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -53,12 +60,13 @@ def configuration(port: int, upstream: list[int], folder: Path) -> str:
 
 
 @contextmanager
-def balanced(port: int, upstream: list[int]) -> Iterator[str]:
-    """nginx before these ports; yields its address."""
+def nginx(port: int, text: str) -> Iterator[str]:
+    """nginx with this configuration on this port; yields its address."""
     with tempfile.TemporaryDirectory() as made:
         file = Path(made) / "nginx.conf"
-        file.write_text(configuration(port, upstream, Path(made)), encoding="utf-8")
-        process = subprocess.Popen(["nginx", "-c", file, "-p", made, "-g", "daemon off;"])
+        file.write_text(placed(text, port, Path(made)), encoding="utf-8")
+        command = [NGINX or "nginx", "-c", file, "-p", made, "-g", "daemon off;"]
+        process = subprocess.Popen(command)
         try:
             url = f"http://127.0.0.1:{port}/"
             for _ in range(100):
@@ -70,6 +78,11 @@ def balanced(port: int, upstream: list[int]) -> Iterator[str]:
         finally:
             process.terminate()
             process.wait()
+
+
+def balanced(port: int, upstream: list[int]) -> AbstractContextManager[str]:
+    """nginx before replicas on these ports; gives its address."""
+    return nginx(port, before(upstream))
 
 
 @contextmanager
