@@ -1,5 +1,6 @@
 """A server among strangers: its descriptors, its log, whose address it believes, and its end."""
 
+import asyncio
 import json
 import logging
 import resource
@@ -7,9 +8,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from transformer.ui import PRIVATE
 from transformer.ui.limits import BUSY, ENDING, MAX_WAITING
-from transformer.ui.process import ShortLog
+from transformer.ui.process import ShortLog, watched
 
 pytestmark = pytest.mark.slow
 
@@ -120,6 +121,9 @@ def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bo
 
         answers = list(pool.map(asking, [None] * (MAX_WAITING + 20)))
         assert BUSY in {answer.json().get("detail") for answer in answers}
+        assert client.get("health").status_code == 200
+        ready = client.get("ready")
+        assert (ready.status_code, ready.json()) == (503, {"status": "full"})
         forged = list(pool.map(asking, [f"10.0.0.{place}" for place in range(12)]))
         assert BUSY in {answer.json().get("detail") for answer in forged}
         events = [answer.json()["event_id"] for answer in answers if answer.is_success][-20:]
@@ -154,6 +158,64 @@ def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bo
     found = [answer.result() for answer in questions]
     assert [(one.status_code, one.json()) for one in found] == [(503, {"detail": ENDING})] * 2
     assert "Traceback" not in server.log.read_text()
+
+
+@contextmanager
+def systemd(name: str, monkeypatch: pytest.MonkeyPatch, seconds: float) -> Iterator[socket.socket]:
+    """What it hears of a process that it starts with a watchdog of so many seconds."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
+        heard.bind(name.replace("@", "\0"))
+        heard.settimeout(120)
+        monkeypatch.setenv("NOTIFY_SOCKET", name)
+        monkeypatch.setenv("WATCHDOG_USEC", f"{seconds * 1e6:.0f}")
+        yield heard
+
+
+def test_systemd_hears_when_the_server_is_ready_that_it_lives_and_that_it_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, offered = serving.free_port(), [str(serving.running().log.parent / "tiny")]
+    with systemd(str(tmp_path / "socket"), monkeypatch, 1) as heard:
+        process = serving.started(port, offered, tmp_path / "log")
+        try:
+            told = [heard.recv(99)]
+            while told[-1] != b"READY=1":
+                told.append(heard.recv(99))
+            assert set(told[:-1]) <= {b"WATCHDOG=1"}
+            ready = httpx.get(f"http://127.0.0.1:{port}/ready")
+            assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
+            assert "server" not in ready.headers
+            assert [heard.recv(99) for _ in range(3)] == [b"WATCHDOG=1"] * 3
+        finally:
+            serving.stop(process)
+        heard.setblocking(False)
+        with suppress(BlockingIOError):
+            while True:
+                told.append(heard.recv(99))
+        assert told[-1] == b"STOPPING=1"
+
+
+def test_the_watchdog_hears_nothing_while_the_event_loop_is_blocked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @asynccontextmanager
+    async def app(_: Any) -> AsyncIterator[None]:
+        yield
+
+    async def lived(heard: socket.socket) -> None:
+        heard.setblocking(False)
+        async with asyncio.timeout(120), watched(app)(None):
+            for _ in range(2):
+                assert await asyncio.get_running_loop().sock_recv(heard, 99) == b"WATCHDOG=1"
+                with suppress(BlockingIOError):
+                    while heard.recv(99):
+                        pass
+                time.sleep(0.2)
+                with pytest.raises(BlockingIOError):
+                    heard.recv(99)
+
+    with systemd("@a-test-of-the-watchdog", monkeypatch, 0.03) as heard:
+        loops.run(lived(heard))
 
 
 def test_what_a_spaces_own_proxy_saw_is_believed_and_nothing_before_it() -> None:

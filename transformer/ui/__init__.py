@@ -22,7 +22,7 @@ from transformer.ui.components import put_first
 from transformer.ui.examples import cards
 from transformer.ui.experiments import Decorator
 from transformer.ui.lessons import offered
-from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS
+from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS, MAX_WAITING
 from transformer.ui.modules import MODULES
 from transformer.ui.page import build, first_look
 from transformer.ui.page_queue import Queue
@@ -80,7 +80,7 @@ def launch(
                 Middleware(CompressedPage, quality=QUALITY),
                 guard_of(service, page, shutdown, mcp, policy),
             ],
-            "lifespan": in_json(page),
+            "lifespan": process.watched(in_json(page)),
         },
         mcp_server=mcp,
         max_file_size=MAX_REQUEST_BYTES,
@@ -101,6 +101,7 @@ def launch(
         prevent_thread_lock=True,
         _frontend=False,  # else Gradio ends a server that does not answer itself within 3 s
     )  # fmt: skip
+    process.notify("READY=1")
     with suppress(KeyboardInterrupt):
         try:
             while not page._queue.stopped:
@@ -108,6 +109,7 @@ def launch(
                 service.sweep()
                 process.return_memory()
         finally:
+            process.notify("STOPPING=1")
             shutdown.end()
         raise RuntimeError(
             say("the queue has ended by a mistake: no request can be answered any more")
@@ -138,6 +140,12 @@ def guard_of(
             "memory_bytes": process.resident_bytes(),
         }
 
+    def ready() -> str:
+        if page._queue.stopped:
+            return "stopped"
+        is_full = service.shares["model"].counts()["waiting"] >= MAX_WAITING
+        return "full" if is_full else "ok" if page.is_running else "starting"
+
     if isinstance(page._queue, Queue):
         page._queue.shares = service.shares
         page._queue.keep_answers_in(service.budget)
@@ -145,6 +153,7 @@ def guard_of(
     return Middleware(
         AsgiGuard,
         health=health,
+        ready=ready,
         shares=service.shares,
         leave=service.sessions.leave,
         tools=mcp,

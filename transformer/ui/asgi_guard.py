@@ -1,7 +1,7 @@
 """ASGI middleware in front of Gradio: an allow-list of the routes that the page and programs use.
 
-It also checks a request's size and type, answers /health, names the session and address of each
-request, and cancels requests whose client has left.
+It also checks a request's size and type, answers /health and /ready, names the session and address
+of each request, and cancels requests whose client has left.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ PASSED_ON = ("asgi_guard.py", "request_guard.py", "page_queue.py")
 class AsgiGuard:
     """ASGI middleware around the page's app.
 
-    health: the answer of /health, sent with 503 where its status is not "ok". shares: each tool
-    call takes a place in its "tools". leave: called with the session of a visitor who has left.
-    tools: whether the endpoints are served as tools over MCP. policy: the page's
-    Content-Security-Policy. shutdown: ends the server.
+    health: the answer of /health, sent with 503 where its status is not "ok". ready: the status
+    that /ready answers in the same way. shares: each tool call takes a place in its "tools". leave:
+    called with the session of a visitor who has left. tools: whether the endpoints are served as
+    tools over MCP. policy: the page's Content-Security-Policy. shutdown: ends the server.
     """
 
     def __init__(
@@ -77,11 +77,13 @@ class AsgiGuard:
         health: Callable[[], dict[str, Any]],
         shares: Mapping[str, Line],
         leave: Callable[[str], object],
+        ready: Callable[[], str] = lambda: "ok",
         tools: bool = False,
         policy: str = POLICY,
         shutdown: Shutdown | None = None,
     ) -> None:
-        self.app, self.health, self.shares, self.leave = app, health, shares, leave
+        self.app, self.health, self.ready = app, health, ready
+        self.shares, self.leave = shares, leave
         self.policy, self.tools = policy, tools
         self.shutdown = shutdown or Shutdown()
         self._sign = secrets.token_urlsafe(16).encode() + b" "  # known to this process alone
@@ -108,8 +110,8 @@ class AsgiGuard:
             await guard.answer(405, {"detail": localized(METHODS_ONLY)}, ALLOW)
         elif self.shutdown.begun and not _stream_of(scope, path):
             await self.shutdown.refuse(guard)
-        elif path == "/health":
-            facts = self.health()
+        elif path in ("/health", "/ready"):
+            facts = self.health() if path == "/health" else {"status": self.ready()}
             await guard.answer(200 if facts["status"] == "ok" else 503, facts)
         elif (path == "/leave" and post) or path.startswith(RESOURCES):
             await self._from_page(scope, guard, path)

@@ -8,11 +8,13 @@ import functools
 import gc
 import logging
 import os
+import socket
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from gradio.queueing import Queue
 from gradio.server_messages import ProcessCompletedMessage
@@ -27,6 +29,7 @@ REPEAT_S = 60.0  # in which a fault that repeats is logged once
 MAX_FAULTS = 100  # that are told apart
 GRACE_S = 3.0  # for answers that are under way when the server ends
 LOOK_S = 0.02
+Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # as in malloc.h
 LARGE_BYTES = 128 * 1024
 
@@ -73,6 +76,35 @@ def resident_bytes() -> int | None:
     except OSError:
         return None
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def notify(state: str) -> None:
+    """Tell systemd, if it started this process and asked for it (NOTIFY_SOCKET; see sd_notify)."""
+    if address := os.environ.get("NOTIFY_SOCKET"):
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+            told.connect(f"\0{address[1:]}" if address[0] == "@" else address)
+            told.send(state.encode())
+
+
+def watched(lifespan: Lifespan) -> Lifespan:
+    """An app's lifespan during which its event loop tells systemd's watchdog that it runs, three
+    times in WATCHDOG_USEC."""
+
+    async def tell(every_s: float) -> None:
+        while True:
+            notify("WATCHDOG=1")
+            await asyncio.sleep(every_s)
+
+    @asynccontextmanager
+    async def running(app: Any) -> AsyncIterator[None]:
+        within = int(os.environ.get("WATCHDOG_USEC", "0")) / 1e6
+        telling = asyncio.create_task(tell(within / 3)) if within else None
+        async with lifespan(app):
+            yield
+        if telling:
+            telling.cancel()
+
+    return running
 
 
 def raise_file_limit() -> None:
