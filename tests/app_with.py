@@ -11,13 +11,15 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Never
+from typing import Any, Never
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 MOST_FILES = 256
 PAUSE_S = 0.1
+ROOM = 180_000_000
+STATUS = Path("/proc/self/status")
 
 
 def brackets() -> None:
@@ -68,6 +70,22 @@ def few_files() -> None:
     vars(gradio_patches)["HEADERS_S"] = 1.0
 
 
+def little_memory() -> None:
+    """Once its models are loaded, it may allocate ROOM bytes more."""
+    from transformer import ui
+
+    build = ui.build
+
+    def with_a_limit(service: ui.Service) -> Any:
+        page = build(service)
+        used = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmData"))
+        most = int(used.split()[1]) * 1024 + ROOM
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        return page
+
+    vars(ui)["build"] = with_a_limit
+
+
 def ending_queue() -> None:
     """Its queue ends at the first request, as by a mistake in Gradio."""
     from transformer import ui
@@ -80,7 +98,9 @@ def ending_queue() -> None:
     Queue.get_events = fails  # type: ignore[method-assign]
 
 
-CHANGES = {one.__name__: one for one in (brackets, slow_tokens, few_files, ending_queue)}
+CHANGES = {
+    one.__name__: one for one in (brackets, slow_tokens, few_files, little_memory, ending_queue)
+}
 
 if __name__ == "__main__":
     CHANGES[sys.argv.pop(1)]()

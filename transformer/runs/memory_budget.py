@@ -146,6 +146,13 @@ class MemoryBudget:
         with self._lock:
             self._discard(kind, key)
 
+    def clear(self, *kinds: str) -> None:
+        """Remove every entry of these kinds."""
+        with self._lock:
+            for kind in kinds:
+                for key in list(self._entries[kind]):
+                    self._discard(kind, key)
+
     def leave(self, owner: Hashable, age_s: float) -> None:
         """The owner has left: each of its entries goes after age_s, unless it is used again."""
         until = time.monotonic() + age_s

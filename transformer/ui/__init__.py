@@ -138,6 +138,7 @@ def guard_of(
             "kept_bytes": sum(one["bytes"] for one in kept.values()),
             "weight_bytes": {name: it.weight_bytes for name, it in service.models.items()},
             "memory_bytes": process.resident_bytes(),
+            "allocations": service.memory.facts(),
         }
 
     def ready() -> str:

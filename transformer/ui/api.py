@@ -50,7 +50,7 @@ def add_endpoints(service: Service) -> None:
         def endpoint(*args: Any, **kwargs: Any) -> Any:
             try:
                 with within():
-                    return function(*args, **kwargs)
+                    return service.memory.call(lambda: function(*args, **kwargs))
             except (ValueError, RecursionError) as error:
                 raise gr.Error(sentence_of(error), print_exception=False) from error
 

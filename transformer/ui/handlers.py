@@ -31,11 +31,15 @@ def generate(
     """
     service.sessions.stop(visitor)
     with service.sessions.request(visitor, service.shares["model"]) as deadline:
-        try:
+
+        def begin() -> Iterator[Progress]:
             if service.model(name, visitor).config.family == "encoder":
                 yield _read(service, visitor, name, text)
             else:
                 yield from _continue(service, visitor, deadline, name, text, settings)
+
+        try:
+            yield from service.memory.steps(begin)
         except (ValueError, RecursionError) as error:
             yield None, problem(error), False
 
@@ -100,7 +104,8 @@ def read_batch(
         with service.sessions.request(visitor, line) as deadline, until(deadline):
             config = service.model(name).config
             open_to_padding = () if padding_hidden else without_padding_mask(config)
-            batch = service.batch(name, lines_of(text), open_to_padding)
+            lines = lines_of(text)
+            batch = service.memory.call(lambda: service.batch(name, lines, open_to_padding))
     except (ValueError, RecursionError) as error:
         return None, problem(error)
     facts = batch_facts(batch, service.store.put(batch, visitor), open_to_padding)

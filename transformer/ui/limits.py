@@ -145,6 +145,7 @@ KEPT = {
 # Said in English here; whoever is refused hears it `localized` in the request's language.
 BUSY = wording("The server is busy with other requests; try again in a moment.")
 YOURS_WAIT = wording("Too many of your own requests are waiting already; try again in a moment.")
+NO_MEMORY = wording("The server has no memory left for this; try again with a shorter text.")
 POST_ONLY = wording("Tools are called here by POST, as the Model Context Protocol has it.")
 TOO_LARGE = wording("A request must have at most {most} bytes", most=numeral(MAX_REQUEST_BYTES))
 TOO_SLOW = wording("A request must arrive within {seconds} s.", seconds=numeral(BODY_S, ".0f"))

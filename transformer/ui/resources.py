@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 import brotli
@@ -130,7 +131,8 @@ def _add_routes(
             )  # fmt: skip
         if "made" in data:
             made = data.pop("made")
-            await in_thread(shares, "questions", lambda: regenerate.make(made))
+            remake = partial(service.memory.call, lambda: regenerate.make(made))
+            await in_thread(shares, "questions", remake)
         return await answered(request, data, NO_STORE)
 
     async def answered(request: Request, data: dict[str, Any], cache: str) -> Response:
@@ -138,7 +140,9 @@ def _add_routes(
         with_arrays = ARRAYS in headers.get("accept", "")
 
         def made() -> tuple[bytes, dict[str, str]]:
-            body, kind = written(question.work(data), with_arrays)
+            body, kind = service.memory.call(
+                lambda: written(question.work(dict(data)), with_arrays)
+            )
             tag = hashlib.blake2b(body, digest_size=12).hexdigest()
             sent = {"content-type": kind, "vary": "Accept, Accept-Encoding, Accept-Language"}
             if len(body) <= LARGEST and "br" in headers.get("accept-encoding", ""):

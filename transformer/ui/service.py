@@ -31,6 +31,7 @@ from transformer.ui.limits import (
     check_texts,
     memory_budget,
 )
+from transformer.ui.memory import Memory
 from transformer.ui.sessions import SLICE_S, Sessions, shares
 from transformer.ui.store import OwnModels, RunStore, is_own, on_cpu
 from transformer.ui.trainings import Trainings
@@ -41,8 +42,8 @@ class Service:
 
     shares: which requests run now, and which wait. queries: what views and lessons ask of a model.
 
-    budget: all that visits make the server keep. own: models of visits. trainings: how many
-    networks may be trained at the same time.
+    budget: all that visits make the server keep. memory: what to do where an allocation fails. own:
+    models of visits. trainings: how many networks may be trained at the same time.
 
     gpu: wraps what runs the network (a Space lends its accelerator for the time of such a call, in
     another process: arguments and results are picklable).
@@ -57,6 +58,7 @@ class Service:
         self.models = {model.name: model for model in models}
         self.sessions = Sessions()
         self.budget = memory_budget()
+        self.memory = Memory(self.budget)
         self.store, self.own = RunStore(self.budget), OwnModels(self.budget)
         self._lent = gpu is not None  # for a time, which goes on while a request steps aside
         self.shares = shares(trainings, math.inf if self._lent else SLICE_S)

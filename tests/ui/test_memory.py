@@ -1,0 +1,89 @@
+"""An allocation that fails costs kept runs, and not the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+import numpy as np
+import pytest
+import serving
+import torch
+
+from transformer.runs.memory_budget import MemoryBudget
+from transformer.ui.fair_scheduler import Busy
+from transformer.ui.limits import NO_MEMORY, RUNS, memory_budget
+from transformer.ui.memory import Memory
+
+TOO_MANY = 2**50  # bytes
+KINDS: dict[str, Callable[[], object]] = {
+    "Python": lambda: bytearray(TOO_MANY),
+    "NumPy": lambda: np.empty(TOO_MANY, np.uint8),
+    "PyTorch": lambda: torch.empty(TOO_MANY, dtype=torch.uint8),
+}
+
+
+def holding_one() -> MemoryBudget:
+    budget = memory_budget()
+    budget.put(RUNS, "kept", "a run", 1000)
+    return budget
+
+
+@pytest.mark.parametrize("allocate", KINDS.values(), ids=KINDS)
+def test_kept_runs_go_where_an_allocation_fails_and_work_is_done(
+    allocate: Callable[[], object],
+) -> None:
+    budget = holding_one()
+    memory = Memory(budget)
+
+    def work() -> str:
+        if budget.has(RUNS, "kept"):
+            allocate()
+        return "done"
+
+    assert memory.facts() == {"failed": 0, "seconds_ago": None}
+    assert memory.call(work) == "done"
+    assert memory.facts()["failed"] == 1
+    assert memory.facts()["seconds_ago"] < 60
+    with pytest.raises(Busy, match=NO_MEMORY):
+        memory.call(allocate)
+    assert memory.facts()["failed"] == 3
+
+
+def test_another_error_is_not_taken_for_want_of_memory() -> None:
+    budget = holding_one()
+    memory = Memory(budget)
+    for error in (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), ValueError("memory")):
+
+        def work(error: Exception = error) -> None:
+            raise error
+
+        with pytest.raises(type(error), match=str(error)):
+            memory.call(work)
+    assert budget.has(RUNS, "kept")
+    assert memory.facts()["failed"] == 0
+
+
+@pytest.mark.slow
+def test_a_server_with_little_memory_answers_after_the_longest_batches(tmp_path) -> None:
+    """Its memory holds two such batches, and not what it would keep of four."""
+    port, log = serving.free_port(), tmp_path / "log"
+    process = serving.started(port, ["stories"], log, "little_memory")
+    lines = ["Once upon a time there was a dog. " * 30] * 8
+    try:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}/gradio_api/call/", timeout=120
+        ) as client:
+
+            def asked(name: str, *data: object) -> str:
+                event = client.post(name, json={"data": data}).json()["event_id"]
+                return client.get(f"{name}/{event}").text
+
+            for _ in range(4):
+                assert "event: complete" in asked("batch", lines, "stories", None)
+            assert "event: complete" in asked("trace", "The dog", "stories", None)
+            told = client.get(f"http://127.0.0.1:{port}/health").json()
+            assert told["allocations"]["failed"] > 0
+            assert told["status"] == "ok"
+    finally:
+        serving.stop(process)
