@@ -31,7 +31,8 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """
     if mask is not None:
         check_is_mask(mask)
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)  # equation: filled
+        lowest = torch.finfo(scores.dtype).min
+        scores = torch.where(mask, scores, lowest)  # equation: filled
     return scores.softmax(dim=-1)  # equation: weights
 
 

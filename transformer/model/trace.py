@@ -141,14 +141,15 @@ class Trace:
 
     def weights(self, stack: str, kind: str = "self") -> Tensor:
         """All layers of one kind of attention: (L, B, H, Tq, Tk) float32, rows sum to 1."""
-        return torch.stack([record.pattern for record in self._of(stack, kind)])
+        return torch.stack([self.records[site].pattern for site in self._of(stack, kind)])
 
     def scores(self, stack: str, kind: str = "self") -> Tensor:
         """The same for the scores before the mask: (L, B, H, Tq, Tk) float32."""
-        return torch.stack([record.scores for record in self._of(stack, kind)])
+        return torch.stack([self.records[site].scores for site in self._of(stack, kind)])
 
-    def _of(self, stack: str, kind: str) -> list[AttentionRecord]:
-        found = [self.records[s] for s in self.records if (s.stack, s.kind) == (stack, kind)]
+    def _of(self, stack: str, kind: str) -> list[Site]:
+        """Their sites: a record that is recomputed is kept no longer than it is read."""
+        found = [site for site in self.records if (site.stack, site.kind) == (stack, kind)]
         if not found:
             raise invalid(
                 "no {stack} {kind}-attention was recorded; recorded: {records}",
