@@ -25,9 +25,10 @@ from transformer.analysis.head_measures import (
     repeats_of,
 )
 from transformer.messages import numeral, say
+from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.compact_trace import part_at
-from transformer.runs.head_data import n_heads_at, sites_of
+from transformer.runs.head_data import n_heads_at, one_head, sites_of
 from transformer.runs.run import Run
 
 MIN_ROWS = 5  # with fewer rows a label would be chance
@@ -250,8 +251,9 @@ def strongest(run: Run, found: Metrics) -> Finding | None:
         return None
     times = [head.values[_number(name)] / found.even[_number(name)] for head, name in candidates]
     best, name = candidates[max(range(len(times)), key=times.__getitem__)]
-    record = run.trace[found.stack, best.layer, found.kind]
-    weights = record.pattern[0, best.head].cpu()
+    site = Site(found.stack, best.layer, found.kind)
+    record = one_head(run.trace, site, 0, best.head)
+    weights = record.pattern[0, 0].cpu()
     queries, keys = _cells(run, found, best, name, weights, record.allowed[0].cpu())
     most = int(weights[queries, keys].argmax())
     return Finding(

@@ -255,7 +255,10 @@ def bytes_of(value: Any, beside: Any = None) -> int:
     total, left = 0, [value]
     while left:
         one = left.pop()
-        if id(one) in seen or one is None or isinstance(one, nn.Module | type | types.FunctionType):
+        if type(one) in NUMBERS:
+            total += NUMBER_BYTES
+            continue
+        if id(one) in seen or isinstance(one, nn.Module | type | types.FunctionType):
             continue
         seen.add(id(one))
         if isinstance(one, Tensor):
