@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
+import torch
 from numpy.typing import NDArray
 
 from transformer.checks import check_whole
@@ -95,9 +96,11 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
             size=size,
             n_here=len(here),
         )
-    # the squared distance of here · Mᵀ to there is smallest
-    fit = np.linalg.lstsq(here, there, rcond=None)[0].T if fitted else rotation_matrix(k, size)
-    matrix = np.asarray(fit, dtype=np.float64)
+    if fitted:  # the squared distance of here · Mᵀ to there is smallest; by QR, not by an SVD
+        of_here, of_there = torch.from_numpy(here), torch.from_numpy(there)
+        matrix = torch.linalg.lstsq(of_here, of_there, driver="gelsy").solution.T.numpy()
+    else:
+        matrix = rotation_matrix(k, size)
     missed = here @ matrix.T - there
     return Shift(
         stack=chosen,
