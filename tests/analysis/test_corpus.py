@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import numpy as np
 import psutil
 import pytest
 from builders import save_model
+from hf_tokenizers import byte_fallback, byte_level, marian_files, unigram, word_piece
 
 from transformer import Model, bundled_names, load
 from transformer.analysis.corpus import Summary, dossiers, over_texts, summary_of
@@ -28,6 +30,8 @@ from transformer.analysis.corpus.reading import KINDS, kinds_of
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
+from transformer.tokenizer import Tokenizer
+from transformer.tokenizer.hf_tokenizers import FastTokenizer, MarianTokenizer, SpecialIds
 from transformer.training.data import texts_of
 from transformer.views.corpus import heads_over_texts
 
@@ -91,15 +95,57 @@ def test_where_each_kind_of_token_reads_adds_up(tiny_model):
         )
 
 
-def test_kinds_of_tokens():
-    labels = [
-        "<|endoftext|>", "Tom", "my", "␣was", "n", "'", "t", "␣3", ".", "⏎", "‹C3›", "'b", "c",
+def kinds_by(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
+    return [KINDS[kind] for kind in kinds_of(tokenizer, ids)]
+
+
+def test_kinds_of_tokens_of_characters():
+    text = "Tom was 3.\n'é"
+    characters = Tokenizer.of_characters([text])
+    assert kinds_by(characters, characters.prompt(text)) == [
+        "special", "word", *2 * ["inside a word"], "white space", "word", *2 * ["inside a word"],
+        "white space", "number", "punctuation", "white space", "punctuation", "word",
     ]  # fmt: skip
-    named = [KINDS[kind] for kind in kinds_of(labels)]
-    assert named == [
-        "special", "word", "inside a word", "word", "inside a word", "punctuation", "word",
-        "number", "punctuation", "white space", "word", "punctuation", "inside a word",
-    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [None, byte_level, word_piece, byte_fallback, unigram])
+def test_kinds_of_tokens_are_what_the_tokenizer_says(tmp_path, make):
+    text = "The black cats are sleeping, and Tommy - 47 naïve foxes - read Привет: 1234!"
+    if make is None:
+        tokenizer = load("stories").tokenizer
+    else:
+        made, _ = make()
+        made.save(str(tmp_path / "tokenizer.json"))
+        size = made.get_vocab_size()
+        specials = SpecialIds(start=0, ends=frozenset(), padding=None)
+        tokenizer = FastTokenizer(tmp_path / "tokenizer.json", specials, size)
+        if make is word_piece:  # which knows few characters
+            text = "the foxcat is sleeping, and the dog - 1234 beds: once upon!"
+    check_words(tokenizer, tokenizer.prompt(text), text)
+
+
+def test_kinds_of_tokens_of_sentence_pieces(tmp_path):
+    size = len(marian_files(tmp_path))
+    ids = SpecialIds(start=size - 1, ends=frozenset({0}), padding=size - 1)
+    tokenizer = MarianTokenizer(tmp_path, ids, size)
+    check_words(tokenizer, tokenizer.source("the black cat"), "the black cat")
+
+
+def check_words(tokenizer: Tokenizer, ids: list[int], text: str) -> None:
+    """Words are put together from their kinds; numbers, punctuation and spaces are none of them."""
+    words: list[bytes] = []
+    for index, kind in zip(ids, kinds_by(tokenizer, ids), strict=True):
+        raw = tokenizer.to_bytes([index])
+        assert (kind == "special") == tokenizer.is_special(index) == (raw == b"")
+        if kind == "inside a word":
+            words[-1] += raw
+        elif kind == "word":
+            words.append(raw.lstrip())
+        elif kind == "number":
+            assert raw.strip().isdigit()
+        else:
+            assert not any(part.isalnum() for part in raw.decode())
+    assert b" ".join(words).decode().split() == re.findall(r"[^\W\d_]+", text)
 
 
 @pytest.mark.slow

@@ -223,6 +223,21 @@ def test_a_text_is_scored_token_by_token(client: Client, server: Server) -> None
     assert got["tokens"] == list(run.tokens)
 
 
+def test_the_bits_of_a_long_text_are_over_the_bytes_that_were_read(
+    client: Client, server: Server
+) -> None:
+    text = "Привет, мир! " * 20
+    got = client.predict(text, api_name="/score")
+    model = server.model
+    ids = model.tokenizer.prompt(text)[-model.config.max_len :]
+    with torch.inference_mode():
+        logits = model.network(torch.tensor([ids[:-1]]))[0]
+    nats = torch.nn.functional.cross_entropy(logits, torch.tensor(ids[1:]), reduction="sum")
+    assert got["total_bits"] == pytest.approx(nats.item() / math.log(2), rel=1e-3)
+    assert got["n_bytes"] == len(model.tokenizer.to_bytes(ids[1:])) < len(text.encode()) / 2
+    assert got["bits_per_byte"] == got["total_bits"] / got["n_bytes"]
+
+
 def test_a_translator_scores_a_target_and_its_end(client: Client, server: Server) -> None:
     model = server.translator
     got = client.predict("Hello", model.name, "Le chat", api_name="/score")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 
 import pytest
@@ -11,6 +12,10 @@ from published import PUBLISHED, change, publish
 
 import transformer
 from transformer.analysis.journey import last_read
+from transformer.analysis.logit_lens import text_cost
+from transformer.model.network import IGNORED
+from transformer.training.evaluate import score_documents, score_pairs
+from transformer.training.mlm import hidden_places, score_hidden
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 TEXTS = ["The black cat is sleeping on the bed", "The cat"]
@@ -121,3 +126,71 @@ def test_a_token_that_is_no_special_one_is_said_to_be_read_as_that_token(folders
     run = transformer.load(folder).generate("<|im_start|>user", max_new_tokens=1)
     assert "<|im_start|>" in run.labels[: run.n_prompt]
     assert run.warnings == ("Read as a token of the model, not as ordinary text: <|im_start|>.",)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_each_is_scored_in_the_frame_and_to_the_loss_of_transformers(name, folders):
+    import transformers
+
+    folder, theirs = folders[name]
+    model = transformer.load(folder)
+    if name == "marian":
+        files = [str(folder / file) for file in ("source.spm", "target.spm", "vocab.json")]
+        fast = transformers.MarianTokenizer(*files)
+    else:
+        fast = transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+    for text in TEXTS:
+        if name == "marian":
+            target = "Le chat noir dort"
+            read = dict(fast(text, text_target=target, return_tensors="pt"))
+            found = score_pairs(model, [(text, target)])
+        elif model.config.family == "encoder":
+            (row,) = hidden_places(model.tokenizer, [text], model.config.max_len)
+            ids, labels = torch.tensor([row.read]), torch.tensor([row.wanted])
+            whole = torch.where(labels == IGNORED, ids, labels)
+            assert whole.tolist() == [fast(text)["input_ids"]]
+            assert not set(labels.unique().tolist()) & set(fast.all_special_ids)
+            read = {"input_ids": ids, "labels": labels}
+            found = score_hidden(model, model.tokenizer, [text], model.config.max_len)
+        else:
+            ids = fast(text, return_tensors="pt")["input_ids"]
+            read = {"input_ids": ids, "labels": ids}
+            found = score_documents(model, [text])
+            free = fast.decode(ids[0, :1], skip_special_tokens=True)
+            assert found.bytes == len(text) - len(free)
+        with torch.no_grad():
+            loss = theirs(input_ids=read["input_ids"], labels=read["labels"]).loss.item()
+        assert found.loss == pytest.approx(loss, abs=1e-4)
+    if name == "gpt2":
+        with pytest.raises(ValueError, match="the text is too short"):
+            score_documents(model, ["a"])
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_text_costs_the_bits_of_what_is_predicted_over_its_bytes(name, folders):
+    model = transformer.load(folders[name][0])
+    if model.config.family == "encoder":
+        with pytest.raises(ValueError, match="is an encoder: it predicts nothing"):
+            text_cost(model, model.trace("The cat"), "The cat")
+        return
+    if model.config.family == "encoder-decoder":
+        (ids,) = model.tokenizer.encode_targets(["Le chat"])
+        forced = [*ids, model.tokenizer.end_id]
+        run = model.generate("The cat", max_new_tokens=len(forced), forced_tokens=forced)
+        found = text_cost(model, run, "Le chat")
+        assert found.total_bits == pytest.approx(
+            score_pairs(model, [("The cat", "Le chat")]).nats / math.log(2), rel=1e-4
+        )
+        assert found.n_bytes == len("Le chat")
+        return
+    found = text_cost(model, model.trace("The cat"), "The cat")
+    wanted = score_documents(model, ["The cat"])
+    assert found.total_bits == pytest.approx(wanted.nats / math.log(2), rel=1e-4)
+    assert (found.n_bytes, found.bits_per_byte) == (
+        wanted.bytes, pytest.approx(wanted.bits_per_byte, rel=1e-4),
+    )  # fmt: skip
+    assert found.perplexity == pytest.approx(wanted.perplexity, rel=1e-3)
+    if model.tokenizer.prompt("a") == model.tokenizer.encode("a"):  # nothing comes before a text
+        assert found.n_bytes < len("The cat")
+        with pytest.raises(ValueError, match="the text is too short"):
+            text_cost(model, model.trace("a"), "a")

@@ -45,9 +45,13 @@ def sample_loss(model: LoadedModel, interventions: Sequence[Intervention] = ()) 
         return None
     hooks = hooks_of(interventions, model.config)
     tokenizer, network = model.tokenizer, model.generator_network
-    targets = tokenizer.encode_batch([texts[-1] for texts in model.sample.texts])
-    first = tokenizer.start_id if isinstance(network, EncoderDecoder) else tokenizer.end_id
-    rows = [[first, *ids, tokenizer.end_id][: model.config.output_max_len + 1] for ids in targets]
+    written = [texts[-1] for texts in model.sample.texts]
+    if isinstance(network, EncoderDecoder):
+        targets = tokenizer.encode_targets(written)
+        whole = [[tokenizer.start_id, *ids, tokenizer.end_id] for ids in targets]
+    else:
+        whole = [tokenizer.document(ids) for ids in tokenizer.encode_batch(written)]
+    rows = [row[: model.config.output_max_len + 1] for row in whole]
     ids = pad(rows, tokenizer.padding_id).to(network.device)
     lengths = torch.tensor([len(row) - 1 for row in rows], device=network.device)
     real = torch.arange(ids.shape[1] - 1, device=network.device) < lengths[:, None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -71,6 +72,54 @@ def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     followed = torch.tensor(next_ids, dtype=torch.int64, device=logits.device)
     nats = torch.nn.functional.cross_entropy(logits, followed, reduction="none")
     return (None, *(nats / math.log(2)).tolist())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextCost:
+    """What a text costs a model. bits: of each traced token, see `surprisal`; tokens: their labels.
+
+    n_bytes: UTF-8 bytes of the tokens that have bits. Of a text that is longer than the model reads
+    only the end has bits, and of a decoder's that adds no token before a text not the first token.
+    """
+
+    tokens: tuple[str, ...]
+    bits: tuple[float | None, ...]
+    n_bytes: int
+
+    @property
+    def total_bits(self) -> float:
+        """Their sum."""
+        return math.fsum(bit for bit in self.bits if bit is not None)
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Over the bytes of the tokens that have bits."""
+        return self.total_bits / self.n_bytes
+
+    @property
+    def perplexity(self) -> float:
+        """2 to the power of the mean bits of the tokens that have bits."""
+        return float(2 ** (self.total_bits / sum(bit is not None for bit in self.bits)))
+
+
+def text_cost(model: LoadedModel, run: Run, text: str) -> TextCost:
+    """The bits of a run's text: what a decoder read, or what a translator wrote.
+
+    Raises ValueError for an encoder, and for a text of which nothing is predicted.
+    """
+    if isinstance(model.network, EncoderOnly):
+        raise invalid(
+            "{model} is an encoder: it predicts nothing, so a text has no cost", model=model.name
+        )
+    bits = surprisal(model, run)
+    if all(bit is None for bit in bits):
+        raise invalid("the text is too short: nothing comes before its only token")
+    start, stop = run.trace_start, run.trace_start + len(bits)
+    before, behind = run.ids[: start + 1], run.ids[stop:]
+    free = len(model.tokenizer.whole(before)) + len(model.tokenizer.to_bytes(behind))
+    return TextCost(
+        tokens=run.labels[start:stop], bits=bits, n_bytes=max(1, len(text.encode()) - free)
+    )
 
 
 def streams_of(model: LoadedModel, run: Run, stack: str) -> list[Tensor]:

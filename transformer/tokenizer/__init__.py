@@ -177,6 +177,15 @@ class Tokenizer:
         """What the encoder before a decoder reads."""
         return [*self.encode(text), self.end_id]
 
+    def document(self, ids: Sequence[int]) -> list[int]:
+        """The ids of a whole text as a network reads them, and predicts them from the second on:
+        from the end of another text to its own end."""
+        return [self.end_id, *ids, self.end_id]
+
+    def encode_targets(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of translations, without specials."""
+        return self.encode_batch(texts)
+
     @property
     def mask_id(self) -> int | None:
         """The token that hides another from an encoder; None where there is none."""
@@ -340,7 +349,8 @@ def special_names(tokenizer: Tokenizer, text: str) -> list[str]:
 
 def around(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     """The ids that a prompt has before and behind those of its text."""
-    whole, part = tokenizer.prompt("a"), tokenizer.encode("a")
+    text = tokenizer.readable("a")
+    whole, part = tokenizer.prompt(text), tokenizer.encode(text)
     start = next(at for at in range(len(whole)) if whole[at : at + len(part)] == part)
     return whole[:start], whole[start + len(part) :]
 

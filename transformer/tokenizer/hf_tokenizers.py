@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.checks import check_file, needs_package, shortened, text_of
 from transformer.messages import invalid, numeral, say
-from transformer.tokenizer import Tokenizer
+from transformer.tokenizer import Tokenizer, around
 from transformer.tokenizer.labels import byte_level, show
 
 MOST_GROWTH = 1_000  # times as long as a text its tokenizer may make it
@@ -134,6 +135,15 @@ class FastTokenizer(TheirTokenizer):
         self.encode(text)  # raises for what is no text
         return self._encoded(text, specials=True) or [self.start_id]
 
+    @cached_property
+    def _frame(self) -> tuple[list[int], list[int]]:
+        return around(self)
+
+    def document(self, ids: Sequence[int]) -> list[int]:
+        """The ids of a whole text with the special ones that the tokenizer itself puts in."""
+        before, behind = self._frame
+        return [*before, *ids, *behind]
+
     def label(self, index: int) -> str:
         """A token as shown to people: spaces visible, "##" before the continuation of a word."""
         if index not in self._specials and self._content["model"]["type"] == "WordPiece":
@@ -223,6 +233,7 @@ class MarianTokenizer(TheirTokenizer):
         self._folder = folder
         self._ids_of = _vocabulary(folder / "vocab.json", vocab_size)
         self._pieces = _pieces(folder / "source.spm")
+        self._target_pieces = _pieces(folder / "target.spm")
         names = [""] * vocab_size
         for name, index in self._ids_of.items():
             names[index] = name
@@ -251,8 +262,17 @@ class MarianTokenizer(TheirTokenizer):
 
     def _encoded(self, text: str, *, specials: bool = False) -> list[int]:
         """A source's ids; a code like >>fra<< at its beginning is one token."""
+        return self._ids_by(self._pieces, text)
+
+    def encode_targets(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of translations, which have pieces of their own."""
+        for text in texts:
+            self.encode(text)  # raises for what is no text
+        return [self._ids_by(self._target_pieces, text) for text in texts]
+
+    def _ids_by(self, processor: Any, text: str) -> list[int]:
         code, text = _language_code(text)
-        pieces = [*code, *self._pieces.encode(text, out_type=str)]
+        pieces = [*code, *processor.encode(text, out_type=str)]
         unknown = self._ids_of[_UNKNOWN]
         return [self._ids_of.get(piece, unknown) for piece in pieces]
 

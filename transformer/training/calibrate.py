@@ -38,7 +38,10 @@ def fit_temperature(model: Model, documents: Sequence[str]) -> float:
     if not documents:
         raise ValueError("calibrating needs at least one document; got none")
     limit = model.config.max_len + 1
-    rows = [Example(row[:limit]) for row in encode_documents(model.tokenizer, documents)]
+    encoded = encode_documents(model.tokenizer, documents)
+    rows = [Example(row[:limit]) for row in encoded if len(row) > 1]
+    if not rows:
+        raise ValueError("the documents are too short: no token is predicted from others")
     parts = [
         predictions(model.network, rows[start : start + AT_ONCE], model.tokenizer.padding_id)
         for start in range(0, len(rows), AT_ONCE)

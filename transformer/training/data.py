@@ -213,15 +213,14 @@ def hub_texts(name: str, split: str, *, count: int | None = None, instead: str) 
 
 
 def encode_documents(tokenizer: Tokenizer, documents: Sequence[str]) -> list[list[int]]:
-    """Ids of each document between two end-of-text tokens, the first read, the last predicted."""
-    end = tokenizer.end_id
-    return [[end, *ids, end] for ids in tokenizer.encode_batch(list(documents))]
+    """Ids of each document as `Tokenizer.document` has them: each but the first is predicted."""
+    return [tokenizer.document(ids) for ids in tokenizer.encode_batch(list(documents))]
 
 
 def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[Example]:
     """Each target, its end token included, to be predicted from its source."""
     sources = tokenizer.encode_batch([source for source, _ in pairs])
-    targets = tokenizer.encode_batch([target for _, target in pairs])
+    targets = tokenizer.encode_targets([target for _, target in pairs])
     start, end = tokenizer.start_id, tokenizer.end_id
     return [
         Example([start, *target, end], source=[*source, end])

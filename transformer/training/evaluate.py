@@ -23,8 +23,9 @@ BATCH_TOKENS = 4096
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Score:
-    """Total nats over a text. The end token of each document counts in nats and tokens. right: the
-    tokens that were the network's likeliest prediction."""
+    """Total nats over a text. An end token that the model learned to predict counts in nats and
+    tokens. right: the tokens that were the network's likeliest prediction. bytes: those of the
+    tokens that were predicted."""
 
     nats: float
     tokens: int
@@ -61,20 +62,24 @@ class Score:
 
 
 def score_documents(model: Model, documents: Sequence[str]) -> Score:
-    """Each document alone, from the end-of-text token to the next, in sliding windows.
+    """Each document alone, with the special tokens that the model reads around it, in sliding
+    windows.
 
-    Raises ValueError for a model that is not decoder-only.
+    A first token that nothing comes before has no prediction, and its bytes do not count. Raises
+    ValueError for a model that is not decoder-only.
     """
     if model.config.family != "decoder":
         raise ValueError(
             f"bits per byte need a decoder-only model; {model.name} is {model.config.family}"
         )
+    encoded = encode_documents(model.tokenizer, documents)
     rows = (
         Example(row[start:stop], [IGNORED] * (scored - start) + row[scored + 1 : stop + 1])
-        for row in encode_documents(model.tokenizer, documents)
+        for row in encoded
         for start, scored, stop in windows(len(row) - 1, model.config.max_len)
+        if len(row) > 1
     )
-    return scored(model, rows, documents)
+    return scored(model, rows, documents, [row[:1] for row in encoded])
 
 
 def score_pairs(model: Model, pairs: Sequence[Pair]) -> Score:
@@ -95,19 +100,28 @@ def score_pairs(model: Model, pairs: Sequence[Pair]) -> Score:
 
 
 @torch.inference_mode()
-def scored(model: Model, rows: Iterable[Example], texts: Sequence[str]) -> Score:
-    """What the wanted tokens of the rows cost, which are those of the texts."""
+def scored(
+    model: Model,
+    rows: Iterable[Example],
+    texts: Sequence[str],
+    free: Iterable[Sequence[int]] = (),
+) -> Score:
+    """What the wanted tokens of the rows cost, which are those of the texts. free: ids of the texts
+    that are not predicted. Raises ValueError where no token is wanted."""
     started, nats, tokens, right = time.perf_counter(), 0.0, 0, 0
     for batch in by_width(rows, BATCH_TOKENS):
         logits, wanted, _ = predictions(model.network, batch, model.tokenizer.padding_id)
         nats += summed_nats(logits, wanted).item()
         tokens += len(wanted)
         right += int((logits.argmax(dim=1) == wanted).sum())
+    if not tokens:
+        raise ValueError("the text is too short: it has no token that is predicted from others")
+    n_bytes = sum(len(text.encode()) for text in texts)
     return Score(
         nats=nats,
         tokens=tokens,
         right=right,
-        bytes=sum(len(text.encode()) for text in texts),
+        bytes=max(1, n_bytes - sum(len(model.tokenizer.whole(ids)) for ids in free)),
         documents=len(texts),
         seconds=time.perf_counter() - started,
     )

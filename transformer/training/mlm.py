@@ -7,8 +7,8 @@ from random import Random
 
 from transformer.inference.model import Model
 from transformer.model.network import IGNORED
-from transformer.tokenizer import SPECIALS, Tokenizer
-from transformer.training.data import Example, encode_documents
+from transformer.tokenizer import SPECIALS, Tokenizer, around
+from transformer.training.data import Example
 from transformer.training.evaluate import Score, scored
 
 HIDDEN_SHARE = 0.15  # of the tokens, as in Devlin et al. 2019
@@ -23,10 +23,11 @@ class Words:
         self.begins = [text[:1].isalnum() or text[:1] > b"\x7f" for text in texts]
         self.ends = [text[-1:].isalnum() or text[-1:] > b"\x7f" or text == b" " for text in texts]
 
-    def of(self, ids: Sequence[int]) -> list[list[int]]:
-        """The positions of each word of ids, in order, without the special token at 0."""
+    def of(self, ids: Sequence[int], frame: tuple[int, int] = (1, 0)) -> list[list[int]]:
+        """The positions of each word of ids, in order. frame: how many special tokens stand before
+        and behind the words."""
         found: list[list[int]] = []
-        for place in range(1, len(ids)):
+        for place in range(frame[0], len(ids) - frame[1]):
             if found and self.ends[ids[place - 1]] and self.begins[ids[place]]:
                 found[-1].append(place)
             else:
@@ -45,22 +46,31 @@ class Hiding:
             raise ValueError("hiding words needs a tokenizer with a mask token; it has none")
         self.words, self.share, self.mask_id = Words(tokenizer), share, tokenizer.mask_id
 
-    def chosen(self, ids: Sequence[int], rng: Random) -> list[list[int]]:
+    def chosen(
+        self, ids: Sequence[int], rng: Random, frame: tuple[int, int] = (1, 0)
+    ) -> list[list[int]]:
         """Whole words, drawn until they hold the share of the tokens; at least one."""
-        words = self.words.of(ids)
+        words = self.words.of(ids, frame)
         rng.shuffle(words)
-        wanted, found = max(1, round(self.share * (len(ids) - 1))), 0
+        wanted, found = max(1, round(self.share * (len(ids) - sum(frame)))), 0
         for number, word in enumerate(words):
             if found >= wanted:
                 return words[:number]
             found += len(word)
         return words
 
-    def hide(self, ids: Sequence[int], rng: Random, masked: float = 0.8) -> Example:
+    def hide(
+        self,
+        ids: Sequence[int],
+        rng: Random,
+        masked: float = 0.8,
+        frame: tuple[int, int] = (1, 0),
+    ) -> Example:
         """Of the chosen words 80 % are masked, 10 % are other tokens, 10 % stay as they are: so
-        the network cannot know which tokens of its input are true. masked: another share."""
+        the network cannot know which tokens of its input are true. masked: another share. frame: as
+        of `Words.of`."""
         read, wanted = list(ids), [IGNORED] * len(ids)
-        for word in self.chosen(ids, rng):
+        for word in self.chosen(ids, rng, frame):
             fate = rng.random()
             for place in word:
                 wanted[place] = ids[place]
@@ -72,14 +82,17 @@ class Hiding:
 
 
 def hidden_places(tokenizer: Tokenizer, documents: Sequence[str], max_len: int) -> list[Example]:
-    """Documents in pieces of at most max_len tokens, words of them masked: always the same."""
+    """Documents in pieces of at most max_len tokens, each with the special tokens that the model
+    reads around a text, words of them masked: always the same."""
     hiding = Hiding(tokenizer)
-    rows = (ids[:-1] for ids in encode_documents(tokenizer, documents))  # without the end
-    pieces = [row[at : at + max_len] for row in rows for at in range(0, len(row), max_len)]
+    before, behind = around(tokenizer)
+    frame = len(before), len(behind)
+    size = max_len - sum(frame)
+    texts = tokenizer.encode_batch(list(documents))
+    pieces = [ids[at : at + size] for ids in texts for at in range(0, len(ids), size)]
     return [
-        hiding.hide(piece, Random(number), masked=1.0)
+        hiding.hide([*before, *piece, *behind], Random(number), masked=1.0, frame=frame)
         for number, piece in enumerate(pieces)
-        if len(piece) > 1
     ]
 
 

@@ -4,13 +4,12 @@ a kept run that is altered."""
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Any
 
 from transformer.analysis.ablation import head_importance
 from transformer.analysis.ablation import next_token as next_token_of
-from transformer.analysis.logit_lens import surprisal
+from transformer.analysis.logit_lens import text_cost
 from transformer.analysis.patching import patch_effect
 from transformer.messages import invalid, say
 from transformer.runs.run import Run
@@ -263,33 +262,30 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
         """What a text costs a model, token by token, in bits.
 
         A translator is asked for the target given the text; the end token counts there. Else the
-        end does not count, since the text may go on.
+        end does not count, since the text may go on. Of a text that is longer than the model reads,
+        only its end has bits: bits_per_byte is over the n_bytes bytes of the tokens that have bits.
 
         Args:
             text: what is scored, or what a translator translates
             model: name of one of /models
             target: the translation that is scored; for a translator alone
         """
+        tokenizer, scored = service.model(model).tokenizer, target
         if service.model(model).config.family == "encoder-decoder":
-            tokenizer, scored = service.model(model).tokenizer, target
-            forced = [*tokenizer.encode(check_input(target)), tokenizer.end_id]
+            forced = [*tokenizer.encode_targets([check_input(target)])[0], tokenizer.end_id]
             run = service.generate(model, text, max_new_tokens=len(forced), forced_tokens=forced)
         elif target:
             raise invalid("a target is for a translator; {model} is none", model=model)
         else:
             run, scored = service.read(model, text), text
-        asked = service.queries.ask(surprisal, run)
-        bits = [bit for bit in asked if bit is not None]
-        if not bits:
-            raise invalid(
-                "{model} is an encoder: it predicts nothing, so a text has no cost", model=model
-            )
+        found = service.queries.ask(text_cost, run, text=scored)
         return {
-            "tokens": list(run.labels[run.trace_start :]),
-            "bits": list(asked),
-            "total_bits": math.fsum(bits),
-            "bits_per_byte": math.fsum(bits) / len(scored.encode()),
-            "perplexity": 2 ** (math.fsum(bits) / len(bits)),
+            "tokens": list(found.tokens),
+            "bits": list(found.bits),
+            "total_bits": found.total_bits,
+            "bits_per_byte": found.bits_per_byte,
+            "n_bytes": found.n_bytes,
+            "perplexity": found.perplexity,
         }
 
     return [importance, next_token, patching, breaks, score]

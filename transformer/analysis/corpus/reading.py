@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,32 +21,42 @@ from transformer.model.sites import sites_of
 from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.head_data import records_of
 from transformer.runs.run import Run
+from transformer.tokenizer import Tokenizer
 
 KINDS = ("special", "word", "inside a word", "number", "punctuation", "white space")
 MAX_NEW_TOKENS = 60  # of a translation
 HIDDEN_EVERY = 7  # token of a text, where an encoder alone is asked: some 15 %, as it was trained
 
 
-def kinds_of(labels: Sequence[str]) -> list[int]:
-    """Which of KINDS each token is, by its label; a word goes on after a token that ends in a
-    letter."""
+def kinds_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
+    """Which of KINDS each token of a text is, by what it adds to the text; a word goes on in a
+    token without a space before it, after one that ends in a letter."""
     found, before = [], ""
-    for label in labels:
-        text = label.lstrip("␣")
-        if label.startswith("<|"):
+    for index in ids:
+        text = tokenizer.to_bytes([index]).decode("utf-8", errors="surrogateescape")
+        first = text.lstrip(" ")[:1]
+        if not text:
             kind = "special"
-        elif not text.strip("⏎⇥"):
+        elif not first.strip():
             kind = "white space"
-        elif text[0].isdigit():
+        elif first.isdigit():
             kind = "number"
-        elif text[0].isalpha() or text[0] == "‹":  # a part of a letter is written ‹C3›
-            goes_on = text == label and before[-1:].isalpha()
+        elif _is_letter(first):
+            goes_on = not text.startswith(" ") and _is_letter(before[-1:])
             kind = "inside a word" if goes_on else "word"
         else:
             kind = "punctuation"
         found.append(KINDS.index(kind))
-        before = label
+        before = text
     return found
+
+
+def _is_letter(character: str) -> bool:
+    """Of a word: letters, marks on letters, and parts of a character."""
+    if not character:
+        return False
+    is_part = "\udc80" <= character <= "\udcff"
+    return is_part or character.isalpha() or unicodedata.category(character)[0] == "M"
 
 
 def read(model: Model, text: str) -> Run:
@@ -78,11 +89,13 @@ def summary_of(model: Model, text: str, index: int, *, ablate: bool = False) -> 
     kinds = {}
     for stack, kind in dict.fromkeys((site.stack, site.kind) for site in sites_of(run.config)):
         cost = costs.get((stack, kind))
-        kinds[f"{stack}.{kind}"] = _heads(run, stack, kind, index, cost)
+        kinds[f"{stack}.{kind}"] = _heads(model.tokenizer, run, stack, kind, index, cost)
     return Summary(1, len(run.ids) + len(run.source_ids), 0, kinds)
 
 
-def _heads(run: Run, stack: str, kind: str, index: int, cost: Any) -> HeadSums:
+def _heads(
+    tokenizer: Tokenizer, run: Run, stack: str, kind: str, index: int, cost: Any
+) -> HeadSums:
     records = records_of(run, stack, kind)
     allowed = records[0].allowed[0].cpu()
     weights = torch.stack([record.pattern[0].cpu() for record in records])  # (L, H, Tq, Tk)
@@ -91,8 +104,9 @@ def _heads(run: Run, stack: str, kind: str, index: int, cost: Any) -> HeadSums:
     cells = cells_by_name(names, allowed, repeats)
     layers = [measure(layer, allowed, names, cells) for layer in weights]
     values = {name: torch.stack([one[name] for one in layers]).double().numpy() for name in names}
-    from_kinds = kinds_of(run.queries(stack)[: weights.shape[2]])
-    to_kinds = kinds_of(run.keys(stack, kind)[: weights.shape[3]])
+    from_kinds = kinds_of(tokenizer, _ids(run, stack)[: weights.shape[2]])
+    read_by = "encoder" if kind == "cross" else stack
+    to_kinds = kinds_of(tokenizer, _ids(run, read_by)[: weights.shape[3]])
     whose, read_kind = np.eye(len(KINDS))[from_kinds], np.eye(len(KINDS))[to_kinds]
     given = np.einsum("lhqk,qa,kb->lhab", weights.double().numpy(), whose, read_kind, optimize=True)
     none = np.zeros(weights.shape[:2])
@@ -105,6 +119,12 @@ def _heads(run: Run, stack: str, kind: str, index: int, cost: Any) -> HeadSums:
     )
 
 
+def _ids(run: Run, stack: str) -> tuple[int, ...]:
+    """Of the tokens that a stack read."""
+    is_source = stack == "encoder" and run.config.family == "encoder-decoder"
+    return run.source_ids if is_source else run.ids[run.trace_start :]
+
+
 def _whole(numbers: Any) -> Any:
     return np.rint(numbers * UNIT).astype(np.int64)
 
@@ -113,7 +133,9 @@ def _costs(model: Model, run: Run, index: int) -> dict[tuple[str, str], Any]:
     """By (stack, kind), (L, H): nats a token that the loss of the run's own text rises by."""
     ids = torch.tensor([run.ids[: model.config.output_max_len]], device=model.device)
     source = torch.tensor([run.source_ids], device=model.device)
-    places = torch.arange(1 + index % HIDDEN_EVERY, ids.shape[1], HIDDEN_EVERY)
+    first = 1 + index % HIDDEN_EVERY
+    is_text = [not model.tokenizer.is_special(one) for one in run.ids]
+    places = torch.tensor([n for n in range(first, ids.shape[1], HIDDEN_EVERY) if is_text[n]])
     network, mask = model.network, model.tokenizer.mask_id
     nothing_hidden = isinstance(network, EncoderOnly) and (mask is None or len(places) == 0)
     if ids.shape[1] < 2 or nothing_hidden:
