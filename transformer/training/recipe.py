@@ -257,8 +257,8 @@ def _check_model(model: dict[str, Any], task: str, vocab_size: int) -> None:
     if family != needed:
         fitting = [one for one, fields in PRESETS.items() if fields["family"] == needed]
         raise ValueError(
-            f"the task {task!r} needs the family {needed!r}; the preset {name!r} is of the "
-            f"family {shortened(family)}; allowed: {fitting}"
+            f"the task {shortened(task)} needs the family {shortened(needed)}; the preset "
+            f"{shortened(name)} is of the family {shortened(family)}; allowed: {fitting}"
         )
     for key in ("vocab_size", "target_vocab_size"):
         if key in model:

@@ -15,6 +15,7 @@ from transformer.analysis.corpus import over_texts
 from transformer.analysis.corpus.dossier import clusters, dossiers
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_measures import ALL
+from transformer.checks import shortened
 from transformer.command_line import Parser
 from transformer.training.data import HUB, check_folder, hub_texts, texts_of
 
@@ -52,7 +53,9 @@ def texts_from(data: str) -> Callable[[], Iterator[str]]:
 
 def _count(text: str, least: int = 1) -> int:
     if not text.strip().isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"must be a whole number from {least}; got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number from {least}; got {shortened(text)}"
+        )
     return int(text)
 
 
