@@ -155,3 +155,25 @@ def test_the_command_that_installs_a_package_can_be_run_as_it_is_printed() -> No
         pip, install, named = shlex.split(line)
         assert (pip, install, named) == ("pip", "install", package)
         assert metadata.version(Requirement(named).name)
+
+
+SAYS = "from transformer.command_line import Parser; Parser({}); print('模型ü' * 9_000, flush=True)"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("to", ["/dev/full", "&-"])
+@pytest.mark.parametrize("server", [False, True])
+def test_output_that_cannot_be_written_ends_a_command_alone(to: str, server: bool) -> None:
+    python = [sys.executable, "-c", SAYS.format("needs_output=False" if server else "")]
+    command = ["sh", "-c", f'exec "$@" >{to}', "sh", *python]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == (0 if server else 1)
+    assert done.stderr.count("cannot write the output: ") == len(done.stderr.splitlines())
+    assert bool(done.stderr) != server
+
+
+def test_what_an_output_cannot_encode_is_written_as_a_code() -> None:
+    python = [sys.executable, "-c", SAYS.format("")]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(python, cwd=ROOT, env=environment, capture_output=True, check=True)
+    assert done.stdout.startswith(b"\\u6a21\\u578b\\xfc")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import codecs
 import dataclasses
-import io
 import json
 import os
 import sys
@@ -113,8 +112,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     except BrokenPipeError:  # the reader, such as `head`, closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        return _fail(f"cannot print the text: {error.strerror}")
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return 130
@@ -189,8 +186,6 @@ def summary(model: Model, request: Request) -> str:
 
 def _print_text(stream: Stream, model: Model, end: str) -> Run:
     """Print as it comes, and then `end`. A character of which only some bytes exist yet waits."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     print(_for_terminal(stream.text), end="", flush=True)
     for step in stream:

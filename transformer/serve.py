@@ -44,6 +44,7 @@ SPINCOUNT = "20000"
 def arguments() -> argparse.Namespace:
     """What the command line says."""
     parser = Parser(
+        needs_output=False,
         description="Serve the page until interrupted.",
         epilog="Behind a proxy, the variable FORWARDED_ALLOW_IPS names its addresses or networks, "
         "with commas between them: their X-Forwarded-For is believed, and nobody else's.",

@@ -276,12 +276,15 @@ def _watch(process: subprocess.Popen[bytes], heard: threading.Event) -> None:
 
 def main() -> None:
     """Train what is asked for, one after the other, until the server closes the input."""
-    Parser(description="Trains what the server asks for; it starts this itself.").parse_args()
+    Parser(
+        needs_output=False, description="Trains what the server asks for; it starts this itself."
+    ).parse_args()
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     torch.set_num_threads(1)
     commands: SimpleQueue[Message] = SimpleQueue()
-    out, sys.stdout = sys.stdout.buffer, sys.stderr  # keep stray prints out of the messages
+    stdout, sys.stdout = sys.stdout, sys.stderr  # keep stray prints out of the messages
+    out = stdout.buffer
     threading.Thread(target=listen, args=(sys.stdin.buffer, commands), daemon=True).start()
     threading.Thread(target=beat, args=(out,), daemon=True).start()
     while True:
