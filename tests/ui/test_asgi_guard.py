@@ -236,7 +236,7 @@ def test_a_mistake_inside_is_a_sentence_without_its_values(
 
     assert exchange(ours, "/") == (500, {"detail": "The server made a mistake."})
     out, told = capsys.readouterr()
-    assert re.fullmatch(r"ValueError in limits\.py, line \d+\n", told)
+    assert re.fullmatch(r"Invalid in limits\.py, line \d+\n", told)
     assert out == ""
 
 
@@ -295,6 +295,24 @@ def test_what_depends_on_the_language_says_so_and_nothing_is_taken_for_another_t
     assert dict(safe_headers([*own, (b"vary", b"Origin")])) == {
         **dict(own), b"vary": b"Origin, Accept-Language", **always,
     }  # fmt: skip
+
+
+def test_what_an_answer_depends_on_is_said_once() -> None:
+    kind = (b"content-type", b"application/json")
+    said = dict(safe_headers([kind, (b"vary", b"Accept, Accept-Language")]))[b"vary"]
+    assert said == b"Accept, Accept-Language"
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("http://elsewhere.example/sub/resources/heatmap?a=1", b"/sub/resources/heatmap?a=1"),
+        ("https://elsewhere.example//other.example/", b"/other.example/"),
+        ("/gradio_api/info", b"/gradio_api/info"),
+    ],
+)
+def test_a_redirect_leads_to_no_other_host(place: str, told: bytes) -> None:
+    assert dict(safe_headers([(b"location", place.encode())]))[b"location"] == told
 
 
 def test_only_named_pages_may_show_the_page_inside_them() -> None:

@@ -3,7 +3,9 @@
 import base64
 import io
 import os
+import resource
 import signal
+import sys
 import time
 import zipfile
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from typing import Any
 import loops
 import numpy as np
 import pytest
+import warm
 from asking import visiting
 from links import CONTROLS
 
@@ -74,6 +77,13 @@ def test_a_training_is_stopped_and_is_a_model_afterwards(trains: Service, tmp_pa
         early = learning.learned(service, {"id": key, "at": 1, "question": "abcd"})
         assert (early["at"], early["wanted"]) == (1, "abcd")
         packed = learning.checkpoint(service, {"id": key, "at": 1})
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, most[1]))  # as on a full disk
+        try:
+            with pytest.raises(ValueError, match="has no room to write the checkpoint"):
+                learning.checkpoint(service, {"id": key, "at": 1})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, most)
 
         key = learning.train(service, {"plan": TINY})["id"]
         loops.wait_until(lambda: stands("ended"))
@@ -108,6 +118,22 @@ def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(
     # on a busy machine it may have ended too
     loops.wait_until(lambda: next_one.state != "waiting")
     assert (stuck.state, stuck.why, process.wait(5)) == ("ended", "broken", -signal.SIGKILL)
+
+
+ENDS = """
+import os, signal
+from transformer.learning.worker import Trainer
+trainer = Trainer(print)
+trainer._process = trainer._started()
+os.kill(trainer._process.pid, signal.SIGSTOP)
+print(trainer._process.pid, flush=True)
+"""
+
+
+def test_a_stopped_process_ends_with_the_server() -> None:
+    done = warm.run([sys.executable, "-c", ENDS])
+    state = Path(f"/proc/{int(done.stdout)}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 # --- turns, without a process ---------------------------------------------------------------------

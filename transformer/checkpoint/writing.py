@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -64,7 +65,10 @@ def _write_shards(folder: Path, shards: list[dict[str, Tensor]]) -> None:
     """All new files are complete before the first old one goes or is replaced."""
     names = [f"model-{n:05}-of-{len(shards):05}.safetensors" for n in range(1, len(shards) + 1)]
     for name, shard in zip(names, shards, strict=True):
-        save_file(shard, folder / f"{name}.unfinished")
+        try:
+            save_file(shard, folder / f"{name}.unfinished")
+        except SafetensorError as error:
+            raise OSError(str(error)) from error
     for name in names:
         (folder / f"{name}.unfinished").replace(folder / name)
     for old in folder.glob("model-*.safetensors"):

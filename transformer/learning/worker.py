@@ -12,6 +12,7 @@ lock while others generate. Its messages are NPZ files, JSON and arrays; nothing
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import os
 import struct
@@ -203,6 +204,7 @@ class Trainer:
         self._process: subprocess.Popen[bytes] | None = None
         self._key = ""
         self._lock = threading.Lock()
+        atexit.register(self.close)  # a stopped process does not see that its input has ended
 
     def begin(self, key: str, job: Job) -> None:
         """Train this; the one before must have ended."""

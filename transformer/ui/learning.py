@@ -131,10 +131,13 @@ def checkpoint(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"id", "at"}: the same network as a checkpoint folder, zipped."""
     record, step = _chosen(service, data)
     name = f"{record.plan.task}-{step}"
-    with tempfile.TemporaryDirectory() as folder:
-        record.model(step, name).save(Path(folder) / name, dtype="float16")
-        packed = Path(shutil.make_archive(f"{folder}/packed", "zip", folder, name))
-        sent = base64.b64encode(packed.read_bytes()).decode("ascii")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            record.model(step, name).save(Path(folder) / name, dtype="float16")
+            packed = Path(shutil.make_archive(f"{folder}/packed", "zip", folder, name))
+            sent = base64.b64encode(packed.read_bytes()).decode("ascii")
+    except OSError as error:  # a full disk
+        raise invalid("the server has no room to write the checkpoint") from error
     return {"name": f"{name}.zip", "type": "application/zip", "base64": sent}
 
 

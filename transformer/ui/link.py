@@ -189,7 +189,7 @@ def _is_foreign(name: str) -> bool:
 
 def _inflated(packed: str) -> dict[str, str]:
     """The names and values of a `z`. Raises ValueError for anything else, however large."""
-    unreadable = say("the link's compressed part cannot be read; was it cut off?")
+    unreadable = say("the link's compressed part cannot be read; it may have been cut off")
     try:
         deflated = base64.b64decode(packed + "=" * (-len(packed) % 4), b"-_", validate=True)
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from gradio.brotli_middleware import BrotliMiddleware
 from starlette.datastructures import Headers, MutableHeaders
@@ -181,7 +182,12 @@ def safe_headers(
         kept["permissions-policy"] = PERMISSIONS
     if kind.startswith(("text/html", "application/json")):
         kept.setdefault("cache-control", "no-cache")
-        kept.add_vary_header("Accept-Language")
+        if "accept-language" not in kept.get("vary", "").lower():
+            kept.add_vary_header("Accept-Language")
+    if "location" in kept:  # without the host, which is what the request says
+        place = urlsplit(kept["location"])
+        query = f"?{place.query}" if place.query else ""
+        kept["location"] = f"/{place.path.lstrip('/')}{query}"
     return kept.raw
 
 
