@@ -6,22 +6,21 @@ of each request, and cancels requests whose client has left.
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transformer.checks import shortened
 from transformer.inference.deadline import Deadline, until
-from transformer.messages import numeral, say, speaking
+from transformer.messages import language, numeral, say, speaking
 from transformer.ui import resources
 from transformer.ui.fair_scheduler import Busy, Line
 from transformer.ui.language import language_of, localized
@@ -35,12 +34,12 @@ from transformer.ui.limits import (
     NO_HASH,
     POST_ONLY,
     TOO_LARGE,
-    TOO_SLOW,
+    UNREADABLE,
     place_of,
 )
 from transformer.ui.modules import MODULES, PREFIX
 from transformer.ui.process import Shutdown
-from transformer.ui.request_guard import POLICY, RequestGuard, TooLarge, TooSlow
+from transformer.ui.request_guard import POLICY, Refused, RequestGuard
 from transformer.ui.sessions import ADDRESS, address_of, caller, current_session
 
 API = "/gradio_api/"
@@ -50,9 +49,14 @@ ALLOW = (b"allow", ", ".join(METHODS).encode())
 OPEN = (
     "/", "/config", "/theme.css", "/favicon.ico", "/robots.txt", "/manifest.json",
     *(API + name for name in ("queue/join", "queue/data", "cancel", "reset",
-                              "info", "openapi.json", "app_id", "startup-events", "theme.css")),
+                              "info", "openapi.json", "app_id", "theme.css")),
 )  # fmt: skip
 RESOURCES = f"{resources.PREFIX}/"
+MADE = ("/", "/config", API + "info", API + "openapi.json")  # which takes up to 50 ms each
+QUERY = {"page": "", "all_endpoints": "true"}  # all that these take from theirs
+KEPT_PAGES = 32  # of 0.3 MB at most
+# What else the page depends on: the address at which it is seen.
+SEEN_AT = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
 OPEN_BELOW = ("/assets/", "/static/", f"{API}call/", RESOURCES)
 TOOLS = (f"{API}mcp", f"{API}mcp/")  # where tools are called, if they are served at all
 FROM = b"x-asked-from"  # of a tool's call, on the framework's own request to the server
@@ -86,6 +90,7 @@ class AsgiGuard:
         self.shares, self.leave = shares, leave
         self.policy, self.tools = policy, tools
         self.shutdown = shutdown or Shutdown()
+        self._pages: dict[Hashable, list[Message]] = {}
         self._sign = secrets.token_urlsafe(16).encode() + b" "  # known to this process alone
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,10 +103,8 @@ class AsgiGuard:
             with speaking(language_of(scope)), self.shutdown.underway(guard):
                 try:
                     await self._answer(self._from(plain_query(scope)), guard)
-                except TooLarge:
-                    await guard.answer(413, {"detail": f"{localized(TOO_LARGE)}."})
-                except TooSlow:
-                    await guard.answer(408, {"detail": localized(TOO_SLOW)})
+                except Refused as refused:
+                    await guard.answer(refused.status, {"detail": refused.sentence})
 
     async def _answer(self, scope: Scope, guard: RequestGuard) -> None:
         path, method = path_of(scope), scope["method"]
@@ -127,9 +130,48 @@ class AsgiGuard:
             await guard.answer(404, {"detail": localized(CLOSED)})
         elif post:
             await self._post(scope, guard)
+        elif (path.rstrip("/") or "/") in MADE:
+            await self._page(scope, guard)
         else:
             guard.on_leave(self._leave, _stream_of(scope, path))
             await self._pass_on(scope, guard)
+
+    async def _page(self, scope: Scope, guard: RequestGuard) -> None:
+        """Answer what is the same for every visitor: made once, one at a time, each address in
+        turn. It is sent after that, since some read slowly."""
+        headers, asked = Headers(scope=scope), ("method", "path", "query_string", "scheme")
+        codings = headers.get("accept-encoding", "")
+        key = (
+            *map(scope.get, asked), *map(headers.get, SEEN_AT), language(),
+            "br" in codings, "gzip" in codings,
+        )  # fmt: skip
+        if key not in self._pages:
+            try:
+                async with self.shares["pages"].held(caller()):
+                    if key not in self._pages:
+                        await self._make(key, scope, guard)
+            except Busy as busy:
+                await guard.answer(503, {"detail": str(busy)})
+        for message in self._pages.get(key, ()):
+            await guard.send({**message})  # what compresses an answer changes its messages
+
+    async def _make(self, key: Hashable, scope: Scope, guard: RequestGuard) -> None:
+        """Keep the answer; anything but a good one is sent at once."""
+        messages: list[Message] = []
+
+        async def keep(message: Message) -> None:
+            messages.append(message)
+
+        await self._pass_on(scope, guard, keep)
+        if guard.started:  # a mistake
+            return
+        if messages[0]["status"] != 200:
+            for message in messages:
+                await guard.send(message)
+            return
+        self._pages[key] = messages
+        if len(self._pages) > KEPT_PAGES:
+            del self._pages[next(iter(self._pages))]
 
     async def _from_page(self, scope: Scope, guard: RequestGuard, path: str) -> None:
         """Requests of the page's own scripts, in the session that they name."""
@@ -194,18 +236,18 @@ class AsgiGuard:
         except Busy as busy:
             await guard.answer(503, {"detail": str(busy)})
 
-    async def _pass_on(self, scope: Scope, guard: RequestGuard) -> None:
+    async def _pass_on(self, scope: Scope, guard: RequestGuard, send: Send | None = None) -> None:
         """A request for a resource is cancelled when its client has left."""
+        of_page = path_of(scope).startswith(RESOURCES)
         try:
-            if scope["method"] == "POST" and not has_good_hash(await guard.body()):
-                return await guard.answer(400, {"detail": localized(NO_HASH)})
-            if not path_of(scope).startswith(RESOURCES):
-                return await self.app(scope, guard.receive, guard.send)
-            await guard.body()
+            if of_page or scope["method"] == "POST":
+                await guard.body()
+            if not of_page:
+                return await self.app(scope, guard.receive, send or guard.send)
             guard.computed = True
             with guard.watched() as gone, until(Deadline(math.inf, gone)):
                 await self.app(scope, guard.receive, guard.send)
-        except (TooLarge, TooSlow):
+        except Refused:
             raise
         except Exception as error:
             ours = _is_ours(error)
@@ -213,7 +255,7 @@ class AsgiGuard:
                 await guard.finish()
             if ours:  # without its values, which may be a visitor's words
                 print(place_of(error), file=sys.stderr, flush=True)
-            detail = localized(MISTAKE) if ours else say("The request could not be read.")
+            detail = localized(MISTAKE if ours else UNREADABLE)
             await guard.answer(500 if ours else 400, {"detail": detail})
 
 
@@ -226,27 +268,15 @@ def plain_query(scope: Scope) -> Scope:
     """The request without what Gradio would take from its query to other visitors.
 
     `deep_link` reads a state that anybody on the machine may have written to a temporary folder;
-    and the description of the API, if no page is named, is kept with the first caller's Host.
+    and the description of the API, if no page is named, is kept with the first caller's Host. Of
+    what is MADE, only QUERY stays, so that no query makes it anew.
     """
     given = parse_qsl(scope["query_string"].decode("ascii", "replace"), keep_blank_values=True)
-    query = [(name, value) for name, value in given if name != "deep_link"]
-    if path_of(scope).rstrip("/") == f"{API}info" and "page" not in dict(query):
-        query.append(("page", ""))
+    query, path = [(name, value) for name, value in given if name != "deep_link"], path_of(scope)
+    if (path.rstrip("/") or "/") in MADE:
+        named = {name for name, _ in given} | ({"page"} if path.startswith(f"{API}info") else set())
+        query = [(name, value) for name, value in QUERY.items() if name in named]
     return scope if query == given else {**scope, "query_string": urlencode(query).encode()}
-
-
-def has_good_hash(body: bytes) -> bool:
-    """Whether the session_hash in a request's body, if there is one, is acceptable.
-
-    Gradio stores any name it is given; with an empty one its queue fails on a session that does not
-    exist. A body that is not a JSON object names none.
-    """
-    try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        return True
-    given = asked.get("session_hash") if isinstance(asked, dict) else None
-    return given is None or (isinstance(given, str) and 1 <= len(given) <= MAX_HASH)
 
 
 def _stream_of(scope: Scope, path: str) -> str | None:

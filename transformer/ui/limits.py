@@ -49,9 +49,19 @@ MAX_PREVIEW_OPERATIONS = _limit("preview_operations", 5e10, "operations of a pre
 MAX_SECONDS = _limit(  # waiting is not counted
     "seconds", 20.0, "seconds of the network", "stopped; what there is, is given"
 )
-MAX_REQUEST_BYTES = _limit("request_bytes", 1_000_000, "bytes of one request", REFUSED)
+# The largest real one: a batch of 8 x 2,000 characters, each up to 12 bytes in JSON.
+MAX_REQUEST_BYTES = _limit("request_bytes", 262_144, "bytes of one request", REFUSED)
+MAX_REQUEST_VALUES = _limit(
+    "request_values", 40_000, "commas and opening brackets in one request", REFUSED
+)
+MAX_CHUNKS = _limit("request_chunks", 1_000, "chunks of one request", REFUSED)
+MAX_HEADER_BYTES = _limit("header_bytes", 16_384, "bytes of a request's line and headers", REFUSED)
 HEADERS_S = _limit("header_seconds", 10.0, "seconds in which headers must have come", "closed")
 BODY_S = _limit("request_seconds", 30.0, "seconds in which a request must have come", REFUSED)
+READER_S = _limit("reader_seconds", 30, "seconds in which a client accepts no data", "closed")
+# Sixty browsers with six each are 360, behind one address too.
+MAX_CONNECTIONS = _limit("connections", 600, "connections at once", REFUSED)
+MAX_ADDRESS_CONNECTIONS = _limit("address_connections", 400, "the same of one address", REFUSED)
 # The page and clients draw it at random.
 MAX_HASH = _limit("session_hash", 64, "characters of a session's name", REFUSED)
 _limit("upload_bytes", 0, "bytes of an uploaded file", "refused: the page takes no files")
@@ -95,6 +105,7 @@ MAX_QUESTION_WAIT_S = _limit(
 RETRY_S = _limit(
     "retry", 2, "seconds after which a refused question may be asked again", "the page does so"
 )
+MAX_PAGES = _limit("pages", 1, "pages and descriptions of it made at once", WAIT)
 MAX_EVENTS = _limit("events", 8, "other requests answered at once", WAIT)
 MAX_CALLS = _limit("calls", 8, "calls of tools at once (if they are served)", WAIT)
 MAX_CALLS_WAITING = _limit("calls_waiting", 16, "calls of tools that wait", FULL)
@@ -148,7 +159,12 @@ YOURS_WAIT = wording("Too many of your own requests are waiting already; try aga
 NO_MEMORY = wording("The server has no memory left for this; try again with a shorter text.")
 POST_ONLY = wording("Tools are called here by POST, as the Model Context Protocol has it.")
 TOO_LARGE = wording("A request must have at most {most} bytes", most=numeral(MAX_REQUEST_BYTES))
+TOO_MANY = wording(
+    "A request must have at most {most} commas and opening brackets.",
+    most=numeral(MAX_REQUEST_VALUES),
+)
 TOO_SLOW = wording("A request must arrive within {seconds} s.", seconds=numeral(BODY_S, ".0f"))
+UNREADABLE = wording("The request could not be read.")
 MISTAKE = wording("The server made a mistake.")
 METHODS_ONLY = wording("A request must be GET, HEAD, POST or OPTIONS.")
 FOREIGN = wording("Only the page itself may ask this, not a page of another site.")

@@ -20,7 +20,15 @@ from transformer.messages import say, speaking
 from transformer.runs.memory_budget import MemoryBudget, bytes_of
 from transformer.ui.fair_scheduler import Busy, Caller, Place
 from transformer.ui.language import language_of, localized
-from transformer.ui.limits import ANSWERS, BUSY, NO_EVENT, memory_budget, place_of
+from transformer.ui.limits import (
+    ANSWERS,
+    BUSY,
+    MAX_HASH,
+    NO_EVENT,
+    NO_HASH,
+    memory_budget,
+    place_of,
+)
 from transformer.ui.sessions import ADDRESS, address_of, current_session, shares
 
 LOOK_S = 0.01  # how often it looks whether one can begin; every millisecond is 7 % of a core
@@ -49,7 +57,10 @@ class Queue(queueing.Queue):
         self, body: PredictBodyInternal, request: fastapi.Request, username: str | None
     ) -> Any:
         """As Gradio does it, if there is a place to wait: Gradio lets one alone fill the queue.
-        What is the browser's alone to do is refused, where Gradio begins it and logs a mistake."""
+        What is the browser's alone to do is refused, where Gradio begins it and logs a mistake; so
+        is a session's name that is empty, with which Gradio's queue fails, or of any length."""
+        if body.session_hash is not None and not 1 <= len(body.session_hash) <= MAX_HASH:
+            return False, localized(NO_HASH), "error"
         self.forget()
         asked = None if body.fn_index is None else self.blocks.fns.get(body.fn_index)
         if asked is not None and asked.fn is None:

@@ -13,13 +13,16 @@ import gradio as gr
 import segno
 
 from transformer.checks import check_names, shortened
-from transformer.messages import invalid, numeral, say
+from transformer.messages import invalid, numeral
 from transformer.ui.questions import Question
 
 # 93 modules across and four of margin on both sides: on a projector of 720 lines each is 6 high,
 # which a phone in the last row still tells apart.
 MOST_VERSION = 19
 MOST_CHARACTERS = 792  # that such a code holds
+# (row + column) % 3, the most even mask or nearly, for addresses of many kinds. To try all eight
+# takes eight times as long.
+MASK = 3
 # Addresses for documentation (RFC 5737 and 3849): asked for the way there, a machine names its
 # own address on its network. Nothing is sent.
 ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
@@ -64,7 +67,7 @@ def reachable(
             "Start it with {command}: then everybody on the same network can open it.",
             command="python app.py --host 0.0.0.0",
         )
-    name = (own or own_address)() if is_everywhere(host) else host
+    name = (own or own_address)() if is_everywhere(host) else host.strip("[]")
     if name is None:
         raise invalid("This machine is on no network, so nobody else can open the page.")
     return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
@@ -73,18 +76,15 @@ def reachable(
 def picture(address: str) -> str:
     """The address as a QR code, an SVG in a data: address: black on white with its margin, which
     readers need in the dark too. Raises ValueError if it would be too fine."""
-    too_long = say(
-        "What is shown makes an address of {got} characters; a code that can be read from the last "
-        "row holds {most}. Shorten the text or alter less, or pass the link on as text.",
-        got=numeral(len(address)),
-        most=numeral(MOST_CHARACTERS),
-    )
-    try:
-        code = segno.make(address, error="l", micro=False)
-    except segno.DataOverflowError as error:
-        raise ValueError(too_long) from error
-    if not isinstance(code.version, int) or code.version > MOST_VERSION:
-        raise ValueError(too_long)
+    n_bytes = len(address.encode())
+    if n_bytes > MOST_CHARACTERS:
+        raise invalid(
+            "What is shown makes an address of {got} characters; a code that can be read from the "
+            "last row holds {most}. Shorten the text or alter less, or pass the link on as text.",
+            got=numeral(n_bytes),
+            most=numeral(MOST_CHARACTERS),
+        )
+    code = segno.make(address, error="l", micro=False, mask=MASK)
     return str(code.svg_data_uri(border=4, dark="#000", light="#fff", omitsize=True))
 
 

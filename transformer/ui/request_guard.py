@@ -17,7 +17,16 @@ from starlette.types import Message, Receive, Scope, Send
 
 from transformer.checks import shortened
 from transformer.messages import invalid
-from transformer.ui.limits import BODY_S, MAX_REQUEST_BYTES
+from transformer.ui.language import localized
+from transformer.ui.limits import (
+    BODY_S,
+    MAX_REQUEST_BYTES,
+    MAX_REQUEST_VALUES,
+    TOO_LARGE,
+    TOO_MANY,
+    TOO_SLOW,
+    UNREADABLE,
+)
 
 # The page's Content-Security-Policy. Gradio needs inline scripts and styles; a Space and a notebook
 # on this machine may embed the page.
@@ -48,12 +57,12 @@ ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\
 QUALITY = 5  # of brotli: as quick as gzip's 6, and a tenth smaller
 
 
-class TooLarge(Exception):
-    """A request's body went beyond MAX_REQUEST_BYTES without having said so."""
+class Refused(Exception):
+    """A request whose body is refused: with a status and a sentence."""
 
-
-class TooSlow(Exception):
-    """A request's body did not come within BODY_S."""
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence = status, sentence
 
 
 class RequestGuard:
@@ -100,7 +109,7 @@ class RequestGuard:
         if message["type"] == "http.request":
             self._taken += len(message.get("body", b""))
             if self._taken > MAX_REQUEST_BYTES:
-                raise TooLarge
+                raise Refused(413, f"{localized(TOO_LARGE)}.")
         elif message["type"] == "http.disconnect" and not self.finished and self._left:
             told, self._left = self._left, None
             told()
@@ -120,18 +129,23 @@ class RequestGuard:
         await self._send(message)
 
     async def body(self) -> bytes:
-        """The whole body, which the app can still read. Raises TooLarge and TooSlow."""
-        messages: list[Message] = []
+        """The whole body, which the app can still read. Raises Refused."""
+        whole, more = bytearray(), True
         try:
             async with asyncio.timeout(BODY_S):
-                while not messages or messages[-1].get("more_body"):
-                    messages.append(await self.receive())
+                while more:
+                    message = await self.receive()
+                    if message["type"] != "http.request":  # the client has left
+                        raise Refused(400, localized(UNREADABLE))
+                    whole += message.get("body", b"")
+                    more = message.get("more_body", False)
         except TimeoutError:
-            raise TooSlow from None
-        whole = b"".join(message.get("body", b"") for message in messages)
-        left = [message for message in messages if message["type"] != "http.request"]
-        self._ahead = [{"type": "http.request", "body": whole, "more_body": False}, *left]
-        return whole
+            raise Refused(408, localized(TOO_SLOW)) from None
+        # A parser makes an object of each, which is slow where there are many.
+        if sum(map(whole.count, (b",", b"[", b"{"))) > MAX_REQUEST_VALUES:
+            raise Refused(413, localized(TOO_MANY))
+        self._ahead = [{"type": "http.request", "body": bytes(whole), "more_body": False}]
+        return self._ahead[0]["body"]
 
     async def finish(self) -> None:
         """End an answer that has begun."""

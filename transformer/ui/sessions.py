@@ -39,7 +39,8 @@ def shares(trainings: int = limits.MAX_TRAININGS, slice_s: float = SLICE_S) -> d
 
     model: generation. experiments: what-if. files: exports. idle: what takes long and a thread of
     low priority answers. tools: calls over MCP. questions: all that the page's views ask. events:
-    all else that goes through Gradio's queue.
+    all else that goes through Gradio's queue. pages: the page itself and descriptions of it, as
+    they are made.
     """
 
     def shared(at_once: int, **settings: Any) -> Resource:
@@ -59,6 +60,7 @@ def shares(trainings: int = limits.MAX_TRAININGS, slice_s: float = SLICE_S) -> d
         "tools": shared(limits.MAX_CALLS, waiting=limits.MAX_CALLS_WAITING),
         "questions": shared(limits.MAX_QUESTIONS, patience_s=limits.MAX_QUESTION_WAIT_S),
         "events": shared(limits.MAX_EVENTS),
+        "pages": Resource(limits.MAX_PAGES),
     }  # fmt: skip
     return {name: Line(resource) for name, resource in resources.items()}
 
