@@ -63,11 +63,12 @@ def slow_tokens() -> None:
 
 
 def few_files() -> None:
-    """It may hold MOST_FILES, and closes connections without a request sooner."""
+    """It may hold MOST_FILES, and closes connections without a request, and those whose answer is
+    not read, sooner."""
     from transformer.ui import gradio_patches
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES - 56, MOST_FILES))
-    vars(gradio_patches)["HEADERS_S"] = 1.0
+    vars(gradio_patches).update(HEADERS_S=1.0, READER_S=1)
 
 
 def little_memory() -> None:

@@ -16,7 +16,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,23 +150,25 @@ def started(
     change: str = "",
     more: Sequence[str] = (),
     start: Callable[..., Any] = warm.Process,
+    host: str = "127.0.0.1",
+    env: Mapping[str, str] | None = None,
 ) -> Any:
     """A server in a process of its own, which answers; what it writes is added to `log`.
 
     change: of app.py, see app_with.py. more: other options of the command line. start:
-    subprocess.Popen for a start as a user's.
+    subprocess.Popen for a start as a user's. host: where it listens. env: more of its environment.
     """
     app = ["tests/app_with.py", change] if change else ["app.py"]
-    command = [sys.executable, *app, "--host", "127.0.0.1", "--port", str(port), *more]
+    command = [sys.executable, *app, "--host", host, "--port", str(port), *more]
     with log.open("a") as file:
         process = start(
             [*command, "--device", "cpu", "--checkpoints", *offered],
             cwd=ROOT,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", **(env or {})},
             stdout=file,
             stderr=file,
         )
-    wait(f"http://127.0.0.1:{port}/", process, log)
+    wait(f"http://{'[::1]' if ':' in host else host}:{port}/", process, log)
     return process
 
 

@@ -13,6 +13,9 @@ import tempfile
 import traceback
 from collections.abc import Sequence
 
+# The server sends requests to itself alone, never through a proxy; Gradio's import would fail with
+# one of SOCKS. Only `serve` lets models be fetched through the user's.
+os.environ["no_proxy"] = f"{os.environ.get('no_proxy', os.environ.get('NO_PROXY', ''))},*"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # before Gradio is imported
 # Gradio keeps no statistics of past requests, nor who sent them.
 os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
@@ -50,7 +53,10 @@ def arguments() -> argparse.Namespace:
         "with commas between them: their X-Forwarded-For is believed, and nobody else's.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--host", help="address to listen on; default: this machine only")
+    parser.add_argument(
+        "--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
+        help="address to listen on: 0.0.0.0 or :: for all networks, ::1 for IPv6 on this machine",
+    )  # fmt: skip
     parser.add_argument("--port", type=int, help="default: the first free one from 7860 up")
     parser.add_argument("--device", help="cpu, cuda, ...; default: cuda if there is one")
     parser.add_argument(
@@ -129,7 +135,7 @@ def check_port(host: str | None, port: int | None) -> None:
     """Raise OSError if a port that was asked for is taken, before anything is loaded."""
     if port is None:
         return
-    address = host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
+    address = (host or "127.0.0.1").strip("[]")
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -179,7 +185,10 @@ def serve(gpu: Decorator | None = None) -> None:
         share_cores()
         add_views(asked.views)
         add_lessons(asked.lessons)
+        no_proxy = os.environ["no_proxy"]
+        os.environ["no_proxy"] = no_proxy.removesuffix(",*")
         models = load_all(asked.checkpoints, device, asked.engine, asked.max_len)
+        os.environ["no_proxy"] = no_proxy
         launch(
             models, host=asked.host, port=asked.port, gpu=gpu, mcp=asked.mcp,
             trainings=asked.trainings, embed_on=asked.embed_on,

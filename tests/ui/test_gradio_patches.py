@@ -2,6 +2,7 @@
 does so: then the patch can go."""
 
 import asyncio
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from unittest.mock import AsyncMock, Mock
 
 import fastapi
 import gradio as gr
+import gradio.blocks
 import gradio.routes
 import loops
 import pytest
@@ -300,6 +302,15 @@ def test_gradios_server_waits_for_a_request_without_end_and_ours_does_not(
 
     assert not loops.run(closed(http_server.Server))
     assert loops.run(closed(gradio_patches.Server))
+
+
+def test_gradio_asks_itself_over_http_to_begin_and_tries_ports_at_one_kind_of_address() -> None:
+    """So a proxy, IPv6 and a crowd end its server: see test_crowd.py."""
+    assert "httpx.get(" in inspect.getsource(gr.Blocks.launch)
+    assert "s.bind((LOCALHOST_NAME, port))" in inspect.getsource(http_server.start_server)
+    gradio_patches.install()
+    assert gradio.blocks.httpx.get("http://127.0.0.1:9/").is_success
+    assert http_server.LOCALHOST_NAME == "127.0.0.1"
 
 
 def test_our_scripts_still_have_something_to_mend_in_gradios() -> None:

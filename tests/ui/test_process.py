@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import app_with
 import httpx
 import loops
+import psutil
 import pytest
 import serving
 import warm
@@ -80,6 +81,27 @@ def test_a_second_request_that_never_ends_is_not_waited_for_either(server: Bound
             caller.sendall(b"G")
             while caller.recv(100_000):
                 pass
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux alone has it")
+def test_a_connection_whose_answer_is_never_read_is_ended(server: Bounded) -> None:
+    with server.client() as client, socket.socket() as caller:
+        at = client.get("").text.split('as="script" fetchpriority="low" href="', 1)[1].split('"')[0]
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        caller.connect(("127.0.0.1", server.port))
+        caller.sendall(f"GET /{at} HTTP/1.1\r\nHost: a\r\n\r\n".encode())  # megabytes
+        own = caller.getsockname()
+
+        def is_held() -> bool:
+            held = psutil.Process(server.process.pid).net_connections()
+            return any(one.raddr == own for one in held)
+
+        time.sleep(0.3)
+        assert is_held()
+        give_up = time.monotonic() + 20
+        while is_held():
+            assert time.monotonic() < give_up
+            time.sleep(0.2)
 
 
 def test_a_malformed_call_of_a_tool_logs_nothing_that_was_typed(server: Bounded) -> None:

@@ -77,14 +77,14 @@ def launch(
         app_kwargs={
             "routes": [Mount(PREFIX, resource_app(service, code_question(page)))],
             "middleware": [
-                Middleware(CompressedPage, quality=QUALITY),
                 guard_of(service, page, shutdown, mcp, policy),
+                Middleware(CompressedPage, quality=QUALITY),
             ],
             "lifespan": process.watched(in_json(page)),
         },
         mcp_server=mcp,
         max_file_size=MAX_REQUEST_BYTES,
-        server_name=host,
+        server_name=f"[{host.strip('[]')}]" if host and ":" in host else host,
         server_port=port,
         show_error=True,
         share=False,

@@ -197,8 +197,9 @@ def check_tools() -> None:
 
 
 def in_json(page: gr.Blocks) -> Callable[[Any], AbstractAsyncContextManager[None]]:
-    """While the server of `page` runs, tools answer in JSON instead of Python's repr, and what a
-    caller sent stays out of the log (out of the root logger's too: see `process.ShortLog`)."""
+    """While the server of `page` runs, its queue does, tools answer in JSON instead of Python's
+    repr, and what a caller sent stays out of the log (out of the root logger's too: see
+    `process.ShortLog`)."""
 
     def written(outputs: list[Any], _root: str) -> list[Any]:
         from mcp.types import TextContent
@@ -207,7 +208,9 @@ def in_json(page: gr.Blocks) -> Callable[[Any], AbstractAsyncContextManager[None
         return [TextContent(type="text", text=text) for text in texts]
 
     @asynccontextmanager
-    async def running(_app: Any) -> AsyncIterator[None]:
+    async def running(app: Any) -> AsyncIterator[None]:
+        page.run_startup_events()
+        app.startup_events_triggered = True
         if page.mcp_server_obj is not None:
             logging.getLogger("mcp").setLevel(logging.CRITICAL)
             vars(page.mcp_server_obj)["postprocess_output_data"] = written

@@ -11,12 +11,16 @@ from __future__ import annotations
 import asyncio
 import copy
 import re
+import socket
 import sys
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 import gradio.routes
-from gradio import http_server, processing_utils, queueing, state_holder
+import h11
+import httpx
+from gradio import blocks, http_server, processing_utils, queueing, state_holder
 from gradio.block_function import BlockFunction
 from gradio.blocks import Blocks
 from gradio.data_classes import GradioModel, GradioRootModel
@@ -30,11 +34,23 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from transformer.messages import say
 from transformer.ui.language import localized, page_of, tag
-from transformer.ui.limits import HEADERS_S, MISTAKE, place_of, sentence_of
+from transformer.ui.limits import (
+    HEADERS_S,
+    MAX_ADDRESS_CONNECTIONS,
+    MAX_CHUNKS,
+    MAX_CONNECTIONS,
+    MAX_HEADER_BYTES,
+    MISTAKE,
+    READER_S,
+    place_of,
+    sentence_of,
+)
 from transformer.ui.page_queue import Queue
+from transformer.ui.sessions import address_of
 
 VISITORS = (ValueError, RecursionError)  # the kinds of mistakes that visitors make
 PAGE = "frontend/index.html"  # Gradio's template of a page
+BLANK_LINE = re.compile(rb"\n\r?\n")  # the end of headers
 BASE = re.compile(r"<base [^>]*/>")  # what relative addresses of the template start from
 
 
@@ -96,14 +112,56 @@ class NoCredentials(CustomCORSMiddleware):
 # --- connections ----------------------------------------------------------------------------------
 
 
+class Requests(h11.Connection):
+    """What h11 reads: it bounds neither headers that arrive at once, nor in how many chunks a body
+    comes, each of which takes it some 15 µs."""
+
+    _chunks = 0
+
+    def next_event(self) -> Any:
+        if self.their_state is h11.IDLE:
+            data, _ = self.trailing_data
+            if len(data) > MAX_HEADER_BYTES and not BLANK_LINE.search(data, 0, MAX_HEADER_BYTES):
+                raise h11.RemoteProtocolError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE.phrase)
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = 0
+        elif isinstance(event, h11.Data):
+            self._chunks += event.chunk_start
+            if self._chunks > MAX_CHUNKS:
+                raise h11.RemoteProtocolError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE.phrase)
+        return event
+
+
 class Connection(H11Protocol):
-    """uvicorn bounds the time between two requests, and not that in which one must come."""
+    """uvicorn bounds the time between two requests, and not that in which one must come, nor that
+    in which an answer must be read; and one address may have all the connections that there are."""
 
     _due: asyncio.TimerHandle | None = None
+    _address = ""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.conn = Requests(h11.SERVER)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        own: socket.socket | None = transport.get_extra_info("socket")
+        if own is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, READER_S * 1000)
+        if self._has_too_many():
+            self.connections.discard(self)  # its requests get 503; others' are not kept out
+            self.limit_concurrency = 0
         self._wait_for_headers()
+
+    def _has_too_many(self) -> bool:
+        """Whether this address has its share of connections; a trusted proxy has all."""
+        host = self.client[0] if self.client else ""
+        if host in getattr(self.app, "trusted_hosts", ()):
+            return False
+        self._address = address_of(host)
+        same = sum(vars(one).get("_address") == self._address for one in self.connections)
+        return same > MAX_ADDRESS_CONNECTIONS
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -132,7 +190,19 @@ class Server(http_server.Server):
     def __init__(self, config: Config, *args: Any, **settings: Any) -> None:
         config.http, config.ws = Connection, "none"
         config.server_header = False
+        config.limit_concurrency = MAX_CONNECTIONS
         super().__init__(config, *args, **settings)
+
+
+class NoSelfCall:
+    """Gradio's launch() asks the server over HTTP to begin, and ends where that fails: through a
+    proxy, or where others have taken all connections. `api.running` has begun by then."""
+
+    URL = httpx.URL
+
+    @staticmethod
+    def get(*_: Any, **__: Any) -> httpx.Response:
+        return httpx.Response(200)
 
 
 # --- sessions -------------------------------------------------------------------------------------
@@ -223,6 +293,12 @@ PATCHES: tuple[tuple[Any, str, Any], ...] = (
     (queueing, "traceback", Quiet),
     (queueing, "error_payload", told),
     (http_server, "Server", Server),
+    (
+        http_server,
+        "LOCALHOST_NAME",
+        "127.0.0.1",
+    ),  # it tries ports there; GRADIO_SERVER_NAME may be ::1
+    (blocks, "httpx", NoSelfCall),
     (gradio.routes, "StateHolder", NoSessions),
     (gradio.routes, "CustomCORSMiddleware", NoCredentials),
     (processing_utils, "async_move_files_to_cache", unchanged),

@@ -1,0 +1,332 @@
+"""One server and a crowd: what strangers send or hold costs others nothing that they would notice,
+and it starts at any address and in any environment."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+import serving
+
+from transformer.messages import languages
+from transformer.serve import check_port
+from transformer.ui.limits import (
+    MAX_ADDRESS_CONNECTIONS,
+    MAX_CHARACTERS,
+    MAX_CHUNKS,
+    MAX_CONNECTIONS,
+    MAX_HASH,
+    MAX_TEXTS,
+    NO_HASH,
+)
+
+pytestmark = pytest.mark.slow
+
+CLASS = 30  # who open the page at the same time
+IN_JSON = {"content-type": "application/json"}
+MODEL = "tiny-translator"
+HEAD = (
+    b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+    b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+
+
+def offered() -> str:
+    """The folder of a model, which reads 40 tokens."""
+    return str(serving.running().log.parent / MODEL)
+
+
+class Server:
+    """A server that has just been started, and what it uses of the processor."""
+
+    def __init__(self, log: Path, **settings: Any) -> None:
+        self.port = serving.free_port()
+        self.process = serving.started(self.port, [offered()], log, **settings)
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=f"http://127.0.0.1:{self.port}/",
+            timeout=60,
+            headers={"accept-encoding": "br, gzip"},
+        )
+
+    def cpu_s(self) -> float:
+        used = psutil.Process(self.process.pid).cpu_times()
+        return used.user + used.system
+
+    def connection(self, source: str = "127.0.0.1") -> socket.socket:
+        address = ("127.0.0.1", self.port)
+        return socket.create_connection(address, timeout=60, source_address=(source, 0))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = Server(tmp_path_factory.mktemp("crowd") / "server.log")
+    yield made
+    serving.stop(made.process)
+
+
+# --- the first visitors ---------------------------------------------------------------------------
+
+
+def test_a_class_in_each_language_gets_the_scripts_of_a_new_server_for_the_price_of_one(
+    server: Server,
+) -> None:
+    """This is the first test: nothing has been asked for before."""
+    before, scripts = server.cpu_s(), list[str]()
+    with server.client() as client:
+        for language in languages():
+            page = client.get("", headers={"accept-language": language}).text
+            at = page.split('<script type="importmap">', 1)[1].split("</script>", 1)[0]
+            scripts += json.loads(at)["imports"].values()
+
+    def packed(script: str) -> bytes:
+        """By a connection of its own. Raises HTTPError for any status but 200."""
+        url = f"http://127.0.0.1:{server.port}/{script.removeprefix('./')}"
+        asked = urllib.request.Request(url, headers={"accept-encoding": "br"})
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            return bytes(answer.read())
+
+    with ThreadPoolExecutor(len(languages()) * CLASS) as pool:
+        answers = set(pool.map(packed, [one for one in scripts for _ in range(CLASS)]))
+    assert len(set(scripts)) == len(answers) == 2 * len(languages())
+    # Each script takes half a second: made anew for each of the class, they take 150.
+    assert server.cpu_s() - before < 20
+
+
+# --- what is sent ---------------------------------------------------------------------------------
+
+
+def test_the_largest_batch_fits_in_the_longest_json(server: Server) -> None:
+    """Each character as two escapes of six bytes, as programs write it."""
+    sent = json.dumps({"data": [["\U0001f98a" * MAX_CHARACTERS] * MAX_TEXTS, MODEL]})
+    assert len(sent) > 190_000
+    with server.client() as client:
+        asked = client.post("gradio_api/call/batch", content=sent, headers=IN_JSON)
+        assert asked.status_code == 200, asked.text
+
+
+def test_the_name_of_a_session_is_checked_where_it_is_read(server: Server) -> None:
+    with server.client() as client:
+        for name in ("", "x" * (MAX_HASH + 1)):
+            for path in ("queue/join", "call/limits"):
+                asked = {"data": [], "fn_index": 0, "session_hash": name}
+                answer = client.post(f"gradio_api/{path}", json=asked)
+                assert (answer.status_code, answer.json()) == (400, {"detail": NO_HASH})
+
+
+def test_a_body_of_very_many_chunks_is_refused_before_it_costs_anything(server: Server) -> None:
+    chunk, end = b"1\r\n \r\n", b"2\r\n{}\r\n0\r\n\r\n"
+    assert b" 422 " in answer_to(server, HEAD + chunk * (MAX_CHUNKS - 1) + end)  # it is read
+    assert b" 400 " in answer_to(server, HEAD + chunk * (MAX_CHUNKS + 1))
+    before = server.cpu_s()
+    assert b" 200 " not in answer_to(server, HEAD + chunk * 250_000 + end)
+    assert server.cpu_s() - before < 1  # 3.5 s if all are read
+
+
+def test_headers_that_are_too_long_are_refused_before_they_are_parsed(server: Server) -> None:
+    line, rest = b"GET /health HTTP/1.1\r\n", b"Host: a\r\nConnection: close\r\n\r\n"
+    before = server.cpu_s()
+    for _ in range(10):
+        for sent in (
+            b"GET /health?" + b"a=1&" * 15_000 + b" HTTP/1.1\r\n" + rest,
+            line + b"a:\r\n" * 15_000 + rest,
+        ):
+            assert answer_to(server, sent) in (b"HTTP/1.1 400 Bad Request", b"")
+    assert server.cpu_s() - before < 0.5
+    assert b" 200 " in answer_to(server, line + b"Cookie: " + b"c" * 15_000 + b"\r\n" + rest)
+
+
+def answer_to(server: Server, sent: bytes, source: str = "127.0.0.1") -> bytes:
+    """The first line that the server answers; b"" if it closes the connection while more comes."""
+    told = b""
+    with server.connection(source) as caller, contextlib.suppress(ConnectionError):
+        caller.sendall(sent)
+        while more := caller.recv(100_000):
+            told += more
+    return told.partition(b"\r\n")[0]
+
+
+def test_a_code_of_a_long_address_is_refused_before_it_is_made(server: Server) -> None:
+    page = "https://page.example/"
+    with server.client() as client:
+        before = server.cpu_s()
+        for length in (800, 3_000, 200_000):
+            answer = client.post("resources/code", json={"page": page, "query": "a" * length})
+            assert answer.status_code == 400
+            assert "792" in answer.json()["detail"]
+        for _ in range(10):
+            answer = client.post("resources/code", json={"page": page, "query": "a" * 700})
+            assert answer.json()["picture"].startswith("data:image/svg")
+        assert server.cpu_s() - before < 1  # half a second for one of 3,000
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def test_the_page_is_made_once_for_all_who_see_it_alike_and_differs_for_others(
+    server: Server,
+) -> None:
+    with server.client() as client:
+        for path in ("", "config", "gradio_api/info", "gradio_api/openapi.json"):
+            seen: dict[tuple[str, str], str] = {}
+            for language in ("en", "fr"):
+                for coding in ("br", "gzip", "identity"):
+                    for host in ("127.0.0.1", "other.example"):
+                        asked = {"accept-language": language, "accept-encoding": coding}
+                        asked |= {"host": f"{host}:{server.port}"}
+                        first, again = (client.get(path, headers=asked) for _ in range(2))
+                        assert first.status_code == 200, (path, asked)
+                        assert first.text == again.text
+                        for name in ("content-encoding", "vary", "content-length", "content-type"):
+                            assert first.headers.get(name) == again.headers.get(name)
+                        text = first.text.replace(f"//{host}:", "//HOST:")
+                        assert seen.setdefault((path, language), text) == text
+            assert (seen[path, "en"] == seen[path, "fr"]) == bool(path)
+        before = server.cpu_s()
+        for number in range(100):
+            client.get("", params={"x": number})
+        assert server.cpu_s() - before < 2.5  # 5 s where each is made anew
+
+
+def test_who_loads_pages_without_end_does_not_keep_others_waiting(server: Server) -> None:
+    """Pages that nobody has seen before: each under another name of the server."""
+    over = threading.Event()
+
+    def loads(number: int) -> None:
+        with server.client() as client:
+            while not over.is_set():
+                number += 100
+                client.get("", headers={"host": f"h{number}.example"})
+
+    with ThreadPoolExecutor(20) as pool, server.client() as client:
+        for number in range(20):
+            pool.submit(loads, number)
+        try:
+            time.sleep(0.5)
+            waited = list[float]()
+            for _ in range(20):
+                began = time.monotonic()
+                assert client.get("health").status_code == 200
+                waited.append(time.monotonic() - began)
+        finally:
+            over.set()
+    assert statistics.median(waited) < 1, waited
+
+
+# --- connections ----------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have 127.0.0.1 alone")
+def test_one_address_cannot_take_all_connections_and_whoever_finds_none_is_told(
+    server: Server,
+) -> None:
+    health = b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    asked = {
+        source: partial(answer_to, server, health, source) for source in ("127.0.0.1", "127.0.0.2")
+    }
+    other = asked["127.0.0.2"]
+    with contextlib.ExitStack() as stack:
+        for _ in range(MAX_ADDRESS_CONNECTIONS):
+            stack.enter_context(server.connection())
+        assert until_it_is(503, asked["127.0.0.1"])
+        assert b" 200 " in other()
+        for _ in range(MAX_CONNECTIONS - MAX_ADDRESS_CONNECTIONS):
+            stack.enter_context(server.connection("127.0.0.3"))
+        assert until_it_is(503, other)
+    assert until_it_is(200, other)
+    assert until_it_is(200, asked["127.0.0.1"])
+
+
+def until_it_is(status: int, asked: Callable[[], bytes]) -> bool:
+    """Whether it is soon answered so: a server accepts connections one after the other."""
+    end = time.monotonic() + 8  # those that ask nothing are closed after ten
+    while f" {status} ".encode() not in asked():
+        if time.monotonic() > end:
+            return False
+    return True
+
+
+# --- where it starts ------------------------------------------------------------------------------
+
+
+def has_ipv6() -> bool:
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6) as probe:
+        probe.bind(("::1", 0))
+        return True
+    return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 on loopback")
+@pytest.mark.parametrize("host", ["::1", "::"])
+def test_it_is_served_at_addresses_of_ipv6(host: str, tmp_path: Path) -> None:
+    check_port(f"[{host}]", serving.free_port())  # as browsers write it
+    check_served(Server(tmp_path / "log", host=host, more=["--mcp"]), "[::1]")
+
+
+def test_proxies_of_the_environment_are_not_asked_for_the_server_itself(tmp_path: Path) -> None:
+    """Nobody listens there. Python starts anew: Gradio reads the environment as it is imported."""
+    proxies = {"http": "http", "https": "http", "all": "socks5"}
+    env = {f"{name}_proxy": f"{kind}://127.0.0.1:9" for name, kind in proxies.items()}
+    env |= {name.upper(): value for name, value in env.items()}
+    env |= {"NO_PROXY": "intranet.example", "no_proxy": "intranet.example"}
+    log, start = tmp_path / "log", subprocess.Popen
+    check_served(Server(log, more=["--mcp"], start=start, env=env), "127.0.0.1")
+
+
+def check_served(server: Server, host: str) -> None:
+    """The page, and a tool, for which Gradio asks the server over HTTP; then it is stopped."""
+    call = {"name": "limits", "arguments": {}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    accept = {"accept": "application/json, text/event-stream"}
+    url = f"http://{host}:{server.port}/"
+    try:
+        with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+            assert client.get("health").json()["status"] == "ok"
+            assert "</gradio-app>" in client.get("").text
+            told = client.post("gradio_api/mcp/", json=asked, headers=accept).text
+            assert "request_bytes" in told, told
+    finally:
+        serving.stop(server.process)
+
+
+def test_a_crowd_at_the_door_does_not_end_a_server_that_may_hold_few_files(tmp_path: Path) -> None:
+    """It is there from the first moment, before the server has said that it runs."""
+    port, over, log = serving.free_port(), threading.Event(), tmp_path / "log"
+    with contextlib.ExitStack() as crowd, ThreadPoolExecutor(1) as pool:
+
+        def push() -> None:
+            came = 0
+            while came < 400 and not over.is_set():
+                with contextlib.suppress(OSError):
+                    at = ("127.0.0.1", port)
+                    crowd.enter_context(socket.create_connection(at, timeout=1))
+                    came += 1
+
+        pushing = pool.submit(push)
+        try:
+            process = serving.started(port, [offered()], log, "few_files")
+        finally:
+            over.set()
+            pushing.result()
+    try:
+        assert process.poll() is None
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}/", timeout=60) as client:
+            assert client.get("health").json()["status"] == "ok"
+    finally:
+        serving.stop(process)
