@@ -51,6 +51,31 @@ def test_a_llama_is_loaded_and_writes_what_transformers_writes(llama):
     assert transformer.load(folder, max_len=12).config.max_len == 12
 
 
+@pytest.mark.parametrize("family", ["gpt2", "llama", "gpt_neox"])
+def test_an_ordinary_token_that_pads_their_batches_is_text_in_a_text(family, tmp_path):
+    """As for transformers' tokenizer, whose attention_mask is 1 there."""
+    theirs, texts = write(tmp_path, family, 1), ["! not at all! The cat!! is", "The cat! is"]
+    fill = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]["!"]
+    for name in ("config.json", "generation_config.json"):
+        change(tmp_path / name, pad_token_id=fill)
+    model = transformer.load(tmp_path)
+    theirs.set_attn_implementation("eager")
+    batch = model.trace(texts)
+    for row, run in enumerate(model.generate_batch(texts, max_new_tokens=9)):
+        ids = torch.tensor([run.ids[: run.n_prompt]])
+        assert fill in ids
+        said = theirs(ids, attention_mask=torch.ones_like(ids), output_attentions=True)
+        wanted = torch.stack(said.attentions)[:, 0]
+        for weights in (model.trace(texts[row]).trace.weights("decoder")[:, 0],
+                        batch.trace.weights("decoder")[:, row]):  # fmt: skip
+            n = ids.shape[1]
+            torch.testing.assert_close(weights[..., :n, :n], wanted, atol=1e-5, rtol=1e-4)
+        asked = dict(attention_mask=torch.ones_like(ids), max_new_tokens=9, do_sample=False)
+        assert list(run.ids) == theirs.generate(ids, **asked, pad_token_id=fill)[0].tolist()
+        assert model.generate(texts[row], max_new_tokens=9).ids == run.ids
+    assert model.generate("The cat", max_new_tokens=1, forced_tokens=[fill]).text == "The cat!"
+
+
 def test_any_of_several_ends_ends_a_text(copied):
     model = transformer.load(copied)
     steps = [step.token for step in model.generate("The cat", max_new_tokens=9).steps]

@@ -25,13 +25,13 @@ def test_logits_and_attention_are_those_of_transformers(family, size, tmp_path):
     lengths, padding = torch.tensor([17, 9, 13]), ours.config.padding_id
     real = torch.arange(17) < lengths[:, None]
     ids = torch.randint(3, V - 1, real.shape).where(real, padding)
-    target, told = [], {}
+    target, told, is_text = [], {}, {"is_text": real}
     if family == "marian":
         target = [torch.cat([torch.full((3, 1), padding), torch.randint(3, V - 1, (3, 6))], dim=1)]
-        told = {"decoder_input_ids": target[0]}
+        told, is_text = {"decoder_input_ids": target[0]}, {"src_is_text": real}
     with torch.no_grad():
         said = theirs(ids, attention_mask=real.long(), output_attentions=True, **told)
-        found = ours(ids, *target, trace=trace)
+        found = ours(ids, *target, **is_text, trace=trace)
     text = torch.ones(3, 7, dtype=torch.bool) if target else real
     torch.testing.assert_close(found[text], said.logits[text], atol=1e-4, rtol=1e-4)
     for stack, kind in trace.kinds():

@@ -36,10 +36,7 @@ def plainly(network, prompt, source, sampling, seed, n_new, end):
         if source is not None and len(row) > most:
             break
         given = [] if source is None else [torch.tensor([source])]
-        is_text = "is_text" if source is None else "tgt_is_text"
-        ids = torch.tensor([row[start:]])
-        told = {} if network.config.padded_start else {is_text: torch.ones_like(ids).bool()}
-        logits = network(*given, ids, **told)[0, -1].float()
+        logits = network(*given, torch.tensor([row[start:]]))[0, -1].float()
         possible = logits.clone()
         if never is not None:
             possible[never] = -torch.inf

@@ -50,7 +50,7 @@ def texts(draw: st.DrawFn, n_rows: int, vocab_size: int, *, left: bool = False) 
     lengths = draw(st.lists(st.integers(1, N_READ), min_size=n_rows, max_size=n_rows))
     seed, sided = draw(st.integers(0, 999)), left and draw(st.booleans())
     ids = torch.randint(
-        1, vocab_size, (n_rows, max(lengths)), generator=torch.Generator().manual_seed(seed)
+        0, vocab_size, (n_rows, max(lengths)), generator=torch.Generator().manual_seed(seed)
     )
     is_text = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     is_text = is_text.flip(-1) if sided else is_text

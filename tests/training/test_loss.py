@@ -47,20 +47,27 @@ def over(logits, targets, rows, places, smoothing=0.0):
 def test_a_networks_loss_is_the_mean_over_what_it_predicts_and_over_no_padding(smoothing):
     decoder, encoder, tokens = network(), network("encoder"), ids(2, 4)
     told = {"smoothing": smoothing} if smoothing else {}  # none is the default
+    is_text = TARGET != 0
     wanted = over(decoder(TARGET[:, :-1]), TARGET[:, 1:], [0, 0, 0, 1], [0, 1, 2, 0], smoothing)
-    found = decoder.loss(TARGET, **told)
+    found = decoder.loss(TARGET, is_text=is_text, **told)
     assert found.requires_grad
     torch.testing.assert_close(found, wanted)
-    given = decoder.loss(TARGET[:, :-1], TARGET[:, 1:], **told)
+    asked = TARGET[:, 1:].masked_fill(~is_text[:, 1:], -100)
+    given = decoder.loss(TARGET[:, :-1], asked, **told)
     torch.testing.assert_close(given, wanted)
-    asked = torch.tensor([[-100, 7, -100, -100], [2, -100, -100, 0]])
+    asked = torch.tensor([[-100, 7, -100, -100], [2, -100, -100, -100]])
     wanted = over(encoder(tokens), asked, [0, 1], [1, 0], smoothing)
     torch.testing.assert_close(encoder.loss(tokens, asked, **told), wanted)
 
 
-@pytest.mark.parametrize("padding", [0, 9])
-def test_a_translator_predicts_its_target_from_the_source_and_its_past(padding):
-    model, source = network("encoder-decoder", target_padding_id=padding), ids(2, 5)
-    rows, places = (TARGET[:, 1:] != padding).nonzero().T
-    wanted = over(model(source, TARGET[:, :-1]), TARGET[:, 1:], rows, places)
-    torch.testing.assert_close(model.loss(source, TARGET), wanted)
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_translator_predicts_its_target_from_the_source_and_its_past(padded):
+    """Which ids are padding is told: the padding's own id counts where it is text."""
+    model, source = network("encoder-decoder"), ids(2, 5)
+    src, tgt = torch.ones(2, 5).bool(), (TARGET != 0) | (not padded)
+    src[1, 3:] = not padded
+    rows, places = tgt[:, 1:].nonzero().T
+    logits = model(source, TARGET[:, :-1], src_is_text=src)
+    wanted = over(logits, TARGET[:, 1:], rows, places)
+    told = dict(src_is_text=src, tgt_is_text=tgt) if padded else {}
+    torch.testing.assert_close(model.loss(source, TARGET, **told), wanted)

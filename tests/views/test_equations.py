@@ -112,8 +112,7 @@ class Seen:
             return {"scores": filled, "exponentials": powers, "weights": weights, **sums}
         if topic == "mask":
             causal = (site.stack, site.kind) == ("decoder", "self")
-            kinds = {"causal": causal, "padding": self.config.padding_id is not None}
-            each = {name: may | (name == "padding") for name, there in kinds.items() if there}
+            each = {"causal": may} if causal else {}
             rows = {"scores": scores, "filled": filled, "mask": may}
             return each | rows | {"fill": torch.finfo(torch.float32).min} if each else {}
         size = self.config.d_head

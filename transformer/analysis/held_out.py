@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from transformer.analysis.ablation import generated
 from transformer.inference.loaded import LoadedModel
-from transformer.inference.logit_sources import pad
+from transformer.inference.logit_sources import pad, text_in
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.descriptions import Break, Intervention
 from transformer.interventions.hooks import hooks_of
@@ -59,9 +59,10 @@ def sample_loss(model: LoadedModel, interventions: Sequence[Intervention] = ()) 
         sources = tokenizer.encode_batch([texts[0] for texts in model.sample.texts])
         cut = [[*ids[: model.config.max_len - 1], tokenizer.end_id] for ids in sources]
         source = pad(cut, tokenizer.padding_id).to(network.device)
-        logits = network(source, ids[:, :-1], where=real, hooks=hooks)
+        is_text = dict(src_is_text=text_in(cut, source.device), tgt_is_text=real)
+        logits = network(source, ids[:, :-1], where=real, hooks=hooks, **is_text)
     else:
-        logits = network(ids[:, :-1], where=real, hooks=hooks or [unchanged])
+        logits = network(ids[:, :-1], is_text=real, where=real, hooks=hooks or [unchanged])
     return F.cross_entropy(logits.float(), ids[:, 1:][real]).item()
 
 

@@ -98,9 +98,8 @@ def without_head(
     if not altered and model.config.heads_per_key == 1:
         off = (_WithoutValues(found, head),)
     text = TextBefore.up_to(model, run, position)
-    has_padding = model.config.padding_id in text.ids  # which the whole pass hides
     recorded = run.trace.residuals and not isinstance(text.network, EncoderDecoder)
-    if altered or has_padding or not recorded:
+    if altered or not recorded:
         return text.logits([*altered, *off])[0].cpu()
     return text.from_layer(run, found.layer, off)[0].cpu()
 

@@ -88,7 +88,6 @@ class TextBefore:
         share = run.config.n_heads // run.config.key_heads
         cache = KeyValueCache()
         cache.length = n_before
-        cache.key_mask = torch.ones(1, 1, 1, n_before, dtype=torch.bool, device=network.device)
         for site in (one for one in run.trace.sites if one.stack == "decoder"):
             _, k, v, _ = heads_at(run.trace, site, share)
             end = None if site.kind == "cross" else n_before

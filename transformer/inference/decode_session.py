@@ -15,7 +15,7 @@ from transformer.inference.engines.buffers import (
     ReadsAhead,
 )
 from transformer.model.hooks import ForwardContext
-from transformer.model.masks import causal_mask, combine, padding_mask
+from transformer.model.masks import causal_mask
 from transformer.model.sites import Site
 from transformer.model.trace import Trace
 from transformer.model.transformer import EncoderDecoder
@@ -127,10 +127,7 @@ class DecodeSession:
     def _decoder_parts(self, ids: Tensor) -> dict[Site, Heads]:
         """Every decoder site's queries, keys, values and mask, copied out of the buffers."""
         config, n = self.engine.network.config, ids.shape[1]
-        mask = combine(
-            causal_mask(n, n, ids.device, config.window),
-            padding_mask(ids, config.output_padding_id, reads_first=config.padded_start),
-        )
+        mask = causal_mask(n, n, ids.device, config.window)
         heads = self.buffers.heads[:, :n].transpose(1, 2)
         own = heads.contiguous()[:, None]  # (L, 1, H + 2G, n, D)
         sizes = [config.n_heads, config.key_heads, config.key_heads]

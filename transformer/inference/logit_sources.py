@@ -47,9 +47,10 @@ def pad(rows: Sequence[Sequence[int]], padding_id: int) -> Tensor:
 
 def text_in(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor | None:
     """Which ids of `pad(rows)` are text: (B, T) bool, or None where all are."""
-    lengths = torch.tensor([len(row) for row in rows], device=device)
-    is_text = torch.arange(int(lengths.max()), device=device) < lengths[:, None]
-    return None if bool(is_text.all()) else is_text
+    lengths = [len(row) for row in rows]
+    if len(set(lengths)) == 1:
+        return None
+    return (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]).to(device)
 
 
 def logit_source_of(
@@ -66,9 +67,7 @@ def logit_source_of(
     """
     plain = _network_source(model, rows, sources)
     source = list(sources[0]) if sources else []
-    read = rows[0][1:] if model.config.padded_start else rows[0]
-    padded = model.config.output_padding_id in read or model.config.padding_id in source
-    if session is None or len(rows) > 1 or padded:
+    if session is None or len(rows) > 1:
         return plain
     return _SessionSource(plain, session, source, greedy)
 

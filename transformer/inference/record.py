@@ -15,7 +15,6 @@ from transformer.inference.generation import forced_steps
 from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.inference.logit_sources import pad, text_in
 from transformer.model.hooks import Hook
-from transformer.model.masks import padding_mask
 from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
 from transformer.model.transformer import EncoderDecoder
@@ -125,13 +124,12 @@ def batch_of(
             read.ids, written.ids, src_is_text=read.is_text, tgt_is_text=written.is_text,
             trace=trace, hooks=hooks,
         )  # fmt: skip
-        found = _told(read, config.padding_id)
-        made = _told(written, config.output_padding_id, config.padded_start)
-        found |= {f"target_{name}": value for name, value in made.items()}
+        found = _told(read)
+        found |= {f"target_{name}": value for name, value in _told(written).items()}
     else:
         read = _padded(model, targets)
         model.network(read.ids, is_text=read.is_text, trace=trace, hooks=hooks)
-        found = _told(read, config.padding_id)
+        found = _told(read)
     return Batch(
         model=model.name,
         config=config,
@@ -160,10 +158,10 @@ def _padded(model: LoadedModel, rows: Sequence[Sequence[int]]) -> _Padded:
     return _Padded(ids, text_in(rows, model.device), labels)
 
 
-def _told(read: _Padded, padding_id: int | None, reads_first: bool = False) -> dict[str, Any]:
+def _told(read: _Padded) -> dict[str, Any]:
     """What a Batch tells of one side: ids, labels, and which of them are no padding."""
-    mask = padding_mask(read.ids, padding_id, read.is_text, reads_first=reads_first)
-    padding = torch.ones_like(read.ids, dtype=torch.bool) if mask is None else mask[:, 0, 0]
+    is_text = read.is_text
+    padding = torch.ones_like(read.ids, dtype=torch.bool) if is_text is None else is_text
     return {"ids": read.ids.cpu(), "labels": read.labels, "padding": padding.cpu()}
 
 

@@ -62,7 +62,7 @@ def draw(probabilities: Tensor, generators: list[torch.Generator]) -> Tensor:
     token whatever batch it stands in. Returns (B,) int64; never a token of probability 0.
     """
     uniform = torch.stack([torch.rand((), generator=g, dtype=torch.float64) for g in generators])
-    cumulative = probabilities.double().cpu().cumsum(dim=-1)
+    cumulative = probabilities.cpu().double().cumsum(dim=-1)
     total = cumulative[:, -1:].contiguous()
     chosen = torch.searchsorted(cumulative, uniform[:, None] * total, right=True)  # equation: drawn
     last_possible = torch.searchsorted(cumulative, total)  # zeros at the row's end add nothing

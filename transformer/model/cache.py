@@ -53,9 +53,12 @@ class KeyValueCache:
 
         Returns that of all keys so far.
         """
-        if self.key_mask is not None:
+        known = self.key_mask
+        if known is not None or (mask is not None and self.length):
+            if known is None:
+                known = mask.new_ones(len(mask), 1, 1, self.length)
             if mask is None:
-                mask = self.key_mask.new_ones(len(self.key_mask), 1, 1, n_new)
-            mask = torch.cat([self.key_mask, mask], dim=-1)
+                mask = known.new_ones(len(known), 1, 1, n_new)
+            mask = torch.cat([known, mask], dim=-1)
         self.key_mask = mask
         return mask

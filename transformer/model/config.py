@@ -58,9 +58,9 @@ class ModelConfig:
     share_embeddings: bool = False  # encoder and decoder embed with one matrix (joint vocabulary)
     scale_embeddings: bool = False  # token embeddings x sqrt(d_model), section 3.4 of the paper
     init: str = "xavier"  # one of initial_weights.INITS
-    padding_id: int | None = None  # this id is never attended to
+    padding_id: int | None = None  # this id fills up batches and is never generated
     target_padding_id: int | None = None  # encoder-decoder only; None means padding_id
-    padded_start: bool = False  # a target begins with the padding's id, which is read there
+    padded_start: bool = False  # a target begins with the padding's id, as Marian's do
     rotary_size: int | None = None  # features of a head that are rotated; None: all of them
     rotary_base: float = 10_000.0  # the slowest pair rotates once in about 2 pi times this
     rotary_scaling: str = "none"  # one of rotary.SCALINGS

@@ -12,26 +12,16 @@ from torch import Tensor
 from transformer.messages import invalid
 
 
-def padding_mask(
-    ids: Tensor,
-    padding_id: int | None,
-    is_text: Tensor | None = None,
-    *,
-    reads_first: bool = False,
-) -> Tensor | None:
+def padding_mask(is_text: Tensor | None) -> Tensor | None:
     """Hide padding keys from every query.
 
-    ids: (B, Tk) int64. is_text: (B, Tk) bool, False where any id is padding; None = nowhere.
-    reads_first: the first of each row is text, whatever its id. Returns (B, 1, 1, Tk), or None
-    where the model has no padding id and is_text is None.
+    is_text: (B, Tk) bool, False where a batch was padded, whatever id fills it; None = nowhere.
+    Returns (B, 1, 1, Tk), or None.
     """
-    known = None
-    if padding_id is not None:
-        known = ids != padding_id  # equation: padding
-        if reads_first:
-            known[:, :1] = True
-    both = combine(known, is_text)
-    return None if both is None else both[:, None, None, :]
+    if is_text is None:
+        return None
+    check_is_mask(is_text)
+    return is_text[:, None, None, :]  # equation: padding
 
 
 def causal_mask(

@@ -82,9 +82,6 @@ class Transformer(nn.Module):
         if cache is not None:
             mask = cache.extend_mask(mask, n_new)
         positions = self._positions(stack.name, ids, mask, past)
-        alone = cache is None and context.memory is None and not context.hooks
-        if context.causal and alone and positions.dim() == 1:
-            mask = None  # padding stands only on the right: the future, hidden anyway
         if given is not None:
             mask = given_mask(given, n_new, past + n_new)
         positions = context.at("position_ids", here, positions)
@@ -134,23 +131,23 @@ class Transformer(nn.Module):
         return sum(p.numel() for p in self.parameters())
 
     def _positions(self, stack: str, ids: Tensor, key_mask: Tensor | None, past: int = 0) -> Tensor:
-        """Positions of the T new ids: (T,) counted from 0, or (B, T) where a row is padded on the
-        left, which does not count."""
+        """Positions of the T new ids: (T,) counted from 0, or (B, T) where rows are padded: what
+        pads a row on the left does not count."""
         length, max_len = past + ids.shape[1], self.config.max_len_of(stack)
         if past == 0 or key_mask is None:
             _check_length(length, max_len)
-            if key_mask is None or bool(key_mask[..., 0].all()):
-                return torch.arange(past, length, device=ids.device)
-        places = key_mask[:, 0, 0].cumsum(dim=-1) - 1  # (B, length)
+        if key_mask is None:
+            return torch.arange(past, length, device=ids.device)
+        n_left = (key_mask[:, 0, 0].cumsum(dim=-1) == 0).sum(dim=-1, keepdim=True)  # (B, 1)
         if length > max_len:  # with padding on the left there may be room yet
-            _check_length(int(places.max()) + 1, max_len)
-        return places.clamp(min=0)[:, past:]
+            _check_length(length - int(n_left.min()), max_len)
+        return (torch.arange(past, length, device=ids.device) - n_left).clamp(min=0)
 
 
-def loss_mask(targets: Tensor, padding_id: int | None) -> Tensor:
-    """Which targets (B, T) count: bool, False for padding and for IGNORED."""
-    counts = targets != IGNORED
-    return counts if padding_id is None else counts & (targets != padding_id)
+def text_targets(ids: Tensor, is_text: Tensor | None) -> Tensor:
+    """The token after each of ids (B, T) but the last: (B, T - 1), IGNORED where it is padding."""
+    targets = ids[:, 1:]
+    return targets if is_text is None else targets.masked_fill(~is_text[:, 1:], IGNORED)
 
 
 def mean_nats(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:

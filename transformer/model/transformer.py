@@ -11,7 +11,7 @@ from transformer.model.cache import KeyValueCache
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import ForwardContext, Hook
 from transformer.model.masks import given_mask, padding_mask
-from transformer.model.network import Transformer, loss_mask, mean_nats, with_trace
+from transformer.model.network import IGNORED, Transformer, mean_nats, text_targets, with_trace
 from transformer.model.presets import preset
 from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
@@ -52,14 +52,14 @@ class OneStack(Transformer):
         """ids: (B, T) int64 -> logits (B, T, V). Raises ValueError for more than max_len tokens.
 
         types: (B, T) int64, each token's type, of a network that has types; None = all 0.
-        is_text: (B, T) bool, False where any id is padding; None = only padding_id is.
+        is_text: (B, T) bool, False where a batch was padded; None = nowhere: every id is read.
         mask: what may be read, in place of the causal and the padding mask (see `given_mask`).
         where: (B, T) bool, the N positions whose logits are wanted; then (N, V), in reading order.
         cache: of a decoder; ids are then only the tokens that it has not read; it grows by T.
         hooks: what is shown the numbers on the way; trace: the last of them.
         """
         context = ForwardContext(
-            mask=padding_mask(ids, self.config.padding_id, is_text),
+            mask=padding_mask(is_text),
             causal=self.STACK == "decoder",
             cache=cache,
             hooks=with_trace(hooks, trace),
@@ -67,13 +67,21 @@ class OneStack(Transformer):
         x = self._read(self.embedding, self.last_stack, ids, context, mask, types)
         return self.project(x, where)
 
-    def loss(self, ids: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
+    def loss(
+        self,
+        ids: Tensor,
+        targets: Tensor,
+        *,
+        is_text: Tensor | None = None,
+        smoothing: float = 0.0,
+    ) -> Tensor:
         """Mean loss, in nats a token, of the targets of ids (B, T).
 
-        targets: (B, T) int64; padding and IGNORED (-100) do not count. smoothing: see `mean_nats`.
+        targets: (B, T) int64; IGNORED (-100) does not count. is_text: see `forward`. smoothing: see
+        `mean_nats`.
         """
-        where = loss_mask(targets, self.config.padding_id)
-        return mean_nats(self(ids, where=where), targets[where], smoothing)
+        where = targets != IGNORED
+        return mean_nats(self(ids, is_text=is_text, where=where), targets[where], smoothing)
 
 
 class DecoderOnly(OneStack):
@@ -82,11 +90,20 @@ class DecoderOnly(OneStack):
     STACK = "decoder"
     decoder: Stack
 
-    def loss(self, ids: Tensor, targets: Tensor | None = None, *, smoothing: float = 0.0) -> Tensor:
-        """The same. targets: the token behind each; None: ids themselves, one place on."""
+    def loss(
+        self,
+        ids: Tensor,
+        targets: Tensor | None = None,
+        *,
+        is_text: Tensor | None = None,
+        smoothing: float = 0.0,
+    ) -> Tensor:
+        """The same. targets: the token after each; None: ids themselves, one position on, without
+        padding."""
         if targets is None:
-            ids, targets = ids[:, :-1], ids[:, 1:]
-        return super().loss(ids, targets, smoothing=smoothing)
+            targets = text_targets(ids, is_text)
+            ids, is_text = ids[:, :-1], None if is_text is None else is_text[:, :-1]
+        return super().loss(ids, targets, is_text=is_text, smoothing=smoothing)
 
 
 class EncoderOnly(OneStack):
@@ -147,14 +164,27 @@ class EncoderDecoder(Transformer):
             **decoding,
         )  # fmt: skip
 
-    def loss(self, source: Tensor, target: Tensor, *, smoothing: float = 0.0) -> Tensor:
+    def loss(
+        self,
+        source: Tensor,
+        target: Tensor,
+        *,
+        src_is_text: Tensor | None = None,
+        tgt_is_text: Tensor | None = None,
+        smoothing: float = 0.0,
+    ) -> Tensor:
         """Mean nats a token of target (B, Tt), each predicted from the source and those before it.
 
-        The first token, the start, is only read. Padding does not count. smoothing: see mean_nats.
+        The first token, the start, is only read. src_is_text, tgt_is_text: see `decode`; padding
+        does not count. smoothing: see `mean_nats`.
         """
-        read, targets = target[:, :-1], target[:, 1:]
-        where = loss_mask(targets, self.config.output_padding_id)
-        return mean_nats(self(source, read, where=where), targets[where], smoothing)
+        targets = text_targets(target, tgt_is_text)
+        where = targets != IGNORED
+        is_text = None if tgt_is_text is None else tgt_is_text[:, :-1]
+        logits = self(
+            source, target[:, :-1], src_is_text=src_is_text, tgt_is_text=is_text, where=where
+        )
+        return mean_nats(logits, targets[where], smoothing)
 
     def encode(
         self,
@@ -167,11 +197,11 @@ class EncoderDecoder(Transformer):
     ) -> Tensor:
         """source: (B, Ts) int64 -> memory (B, Ts, C).
 
-        src_is_text: (B, Ts) bool, False where any id is padding; None = only the padding's own id
-        is. src_mask: what source tokens may read, in place of the padding mask (see `given_mask`).
+        src_is_text: (B, Ts) bool, False where a batch was padded; None = nowhere. src_mask: what
+        source tokens may read, in place of the padding mask (see `given_mask`).
         """
-        mask = padding_mask(source, self.config.padding_id, src_is_text)
-        context = ForwardContext(mask=mask, hooks=with_trace(hooks, trace))
+        hooks = with_trace(hooks, trace)
+        context = ForwardContext(mask=padding_mask(src_is_text), hooks=hooks)
         return self._read(self.source_embedding, self.encoder, source, context, src_mask)
 
     def decode(
@@ -192,16 +222,13 @@ class EncoderDecoder(Transformer):
         """target: (B, Tt) int64, memory from `encode(source)` -> logits (B, Tt, V).
 
         source, src_is_text: which of the memory is text; a src_mask for all queries alike,
-        (B, 1, 1, Ts), hides the same of it. tgt_is_text: (B, Tt) bool, False where any id is
-        padding; None = only the padding's own id is. tgt_mask: what the target may read of itself,
-        in place of the causal and the padding mask. where: (B, Tt) bool, the N positions whose
-        logits are wanted; then (N, V), in reading order. With a cache, target is only the tokens
-        that it has not read.
+        (B, 1, 1, Ts), hides the same of it. tgt_is_text: (B, Tt) bool, False where a batch was
+        padded; None = nowhere. tgt_mask: what the target may read of itself, in place of the
+        causal and the padding mask. where: (B, Tt) bool, the N positions whose logits are wanted;
+        then (N, V), in reading order. With a cache, target is only the tokens that it has not read.
         """
-        starts = self.config.padded_start and (cache is None or cache.length == 0)
-        padding_id = self.config.output_padding_id
         context = ForwardContext(
-            mask=padding_mask(target, padding_id, tgt_is_text, reads_first=starts),
+            mask=padding_mask(tgt_is_text),
             causal=True,
             memory=memory,
             memory_mask=self._memory_mask(source, src_is_text, src_mask),
@@ -217,7 +244,7 @@ class EncoderDecoder(Transformer):
         """Which of the memory the target may read."""
         if given is not None and given.dim() > 1 and given.shape[-2] == 1:
             return given_mask(given, 1, source.shape[1])
-        return padding_mask(source, self.config.padding_id, is_text)
+        return padding_mask(is_text)
 
 
 FAMILY_CLASSES: dict[str, type[DecoderOnly] | type[EncoderOnly] | type[EncoderDecoder]] = {

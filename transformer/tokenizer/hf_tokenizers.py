@@ -197,8 +197,12 @@ def _names(bpe: BPETokenizer, vocab_size: int) -> list[str]:
 
 
 def _specials(content: dict[str, Any], ids: SpecialIds, vocab_size: int) -> set[int]:
-    given = {ids.start, *ids.ends, *(one for one in (ids.padding, ids.mask) if one is not None)}
-    found = {added["id"] for added in content["added_tokens"] if added["special"]}
+    given = {ids.start, *ids.ends, *([] if ids.mask is None else [ids.mask])}
+    found = {
+        added["id"]
+        for added in content["added_tokens"]
+        if added["special"] or added["id"] == ids.padding
+    }
     return {index for index in found | given if index < vocab_size}
 
 

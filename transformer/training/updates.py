@@ -13,8 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
-from transformer.inference.logit_sources import pad
+from transformer.inference.logit_sources import pad, text_in
 from transformer.messages import invalid, say
+from transformer.model.config import ModelConfig
 from transformer.model.hooks import Hook
 from transformer.model.network import IGNORED
 from transformer.training.attention import network_with_own_gradient
@@ -102,12 +103,25 @@ def predictions(
     """(logits (N, V), the ids (N,) that are wanted, at which places of the rows: (B, T) bool)."""
     device = next(network.parameters()).device
     whole = [row.whole for row in rows]
-    texts = [pad([row.source for row in whole], padding_id)] if whole[0].source else []
-    texts.append(pad([row.read for row in whole], padding_id))
+    read = {"": [row.read for row in whole]}
+    if whole[0].source:
+        read = {"src_": [row.source for row in whole], "tgt_": read[""]}
+    texts = [pad(some, padding_id).to(device) for some in read.values()]
+    is_text = {f"{side}is_text": text_in(some, device) for side, some in read.items()}
+    if not hooks and _config_of(network).family != "encoder":
+        is_text[[*is_text][-1]] = (
+            None  # on the right of a decoder's text: the future, hidden anyway
+        )
     wanted = pad([row.wanted or () for row in whole], IGNORED).to(device)
     where = wanted != IGNORED
-    logits = network(*(text.to(device) for text in texts), where=where, hooks=hooks)
+    logits = network(*texts, **is_text, where=where, hooks=hooks)
     return logits, wanted[where], where
+
+
+def _config_of(network: nn.Module) -> ModelConfig:
+    """Also of a network that is wrapped to be trained by several processes."""
+    found: ModelConfig = getattr(network, "module", network).config
+    return found
 
 
 def summed_nats(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:

@@ -71,6 +71,9 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
         config = network.config
         ids = _special_ids(values, config)
         tokenizer = hf_tokenizers.read(folder, ids, config.vocab_size)
+        if config.padding_id is not None and tokenizer.text(config.padding_id):
+            # an ordinary token fills up their batches: in a text it is read, and it may be written
+            config = network.config = config.replace(padding_id=None)
         check_numbers(folder, network, config)
     except CheckpointError:
         raise

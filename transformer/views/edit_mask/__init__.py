@@ -13,7 +13,7 @@ from transformer.views.parameters import SITE
 def answer_used_mask(item: Run, *, site: str) -> Answer:
     """The mask that an attention of the run used: one bit a cell, and its tokens."""
     record = item.trace[site]
-    allowed = record.allowed[0].numpy()
+    allowed = record.allowed[0].cpu().numpy()
     queries, keys = labels_of(item, record.site, 0)
     return mask_answer(allowed, queries, keys)
 

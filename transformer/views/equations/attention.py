@@ -11,7 +11,8 @@ import torch
 
 from transformer.analysis.row_arithmetic import RowArithmetic
 from transformer.messages import numeral, say
-from transformer.model.masks import causal_mask, padding_mask
+from transformer.model.masks import causal_mask
+from transformer.runs.compact_trace import part_at
 from transformer.views.equations.source import excerpt
 from transformer.views.equations.topic import FIRST, Topic, most_read, quoted
 
@@ -104,7 +105,7 @@ def mask(topic: Topic) -> None:
         topic.says = [
             say(
                 "There is no mask here: in this attention every token may read every other, and "
-                "the model knows no padding."
+                "nothing is padding."
             )
         ]
         return
@@ -156,7 +157,9 @@ def _say_of_masks(topic: Topic, found: RowArithmetic, conditions: Sequence[_Cond
             else say("No causal mask: an encoder reads the text in both directions.")
         )
     if "padding" not in parts:
-        topic.says.append(say("No padding mask: this model knows no padding."))
+        topic.says.append(
+            say("No padding mask: only a batch of texts of several lengths is padded.")
+        )
     expected = [all(each.allowed[at] for each in conditions) for at in range(total)]
     topic.say_if_altered(expected == found.allowed.tolist())
 
@@ -181,19 +184,13 @@ def _causal(topic: Topic) -> _Condition | None:
 
 
 def _padding(topic: Topic) -> _Condition | None:
-    config, run, site = topic.config, topic.run, topic.site
-    writes = site.stack == "decoder" and site.kind == "self"
-    reads_source = bool(run.source_ids) and not writes
-    window = run.ids[run.trace_start :][: len(run.queries(site.stack))]
-    ids = torch.tensor([run.source_ids if reads_source else window])
-    padding_id = config.output_padding_id if writes else config.padding_id
-    found = padding_mask(ids, padding_id, reads_first=config.padded_start and writes)
-    if found is None:
+    read = part_at(topic.run.trace, topic.site).allowed[0].any(dim=0)
+    if topic.run.request.interventions or bool(read.all()):
         return None
     name = say("padding: whether the key is text and no filler")
     code = excerpt("model.masks.padding_mask", "padding")
-    axes, allowed = "B × 1 × 1 × Tk", found[0, 0, 0].tolist()
-    return _Condition("padding", 'x_j ≠ "padding"', name, axes, code, allowed)
+    axes = "B × 1 × 1 × Tk"
+    return _Condition("padding", 'x_j ≠ "padding"', name, axes, code, read.tolist())
 
 
 # --- softmax --------------------------------------------------------------------------------------
