@@ -10,7 +10,8 @@ import torch
 
 from transformer.checkpoint import HeldOutSample
 from transformer.inference.engines.buffers import Engine
-from transformer.inference.engines.choice import engine_of
+from transformer.inference.engines.changes import is_as_configured
+from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.messages import invalid, mark, say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
@@ -26,9 +27,12 @@ class Prepared(NamedTuple):
     ids: list[int]
 
 
-def _rebuilt(kind: Any, values: dict[str, Any], fast: bool) -> Any:
-    engine = engine_of(values["network"]) if fast else None
-    return kind(**values | {"engine": engine})
+def _rebuilt(kind: Any, values: dict[str, Any], engine: str | None) -> Any:
+    network = values["network"]
+    if engine is None or not is_as_configured(network):
+        return kind(**values)
+    # Packed weights lie as no other engine reads them; a compiler need not be on this machine.
+    return kind(**values | {"engine": engine_of(network, engine if engine == "packed" else AUTO)})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
@@ -64,7 +68,8 @@ class LoadedModel:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied without its engine, which points into this process' memory."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return _rebuilt, (type(self), values | {"engine": None}, self.engine is not None)
+        engine = None if self.engine is None else self.engine.name
+        return _rebuilt, (type(self), values | {"engine": None}, engine)
 
     @property
     def device(self) -> torch.device:

@@ -67,7 +67,7 @@ def logit_source_of(
     """
     plain = _network_source(model, rows, sources)
     source = list(sources[0]) if sources else []
-    if session is None or len(rows) > 1:
+    if session is None or len(rows) > 1 or not session.engine.refresh():
         return plain
     return _SessionSource(plain, session, source, greedy)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -9,6 +10,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from transformer.inference.engines.changes import Fingerprint, is_as_configured
 from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
@@ -52,6 +54,51 @@ class ReadsAhead(Protocol):
         """Reads a token and what follows it: each with the logits (V,) for the one after it."""
 
 
+class Packing:
+    """What engines share: their copy of the network's weights, made anew when these change."""
+
+    network: DecoderOnly | EncoderDecoder
+
+    def __init__(self, network: DecoderOnly | EncoderDecoder) -> None:
+        self.network, self._lock = network, threading.Lock()
+        self._usable = True
+        self._packed = Fingerprint(network, self.pack())
+
+    @classmethod
+    def lacks(cls, network: DecoderOnly | EncoderDecoder) -> str | None:
+        """See Engine."""
+        raise NotImplementedError
+
+    def pack(self) -> Sequence[Tensor]:
+        """Read the network's weights. Returns those of which it keeps a copy.
+
+        Texts that were begun keep what was packed before. Raises ValueError for weights that it
+        cannot read.
+        """
+        raise NotImplementedError
+
+    def refresh(self) -> bool:
+        """Called where a text begins: packs anew if the network was changed. Returns whether it
+        reads what the network is now."""
+        if not self._packed.same:
+            with self._lock:
+                if not self._packed.same:  # and no other thread has packed meanwhile
+                    self._repack()
+        return self._usable and not self._packed.is_hooked
+
+    @torch.inference_mode(False)  # the network's weights may become views of what is packed
+    def _repack(self) -> None:
+        copied: Sequence[Tensor] = ()
+        try:
+            fits = self._packed.same_parts or is_as_configured(self.network)
+            self._usable = fits and self.lacks(self.network) is None
+            if self._usable:
+                copied = self.pack()
+        except ValueError:
+            self._usable = False
+        self._packed = Fingerprint(self.network, copied)
+
+
 class Engine(Protocol):
     """Reads one more token of a text faster than the network does. Shared by all texts.
 
@@ -79,6 +126,9 @@ class Engine(Protocol):
     @property
     def copies(self) -> Sequence[Tensor]:
         """Weights that it keeps beside the network's own."""
+
+    def refresh(self) -> bool:
+        """See Packing."""
 
     def reader(self, buffers: Buffers) -> ReadTokens:
         """What reads the tokens of the text that these buffers belong to."""

@@ -9,6 +9,7 @@ memory; `packed.py`, some hundred calls of PyTorch, took 0.86.
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import sys
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,7 @@ from transformer.inference.engines import c_compiler
 from transformer.inference.engines.buffers import (
     Buffers,
     Greedy,
+    Packing,
     ReadTokens,
     check_position,
     lacks_plain_weights,
@@ -36,11 +38,11 @@ COLLAPSE = 25  # MADV_COLLAPSE of Linux 6.1: merges small pages into large ones 
 AHEAD, AHEAD_BYTES = 16, 2**29  # tokens of one call, and weights that it reads: some 50 ms
 
 
-class CompiledDecoder:
-    """The decoder of a network as `step.c` reads it.
+class CompiledDecoder(Packing):
+    """The decoder of a network as `step.c` reads it. Shared by all texts.
 
-    Shared by all texts; change no weight afterwards. Raises ValueError for weights that are not
-    float32 on a CPU, RuntimeError where there is no C compiler.
+    Raises ValueError for weights that are not float32 on a CPU, RuntimeError where there is no C
+    compiler.
     """
 
     name = "compiled"
@@ -57,14 +59,18 @@ class CompiledDecoder:
         step = c_compiler.compiled_step()
         if step is None:
             raise RuntimeError(say("no C compiler was found that compiles the fast decoder step"))
-        self.network, self._step = network, step
-        self._described = Description(network, step.kernels)
+        self._step = step
+        super().__init__(network)
+
+    def pack(self) -> Sequence[Tensor]:
+        """See Packing."""
+        self._described = Description(self.network, self._step.kernels)
         use_huge_pages(self._described.weights)
-        self._n_bytes = sum(weight.nbytes for weight in self._described.weights)
+        return self._described.copied
 
     def reader(self, buffers: Buffers) -> ReadTokens:
         """What reads one text's tokens."""
-        return _CompiledText(self, buffers)
+        return _CompiledText(copy.copy(self), buffers)  # with what is packed now
 
     def work(self, n_tokens: int, longest: int, threads: int) -> Tensor:
         """Room for what these threads compute between, of n tokens, each of which reads `longest`
@@ -91,7 +97,7 @@ class CompiledDecoder:
         """See ReadsAhead; as many as one call may take."""
         check_position(self.network, token, position)
         network, room = self._described.network, self.network.config.output_max_len - position
-        count = max(1, min(AHEAD, AHEAD_BYTES // self._n_bytes, greedy.most, room))
+        count = max(1, min(AHEAD, AHEAD_BYTES // self._described.n_bytes, greedy.most, room))
         logits, tokens = torch.empty(count, network.vocabulary), (c_int * count)(token)
         ends, never = list(greedy.ends), -1 if greedy.never is None else greedy.never
         n_read = self._step.ahead(

@@ -30,6 +30,7 @@ class Description:
     def __init__(self, network: DecoderOnly | EncoderDecoder, kernels: tuple[int, ...]) -> None:
         self._held: list[Tensor] = []
         self._copies: dict[int, Tensor] = {}  # of what lies there; a tied matrix has one
+        self.copied: list[Tensor] = []  # the network's weights that these are copies of
         config, stack, embedding = network.config, network.decoder, network.embeddings["decoder"]
         layers = [self._layer(layer) for layer in stack.layers]  # type: ignore[arg-type]
         positions, rotation = embedding.positions.matrix, stack.rotation
@@ -59,6 +60,11 @@ class Description:
     def weights(self) -> list[Tensor]:
         """The matrices that are read."""
         return list(self._copies.values())
+
+    @property
+    def n_bytes(self) -> int:
+        """What they take."""
+        return sum(weight.nbytes for weight in self.weights)
 
     @property
     def types(self) -> set[torch.dtype]:
@@ -100,6 +106,8 @@ class Description:
         if norm is None:
             return c.Norm()
         if isinstance(norm, RMSNorm):
+            if norm.plus_one:
+                self.copied.append(norm.weight)
             return c.Norm(self._at(norm.scale))
         assert isinstance(norm, nn.LayerNorm)
         return c.Norm(self._at(norm.weight), self._at(norm.bias))
@@ -109,6 +117,8 @@ class Description:
         place = self._at(weight, TYPES)
         if place not in self._copies:
             self._copies[place] = smallest(weight.detach())
+            if self._copies[place].data_ptr() != place:
+                self.copied.append(weight)
         copy = self._copies[place]
         return c.Linear(copy.data_ptr(), None, TYPES.index(copy.dtype))
 

@@ -21,6 +21,7 @@ matrices, with the shapes and values that they had. Its products of several rows
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 
@@ -29,6 +30,7 @@ from torch import Tensor
 
 from transformer.inference.engines.buffers import (
     Buffers,
+    Packing,
     ReadTokens,
     lacks_plain_weights,
 )
@@ -44,12 +46,11 @@ from transformer.model.rotary import Turn
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
 
-class PackedDecoder:
-    """The decoder of a network, packed. Shared by all texts and never changed.
+class PackedDecoder(Packing):
+    """The decoder of a network, packed. Shared by all texts.
 
     threads: how many blocks of columns each weight is seen as. The network's parameters become
-    views of the packed weights: do this before anybody else uses it, and change no weight
-    afterwards.
+    views of the packed weights.
     """
 
     name = "packed"
@@ -61,15 +62,19 @@ class PackedDecoder:
         return lacks_plain_weights(network)
 
     def __init__(self, network: DecoderOnly | EncoderDecoder, threads: int | None = None) -> None:
-        blocks = threads or torch.get_num_threads()
-        self.network = network
-        self.embedding = network.embeddings["decoder"]
-        self.layers = [
+        self._blocks = threads or torch.get_num_threads()
+        super().__init__(network)
+
+    def pack(self) -> Sequence[Tensor]:
+        """See Packing."""
+        network, norm, blocks = self.network, self.network.decoder.norm, self._blocks
+        layers = [
             PackedLayer(layer, network.config, blocks)  # type: ignore[arg-type]
             for layer in network.decoder.layers
         ]
-        self.norm = None if network.decoder.norm is None else Norm(network.decoder.norm)
-        self.head = Product([network.head], blocks)
+        head, self.embedding = Product([network.head], blocks), network.embeddings["decoder"]
+        self.layers, self.norm, self.head = layers, None if norm is None else Norm(norm), head
+        return [one for one in network.parameters() if one.dim() == 1]  # some are scaled
 
     @property
     def copies(self) -> Sequence[Tensor]:
@@ -83,7 +88,7 @@ class PackedDecoder:
 
     def reader(self, buffers: Buffers) -> ReadTokens:
         """What reads one text's tokens."""
-        return _PackedText(self, buffers)
+        return _PackedText(copy.copy(self), buffers)  # with what is packed now
 
     def embed(self, token: int, position: int, into: Tensor) -> None:
         """Token and position vector into (C,), which is then normalised where the model does so."""
