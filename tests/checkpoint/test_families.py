@@ -5,12 +5,20 @@ Five sizes a family, saved as transformers saves them and read by our adapters.
 
 from __future__ import annotations
 
+import itertools
+import json
+import shutil
+
 import pytest
 import torch
+import transformers
 from families import FAMILIES, SIZES, V, made
+from published import change
+from safetensors.torch import load_file, save_file
 
 from transformer import Trace
 from transformer.checkpoint.adapters import network_of, values_of
+from transformer.inference.beam import beam_search
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -40,3 +48,132 @@ def test_logits_and_attention_are_those_of_transformers(family, size, tmp_path):
         rows = (real if stack == "encoder" else text)[None, :, None, :, None]
         weights = trace.weights(stack, kind) * rows
         torch.testing.assert_close(weights, torch.stack(wanted) * rows, atol=1e-5, rtol=1e-5)
+
+
+TABLES = {  # (what the tokens are looked up in, what is tied to it), as they are stored
+    "gpt2": ("transformer.wte", "lm_head"),
+    "gpt_neox": ("gpt_neox.embed_in", "embed_out"),
+    "bert": ("bert.embeddings.word_embeddings", "cls.predictions.decoder"),
+    "roberta": ("roberta.embeddings.word_embeddings", "lm_head.decoder"),
+    "distilbert": ("distilbert.embeddings.word_embeddings", "vocab_projector"),
+    "marian": ("model.shared", "lm_head"),
+}
+
+
+def stored_as(folder, weights, shards):
+    """Other weights in a folder, in that many files."""
+    path = folder / "model.safetensors"
+    if shards == 1:
+        return save_file(weights, path, {"format": "pt"})
+    path.unlink()
+    where = {name: f"model-{1 + n % shards}.safetensors" for n, name in enumerate(weights)}
+    for file in {*where.values()}:
+        part = {name: weights[name] for name in where if where[name] == file}
+        save_file(part, folder / file, {"format": "pt"})
+    index = {"metadata": {}, "weight_map": where}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+
+
+def same_logits(folder, family):
+    """Transformers' from_pretrained says what a folder holds."""
+    theirs = type(made(family, 0)).from_pretrained(folder, dtype=torch.float32).eval()
+    ours, _ = network_of(folder, values_of(folder), 96)
+    ids = torch.tensor([[5, 9, 3, 17, 4]])
+    given = [ids] if family == "marian" else []
+    told = {"decoder_input_ids": ids} if given else {}
+    with torch.no_grad():
+        wanted = theirs(ids, **told).logits
+        torch.testing.assert_close(ours(*given, ids), wanted, atol=1e-4, rtol=1e-4)
+
+
+# Where config.json says "not tied", transformers also makes up what these files do not repeat.
+SAID = [(family, True) for family in FAMILIES]
+SAID += [(family, False) for family in FAMILIES if family not in ("bert", "roberta", "marian")]
+
+
+@pytest.mark.parametrize(("family", "told"), SAID)
+def test_a_head_of_its_own_is_read_whatever_is_said_of_ties(family, told, tmp_path):
+    made(family, 3).save_pretrained(tmp_path)
+    change(tmp_path / "config.json", tie_word_embeddings=told)
+    weights = load_file(tmp_path / "model.safetensors")
+    table, head = (
+        f"{name}.weight" for name in TABLES.get(family, ("model.embed_tokens", "lm_head"))
+    )
+    own = torch.randn_like(weights[table])
+    stored_as(tmp_path, {**weights, head: own}, 1)
+    same_logits(tmp_path, family)
+    stored_as(tmp_path, {**weights, head: weights[table].clone()}, 1)
+    same_logits(tmp_path, family)
+    if told:  # the head alone: the tokens are looked up in it
+        stored_as(tmp_path, {head if name == table else name: x for name, x in weights.items()}, 1)
+        same_logits(tmp_path, family)
+    stored_as(tmp_path, {**weights, head: own}, 2)
+    same_logits(tmp_path, family)
+
+
+def test_tables_and_biases_of_their_own_are_read_too(tmp_path):
+    for family, name, like in [
+        ("marian", "model.decoder.embed_tokens.weight", "model.shared.weight"),
+        ("marian", "model.encoder.embed_tokens.weight", "model.shared.weight"),
+        ("bert", "cls.predictions.decoder.bias", "cls.predictions.bias"),
+        ("roberta", "lm_head.decoder.bias", "lm_head.bias"),
+    ]:
+        made(family, 0).save_pretrained(folder := tmp_path / f"{family}-{name}")
+        weights = load_file(folder / "model.safetensors")
+        stored_as(folder, {**weights, name: torch.randn_like(weights[like])}, 1)
+        same_logits(folder, family)
+
+
+HEADLESS = [
+    ("bert", "BertModel"), ("bert", "BertForTokenClassification"), ("roberta", "RobertaModel"),
+    ("distilbert", "DistilBertForSequenceClassification"), ("gpt_neox", "GPTNeoXModel"),
+    ("llama", "LlamaForSequenceClassification"), ("llama", "LlamaModel"), ("marian", "MarianModel"),
+    ("gpt2", "GPT2ForSequenceClassification"), ("mistral", "MistralModel"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "name"), HEADLESS)
+def test_a_folder_without_a_head_that_guesses_words_says_what_it_has(family, name, tmp_path):
+    size = 1 if family in ("gpt_neox", "llama", "mistral") else 0  # not tied
+    getattr(transformers, name)(made(family, size).config).save_pretrained(tmp_path)
+    said = rf"this folder has no head that guesses words \(architectures: \['{name}'\]\)"
+    with pytest.raises(ValueError, match=said):
+        network_of(tmp_path, values_of(tmp_path), 96)
+
+
+def test_of_a_folder_saved_twice_the_whole_file_is_read(tmp_path):
+    made("llama", 1, seed=1).save_pretrained(tmp_path, max_shard_size="5KB")
+    made("llama", 1, seed=2).save_pretrained(tmp_path / "again")
+    assert (tmp_path / "model.safetensors.index.json").is_file()
+    old = sorted(tmp_path.glob("model-*.safetensors"))
+    shutil.copy(tmp_path / "again" / "model.safetensors", tmp_path)
+    same_logits(tmp_path, "llama")
+    old[0].unlink()
+    same_logits(tmp_path, "llama")
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match=f"holds no {old[0].name}; needed: its weights"):
+        network_of(tmp_path, values_of(tmp_path), 96)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_beam_search_ranks_what_transformers_ranks_after_the_last_step_too(seed, tmp_path):
+    theirs = made("marian", seed, seed=seed)
+    theirs.final_logits_bias[0, 0] += (3, 6, 0)[seed]  # some like to end
+    theirs.save_pretrained(tmp_path)
+    ours, _ = network_of(tmp_path, values_of(tmp_path), 96)
+    for n_new, beams, penalty in itertools.product((1, 2, 3, 6), (2, 3), (0.0, 1.0)):
+        source = torch.randint(1, V - 1, (1, 6), generator=torch.Generator().manual_seed(n_new))
+        said = theirs.generate(
+            source, num_beams=beams, num_return_sequences=beams, early_stopping=True,
+            length_penalty=penalty, max_new_tokens=n_new, do_sample=False,
+            bad_words_ids=[[V - 1]],
+        )  # fmt: skip
+        wanted = []
+        for row in said[:, 1:].tolist():
+            row = row[: row.index(0) + 1] if 0 in row else row
+            wanted.append(tuple(index for index in row if index != V - 1))
+        (found,) = beam_search(
+            ours, source.tolist(), start_id=V - 1, end_id=0, beams=beams, max_new_tokens=n_new,
+            length_penalty=penalty,
+        )  # fmt: skip
+        assert [one.ids for one in found.hypotheses] == wanted, (n_new, beams, penalty)

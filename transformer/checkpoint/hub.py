@@ -60,7 +60,7 @@ def _whole(folder: Path) -> Path:
     """The folder; raises OSError if a file is missing."""
     index = folder / "model.safetensors.index.json"
     names = {"model.safetensors"}
-    if index.is_file():
+    if index.is_file() and not (folder / "model.safetensors").is_file():
         names = set(shard_names(index))
     for name in ("config.json", *names):
         if not (folder / name).is_file():

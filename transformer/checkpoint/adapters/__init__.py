@@ -125,6 +125,10 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
     files = _files(folder)
     check_surplus(folder, config, files.n_numbers)
     weights = ADAPTERS[kind].weights(files, config, values)
+    if "head.weight" in weights:  # whatever config.json says: it is stored, with its own numbers
+        config = config.replace(tie_embeddings=False)
+    if "target_embedding.tokens.weight" in weights:
+        config = config.replace(share_embeddings=False)
     dtypes = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in weights.values()})
     network = network_with(config, weights, as_stored=True)
     return network.eval().requires_grad_(False), ", ".join(dtypes)
@@ -159,9 +163,11 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def _files(folder: Path) -> WeightFiles:
-    """The tensors of model.safetensors, or of the files that its index names."""
-    index = folder / "model.safetensors.index.json"
-    names = shard_names(index) if index.is_file() else ["model.safetensors"]
+    """The tensors of model.safetensors, else of the files that an index names."""
+    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    names = shard_names(index) if index.is_file() else []
+    if whole.is_file() or not names:
+        names = [whole.name]
     paths = [folder / name for name in names]
     for path in paths:
         if not path.is_file():

@@ -12,6 +12,7 @@ from transformer.checkpoint.adapters.options import (
     USUAL,
     Stored,
     Values,
+    embedding_and_head,
     one_of,
     only,
     padding_of,
@@ -19,16 +20,15 @@ from transformer.checkpoint.adapters.options import (
 )
 from transformer.model.config import ModelConfig
 
-# Another task's head, buffers, and the tied matrix once more.
+# Another task's head, and buffers.
 IGNORED = (
     r"pooler\..*", r"cls\.seq_relationship\..*", r"(?:.*\.)?position_ids",
-    r"cls\.predictions\.decoder\.(weight|bias)", r"lm_head\.decoder\.(weight|bias)",
-    r"vocab_projector\.weight",
 )  # fmt: skip
 
 
 class Names(NamedTuple):
-    """Where a kind keeps what. sizes: as of `sizes_of`."""
+    """Where a kind keeps what. sizes: as of `sizes_of`. head: its last linear map, whose bias may
+    also be stored as `bias`."""
 
     prefix: str
     sizes: tuple[str, ...]
@@ -37,6 +37,7 @@ class Names(NamedTuple):
     inside: Mapping[str, str]
     dense: str
     norm: str
+    head: str
     bias: str
 
 
@@ -64,17 +65,17 @@ KINDS = {
     "bert": Names(
         "bert.", USUAL, "hidden_act", "encoder.layer", _BERT_LAYER,
         "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
-        "cls.predictions.bias",
+        "cls.predictions.decoder", "cls.predictions.bias",
     ),
     "roberta": Names(
         "roberta.", USUAL, "hidden_act", "encoder.layer", _BERT_LAYER,
-        "lm_head.dense", "lm_head.layer_norm", "lm_head.bias",
+        "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias",
     ),
     "distilbert": Names(
         "distilbert.",
         ("vocab_size", "dim", "n_heads", "n_layers", "max_position_embeddings", "hidden_dim"),
         "activation", "transformer.layer", _DISTILBERT_LAYER,
-        "vocab_transform", "vocab_layer_norm", "vocab_projector.bias",
+        "vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector.bias",
     ),
 }  # fmt: skip
 
@@ -84,7 +85,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
     kind = values["model_type"]
     only(
         values, is_decoder=False, is_causal=False, add_cross_attention=False,
-        tie_word_embeddings=True, position_embedding_type="absolute", embedding_size=None,
+        position_embedding_type="absolute", embedding_size=None,
         sinusoidal_pos_embds=False,
     )  # fmt: skip
     if kind == "roberta":
@@ -102,7 +103,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
         norm_embeddings=True,
         n_token_types=types,
         head_transform=True,
-        tie_embeddings=True,
+        tie_embeddings=values.get("tie_word_embeddings") in (None, True),
         padding_id=padding_of(values, sizes["vocab_size"]),
         init="normal",
         **sizes | {"max_len": sizes["max_len"] - first},
@@ -121,12 +122,19 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     """Their weights under our names. Raises ValueError for a missing or a surplus one."""
     names = KINDS[values["model_type"]]
     theirs = Stored(stored, names.prefix, IGNORED, _present)
+    biases = f"{names.head}.bias", names.bias  # the first is read where both are stored
+    theirs.head(values, *biases, f"{names.dense}.weight")
+    bias, *_ = theirs.tied(*dict.fromkeys(biases))
+    assert bias is not None
     first = _first_place(values)
     table = theirs.take("embeddings.position_embeddings.weight")
-    ours = {
-        "embedding.tokens.weight": theirs.take("embeddings.word_embeddings.weight"),
+    tokens, head = "embeddings.word_embeddings.weight", f"{names.head}.weight"
+    if head not in theirs:
+        only(values, tie_word_embeddings=True)
+    ours = embedding_and_head(theirs, config, values, tokens, head)
+    ours |= {
         "embedding.positions.table.weight": table[first : first + config.max_len],
-        "head.bias": theirs.take(names.bias),
+        "head.bias": bias,
     }
     if config.n_token_types:
         ours["embedding.types.weight"] = theirs.take("embeddings.token_type_embeddings.weight")
@@ -134,7 +142,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     ours |= theirs.layers(config.n_layers, "encoder.layers", names.layer, names.inside)
     ours |= theirs.linear("transform.dense", names.dense)
     ours |= theirs.linear("transform.norm", names.norm)
-    theirs.finish()
+    theirs.finish(values)
     return ours
 
 

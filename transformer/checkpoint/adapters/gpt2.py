@@ -10,6 +10,7 @@ from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
     Values,
+    embedding_and_head,
     one_of,
     only,
     padding_of,
@@ -18,7 +19,7 @@ from transformer.checkpoint.adapters.options import (
 from transformer.model.config import ModelConfig
 
 PREFIX = "transformer."
-IGNORED = (r"h\.\d+\.attn\.(bias|masked_bias)", r"lm_head\.weight")  # masks; tied
+IGNORED = (r"h\.\d+\.attn\.(bias|masked_bias)",)  # masks
 _LAYER = {
     "self_attention.output": "attn.c_proj",
     "self_residual.norm": "ln_1",
@@ -32,7 +33,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
     """Our configuration of their config.json. Raises ValueError for unsupported options."""
     only(
         values, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False,
-        add_cross_attention=False, tie_word_embeddings=True, is_causal=True,
+        add_cross_attention=False, is_causal=True,
     )  # fmt: skip
     sizes = sizes_of(values, max_len, ("vocab_size", "n_embd", "n_head", "n_layer", "n_positions"))
     return ModelConfig(
@@ -42,7 +43,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
         activation=one_of(values, "activation_function", ACTIVATIONS, "gelu_new"),
         d_ff=values.get("n_inner") or 4 * sizes["d_model"],
         head_bias=False,
-        tie_embeddings=True,
+        tie_embeddings=values.get("tie_word_embeddings") in (None, True),
         norm_eps=values.get("layer_norm_epsilon", 1e-5),
         padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
         init="normal",
@@ -50,11 +51,13 @@ def config(values: Values, max_len: int) -> ModelConfig:
     )
 
 
-def weights(stored: Mapping[str, Tensor], config: ModelConfig, _: Values) -> dict[str, Tensor]:
+def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
     """Their weights under our names. Raises ValueError for a missing or a surplus one."""
     theirs = Stored(stored, PREFIX, IGNORED)
-    ours = {
-        "embedding.tokens.weight": theirs.take("wte.weight"),
+    if "lm_head.weight" not in theirs:
+        only(values, tie_word_embeddings=True)
+    ours = embedding_and_head(theirs, config, values, "wte.weight", "lm_head.weight")
+    ours |= {
         "embedding.positions.table.weight": theirs.take("wpe.weight")[: config.max_len],
     }
     for layer in range(config.n_layers):
@@ -66,5 +69,5 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, _: Values) -> dic
     found = theirs.layers(config.n_layers, "decoder.layers", "h", _LAYER)
     ours |= {name: x.T if x.dim() == 2 else x for name, x in found.items()}
     ours |= theirs.linear("decoder.norm", "ln_f")
-    theirs.finish()
+    theirs.finish(values)
     return ours

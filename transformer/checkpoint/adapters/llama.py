@@ -11,6 +11,7 @@ from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
     Values,
+    embedding_and_head,
     one_of,
     only,
     padding_of,
@@ -107,15 +108,12 @@ def _window(values: Values, max_len: int) -> int | None:
     return int(window) if slides[0] else None
 
 
-def weights(stored: Mapping[str, Tensor], config: ModelConfig, _: Values) -> dict[str, Tensor]:
+def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
     """Their weights under our names. Raises ValueError for a missing or a surplus one."""
-    tied = (r"lm_head\.weight",) if config.tie_embeddings else ()
-    theirs = Stored(stored, PREFIX, (*IGNORED, *tied))
-    ours = {"embedding.tokens.weight": theirs.take("embed_tokens.weight")}
+    theirs = Stored(stored, PREFIX, IGNORED)
+    ours = embedding_and_head(theirs, config, values, "embed_tokens.weight", "lm_head.weight")
     names = _LAYER | (_NORMS_OF_HEADS if config.norm_heads else {})
     ours |= theirs.layers(config.n_layers, "decoder.layers", "layers", names)
     ours |= theirs.linear("decoder.norm", "norm")
-    if not config.tie_embeddings:
-        ours["head.weight"] = theirs.take("lm_head.weight")
-    theirs.finish()
+    theirs.finish(values)
     return ours

@@ -19,8 +19,7 @@ from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 
 PREFIX = "model."
-# Fixed waves, the shared table once more, and the head that is tied to it.
-IGNORED = (r"(en|de)coder\.embed_(positions|tokens)\.weight", r"lm_head\.weight")
+IGNORED = (r"(en|de)coder\.embed_positions\.weight",)  # fixed waves
 _LAYER = {
     "self_attention.query": "self_attn.q_proj",
     "self_attention.key": "self_attn.k_proj",
@@ -38,6 +37,7 @@ _CROSS = {
     "cross_attention.output": "encoder_attn.out_proj",
     "cross_residual.norm": "encoder_attn_layer_norm",
 }
+_TABLES = ("lm_head", "decoder.embed_tokens", "encoder.embed_tokens")  # tied to the shared one
 _SIZES = (
     "vocab_size", "d_model", "encoder_attention_heads", "encoder_layers",
     "max_position_embeddings", "encoder_ffn_dim",
@@ -84,14 +84,23 @@ def _check_same(values: Values, name: str) -> None:
         )
 
 
-def weights(stored: Mapping[str, Tensor], config: ModelConfig, _: Values) -> dict[str, Tensor]:
+def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
     """Their weights under our names. Raises ValueError for a missing or a surplus one."""
     theirs = Stored(stored, PREFIX, IGNORED)
+    theirs.head(values, "final_logits_bias")
+    tables = [f"{part}.weight" for part in _TABLES]
+    shared, head, *own = theirs.tied("shared.weight", *tables)
+    assert shared is not None
+    source, target = (shared if x is None else x for x in reversed(own))
     ours = {
-        "source_embedding.tokens.weight": theirs.take("shared.weight"),
+        "source_embedding.tokens.weight": source,
         "head.bias": theirs.take("final_logits_bias")[0],
     }
+    if source is not target:
+        ours["target_embedding.tokens.weight"] = target
+    if head is not None or target is not shared:
+        ours["head.weight"] = shared if head is None else head
     for stack, names in (("encoder", _LAYER), ("decoder", {**_LAYER, **_CROSS})):
         ours |= theirs.layers(config.n_layers, f"{stack}.layers", f"{stack}.layers", names)
-    theirs.finish()
+    theirs.finish(values)
     return ours

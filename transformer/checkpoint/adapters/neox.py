@@ -10,6 +10,7 @@ from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
     Stored,
     Values,
+    embedding_and_head,
     one_of,
     only,
     padding_of,
@@ -54,11 +55,10 @@ def config(values: Values, max_len: int) -> ModelConfig:
     )
 
 
-def weights(stored: Mapping[str, Tensor], config: ModelConfig, _: Values) -> dict[str, Tensor]:
+def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
     """Their weights under our names. Raises ValueError for a missing or a surplus one."""
-    tied = (r"embed_out\.weight",) if config.tie_embeddings else ()
-    theirs = Stored(stored, PREFIX, (*IGNORED, *tied))
-    ours = {"embedding.tokens.weight": theirs.take("embed_in.weight")}
+    theirs = Stored(stored, PREFIX, IGNORED)
+    ours = embedding_and_head(theirs, config, values, "embed_in.weight", "embed_out.weight")
     for layer in range(config.n_layers):
         here, there = f"decoder.layers.{layer}", f"layers.{layer}"
         for part in ("weight", "bias") if config.attention_bias else ("weight",):
@@ -68,7 +68,5 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, _: Values) -> dic
                 ours[f"{here}.self_attention.{name}.{part}"] = by_head[:, at].flatten(0, 1)
     ours |= theirs.layers(config.n_layers, "decoder.layers", "layers", _LAYER)
     ours |= theirs.linear("decoder.norm", "final_layer_norm")
-    if not config.tie_embeddings:
-        ours["head.weight"] = theirs.take("embed_out.weight")
-    theirs.finish()
+    theirs.finish(values)
     return ours

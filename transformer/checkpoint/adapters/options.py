@@ -10,6 +10,7 @@ from torch import Tensor
 
 from transformer.checks import shortened
 from transformer.messages import invalid
+from transformer.model.config import ModelConfig
 
 # Their names of our activations.
 ACTIVATIONS = {
@@ -120,6 +121,24 @@ def rotary_of(values: Values, rotary_size: int, base: float) -> dict[str, Any]:
     return fields
 
 
+# What guesses no words: of classifiers, rewards, questions and answers.
+_OTHER_HEADS = re.compile(
+    r"(score|classifier|pre_classifier|qa_outputs|v_head|multiple_choice_head)\b"
+)
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and one.float().equal(other.float())
+
+
+def _without_head(values: Values) -> ValueError:
+    names = values.get("architectures")
+    return invalid(
+        "this folder has no head that guesses words (architectures: {names})",
+        names=shortened(names) if names else "?",
+    )
+
+
 class Stored:
     """Weights under their own names, which are looked up when they are taken, so that of a file one
     tensor is read after the other. prefix: what may stand before all of them, or be left out.
@@ -140,11 +159,30 @@ class Stored:
         self._weights = weights
         self._left = {name: own for name, own in names.items() if not dropped.fullmatch(name)}
 
+    def __contains__(self, name: str) -> bool:
+        """Whether a weight of this name is left."""
+        return name in self._left
+
     def take(self, name: str) -> Tensor:
         """The weight of this name. Raises ValueError where there is none."""
         if name not in self._left:
             raise invalid("the weight {name} is missing; it is needed", name=shortened(name))
         return self._weights[self._left.pop(name)]
+
+    def tied(self, table: str, *others: str) -> list[Tensor | None]:
+        """A matrix and others that are tied to it: itself, and None for each of the others that is
+        not stored, or that is stored with the same numbers. As transformers reads them: one that
+        is stored with other numbers is not tied, and where the first is not stored, another is it.
+        """
+        stored = [name for name in (table, *others) if name in self._left]
+        first = self.take(stored[0] if stored else table)
+        rest = [self.take(name) if name in self._left else None for name in others]
+        return [first, *(None if x is None or _equal(x, first) else x for x in rest)]
+
+    def head(self, values: Values, *names: str) -> None:
+        """Raise ValueError where none of these weights is stored: there is no head to read."""
+        if not any(name in self._left for name in names):
+            raise _without_head(values)
 
     def linear(self, ours: str, theirs: str) -> dict[str, Tensor]:
         """A linear map, or a norm, under our name: its weight, and its bias if it has one."""
@@ -162,10 +200,27 @@ class Stored:
                 found |= self.linear(f"{ours}.{layer}.{mine}", f"{theirs}.{layer}.{other}")
         return found
 
-    def finish(self) -> None:
+    def finish(self, values: Values) -> None:
         """Raise ValueError if a weight is left that no part of the network takes."""
+        if any(_OTHER_HEADS.match(name) for name in self._left):
+            raise _without_head(values)
         if self._left:
             raise invalid(
                 "it has a weight {name} that this network has no place for",
                 name=shortened(min(self._left)),
             )
+
+
+def embedding_and_head(
+    theirs: Stored, config: ModelConfig, values: Values, table: str, head: str
+) -> dict[str, Tensor]:
+    """The matrix of a single stack's tokens, and the head's where it has its own."""
+    if not config.tie_embeddings:
+        theirs.head(values, head)
+        return {
+            "embedding.tokens.weight": theirs.take(table),
+            "head.weight": theirs.take(head),
+        }
+    tokens, own = theirs.tied(table, head)
+    assert tokens is not None
+    return {"embedding.tokens.weight": tokens} | ({} if own is None else {"head.weight": own})
