@@ -12,7 +12,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transformer.checkpoint.parts import FORMAT, HeldOutSample
-from transformer.checks import check_choice
+from transformer.checks import check_choice, shortened
+from transformer.messages import invalid, numeral
 from transformer.model.config import ModelConfig
 from transformer.model.weights import weights_of
 from transformer.tokenizer import Tokenizer
@@ -31,7 +32,7 @@ def save(
     config: ModelConfig,
     tokenizer: Tokenizer,
     *,
-    dtype: str = "float16",
+    dtype: str | None = None,
     card: str | None = None,
     metadata: dict[str, Any] | None = None,
     sample: HeldOutSample | None = None,
@@ -39,16 +40,24 @@ def save(
 ) -> None:
     """Write a checkpoint folder, replacing one that is there.
 
-    dtype: what the weights are stored in, one of DTYPES. Raises ValueError for another,
-    before anything is written.
+    dtype: what the weights are stored in, one of DTYPES; None = the smallest that holds every
+    number exactly. Raises ValueError for another, and for one that is too small for a weight,
+    before anything is written; OSError where nothing can be written.
     """
-    check_choice("dtype", dtype, DTYPES)
+    if dtype is not None:
+        check_choice("dtype", dtype, DTYPES)
+    weights = weights_of(network)
+    kind = _exact(weights) if dtype is None else DTYPES[dtype]
+    _check_holds(kind, weights)
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise invalid("a model is saved as a folder; {path} is a file", path=folder) from None
     content = {"format": FORMAT, "model": config.to_dict(), "metadata": metadata or {}}
     (folder / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     tokenizer.save(folder / "tokenizer.json")
-    _write_shards(folder, _shards(weights_of(network), DTYPES[dtype]))
+    _write_shards(folder, _shards(weights, kind))
     if card is not None:
         (folder / "README.md").write_text(card, encoding="utf-8")
     if sample is not None:
@@ -59,6 +68,30 @@ def save(
     if heads is not None:
         written = json.dumps(heads, ensure_ascii=False, separators=(",", ":")) + "\n"
         (folder / "heads.json").write_text(written, encoding="utf-8")
+
+
+def _exact(weights: dict[str, Tensor]) -> torch.dtype:
+    """The smallest type that holds all of these numbers as they are."""
+    for kind in (torch.bfloat16, torch.float16):  # most of the first fit the second
+        if all(x.to(kind).to(x.dtype).equal(x) for x in weights.values()):
+            return kind
+    return torch.float32
+
+
+def _check_holds(kind: torch.dtype, weights: dict[str, Tensor]) -> None:
+    """Raise ValueError for a weight with a number that is infinite or none in this type."""
+    for name, tensor in weights.items():
+        ends = torch.stack(tensor.detach().aminmax()) if tensor.numel() else tensor
+        if not bool(ends.isfinite().all()):
+            raise invalid("{name} has numbers that are not finite", name=name)
+        if not bool(ends.to(kind).isfinite().all()):
+            raise invalid(
+                "{name} has numbers up to {largest}, too large for dtype={dtype}; allowed: "
+                "'float32' or 'bfloat16'",
+                name=name,
+                largest=numeral(float(ends.abs().max()), "g"),
+                dtype=shortened(str(kind).removeprefix("torch.")),
+            )
 
 
 def _write_shards(folder: Path, shards: list[dict[str, Tensor]]) -> None:

@@ -93,6 +93,7 @@ def calibrate(model: Model, documents: Sequence[str], out: Path) -> float:
         model.network,
         model.config,
         model.tokenizer,
+        dtype="float16",
         metadata=(model.metadata or {}) | told,
         card=model.card + line,
     )

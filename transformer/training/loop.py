@@ -253,7 +253,10 @@ class _Training:
         """A checkpoint as it stands. more: of its metadata."""
         metadata = metadata_of(self.recipe, self.config, self.progress, self.task.counts()) | more
         card = card_text(metadata, self.config, self.tokenizer.kind)
-        checkpoint.save(folder, self.raw, self.config, self.tokenizer, metadata=metadata, card=card)
+        checkpoint.save(
+                folder, self.raw, self.config, self.tokenizer, dtype="float16", metadata=metadata,
+                card=card,
+            )  # fmt: skip
 
     def _model(self) -> Model:
         return Model(
