@@ -59,7 +59,8 @@ def beam_search(
 
     At each step every live hypothesis is extended by every token and the `beams` best go on. One
     that takes the end token is finished. A row stops when `beams` hypotheses are finished, so that
-    one beam is greedy decoding. Past the request's deadline, hypotheses stay as they are.
+    one beam is greedy decoding. After the last step unfinished hypotheses are ranked with the
+    finished ones. Past the request's deadline, hypotheses stay as they are.
     Raises ValueError for settings out of range.
     Source: Graves 2012; the length penalty as in Wu et al. 2016, with plain length.
     """
@@ -68,10 +69,11 @@ def beam_search(
     if not sources or not all(sources):
         raise invalid("beam search needs at least one source, each of at least one token")
     search = _Search(model, sources, start_id, end_id, beams, length_penalty)
-    for step in range(min(max_new_tokens, model.config.output_max_len)):
+    n_steps = min(max_new_tokens, model.config.output_max_len)
+    for step in range(n_steps):
         if not search.active or (step and deadline.is_over()):
             break
-        search.step()
+        search.step(is_last=step == n_steps - 1)
     return search.finish()
 
 
@@ -97,13 +99,13 @@ class _Search:
         self.active = self.rows  # those that are not done
         self.last = torch.full((len(sources), 1), start_id, device=model.device)
 
-    def step(self) -> None:
+    def step(self, *, is_last: bool) -> None:
         """Extend and rank; the hypotheses that go on are the next step's batch."""
         extensions = self._extensions()
         counts = [len(row.alive) for row in self.active]
         first, origins = 0, list[int]()
         for row, count in zip(self.active, counts, strict=True):
-            parents = self._advance(row, extensions[first : first + count])
+            parents = self._advance(row, extensions[first : first + count], is_last=is_last)
             if not row.done:
                 origins += [first + parent for parent in parents]
             first += count
@@ -130,7 +132,9 @@ class _Search:
             for pair in zip(best.tolist(), tokens.tolist(), strict=True)
         ]
 
-    def _advance(self, row: _Row, extensions: list[list[tuple[float, int]]]) -> list[int]:
+    def _advance(
+        self, row: _Row, extensions: list[list[tuple[float, int]]], *, is_last: bool
+    ) -> list[int]:
         """Sort a row's best extensions into ended, live and cut; the parents of the live ones."""
         choices = [
             (live.score + gain, parent, token)  # equation: score
@@ -155,7 +159,7 @@ class _Search:
             nodes.append(BeamNode(token=token, parent=before.node, score=score, state=state))
         row.result.steps.append(nodes)
         row.alive = alive
-        row.done = len(row.result.hypotheses) >= self.beams or not alive
+        row.done = (len(row.result.hypotheses) >= self.beams and not is_last) or not alive
         return parents
 
     def _move(self, origins: list[int], *, same_sources: bool) -> None:

@@ -54,11 +54,11 @@ class KeyValueCache:
         Returns that of all keys so far.
         """
         known = self.key_mask
-        if known is not None or (mask is not None and self.length):
-            if known is None:
-                known = mask.new_ones(len(mask), 1, 1, self.length)
-            if mask is None:
-                mask = known.new_ones(len(known), 1, 1, n_new)
+        if known is None and mask is not None:
+            known = mask.new_ones(len(mask), 1, 1, self.length)
+        if known is not None and mask is None:
+            mask = known.new_ones(len(known), 1, 1, n_new)
+        if known is not None and mask is not None:
             mask = torch.cat([known, mask], dim=-1)
         self.key_mask = mask
         return mask

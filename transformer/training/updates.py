@@ -103,15 +103,14 @@ def predictions(
     """(logits (N, V), the ids (N,) that are wanted, at which places of the rows: (B, T) bool)."""
     device = next(network.parameters()).device
     whole = [row.whole for row in rows]
-    read = {"": [row.read for row in whole]}
+    targets = [row.read for row in whole]
+    read: dict[str, list[Sequence[int]]] = {"": [*targets]}
     if whole[0].source:
-        read = {"src_": [row.source for row in whole], "tgt_": read[""]}
+        read = {"src_": [row.source for row in whole], "tgt_": [*targets]}
     texts = [pad(some, padding_id).to(device) for some in read.values()]
     is_text = {f"{side}is_text": text_in(some, device) for side, some in read.items()}
     if not hooks and _config_of(network).family != "encoder":
-        is_text[[*is_text][-1]] = (
-            None  # on the right of a decoder's text: the future, hidden anyway
-        )
+        is_text[[*read][-1] + "is_text"] = None  # right of a decoder's text: hidden as its future
     wanted = pad([row.wanted or () for row in whole], IGNORED).to(device)
     where = wanted != IGNORED
     logits = network(*texts, **is_text, where=where, hooks=hooks)
@@ -120,7 +119,8 @@ def predictions(
 
 def _config_of(network: nn.Module) -> ModelConfig:
     """Also of a network that is wrapped to be trained by several processes."""
-    found: ModelConfig = getattr(network, "module", network).config
+    inner: Any = getattr(network, "module", network)
+    found: ModelConfig = inner.config
     return found
 
 

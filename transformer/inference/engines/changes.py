@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import torch
@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from transformer.model.transformer import build_transformer
 
 _versions = attrgetter("_version")
+_values = methodcaller("values")
+_MAY_BE_COUNTED = ("", "encoder", "decoder")
 
 
 class Fingerprint:
@@ -32,13 +34,18 @@ class Fingerprint:
 
     def __init__(self, network: nn.Module, copied: Sequence[Tensor]) -> None:
         modules = [*network.modules()]
-        kept = [(one._modules, one._parameters, one._buffers) for one in modules]
+        kept: list[tuple[dict[str, Any], ...]] = [
+            (one._modules, one._parameters, one._buffers) for one in modules
+        ]
         self._parts = [one for one in chain(*kept) if one]
         self._hooks = [
-            hooks for one in modules for hooks in (one._forward_hooks, one._forward_pre_hooks)
+            hooks
+            for name, one in network.named_modules()
+            if name not in _MAY_BE_COUNTED
+            for hooks in (one._forward_hooks, one._forward_pre_hooks)
         ]
         # Held, so that no address is given to anything else.
-        self._held: list[Any] = [*chain.from_iterable(map(dict.values, self._parts))]
+        self._held: list[Any] = [*chain.from_iterable(map(_values, self._parts))]
         self._ids = [*map(id, self._held)]
         tensors = [*network.parameters(), *network.buffers()]
         self._tensors, self._storages = tensors, [one.detach() for one in tensors]
@@ -51,7 +58,7 @@ class Fingerprint:
     @property
     def same_parts(self) -> bool:
         """Whether no module, parameter or buffer was replaced."""
-        return [*map(id, chain.from_iterable(map(dict.values, self._parts)))] == self._ids
+        return [*map(id, chain.from_iterable(map(_values, self._parts)))] == self._ids
 
     @property
     def same(self) -> bool:
@@ -65,7 +72,8 @@ class Fingerprint:
 
     @property
     def is_hooked(self) -> bool:
-        """Whether a forward hook of PyTorch's may alter what the network computes."""
+        """Whether a forward hook of PyTorch's may alter what a layer, or a part of one, computes.
+        (Those of the network and its stacks are taken to count passes.)"""
         return any(self._hooks)
 
 
