@@ -171,7 +171,7 @@ def test_without_a_compiler_the_packed_weights_do_the_work(monkeypatch):
 def test_a_loaded_model_writes_and_traces_the_same_with_each_engine(
     name, settings, request, tmp_path
 ):
-    request.getfixturevalue(name).save(tmp_path)
+    request.getfixturevalue(name).save(tmp_path, dtype="float16")
     models = {
         engine: transformer.load(tmp_path, engine=engine)
         for engine in ("network", "auto", "compiled", "packed")

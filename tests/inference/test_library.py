@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from builders import ONE_FILE
+from safetensors.torch import load_file
 
 import transformer
-from transformer import Run, Site
+from transformer import Request, Run, Site
+from transformer.analysis.journey import journey
 from transformer.checkpoint import HeldOutSample
+from transformer.runs.run import read_npz
 
 TEXT = "the fox said"
 
@@ -103,3 +107,84 @@ def test_a_device_that_is_not_there_gets_a_sentence(tiny_model, device):
     for ask in (lambda: transformer.load("stories", device=device), lambda: tiny_model.to(device)):
         with pytest.raises(ValueError, match=r"device must be one of \['auto', 'cpu'"):
             ask()
+
+
+@pytest.mark.parametrize("engine", ["compiled", "packed", "network"])
+def test_the_tensors_of_a_run_take_part_in_a_training(engine, tiny_model, tmp_path):
+    tiny_model.save(tmp_path / "m")
+    model = transformer.load(tmp_path / "m", engine=engine)
+    run = model.generate(TEXT, max_new_tokens=3)
+    run.to_npz(tmp_path / "run.npz")
+    found = [run, model.trace(TEXT), model.trace([TEXT, "the"]), read_npz(tmp_path / "run.npz")]
+    for one in found:
+        (record, *_), stream = one.trace, one.trace.residuals["decoder"][1]
+        probe = torch.nn.Linear(stream.shape[-1], 2)
+        probe(stream).sum().backward()
+        assert probe.weight.grad is not None
+        for tensor in (stream, record.q, record.pattern, one.trace.embed["decoder"]):
+            assert not tensor.is_inference()
+            tensor += 1
+    told = journey(model, run)
+    assert not told.logits.is_inference()
+    assert not told.stream.is_inference()
+
+
+LONG = "the fox said hello " * 30
+
+
+def test_a_text_that_is_too_long_for_an_encoder_is_refused_wherever_it_is_read(tiny_encoder):
+    for read in (tiny_encoder.trace, tiny_encoder.prepare):
+        with pytest.raises(ValueError, match=r"the text is \d+ tokens long; .* reads at most 28"):
+            read(LONG)
+    with pytest.raises(ValueError, match="text 1 of 2, counted from 0: the text is"):
+        tiny_encoder.trace(["a", LONG])
+
+
+WRONG = [
+    (lambda model: transformer.load(model.network), "load takes a model's name or its folder; got"),
+    (lambda model: transformer.load(None), "load takes a model's name or its folder; got NoneType"),
+    (lambda model: model.generate(3), "the text must be a string; got int"),
+    (lambda model: model.translate(["a"]), "the text must be a string; got list"),
+    (lambda model: model.trace(torch.tensor([[1]])), "a list of texts is needed; got Tensor"),
+    (lambda model: model.trace([1]), "text 0 of 1, counted from 0: the text must be a string"),
+    (lambda model: model.save(__file__), "a model is saved as a folder; .* is a file"),
+    (lambda model: model.save(f"{__file__}/m"), "a model is saved as a folder; .* is a file"),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), WRONG)
+def test_what_cannot_be_meant_is_answered_in_a_sentence(call, sentence, tiny_encoder_decoder):
+    with pytest.raises(ValueError, match=sentence):
+        call(tiny_encoder_decoder)
+    assert Request("hi") == Request(text="hi")
+
+
+def test_a_model_is_saved_in_the_type_that_holds_its_numbers(tiny_model, tmp_path):
+    model = copy.deepcopy(tiny_model)
+    model.save(tmp_path / "exact")
+    again = transformer.load(tmp_path / "exact").network.state_dict()
+    for name, weight in model.network.state_dict().items():
+        assert weight.equal(again[name])
+    for kind in ("float16", "bfloat16"):
+        model.save(tmp_path / kind, dtype=kind)
+        transformer.load(tmp_path / kind).save(tmp_path / "again")
+        stored = load_file(tmp_path / "again" / ONE_FILE)
+        assert {tensor.dtype for tensor in stored.values()} == {getattr(torch, kind)}
+    model.network.head.weight[3, 4] = 1e5
+    with pytest.raises(ValueError, match=r"head\.weight has numbers up to 100000, too large for "):
+        model.save(tmp_path / "large", dtype="float16")
+    assert not (tmp_path / "large").exists()
+    model.save(tmp_path / "large")
+    assert transformer.load(tmp_path / "large").network.head.weight[3, 4] == 1e5
+    model.network.head.weight[3, 4] = torch.nan
+    with pytest.raises(ValueError, match=r"head\.weight has numbers that are not finite"):
+        model.save(tmp_path / "none")
+
+
+def test_what_a_notebook_prints_of_each_part_is_one_short_line(tiny_model):
+    run, model = tiny_model.generate(TEXT, max_new_tokens=3), tiny_model
+    record = next(iter(run.trace))
+    for part in (run, run.steps[0], run.trace, record, model, model.tokenizer, model.trace([TEXT])):
+        assert len(repr(part)) <= 150
+        assert "\n" not in repr(part)
+        assert " at 0x" not in repr(part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from altered import FAMILIES, close, given, read
-from builders import C, H, L, network
+from builders import C, H, L, ids, network
 
 from transformer.model.hooks import POINTS, Point
 from transformer.model.sites import sites_of
@@ -81,3 +81,63 @@ def test_a_part_of_the_weights_put_by_a_hook_is_what_the_values_are_weighed_by()
     heads = next(value for p, value, _ in heard.shown if p.name == "z")
     assert heads.shape == (1, H, 6, C // H)
     close(heads, values[:, :, :1].expand_as(heads))
+
+
+def in_place(point, value, **context):
+    if point.name == "resid_post":
+        value.mul_(2)
+
+
+HOOKS = [
+    lambda point, value: 2 * value if point.name == "resid_post" else None,
+    lambda v, q, **context: 2 * q if v.name == "resid_post" else q,
+    lambda mask, stream: 2 * stream if mask.name == "resid_post" else stream,
+    lambda point, x, *, scores=None: 2 * x if point.name == "resid_post" else x,
+    lambda *given: 2 * given[1] if given[0].name == "resid_post" else given[1],
+    in_place,
+]
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
+def test_a_hook_takes_of_the_context_what_it_names_and_none_is_unchanged(family):
+    model, both = network(family).requires_grad_(False), family == "encoder-decoder"
+    read = (ids(2, 5), ids(2, 4)) if both else (ids(2, 5),)
+    wanted = model(*read, hooks=[lambda point, value, **context: HOOKS[0](point, value)])
+    intact = model(*read)
+    assert not torch.allclose(wanted, intact)
+    for hook in HOOKS:
+        torch.testing.assert_close(model(*read, hooks=[hook]), wanted)
+    nothing = model(*read, hooks=[lambda point, value, **context: None])
+    torch.testing.assert_close(nothing, intact)
+
+
+@pytest.mark.parametrize("hooks", [in_place, [3], [lambda value: value], None])
+def test_hooks_that_are_no_list_of_functions_are_refused(hooks):
+    with pytest.raises(
+        ValueError, match=r"hooks must be a list of|a hook is a function of a point"
+    ):
+        network()(ids(1, 3), hooks=hooks)
+
+
+IDS = [
+    ([1, 2, 3], r"ids must be a tensor \(B, T\); got list"),
+    (torch.tensor([1, 2]), r"with a token at least; got \(2,\)"),
+    (torch.zeros(1, 0).long(), r"with a token at least; got \(1, 0\)"),
+    (torch.ones(1, 3), "ids must be of int64 or int32; got torch.float32"),
+    (torch.tensor([[1, 13]]), "ids must be from 0 to 12; got 1 to 13"),
+    (torch.tensor([[1, -2]]), "ids must be from 0 to 12; got -2 to 1"),
+]
+
+
+@pytest.mark.parametrize(("given", "sentence"), IDS)
+@pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
+def test_ids_that_a_network_cannot_read_are_refused_in_a_sentence(family, given, sentence):
+    model = network(family)
+    with pytest.raises(ValueError, match=sentence):
+        model(*([ids(1, 2), given] if family == "encoder-decoder" else [given]))
+
+
+def test_which_ids_are_text_is_told_in_their_shape():
+    model, text = network(), torch.ones(1, 4, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"must be of the ids' shape, \(1, 3\); got \(1, 4\)"):
+        model(ids(1, 3), is_text=text)

@@ -54,3 +54,17 @@ def test_records_are_detached_float32_even_while_training_in_half_precision():
     assert record.pattern.dtype == record.scores.dtype == torch.float32
     assert not record.pattern.requires_grad
     assert not trace.embed["decoder"].requires_grad
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
+def test_a_trace_holds_the_last_of_two_passes(family):
+    model, source = network(family), [ids(1, 6)] if family == "encoder-decoder" else []
+    trace, alone, text = Trace(), Trace(), ids(1, 5)
+    model(*[ids(2, 4) for _ in source], BATCH, trace=trace)
+    model(*source, text, trace=trace)
+    model(*source, text, trace=alone)
+    assert trace.sites == alone.sites
+    for stack, made in alone.residuals.items():
+        assert torch.stack(trace.residuals[stack]).equal(torch.stack(made))
+    for site in alone.sites:
+        assert trace[site].pattern.equal(alone[site].pattern)

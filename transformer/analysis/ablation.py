@@ -59,7 +59,7 @@ class NextToken:
     intervened: Tensor
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def head_importance(
     model: LoadedModel, run: Run, position: int, by: str = "zero"
 ) -> HeadImportance:
@@ -88,7 +88,7 @@ def head_importance(
     )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def next_token(model: LoadedModel, run: Run, position: int, n_kept: int = 8) -> NextToken:
     """The token at `position` of the run's ids, predicted with the run's interventions and without;
     at their end, the likeliest of the intact network.

@@ -35,7 +35,7 @@ class Broken:
     loss: float | None
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def sample_loss(model: LoadedModel, interventions: Sequence[Intervention] = ()) -> float | None:
     """Nats a token, end tokens included, over the model's sample; None where it has none.
 

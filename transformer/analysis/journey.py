@@ -51,7 +51,7 @@ class Journey:
         return self.logits.softmax(dim=-1)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def journey(
     model: LoadedModel, run: Run, position: int | None = None, target: int | None = None
 ) -> Journey:
@@ -83,7 +83,7 @@ def journey(
     )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def without_head(
     model: LoadedModel, run: Run, site: Site | str, head: int, position: int | None = None
 ) -> Tensor:
@@ -121,7 +121,7 @@ class _WithoutValues:
         return value * intact
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def reading_weights(run: Run, stack: str, kind: str, query: int, key: int) -> Tensor:
     """(L, H): how much each head of a kind of attention reads the token `key` at the token `query`.
 
@@ -133,7 +133,7 @@ def reading_weights(run: Run, stack: str, kind: str, query: int, key: int) -> Te
     return torch.stack([row_weights(run, site, query)[:, column] for site in sites])
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def row_weights(run: Run, site: Site, query: int) -> Tensor:
     """(H, Tk): the weights of every head of a site at the token `query`; no other row is computed.
 

@@ -69,7 +69,7 @@ class LayerAtPlace:
         return next(one for one in self.parts if one.kind == kind)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def layer_at_position(
     model: LoadedModel, run: Run, stack: str, layer: int, position: int
 ) -> LayerAtPlace:

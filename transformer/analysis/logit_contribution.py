@@ -55,7 +55,7 @@ class LogitContribution:
         return float(sum(part.sum() for part in layers)) + sum(self.others.values())
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def logit_contribution(
     model: LoadedModel, run: Run, position: int, target: int | None = None
 ) -> LogitContribution:

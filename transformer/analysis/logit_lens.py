@@ -39,7 +39,7 @@ def with_lens(model: LoadedModel, run: Run) -> Run:
     )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def logit_lens(model: LoadedModel, run: Run) -> Lens:
     """The head's N_BEST likeliest tokens for every residual stream of the last stack.
 
@@ -55,7 +55,7 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
     )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     """-log2 of the probability of each traced token, as the position before foresaw it.
 

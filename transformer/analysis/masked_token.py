@@ -34,7 +34,7 @@ class MaskedToken:
     from_left: tuple[float, ...]
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def masked_token(model: LoadedModel, run: Run, position: int) -> MaskedToken:
     """What an encoder says of the token at `position` of the run's ids once it is masked: from the
     whole text, and from the text to its left.

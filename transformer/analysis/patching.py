@@ -36,7 +36,7 @@ class PatchEffect:
     change: Tensor
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def patch_effect(
     model: LoadedModel,
     run: Run,
@@ -75,7 +75,7 @@ def patch_effect(
     )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def most_changed(model: LoadedModel, run: Run, other: str) -> int:
     """The position of the run's own token that another source makes least likely, of all that the
     network predicted: ln p drops most there. Raises ValueError for a model without a source.

@@ -30,7 +30,7 @@ class StepFilters:
     probabilities: Tensor
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def step_filters(model: LoadedModel, run: Run, step: int) -> StepFilters | None:
     """The filters of a sampled run's step, from the recorded stream by the model's own head.
 

@@ -37,7 +37,8 @@ class DecodeSession:
         self.logits = torch.empty(0)
         self._ahead: list[tuple[int, Tensor]] = []  # what was read beyond ids, the last one first
 
-    @torch.inference_mode()
+    @torch.inference_mode(False)  # what a run records may be used in a training
+    @torch.no_grad()
     def begin(self, ids: Sequence[int], source: Sequence[int] = ()) -> Tensor:
         """Read the prompt, and the source where there is an encoder: logits (V,)."""
         self.ids, self._ahead = list(ids), []
@@ -100,7 +101,7 @@ class DecodeSession:
             self.read(*ids[len(self.ids) :])
         return self.trace()
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def trace(self) -> Trace:
         """What one pass of the network over the ids read so far would record, as compact trace."""
         n, trace = len(self.ids), Trace()

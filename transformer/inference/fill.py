@@ -52,7 +52,6 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
     network, mask = check_fills(model)
     check_whole("n_best", n_best, 1, MOST)
     ids = model.prepare(text).ids
-    model.check_length(len(ids))
     positions = [position for position, index in enumerate(ids) if index == mask]
     if not positions:
         raise invalid("a text to fill in must hold [MASK]; got {got}", got=shortened(text))

@@ -87,7 +87,7 @@ def hooks_for(model: LoadedModel, request: Request, prepared: Prepared) -> Seque
     return hooks_of(request.interventions, model.config, caches)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def activations_of(model: LoadedModel, text: str, decoded: Sequence[int]) -> ActivationCache:
     """What the intact network does with another text.
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from transformer.checkpoint import HeldOutSample
+from transformer.checks import check_text
 from transformer.inference.engines.buffers import Engine
 from transformer.inference.engines.changes import is_as_configured
 from transformer.inference.engines.choice import AUTO, engine_of
@@ -96,14 +97,17 @@ class LoadedModel:
         return Reader(source_text=(self.metadata or {}).get("source_text"))
 
     def prepare(self, text: str) -> Prepared:
-        """A text's ids. Raises ValueError for a source that is too long for the encoder."""
+        """A text's ids. Raises ValueError for what is no text, or is too long for an encoder."""
+        check_text(text)
         read = self.reader.read_as(text)
         if self.config.family == "encoder-decoder":
             source = self.tokenizer.source(read)
             self.check_length(len(source))
             return Prepared(source, [self.tokenizer.start_id])
         if self.config.family == "encoder":
-            return Prepared([], hidden_ids(self.tokenizer, read))
+            ids = hidden_ids(self.tokenizer, read)
+            self.check_length(len(ids))
+            return Prepared([], ids)
         return Prepared([], self.tokenizer.prompt(read))
 
     def warnings(self, text: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Unpack
 import torch
 
 from transformer import checkpoint
-from transformer.checks import check_texts, shortened
+from transformer.checks import check_each, check_text, check_texts, shortened
 from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
@@ -53,9 +53,12 @@ class Model(LoadedModel):
         engine = engine_of(network) if self.engine is not None else None
         return dataclasses.replace(self, network=network, engine=engine)
 
-    def save(self, folder: str | Path, *, dtype: str = "float16", card: str | None = None) -> None:
+    def save(
+        self, folder: str | Path, *, dtype: str | None = None, card: str | None = None
+    ) -> None:
         """Write it as a checkpoint folder that `load` reads, see `checkpoint.save`.
 
+        dtype: "float32", "float16" or "bfloat16"; None = the smallest that loses nothing.
         card: the model card's text; None = the card it was loaded with.
         """
         checkpoint.save(
@@ -106,7 +109,8 @@ class Model(LoadedModel):
             return search(self, requests)
         if requests[0].interventions or requests[0].forced_tokens:
             return [Stream(self, request).finish() for request in requests]
-        prepared = [self.prepare(text) for text in texts]
+        prepared: list[Prepared] = []
+        check_each(texts, lambda text: prepared.append(self.prepare(text)))
         return [
             run_of(self, request, row, steps, ended=True)
             for request, row, steps in zip(
@@ -133,7 +137,8 @@ class Model(LoadedModel):
             hooks = hooks_for(self, request, prepared)
             return run_of(self, request, prepared, [], ended=False, hooks=hooks)
         check_texts(texts)
-        rows = [self.prepare(text) for text in texts]
+        rows: list[Prepared] = []
+        check_each(texts, lambda text: rows.append(self.prepare(text)))
         request = Request(text=texts[0], max_new_tokens=0, interventions=interventions)
         check_interventions(self, request, rows[0])
         return batch_of(self, texts, rows, hooks=hooks_for(self, request, rows[0]))
@@ -169,6 +174,7 @@ class Model(LoadedModel):
         encoder-decoder.
         """
         self.check_translator()
+        check_text(text)
         runs = self.generate_batch(self.reader.sentences(text), **settings)
         return " ".join(run.text for run in runs)
 
@@ -239,6 +245,12 @@ def load(
     it would read more. Raises CheckpointError (a ValueError) for an unknown name or a
     damaged folder, ValueError for an unknown device or engine.
     """
+    if not isinstance(name_or_folder, str | Path):
+        raise invalid(
+            "load takes a model's name or its folder; got {got}; a network of transformers is "
+            "read from the folder that its save_pretrained wrote, with its tokenizer's files",
+            got=type(name_or_folder).__name__,
+        )
     place = device_of(device)
     found = checkpoint.read(name_or_folder, max_len)
     network = found.network.to(place)

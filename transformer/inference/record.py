@@ -25,7 +25,7 @@ from transformer.runs.steps import GenerationStep, LazyLabels, Search
 from transformer.tokenizer import PADDING
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def run_of(
     model: LoadedModel,
     request: Request,
@@ -102,7 +102,7 @@ def _new_trace(model: LoadedModel, hooks: Sequence[Hook]) -> Trace:
     return Trace(records=CompactedRecords(model.config.heads_per_key, exact=exact))
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def batch_of(
     model: LoadedModel,
     texts: Sequence[str],

@@ -58,7 +58,7 @@ class EditedMask:
             return value
         if point.name in ("causal_mask", "padding_mask"):
             removed = point.name.removesuffix("_mask") in self.edit.without
-            return None if removed else value
+            return torch.ones_like(value) if removed and value is not None else value
         if point.name == "mask":
             return edited_mask(self.edit, value, beside["scores"])
         return value

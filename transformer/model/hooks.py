@@ -8,12 +8,15 @@ threads can share one network, each with its own.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
 
+from transformer.checks import shortened
+from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.rotary import Turn
 from transformer.model.sites import Site
@@ -47,6 +50,10 @@ POINTS: dict[str, str] = {
 }
 
 
+# What a hook may be told by name at one of these points.
+CONTEXT = {"embed", "stream", "q", "k", "v", "mask", "scores", "padding_mask"}
+
+
 class Point(NamedTuple):
     """A place in one pass. name: one of POINTS; kind: "self" or "cross" within an attention."""
 
@@ -64,7 +71,7 @@ class Hook(Protocol):
     """
 
     def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
-        """What goes on in place of `value`; `value` itself where nothing is to change."""
+        """What goes on in place of `value`; None, or `value` itself, where nothing is to change."""
 
 
 def unchanged(point: Point, value: Any, **beside: Any) -> Any:
@@ -105,8 +112,47 @@ class ForwardContext:
         where: (stack,), (stack, layer) or (stack, layer, kind).
         """
         for hook in self.hooks:
-            value = hook(Point(name, *where), value, **beside)
+            found = hook(Point(name, *where), value, **beside)
+            value = value if found is None else found
         return value
 
 
 PLAIN = ForwardContext()
+
+
+def called(hooks: Any) -> tuple[Hook, ...]:
+    """Hooks as a pass calls them: each is given of the context what it takes by name.
+
+    Raises ValueError for anything but a list of functions of a point and a value.
+    """
+    if not isinstance(hooks, Sequence):
+        raise invalid("hooks must be a list of functions; got {got}", got=type(hooks).__name__)
+    return tuple(map(_called, hooks))
+
+
+def _called(hook: Any) -> Hook:
+    if type(hook).__module__.startswith("transformer."):  # takes all, and is asked often
+        return hook
+    try:
+        taken = [*inspect.signature(hook).parameters.values()]
+    except (TypeError, ValueError):
+        taken = []
+    kinds = [one.kind for one in taken]
+    places = [one.name for one in taken if one.kind <= inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    if len(places) < 2 and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        raise invalid(
+            "a hook is a function of a point and a value, hook(point, value, **context); got {got}",
+            got=shortened(hook),
+        )
+    first = {*places[:2]}  # these are given by their place, whatever they are called
+    told = CONTEXT - first
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        told &= {one.name for one in taken}
+    elif told == CONTEXT:
+        return hook
+
+    def narrowed(point: Point, value: Any, **context: Any) -> Any:
+        return hook(point, value, **{name: context[name] for name in told & context.keys()})
+
+    narrowed.fused = getattr(hook, "fused", False)  # type: ignore[attr-defined]
+    return narrowed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -13,9 +14,9 @@ from torch import Tensor, nn
 from transformer.messages import invalid
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.config import ModelConfig
-from transformer.model.hooks import ForwardContext, Hook
+from transformer.model.hooks import ForwardContext, Hook, called
 from transformer.model.inits import initialise
-from transformer.model.masks import given_mask
+from transformer.model.masks import given_mask, padding_mask
 from transformer.model.norms import norm_of
 from transformer.model.stacks import Embedding, Stack
 from transformer.model.stored import Linear, Table
@@ -60,7 +61,7 @@ class Transformer(nn.Module):
 
         The "logit lens" (nostalgebraist 2020): the last stack's own final norm, then the head.
         """
-        context = ForwardContext(hooks=hooks)
+        context = ForwardContext(hooks=called(hooks))
         return self.project(self.last_stack.end(x, context))
 
     def _read(
@@ -160,7 +161,32 @@ def mean_nats(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
 
 def with_trace(hooks: Sequence[Hook], trace: Trace | None) -> Sequence[Hook]:
     """A trace comes last: it keeps what the other hooks left there."""
+    hooks = called(hooks)
     return hooks if trace is None else (*hooks, trace)
+
+
+def text_mask(ids: Tensor, is_text: Tensor | None) -> Tensor | None:
+    """`padding_mask`, checked: which of ids (B, T) are text."""
+    check_ids(ids)
+    if is_text is not None and is_text.shape != ids.shape:
+        raise invalid(
+            "is_text must be of the ids' shape, {shape}; got {got}",
+            shape=tuple(ids.shape),
+            got=tuple(is_text.shape),
+        )
+    return padding_mask(is_text)
+
+
+def check_ids(ids: Any) -> None:
+    """Raise ValueError for anything but token ids (B, T)."""
+    if not isinstance(ids, Tensor):
+        got = type(ids).__name__
+        raise invalid("ids must be a tensor (B, T); got {got}: torch.tensor([[...]])", got=got)
+    if ids.dim() != 2 or not all(ids.shape):
+        shape = tuple(ids.shape)
+        raise invalid("ids must be a tensor (B, T) with a token at least; got {shape}", shape=shape)
+    if ids.dtype not in (torch.int64, torch.int32):
+        raise invalid("ids must be of int64 or int32; got {dtype}", dtype=ids.dtype)
 
 
 def _chosen(x: Tensor, where: Tensor | None) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from transformer.messages import invalid
 from transformer.model.blocks import Dropout, Layer
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import PLAIN, ForwardContext
@@ -40,7 +41,15 @@ class Embedding(nn.Module):
         types: (B, T) int64, each below n_token_types; None = all 0.
         """
         here = (self.stack,)
-        embedded = self.tokens(ids)  # equation: token
+        try:
+            embedded = self.tokens(ids)  # equation: token
+        except IndexError:
+            raise invalid(
+                "ids must be from 0 to {highest}; got {lowest_got} to {highest_got}",
+                highest=self.tokens.num_embeddings - 1,
+                lowest_got=int(ids.min()),
+                highest_got=int(ids.max()),
+            ) from None
         if self.scale != 1.0:
             embedded = embedded * self.scale  # equation: scaled
         if self.types is not None:

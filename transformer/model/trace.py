@@ -19,7 +19,7 @@ from transformer.model.hooks import Point
 from transformer.model.sites import Site as Site
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class AttentionRecord:
     """What one attention call computed, detached, float32 on the model's device.
 
@@ -38,6 +38,12 @@ class AttentionRecord:
     k: Tensor | None = None
     v: Tensor | None = None
 
+    def __repr__(self) -> str:
+        """One line; its tensors have names of their own."""
+        batch, n_heads, n_queries, n_keys = self.pattern.shape
+        shape = f"{n_heads} heads, {n_queries} queries x {n_keys} keys"
+        return f"<AttentionRecord {self.site}: {batch} texts, {shape}>"
+
     @property
     def allowed(self) -> Tensor:
         """The mask in full: (B, Tq, Tk) bool."""
@@ -55,7 +61,8 @@ def mask_in_full(mask: Tensor | None, batch: int, n_queries: int, n_keys: int) -
 
 @dataclass(slots=True, eq=False, repr=False)
 class Trace:
-    """A recorder for one forward pass; `trace[site]` gives an AttentionRecord.
+    """A recorder for one forward pass; `trace[site]` gives an AttentionRecord. Of a second pass
+    with the same one it keeps what that pass recorded.
 
     embed, pos_embed: by stack, (B, T, C): token embeddings (scaled, if the model scales them)
     and what the positional encoding added to them.
@@ -77,9 +84,17 @@ class Trace:
         elif point.name == "resid_post" or (point.name == "resid_pre" and point.layer == 0):
             self.residuals.setdefault(point.stack, []).append(value.detach().float())
         elif point.name == "pos_embed":
+            if point.stack in self.pos_embed:  # a second pass
+                self._forget(point.stack)
             self.embed[point.stack] = beside["embed"].detach().float()
             self.pos_embed[point.stack] = value.detach().float().expand_as(beside["embed"])
         return value
+
+    def _forget(self, stack: str) -> None:
+        """What a stack recorded."""
+        self.residuals.pop(stack, None)
+        for site in [one for one in self.records if one.stack == stack]:
+            del self.records[site]
 
     def record_attention(
         self,
@@ -131,9 +146,11 @@ class Trace:
         return iter(self.records.values())
 
     def __repr__(self) -> str:
-        """One line: the recorded sites, and what else there is."""
+        """One line: the recorded sites, the first and the last of many, and what else there is."""
         others = ", ".join(f"{stack} residual stream" for stack in self.residuals)
-        return f"<Trace of {_names(self.records)}{'; ' if others else ''}{others}>"
+        few, sites = len(self.records) <= 3, self.sites
+        found = _names(sites) if few else f"{sites[0]} to {sites[-1]}, {len(sites)} sites"
+        return f"<Trace of {found}{'; ' if others else ''}{others}>"
 
     def kinds(self) -> list[tuple[str, str]]:
         """The (stack, kind) pairs recorded, e.g. [("encoder", "self"), ("decoder", "self")]."""

@@ -10,8 +10,15 @@ from torch import Generator, Tensor
 from transformer.model.cache import KeyValueCache
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import ForwardContext, Hook
-from transformer.model.masks import given_mask, padding_mask
-from transformer.model.network import IGNORED, Transformer, mean_nats, text_targets, with_trace
+from transformer.model.masks import given_mask
+from transformer.model.network import (
+    IGNORED,
+    Transformer,
+    mean_nats,
+    text_mask,
+    text_targets,
+    with_trace,
+)
 from transformer.model.presets import preset
 from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
@@ -59,7 +66,7 @@ class OneStack(Transformer):
         hooks: what is shown the numbers on the way; trace: the last of them.
         """
         context = ForwardContext(
-            mask=padding_mask(is_text),
+            mask=text_mask(ids, is_text),
             causal=self.STACK == "decoder",
             cache=cache,
             hooks=with_trace(hooks, trace),
@@ -201,7 +208,7 @@ class EncoderDecoder(Transformer):
         source tokens may read, in place of the padding mask (see `given_mask`).
         """
         hooks = with_trace(hooks, trace)
-        context = ForwardContext(mask=padding_mask(src_is_text), hooks=hooks)
+        context = ForwardContext(mask=text_mask(source, src_is_text), hooks=hooks)
         return self._read(self.source_embedding, self.encoder, source, context, src_mask)
 
     def decode(
@@ -228,7 +235,7 @@ class EncoderDecoder(Transformer):
         then (N, V), in reading order. With a cache, target is only the tokens that it has not read.
         """
         context = ForwardContext(
-            mask=padding_mask(tgt_is_text),
+            mask=text_mask(target, tgt_is_text),
             causal=True,
             memory=memory,
             memory_mask=self._memory_mask(source, src_is_text, src_mask),
@@ -244,7 +251,7 @@ class EncoderDecoder(Transformer):
         """Which of the memory the target may read."""
         if given is not None and given.dim() > 1 and given.shape[-2] == 1:
             return given_mask(given, 1, source.shape[1])
-        return padding_mask(is_text)
+        return text_mask(source, is_text)
 
 
 FAMILY_CLASSES: dict[str, type[DecoderOnly] | type[EncoderOnly] | type[EncoderDecoder]] = {

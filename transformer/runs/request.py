@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict
@@ -76,7 +77,7 @@ class Request:
     Raises ValueError naming what is allowed.
     """
 
-    text: str
+    text: str = dataclasses.field(kw_only=False)
     max_new_tokens: int = 64
     temperature: float | None = None
     top_k: int | None = None

@@ -31,7 +31,7 @@ _PLAIN = ("model", "n_prompt", "text", "stopped", "trace_start")
 _LISTS = ("ids", "labels", "source_ids", "source_labels")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Lens:
     """What each layer would have said: the model's head put on every residual stream.
 
@@ -41,6 +41,11 @@ class Lens:
 
     ids: Tensor
     probabilities: Tensor
+
+    def __repr__(self) -> str:
+        """One line."""
+        n_layers, n_tokens, n_best = self.ids.shape
+        return f"<Lens: {n_best} likeliest of {n_layers - 1} layers at {n_tokens} tokens>"
 
 
 class Drawable:

@@ -37,7 +37,7 @@ class Candidate:
     text: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class GenerationStep:
     """One generated token.
 
@@ -52,6 +52,14 @@ class GenerationStep:
     window: tuple[int, int]
     candidates: Sequence[Candidate]
     n_kept: int
+
+    def __repr__(self) -> str:
+        """One line: what was taken, and how likely it was."""
+        chosen = self.chosen
+        return (
+            f"<GenerationStep {self.index}: {chosen.text!r} (id {self.token}), probability "
+            f"{chosen.probability:.3g}; {len(self.candidates)} candidates>"
+        )
 
     @property
     def text(self) -> str:

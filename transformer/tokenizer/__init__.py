@@ -134,6 +134,10 @@ class Tokenizer:
         """Write tokenizer.json."""
         self._bpe.save(str(path))
 
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<{type(self).__name__}: {self.kind}, {self.vocab_size:,} tokens>"
+
     @property
     def kind(self) -> str:
         """What its tokens are, in words."""

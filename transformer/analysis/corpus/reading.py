@@ -73,7 +73,7 @@ def read(model: Model, text: str) -> Run:
     return run
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def summary_of(model: Model, text: str, index: int, *, ablate: bool = False) -> Summary:
     """Of one text, whose place in the corpus is `index`.
 
