@@ -152,16 +152,17 @@ def load_state(
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             parameter.copy_(tensors[f"model/{name}"])
-    for place, updated in enumerate(updated_by(optimizer)):
-        prefix = f"optimizer/{place}/"
-        moments = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-        if not moments:
+    states = {}
+    for place, _ in enumerate(updated_by(optimizer)):
+        start = f"optimizer/{place}/"
+        states[place] = {
+            k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)
+        }
+        if not states[place]:
             raise ValueError(
                 f"{path} was written by an older version; train anew, with another --out"
             )
-        for key, value in moments.items():
-            moments[key] = value if key == "step" else value.to(updated.device)
-        optimizer.state[updated].update(moments)
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": states})  # to each device
     return progress
 
 
