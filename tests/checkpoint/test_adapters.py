@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 import transformer
 from transformer import CheckpointError, checkpoint
 from transformer.checkpoint import hub, weight_files
+from transformer.checkpoint.adapters import ADAPTERS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -76,6 +77,30 @@ def test_an_ordinary_token_that_pads_their_batches_is_text_in_a_text(family, tmp
     assert model.generate("The cat", max_new_tokens=1, forced_tokens=[fill]).text == "The cat?"
 
 
+def test_an_adapter_has_the_functions_of_the_document_and_is_blamed_for_others(
+    copied, llama, monkeypatch
+):
+    def config(values, max_len):
+        return ADAPTERS["llama"].config({**values, "model_type": "llama"}, max_len)
+
+    def weights(stored, config):
+        return ADAPTERS["llama"].weights(stored, config, {"model_type": "llama"})
+
+    change(copied / "config.json", model_type="mine")
+    monkeypatch.setitem(ADAPTERS, "mine", SimpleNamespace(config=config, weights=weights))
+    ids = torch.tensor([[1, 5, 6]])
+    assert transformer.load(copied).network(ids).equal(transformer.load(llama[0]).network(ids))
+    for wrong, sentence in (
+        ({"config": lambda values: 1}, r"adapter of mine must have config\(values, max_len\)"),
+        ({"weights": lambda stored: 1}, r"adapter of mine must have weights\(stored, config\)"),
+        ({"weights": lambda a, b, c, d: 1}, r"must have weights\(stored, config\): missing"),
+    ):
+        made = {"config": config, "weights": weights, **wrong}
+        monkeypatch.setitem(ADAPTERS, "mine", SimpleNamespace(**made))
+        with pytest.raises(RuntimeError, match=sentence):
+            transformer.load(copied)
+
+
 def test_any_of_several_ends_ends_a_text(copied):
     model = transformer.load(copied)
     steps = [step.token for step in model.generate("The cat", max_new_tokens=9).steps]
@@ -104,8 +129,8 @@ def test_weights_in_several_files_are_read(copied, llama):
 
 
 UNREAD = [
-    (dict(model_type="mamba"), r"it has model_type 'mamba'; what is read: .*'llama'"),
-    (dict(model_type=["llama"]), r"it has model_type \['llama'\]; what is read"),
+    (dict(model_type="mamba"), r"'mamba', which is not read yet; .*'llama'.*contributing"),
+    (dict(model_type=["llama"]), r"it has model_type \['llama'\], which is not"),
     (dict(hidden_act="quick_gelu"), r"hidden_act='quick_gelu'; what is read: .*'silu'"),
     (dict(hidden_act=["silu"]), r"it has hidden_act=\['silu'\]; what is read"),
     (dict(rope_parameters={"rope_type": "yarn"}), r"rope_type='yarn'; what is read: .*'llama3"),

@@ -51,6 +51,8 @@ OPTIONS = [
     (("gpt2",), {"layer_norm_epsilon": 0.3}),
     (("gpt2",), {"layer_norm_epsilon": GONE, "activation_function": GONE}),
     (("marian",), {"scale_embedding": GONE}),
+    (LLAMAS, {"pretraining_tp": 2}),
+    (("bert", "roberta", "distilbert"), {"position_embedding_type": "relative_key"}),
     (("roberta",), {"pad_token_id": GONE}),
 ]
 REFUSED = [
@@ -67,12 +69,12 @@ ONLY = [  # each has one value that is read
             add_cross_attention=True, tie_word_embeddings=False,
         ),
     ),
-    (LLAMAS, dict(use_bidirectional_attention=True, pretraining_tp=2)),
+    (LLAMAS, dict(use_bidirectional_attention=True)),
     (
         ("bert", "roberta", "distilbert"),
         dict(
             is_decoder=True, add_cross_attention=True, tie_word_embeddings=False,
-            position_embedding_type="relative_key", embedding_size=8, sinusoidal_pos_embds=True,
+            embedding_size=8, sinusoidal_pos_embds=True,
         ),
     ),
     (

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from families import made
 
 import transformer
 from transformer import Batch, Run, from_attention
@@ -132,6 +133,15 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (ONE, "the fox", "tokens must be a list of strings"),
     (ONE, [], "tokens must be a list of strings"),
     (ONE, [1, 2, 3, 4], "each text must be a list of at least one"),
+    ((), TOKENS, "ask for attn_implementation='eager'"),  # what sdpa gives
+    ([], TOKENS, "ask for attn_implementation='eager'"),
+    (((), ()), TOKENS, "ask for attn_implementation='eager'"),
+    (((None,), (None,)), TOKENS, "ask for attn_implementation='eager'"),
+    ({"attentions": ONE}, TOKENS, "must be arrays, as the attentions of an output; got dict"),
+    (3, TOKENS, "must be arrays, as the attentions of an output; got int"),
+    (((torch.ones(2, 1, 4, 4),), (torch.ones(2, 1, 1, 5),)), TOKENS, "for one text without beams"),
+    (((torch.ones(1, 1, 4, 4),), (torch.ones(1, 1, 1, 4),)), TOKENS, "each row sums to 1"),
+    (((torch.ones(1, 1, 4, 4),), (torch.ones(1, 1, 1, 7),)), TOKENS, "for one text without beams"),
     ((None, None), TOKENS, "ask for attn_implementation='eager'"),
     ("weights", TOKENS, "must be arrays of one shape a layer"),
     ([np.eye(4), np.eye(3)], TOKENS, "must be arrays of one shape a layer"),
@@ -145,6 +155,52 @@ def test_what_is_no_attention_gets_a_sentence(weights, tokens, sentence):
         from_attention(weights, tokens)
     with pytest.raises(ValueError, match="need source_tokens; got none"):
         from_attention(None, TOKENS, cross=random_weights(1, 1, 4, 6))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_the_attentions_of_generate_are_those_of_one_pass(use_cache):
+    theirs = made("gpt2", 1)
+    theirs.set_attn_implementation("eager")
+    settings = dict(
+        max_new_tokens=4, do_sample=False, output_attentions=True, use_cache=use_cache,
+        return_dict_in_generate=True, eos_token_id=None,
+    )  # fmt: skip
+    out = theirs.generate(torch.tensor([[5, 6, 7]]), **settings)
+    tokens = [str(index) for index in out.sequences[0, :-1].tolist()]
+    with torch.no_grad():
+        whole = theirs(out.sequences[:, :-1], output_attentions=True).attentions
+    run = from_attention(out.attentions, tokens)
+    assert isinstance(run, Run)
+    torch.testing.assert_close(run.trace.weights("decoder"), torch.stack(whole), atol=1e-5, rtol=0)
+    beams = theirs.generate(torch.tensor([[5, 6]]), num_beams=2, **settings)
+    with pytest.raises(ValueError, match="for one text without beams"):
+        from_attention(beams.attentions, tokens)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_attentions_of_a_translator_that_generates_are_joined():
+    theirs = made("marian", 1)
+    theirs.set_attn_implementation("eager")
+    source = torch.tensor([[5, 6, 7, 0]])
+    out = theirs.generate(
+        source, max_new_tokens=4, do_sample=False, num_beams=1, output_attentions=True,
+        return_dict_in_generate=True, eos_token_id=None,
+    )  # fmt: skip
+    target = out.sequences[:, :-1]
+    with torch.no_grad():
+        whole = theirs(source, decoder_input_ids=target, output_attentions=True)
+    run = from_attention(
+        out.decoder_attentions, list("abcd"), encoder=out.encoder_attentions,
+        cross=out.cross_attentions, source_tokens=list("wxyz"),
+    )  # fmt: skip
+    for stack, kind, wanted in (
+        ("encoder", "self", whole.encoder_attentions),
+        ("decoder", "self", whole.decoder_attentions),
+        ("decoder", "cross", whole.cross_attentions),
+    ):
+        found = run.trace.weights(stack, kind)
+        torch.testing.assert_close(found, torch.stack(wanted), atol=1e-5, rtol=0)
 
 
 # --- batches on disk ------------------------------------------------------------------------------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from transformer.checks import shortened
 from transformer.messages import invalid, numeral
@@ -39,8 +40,10 @@ def from_attention(
 
     weights: (L, H, T, T) for one text, (L, B, H, T, T) for several, after softmax: a NumPy array, a
     tensor, or a sequence with an array for each layer, (H, T, T) or (B, H, T, T), as the
-    `attentions` of Hugging Face's transformers. tokens: a list of strings, for several texts one
-    list each; shorter ones are padded on the right.
+    `attentions` of Hugging Face's transformers. Those of its `generate` are joined, for one text
+    without beams: they are of all tokens but the last, which the network never read.
+    tokens: a list of strings, for several texts one list each; shorter ones are padded on the
+    right.
     Of an encoder-decoder: weights are the decoder's own, `encoder` and `cross` (Tq target by Tk
     source) the others, with source_tokens; those that are None are left out.
     causal: whether later tokens were hidden; None = if no weight above the diagonal differs from 0.
@@ -56,6 +59,8 @@ def from_attention(
     sources = _sentences(source_tokens, several) if source_tokens is not None else []
     if both and not sources:
         raise invalid("encoder and cross attention need source_tokens; got none")
+    if weights is not None:
+        weights = _stacked(weights, "self-attention")
     hidden = _is_causal(weights) if causal is None and weights is not None else bool(causal)
     stack = "decoder" if both or hidden else "encoder"
     kinds = [
@@ -84,7 +89,8 @@ class _Kind:
     def records(self) -> Iterator[AttentionRecord]:
         if self.given is None:
             return
-        weights = _stacked(self.given, f"{self.stack} {self.kind}-attention")  # (L, B, H, Tq, Tk)
+        # (L, B, H, Tq, Tk)
+        weights = _stacked(self.given, f"{self.stack} {self.kind}-attention")
         shape = (len(self.queries), _longest(self.queries), _longest(self.keys))
         got = (weights.shape[1], *weights.shape[3:])
         if got != shape:
@@ -121,8 +127,17 @@ class _Kind:
 
 def _stacked(given: Any, what: str) -> Tensor:
     """(L, B, H, Tq, Tk) float32. Raises ValueError for anything that is no attention."""
-    layers = given if isinstance(given, np.ndarray | Tensor) else list(given)
-    if any(layer is None for layer in layers):
+    if isinstance(given, np.ndarray | Tensor):
+        layers: Any = given
+    elif isinstance(given, Mapping) or not isinstance(given, Iterable):
+        raise invalid(
+            "the {what} must be arrays, as the attentions of an output; got {got}",
+            what=what,
+            got=type(given).__name__,
+        )
+    else:
+        layers = _joined(list(given), what)
+    if len(layers) == 0 or any(layer is None for layer in layers):
         raise invalid(
             "the {what} has no weights at some layer; of Hugging Face's transformers, "
             "ask for attn_implementation='eager' and output_attentions=True",
@@ -156,15 +171,48 @@ def _stacked(given: Any, what: str) -> Tensor:
     return found
 
 
+def _joined(given: list[Any], what: str) -> list[Any]:
+    """The layers' weights; those that `generate` gave, layers at each step, as whole maps."""
+    if not given or not all(isinstance(step, list | tuple) for step in given):
+        return given
+    if any(len(step) == 0 or any(layer is None for layer in step) for step in given):
+        return [None]
+    if any(not isinstance(layer, np.ndarray | Tensor) or layer.ndim != 4 for layer in given[0]):
+        return given  # layers as lists
+    steps = [[_tensor(layer) for layer in step] for step in given]
+    joined = [_whole_map(list(parts)) for parts in zip(*steps, strict=False)]
+    if len({len(step) for step in steps}) > 1 or any(found is None for found in joined):
+        raise invalid(
+            "the {what} of generate can be joined for one text without beams; needed: its "
+            "attentions, or those of one pass over the whole text",
+            what=what,
+        )
+    return joined
+
+
+def _whole_map(parts: list[Tensor]) -> Tensor | None:
+    """The rows (1, H, new, all so far) of all steps as one map; None where they do not fit.
+
+    Without a cache the last step has all rows. Across, all steps read the same columns.
+    """
+    if any(part.shape[:2] != (1, parts[0].shape[1]) for part in parts):
+        return None
+    rows, columns = ([part.shape[dim] for part in parts] for dim in (2, 3))
+    if len(parts) > 1 and rows == list(range(rows[0], rows[0] + len(parts))):
+        return parts[-1]
+    if len(set(columns)) > 1 and columns != np.cumsum(rows).tolist():
+        return None
+    return torch.cat([pad(part, (0, columns[-1] - part.shape[3])) for part in parts], dim=2)
+
+
 def _tensor(layer: Any) -> Tensor:
     if not isinstance(layer, Tensor):
         layer = torch.from_numpy(np.array(layer, dtype=np.float32))
     return layer.detach().cpu().float()
 
 
-def _is_causal(given: Any) -> bool:
+def _is_causal(weights: Tensor) -> bool:
     """Whether no weight above the diagonal differs from 0, and there are some."""
-    weights = _stacked(given, "self-attention")
     n_queries, n_keys = weights.shape[3:]
     return n_queries == n_keys > 1 and not bool(weights.triu(1).any())
 

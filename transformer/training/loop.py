@@ -17,6 +17,7 @@ from transformer.checks import shortened
 from transformer.inference.model import Model
 from transformer.model.transformer import build_transformer
 from transformer.tokenizer import Tokenizer
+from transformer.tokenizer.hf_tokenizers import TheirTokenizer
 from transformer.training.card import begin_session, card_text, metadata_of, phases_of
 from transformer.training.data import Batches, check_folder
 from transformer.training.recipe import Recipe, whole
@@ -98,6 +99,10 @@ class _Training:
         }  # fmt: skip
         check_folder("--out", out)
         earlier = may_go_on(recipe, self.progress["text"], out, start, masks=task.masks)
+        if start is not None and isinstance(start.tokenizer, TheirTokenizer):
+            raise ValueError(
+                f"--from needs a model of this project; {start.name} has the tokenizer of another"
+            )
         if start is not None and not earlier:
             task.check(start.tokenizer)
         self.tokenizer = self._tokenizer(start, earlier)

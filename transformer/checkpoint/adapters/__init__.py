@@ -5,7 +5,8 @@ Nothing is ever unpickled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,10 +33,9 @@ class Adapter(Protocol):
     def config(self, values: Values, max_len: int, /) -> ModelConfig:
         """Ours of theirs."""
 
-    def weights(
-        self, stored: Mapping[str, Tensor], config: ModelConfig, values: Values, /
-    ) -> dict[str, Tensor]:
-        """Theirs under our names."""
+    @property
+    def weights(self) -> Callable[..., dict[str, Tensor]]:
+        """weights(stored, config), or weights(stored, config, values): theirs under our names."""
 
 
 ADAPTERS: dict[str, Adapter] = {
@@ -117,14 +117,15 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
     kind = values.get("model_type")
     if not isinstance(kind, str) or kind not in ADAPTERS:
         raise invalid(
-            "it has model_type {got}; what is read: {allowed}",
+            "it has model_type {got}, which is not read yet; what is read: {allowed}; how to add "
+            "one: docs/contributing.md, 'A model family'",
             got=shortened(kind),
             allowed=sorted(ADAPTERS),
         )
-    config = ADAPTERS[kind].config(values, max_len)
+    config = _call(kind, "config", values, max_len)
     files = _files(folder)
     check_surplus(folder, config, files.n_numbers)
-    weights = ADAPTERS[kind].weights(files, config, values)
+    weights = _call(kind, "weights", files, config, values)
     if "head.weight" in weights:  # whatever config.json says: it is stored, with its own numbers
         config = config.replace(tie_embeddings=False)
     if "target_embedding.tokens.weight" in weights:
@@ -132,6 +133,25 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
     dtypes = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in weights.values()})
     network = network_with(config, weights, as_stored=True)
     return network.eval().requires_grad_(False), ", ".join(dtypes)
+
+
+def _call(kind: str, name: str, *given: Any) -> Any:
+    """What an adapter's function gives; `weights` gets config.json's values if it takes three.
+
+    Raises RuntimeError for one that takes other arguments: a mistake in it, not in a folder.
+    """
+    function = getattr(ADAPTERS[kind], name)
+    taken = given[: max(2, len(signature(function).parameters))]
+    try:
+        signature(function).bind(*taken)
+    except TypeError as error:
+        needed = {"config": "config(values, max_len)", "weights": "weights(stored, config)"}[name]
+        sentence = say(
+            "the adapter of {name} must have {needed}: {error}",
+            name=kind, needed=needed, error=error,
+        )  # fmt: skip
+        raise RuntimeError(sentence) from error
+    return function(*taken)
 
 
 _IDS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")

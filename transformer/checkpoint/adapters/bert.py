@@ -85,7 +85,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
     kind = values["model_type"]
     only(
         values, is_decoder=False, is_causal=False, add_cross_attention=False,
-        position_embedding_type="absolute", embedding_size=None,
+        embedding_size=None,
         sinusoidal_pos_embds=False,
     )  # fmt: skip
     if kind == "roberta":

@@ -55,7 +55,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
     kind = values["model_type"]
     sizes = sizes_of(values, max_len)
     width, n_heads = sizes["d_model"], sizes["n_heads"]
-    only(values, use_bidirectional_attention=False, pretraining_tp=1, is_causal=True)
+    only(values, use_bidirectional_attention=False, is_causal=True)
     head_size = values.get("head_dim") or width // n_heads
     fields = {
         "attention_bias": bool(values.get("attention_bias", False)),
