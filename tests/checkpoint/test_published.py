@@ -14,7 +14,7 @@ import transformer
 from transformer.analysis.journey import last_read
 from transformer.analysis.logit_lens import text_cost
 from transformer.model.network import IGNORED
-from transformer.training.evaluate import score_documents, score_pairs
+from transformer.training.evaluate import score_documents, score_pairs, scored
 from transformer.training.mlm import hidden_places, score_hidden
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -161,6 +161,10 @@ def test_each_is_scored_in_the_frame_and_to_the_loss_of_transformers(name, folde
         with torch.no_grad():
             loss = theirs(input_ids=read["input_ids"], labels=read["labels"]).loss.item()
         assert found.loss == pytest.approx(loss, abs=1e-4)
+    if model.config.family == "encoder":  # which would read padding, were it not hidden
+        rows = hidden_places(model.tokenizer, TEXTS, model.config.max_len)
+        alone = sum(scored(model, [row], TEXTS).nats for row in rows)
+        assert scored(model, rows, TEXTS).nats == pytest.approx(alone, rel=1e-5)
     if name == "gpt2":
         with pytest.raises(ValueError, match="the text is too short"):
             score_documents(model, ["a"])
