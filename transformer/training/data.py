@@ -130,7 +130,7 @@ def known_documents(tokenizer: Tokenizer, path: Path) -> list[str]:
 def known_pairs(tokenizer: Tokenizer, files: Sequence[Path]) -> list[Pair]:
     """`load_pairs`. Raises ValueError for a character without an id."""
     pairs = load_pairs(files)
-    for path, side in zip(files * 2, (0, 1), strict=False):
+    for path, side in zip([*files, *files], (0, 1), strict=False):
         check_known(tokenizer, path, ((n, pair[side]) for n, pair in enumerate(pairs, start=1)))
     return pairs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -104,7 +104,7 @@ class Settings:
     batch_tokens: int = 2048
     learning_rate: float = 1e-3
     optimizer: str = "adamw"
-    betas: Sequence[float] = (0.9, 0.99)
+    betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.1
     warmup_steps: int = 100
     decay_from: float = 0.5
@@ -114,7 +114,7 @@ class Settings:
     validate_every: int = 500
     validation_examples: int = 100
     save_every: int = 250
-    sample_prompts: Sequence[str] = ()
+    sample_prompts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, allowed in SETTINGS.items():
@@ -207,7 +207,7 @@ def load_recipe(name_or_path: str, **changes: Any) -> Recipe:
 
 
 def _recipe(name: str, content: dict[str, Any]) -> Recipe:
-    task = content.get("task")
+    task: Any = content.get("task")
     check_choice("task", task, TASKS)
     for table in TABLES:
         if not isinstance(content.get(table, {}), dict):
