@@ -17,6 +17,10 @@ def test_a_code_leads_to_an_address_that_others_can_open() -> None:
         assert reachable(page, "0.0.0.0", 7861, lambda: "10.1.2.3") == "http://10.1.2.3:7861/"
         assert reachable(page, "::", 7861, lambda: "fd00::7") == "http://[fd00::7]:7861/"
         assert reachable(page, "10.1.2.4", 7861, lambda: None) == "http://10.1.2.4:7861/"
+        below = reachable(page, "0.0.0.0", 7861, lambda: "10.1.2.3", root="/viz")
+        assert below == "http://10.1.2.3:7861/viz/"
+        public = "https://viz.example/a"
+        assert reachable(page, "127.0.0.1", 7861, lambda: None, root=public) == f"{public}/"
 
 
 def test_where_nobody_else_could_open_it_there_is_no_code() -> None:

@@ -28,7 +28,7 @@ from transformer.ui.page import build, first_look
 from transformer.ui.page_queue import Queue
 from transformer.ui.process import Shutdown, raise_file_limit, shorten_logs
 from transformer.ui.qr import code_question
-from transformer.ui.request_guard import POLICY, QUALITY, CompressedPage, policy_for
+from transformer.ui.request_guard import POLICY, QUALITY, BelowPath, CompressedPage, policy_for
 from transformer.ui.resources import PREFIX, resource_app
 from transformer.ui.service import Service
 from transformer.views.drawing.style import FONT
@@ -60,6 +60,7 @@ def launch(
     if mcp:
         check_tools()
     policy = policy_for(embed_on)
+    root = os.environ.get("GRADIO_ROOT_PATH", "").strip("/")
     process.limit_arenas()
     raise_file_limit()
     shorten_logs()
@@ -77,6 +78,7 @@ def launch(
         app_kwargs={
             "routes": [Mount(PREFIX, resource_app(service, code_question(page)))],
             "middleware": [
+                Middleware(BelowPath),
                 guard_of(service, page, shutdown, mcp, policy),
                 Middleware(CompressedPage, quality=QUALITY),
             ],
@@ -86,6 +88,7 @@ def launch(
         max_file_size=MAX_REQUEST_BYTES,
         server_name=f"[{host.strip('[]')}]" if host and ":" in host else host,
         server_port=port,
+        root_path=root if "://" in root or not root else f"/{root}",
         show_error=True,
         share=False,
         ssr_mode=False,

@@ -52,6 +52,10 @@ VISITORS = (ValueError, RecursionError)  # the kinds of mistakes that visitors m
 PAGE = "frontend/index.html"  # Gradio's template of a page
 BLANK_LINE = re.compile(rb"\n\r?\n")  # the end of headers
 BASE = re.compile(r"<base [^>]*/>")  # what relative addresses of the template start from
+# The path below which the page is served, if it was told; else the page's own address.
+OUR_BASE = """<base href="{{ (request.scope.root_path or '.') | urlencode }}/" />"""
+# Gradio makes it from headers, which no proxy need send: the page is where the browser found it.
+ROOT = "window.gradio_config.root = document.baseURI.slice(0, -1);"
 
 
 # --- what comes in --------------------------------------------------------------------------------
@@ -251,14 +255,17 @@ def begin_page(first: str, head: Callable[[], str], look: Callable[[], str], las
     source = pages.loader.get_source(pages, PAGE)[0]
     source = source.replace("<head>", f"<head>\n<script>\n{first}</script>", 1)
     source = source.replace('<html\n\tlang="en"', '<html\n\tlang="{{ tag() }}"', 1)
-    source = source.replace("config | toorjson", "config | without_api | page_of | toorjson", 1)
+    config = "{{ config | without_api | page_of | toorjson }};"
+    source = source.replace("{{ config | toorjson }};", f"{config} {ROOT}", 1)
+    source = source.replace("{{ config.get('root', '') | toorjson }}", "window.gradio_config.root")
+    source = source.replace('href="/manifest.json"', 'href="./manifest.json"', 1)
     source = source.replace("<gradio-app", "{{ first_look() }}<gradio-app", 1)
     source = source.replace("</body>", f"{last}</body>", 1)
     pages.filters.update(page_of=page_of, without_api=without_api)
     pages.globals.update(
         tag=tag, our_head=lambda: Markup(head()), first_look=lambda: Markup(look())
     )
-    begun = BASE.sub(lambda base: f"{base[0]}\n{{{{ our_head() }}}}", source, count=1)
+    begun = BASE.sub(lambda _: f"{OUR_BASE}\n{{{{ our_head() }}}}", source, count=1)
     changed = DictLoader({PAGE: begun})
     pages.loader = ChoiceLoader([changed, pages.loader])
 

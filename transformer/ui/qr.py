@@ -42,7 +42,7 @@ def code_question(served: gr.Blocks) -> Question:
             if not isinstance(got := data.get(name), str):
                 raise invalid("{name} must be a string; got {got}", name=name, got=shortened(got))
         host, port = getattr(served, "server_name", None), getattr(served, "server_port", None)
-        address = reachable(data["page"], host, port)
+        address = reachable(data["page"], host, port, root=getattr(served, "root_path", ""))
         address += f"#{data['query']}" if data["query"] else ""
         return {"address": address, "picture": picture(address)}
 
@@ -50,17 +50,24 @@ def code_question(served: gr.Blocks) -> Question:
 
 
 def reachable(
-    page: str, host: str | None, port: int | None, own: Callable[[], str | None] | None = None
+    page: str,
+    host: str | None,
+    port: int | None,
+    own: Callable[[], str | None] | None = None,
+    root: str = "",
 ) -> str:
     """The page's address for others: its public one, or this machine's own on its network.
 
-    own: finds the latter. Raises ValueError if there is none.
+    own: finds the latter. root: the path below which the page is served, or its whole address.
+    Raises ValueError if there is none.
     """
     seen = urlsplit(page)
     if seen.scheme not in ("http", "https") or not seen.hostname or not page.isascii():
         raise invalid("page must be an address of the web; got {got}", got=shortened(page))
     if not is_here(seen.hostname):
         return page
+    if "://" in root:
+        return f"{root}/"
     if host is None or (is_here(host) and not is_everywhere(host)):
         raise invalid(
             "This page is served for this machine alone, so a code would lead nobody here. "
@@ -70,7 +77,7 @@ def reachable(
     name = (own or own_address)() if is_everywhere(host) else host.strip("[]")
     if name is None:
         raise invalid("This machine is on no network, so nobody else can open the page.")
-    return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}{root}/"
 
 
 def picture(address: str) -> str:

@@ -9,11 +9,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from gradio.brotli_middleware import BrotliMiddleware
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transformer.checks import shortened
 from transformer.messages import invalid
@@ -210,3 +210,32 @@ class CompressedPage(BrotliMiddleware):
 
     def _is_compressible_file_type(self, scope: Scope) -> bool:
         return str(scope.get("path", "")).removeprefix(scope.get("root_path", "")) in ("", "/")
+
+
+class BelowPath:
+    """Middleware: give every request the path that ASGI asks for, `root_path` and what follows.
+
+    The page may be served below a path (GRADIO_ROOT_PATH: /viz or https://HOST/viz) by a proxy that
+    removes it or passes it on. Starlette's mounts answer 404 where `path` does not begin with
+    `root_path`.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (root := path_below(scope.get("root_path", ""))):
+            path = scope["path"] if is_below(scope["path"], root) else root + scope["path"]
+            scope = {**scope, "root_path": root, "path": f"{root}/" if path == root else path}
+        await self.app(scope, receive, send)
+
+
+def path_below(root: str) -> str:
+    """The path of GRADIO_ROOT_PATH, "/viz", as a request's path has it; "" for none."""
+    path = unquote(urlsplit(root).path).strip("/")
+    return f"/{path}" if path else ""
+
+
+def is_below(path: str, root: str) -> bool:
+    """Whether a request's path already begins with the path below which the page is served."""
+    return f"{path}/".startswith(f"{root}/")

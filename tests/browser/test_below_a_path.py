@@ -1,0 +1,75 @@
+"""The page below a path of another server: every tab has its pictures, programs get answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import loops
+import pytest
+import serving
+from asking import ENDPOINTS
+from below import below_a_path
+from gradio_client import Client
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from playwright.sync_api import expect
+from visit import PARTS
+
+# (GRADIO_ROOT_PATH, whether the proxy removes the path)
+WAYS = (("/viz", True), ("viz/", False), ("https://viz.example/viz/", True), ("", True))
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: f"{way[0] or 'untold'}-{way[1]}")
+def below(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[str]:
+    """The page's address."""
+    root, strips = request.param
+    first, port = serving.running(), serving.free_port()
+    monkeypatch.setenv("GRADIO_ROOT_PATH", root)
+    offered, log = [str(first.log.parent / "tiny")], tmp_path_factory.mktemp("below") / "log"
+    process = serving.started(port, offered, log, more=["--mcp"])
+    with below_a_path(port, strips=strips) as address:
+        yield address
+    serving.stop(process)
+
+
+def test_the_page_works_below_a_path(below, opening):
+    urls: list[str] = []
+    with opening() as open_page:  # which fails at the end if a request was refused
+        page = open_page(below, tab="Journey")
+        page.page.on("request", lambda request: urls.append(request.url))
+        for tab, parts in PARTS.items():
+            page.tab(tab)
+            page.wait_drawn(next(iter(parts)))
+        page.tab("Attention")
+        page.generate("The dog")
+        expect(page.page.locator("#status")).to_contain_text("tokens in")
+        labels = page.page.evaluate("viz.run.labels")
+        page.wait_for_address("text=The")
+        page.page.reload()
+        page.wait_for_link()
+        assert page.page.evaluate("viz.run.labels") == labels
+        assert page.page.url.startswith(f"{below}#")
+        assert urls
+        assert [url for url in urls if not url.startswith((below, "data:", "blob:"))] == []
+    with httpx.Client(base_url=below) as client:
+        assert client.get("ready").json() == {"status": "ok"}
+        assert client.get(below.rstrip("/"), follow_redirects=True).url == below
+    program = Client(below, verbose=False, analytics_enabled=False)
+    made = program.predict("The dog", max_new_tokens=2, api_name="/generate")
+    assert len(made["steps"]) == 2
+    program.close()
+    assert loops.run(_tools(below)) == len(ENDPOINTS)
+
+
+async def _tools(address: str) -> int:
+    async with (
+        streamable_http_client(f"{address}gradio_api/mcp/") as (incoming, outgoing, _),
+        ClientSession(incoming, outgoing) as session,
+    ):
+        await session.initialize()
+        return len((await session.list_tools()).tools)
