@@ -50,7 +50,7 @@ POINTS: dict[str, str] = {
 }
 
 
-# What a hook may be told by name at one of these points.
+# All names that hooks are given by keyword.
 CONTEXT = {"embed", "stream", "q", "k", "v", "mask", "scores", "padding_mask"}
 
 

@@ -1,7 +1,7 @@
 """Whether a network is still the one that an engine packed.
 
-Engines keep addresses and copies of weights. Between two texts somebody may train the network, load
-other weights into it, or replace a part of it; no run may be made with the old ones.
+Engines keep addresses and copies of weights. Between two texts the network may be trained, loaded
+with other weights, or given another part; no run may be made with the old ones.
 """
 
 from __future__ import annotations
