@@ -120,6 +120,12 @@ def dies(_: socket.socket) -> None:
     """It closes the connection."""
 
 
+def is_busy(caller: socket.socket) -> None:
+    caller.sendall(
+        b"HTTP/1.1 503 Busy\r\nRetry-After: 2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    )
+
+
 def answers(caller: socket.socket) -> None:
     caller.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
 
@@ -132,6 +138,7 @@ def answers(caller: socket.socket) -> None:
         (freezes, "gradio_api/queue/join", 1, 504),
         (dies, "resources/heatmap", 2, 502),
         (dies, "gradio_api/queue/join", 1, 502),
+        (is_busy, "resources/heatmap", 1, 503),  # its visitors stay: it holds their runs
     ],
 )
 def test_a_request_that_harms_a_replica_does_not_reach_all(

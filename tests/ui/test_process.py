@@ -180,6 +180,7 @@ def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bo
     assert said == [ENDING] * len(told)
     found = [answer.result() for answer in questions]
     assert [(one.status_code, one.json()) for one in found] == [(503, {"detail": ENDING})] * 2
+    assert all(one.headers["retry-after"] == "3" for one in found)
     assert "Traceback" not in server.log.read_text()
 
 

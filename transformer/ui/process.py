@@ -173,8 +173,8 @@ class Shutdown:
             del self._open[guard]
 
     async def refuse(self, guard: RequestGuard) -> None:
-        """Answer that the server ends."""
-        await guard.end(503, {"detail": localized(ENDING)})
+        """Answer that the server ends; a question may be asked again, of its successor."""
+        await guard.end(503, {"detail": localized(ENDING)}, (b"retry-after", b"3"))
 
     def end(self) -> None:
         """Answer everything, from another thread than the server's; returns once that is done."""

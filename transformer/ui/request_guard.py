@@ -152,10 +152,12 @@ class RequestGuard:
         if not self.finished:
             await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def end(self, status: int, content: dict[str, Any]) -> None:
+    async def end(
+        self, status: int, content: dict[str, Any], *headers: tuple[bytes, bytes]
+    ) -> None:
         """Answer now, in place of the app; unless an answer has already begun."""
         self.ended = not self.started
-        await self.answer(status, content)
+        await self.answer(status, content, *headers)
 
     async def answer(
         self, status: int, content: dict[str, Any] | None, *headers: tuple[bytes, bytes]
