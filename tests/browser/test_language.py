@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import httpx
+import pytest
 from playwright.sync_api import Request, expect
 from visit import OPEN
 
@@ -70,3 +71,65 @@ def test_a_word_of_the_field_is_explained_on_hover_focus_and_touch(visit):
     expect(tip).to_be_hidden()
     mark.tap()
     expect(tip).to_contain_text(".")
+
+
+# What a browser that translates does to the page: other elements in place of its texts, in one of
+# two ways.
+TRANSLATE = """way => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const texts = [];
+  while (walker.nextNode()) texts.push(walker.currentNode);
+  for (const text of texts) {
+    const inside = text.parentElement.closest("[translate=no], font, script, style, textarea, svg");
+    if (inside || !text.data.trim()) continue;
+    const [outer, inner] = [document.createElement("font"), document.createElement("font")];
+    outer.append(inner);
+    if (way === "moved") {
+      text.before(outer);
+      inner.append(text);
+    } else {
+      inner.append(`«${text.data}»`);
+      text.replaceWith(outer);
+    }
+  }
+}"""
+UNMARKED = """() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walker.nextNode()) {
+    const { data, parentElement: at } = walker.currentNode;
+    const out = at.closest("[translate=no], font, script, style, textarea, svg");
+    const isNumber = /^[^\\p{L}]*\\d[^\\p{L}]*$/u.test(at.textContent);
+    const unmarked = isNumber || /[␣⏎]|<\\|/u.test(data);
+    if (!out && unmarked && data.trim() && at.checkVisibility())
+      found.push(`${at.className || at.localName}: ${data}`);
+  }
+  return found;
+}"""
+SHOWN = "[...document.querySelectorAll('#tokens, #journey, .next-words, .journey, .token-says')]"
+
+
+def said(visit):
+    """What the text, the journey and the bars say, without a translation's marks."""
+    texts = visit.page.evaluate(f"{SHOWN}.map(one => one.innerText)")
+    return [text.replace("«", "").replace("»", "") for text in texts]
+
+
+@pytest.mark.parametrize("way", ["replaced", "moved"])
+def test_a_page_that_the_browser_translates_shows_the_next_text_as_any_page_does(way, visit):
+    """Tokens and numbers are left out of a translation; no sentence stays that of another text."""
+    both = [visit(), visit()]
+    for text in ("The dog ran home.", "A fox"):
+        for page in both:
+            for tab in ("Prediction", "Journey", "Attention"):
+                page.tab(tab)
+            assert page.page.evaluate(UNMARKED) == []
+            if page is both[0]:
+                page.page.evaluate(TRANSLATE, way)
+            page.generate(text)
+            page.tokens.nth(1).click()
+            page.wait_drawn(".attention")
+            page.tab("Journey")
+            page.wait_drawn(".journey")
+        assert said(both[0]) == said(both[1])
+    expect(both[0].page.locator("font font").first).to_be_attached()  # it was translated

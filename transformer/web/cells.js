@@ -77,7 +77,7 @@ const Label = ({ name, at, text, frame, layout, look = "" }) => {
     name === "xaxis"
       ? { left: leftOf(frame, at), top: frame.top + frame.height + 5 }
       : { top: topOf(frame, at), right: layout.width - frame.left + 6 };
-  return html`<span class=${`${name} ${look}`} style=${inPx(place)}>${plainLabel(text)}</span>`;
+  return html`<span class=${`${name} ${look}`} style=${inPx(place)} translate=${look === "title"}>${plainLabel(text)}</span>`;
 };
 
 const ColourBar = ({ data: [{ colorscale, zmin, zmax, colorbar, showscale }], layout }) => {

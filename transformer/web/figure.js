@@ -39,7 +39,7 @@ const Page = ({ content: { rows, columns, value, corner }, top, left }) => {
   const across = columns.slice(left, left + COLUMNS);
   const cells = (row) => across.map((_, at) => html`<td>${value(row, left + at)}</td>`);
   const line = (name, at) => html`<tr><th scope="row">${name}</th>${cells(top + at)}</tr>`;
-  return html`<table>
+  return html`<table translate=${false}>
     <thead><tr><th scope="col">${corner}</th>${across.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
     <tbody>${rows.slice(top, top + ROWS).map(line)}</tbody>
   </table>`;
@@ -102,7 +102,7 @@ export const Figure = ({
     };
   };
   const shown = usePlot({ part, box, wanted, draw, on });
-  const picture = html`<div class=${`picture ${more}`} data-picture=${name} hidden=${hidden}
+  const picture = html`<div class=${`picture ${more}`} data-picture=${name} translate=${false} hidden=${hidden}
     role=${label && "img"} aria-label=${label} ...${attributes} ref=${box} />`;
   const marked = over
     ? html`<div class="marked">${picture}${shown && over(box.current)}</div>`

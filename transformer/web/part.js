@@ -1,6 +1,7 @@
 // A part of the page as a component of Preact's: how it is mounted, asks the server, knows whether it is
 // seen, and stands behind a heading. See README.md for how to write one.
 
+import "./translated.js";
 import { keptBy } from "./fields.js";
 import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
 import { nextPaint, reactive, on, showProblem } from "./store.js";

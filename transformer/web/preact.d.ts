@@ -1,5 +1,6 @@
 // The types of preact.js, from the packages that vendor/ was taken from.
 import type { ComponentChild } from "preact";
+export const options: any;
 export { render } from "preact";
 export { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 export {

@@ -9,7 +9,7 @@ const STRESS = /(\*\*[^*]+\*\*|\*[^*]+\*|`[^`]+`)/;
 
 // A token of a text; its label reaches the page as text alone.
 export const Token = ({ label, class: look }) =>
-  html`<bdi class=${look || undefined}>${String(label)
+  html`<bdi translate=${false} class=${look || undefined}>${String(label)
     .split(MARKS)
     .map((part, place) => (place % 2 ? html`<span class="mark">${part}</span>` : part))}</bdi>`;
 

@@ -4,6 +4,7 @@
 import { useDocument, mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { LANGUAGE } from "../../web/ask.js";
+import { standIn } from "../../web/translated.js";
 import { say } from "../../web/messages.js";
 
 /** @typedef {{ words: string[], says: string, other?: string[] }} Entry */
@@ -43,18 +44,19 @@ const NOT_OURS =
   "bdi, code, svg, textarea, input, .token, .sentence, .glossary, #chips, #model, #hypotheses";
 
 // A component that changes a text knows the one node that it made: what was put behind it goes then.
-/** @type {WeakMap<Node, { whole: string, added: ChildNode[] }>} */
+// head: what was left of it.
+/** @type {WeakMap<Node, { whole: string, head: string, added: ChildNode[] }>} */
 const split = new WeakMap();
 /** @type {(records: MutationRecord[]) => void} */
 const follow = (records) => {
   for (const { type, target, removedNodes } of records) {
     const around = type === "childList" ? [...target.childNodes, ...removedNodes] : [target];
     for (const text of around) {
-      const { whole, added } = split.get(text) ?? {};
-      if (!added) continue;
+      const { whole, head, added } = split.get(text) ?? {};
+      if (!added || standIn(text)) continue; // of a translated text all is as it was
       split.delete(text);
-      for (const one of added) one.remove();
-      if (type === "childList") text.nodeValue = whole ?? "";
+      for (const one of added) (standIn(one) ?? one).remove();
+      if (type === "childList" && text.nodeValue === head) text.nodeValue = whole ?? "";
     }
   }
 };
@@ -78,7 +80,7 @@ const markIn = (text, seen) => {
     added.push(mark, rest);
   }
   if (!added.length) return;
-  split.set(text, { whole, added });
+  split.set(text, { whole, head: text.data, added });
   const watched = { childList: true, characterData: true, subtree: true };
   changes.observe(/** @type {Node} */ (text.parentNode), watched);
 };

@@ -31,7 +31,7 @@ const Masked = () => {
           (
             label,
             index,
-          ) => html`<button type="button" aria-pressed=${String(index === answer?.position)}
+          ) => html`<button type="button" translate=${false} aria-pressed=${String(index === answer?.position)}
           onClick=${() => setQuery({ stack: "encoder", index })}>${label}</button>`,
         )
       }
