@@ -55,7 +55,7 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
     page.locator(".card-end").click()
     expect(page.locator(".attention")).to_have_attribute("data-site", "decoder.0.cross")
     assert page.locator("#model input").input_value() == "Copy, step 150 (yours)"
-    page.locator(".ablate-head").click()
+    page.locator("#attention .switch-off").click()
     page.wait_for_selector(".altered[data-right]")
     data = page.locator(".altered").evaluate("({ dataset }) => ({ ...dataset })")
     before, after = int(data["rightBefore"]), int(data["right"])

@@ -172,10 +172,12 @@ export const setKey = (key) => {
 
 /** @type {(keyof Head)[]} */
 const HEAD = ["stack", "kind", "layer", "head"];
+/** @type {(a: Head | null, b: Head | null) => boolean} */
+export const sameHead = (a, b) => HEAD.every((part) => a?.[part] === b?.[part]);
 // The chosen head, {stack, kind, layer, head}; set by the grid and by whatever else names a head.
 /** @param {Head} head */
 export const setHead = (head) => {
-  if (HEAD.every((part) => page.head?.[part] === head?.[part])) return;
+  if (sameHead(page.head, head)) return;
   page.head = head;
   emit("head", head);
 };

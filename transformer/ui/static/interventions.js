@@ -1,7 +1,9 @@
 // What is altered in the network of the shown run, as plain values; and asking for a run with other
 // alterations.
 
+import { say } from "../../web/messages.js";
 import { html } from "../../web/preact.js";
+import { kindOf as kindWords } from "../../web/sites.js";
 import { emit, page } from "../../web/store.js";
 
 /**
@@ -71,3 +73,18 @@ export const withAblation = (head, all = interventions(), by = "zero") => {
   const heads = [...all[at].heads, head.head].sort((a, b) => a - b);
   return all.map((one, place) => (place === at ? { ...one, heads } : one));
 };
+
+// "layer 5, head 0", with its kind where the network has several.
+/** @type {(head: Head) => string} */
+export const headWords = (head) => {
+  const words = say("layer {layer}, head {head}", head);
+  return page.run.kinds.length > 1 ? `${words} (${kindWords(head)})` : words;
+};
+// Beside the large picture of a head: switches that head off, or on again.
+export const SwitchOff = ({ of: head }) =>
+  generates() &&
+  html`<button type="button" class="switch-off" onClick=${() => alter(withAblation(head))}>${
+    isAblated(head)
+      ? say("Switch {head} on again", { head: headWords(head) })
+      : say("Switch off {head}", { head: headWords(head) })
+  }</button>`;

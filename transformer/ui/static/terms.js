@@ -41,7 +41,7 @@ const MARKED = "h2, h3, h4, p, legend, li, dt, dd, th";
 const ACTS = "button, a, label, summary, input, select, textarea";
 // Of visitors and models, and of code.
 const NOT_OURS =
-  "bdi, code, svg, textarea, input, .token, .sentence, .glossary, #chips, #model, #hypotheses";
+  "bdi, code, svg, textarea, input, .token, .sentence, .switch-off, .glossary, #chips, #model, #hypotheses";
 
 // A component that changes a text knows the one node that it made: what was put behind it goes then.
 // head: what was left of it.

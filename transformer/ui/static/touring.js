@@ -2,7 +2,7 @@
 
 import { batch as together, effect } from "../../web/preact.js";
 import { ask } from "../../web/ask.js";
-import { reactive, showProblem } from "../../web/store.js";
+import { emit, reactive, showProblem } from "../../web/store.js";
 import { keptBy, shownFields } from "../../web/fields.js";
 import { apply, isOpening } from "./link.js";
 import { declared, oneOf, wholeNumber } from "../../web/link_text.js";
@@ -50,6 +50,7 @@ const show = (to, among = touring.deck) => {
     Object.assign(touring, { deck: among, place: to });
     if (to !== null) touring.isChoosing = false;
   });
+  if (to !== null) emit("card");
   const { types = false, presses = false } = cardShown() ?? {};
   const looks = { touring: to !== null && !types, typing: types, pressing: presses };
   for (const [name, is] of Object.entries(looks)) document.body.classList.toggle(name, is);

@@ -1,6 +1,6 @@
 // The large picture of attention: a heatmap of a head or of many, or lines between tokens.
 
-import { alter, generates, isAblated, withAblation } from "../../ui/static/interventions.js";
+import { SwitchOff } from "../../ui/static/interventions.js";
 import { isStill } from "../../web/controls.js";
 import { views } from "../../web/link_text.js";
 import { useAnswer, useEvent } from "../../web/part.js";
@@ -141,15 +141,6 @@ const Motion = ({ view: { part, fields, turning }, hidden }) => {
 // ---- the chosen head, switched off or on again, where the page has such an experiment ----
 
 const ablates = views.some(({ name }) => name === "ablation");
-const AblateButton = () => {
-  const { head } = page;
-  return html`<button type="button" class="ablate-head" disabled=${!head || !generates()}
-    onClick=${() => alter(withAblation(head))}>${
-      head && isAblated(head)
-        ? say("Switch this head on again")
-        : say("Switch off this head (ablate)")
-    }</button>`;
-};
 
 // ---- all of it ----
 
@@ -187,7 +178,7 @@ export const Large = ({ view }) => {
   return html`<div class="large-side" ref=${side}>
     <div class="large-head">
       <h3 class="large-title">${title}${label && html`<span class="head-label">${label}</span>`}</h3>
-      <span hidden=${!ofOne || !ablates}><${AblateButton} /></span>
+      <span hidden=${!ofOne || !ablates}><${SwitchOff} of=${at} /></span>
       <${Switches} ...${{ fields, at, motion }} />
       <p class="picture-note" hidden=${!NOTES[picture]}>${NOTES[picture]}</p>
     </div>

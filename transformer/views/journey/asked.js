@@ -3,7 +3,7 @@
 
 import { useAnswer } from "../../web/part.js";
 import { useLayoutEffect, useRef } from "../../web/preact.js";
-import { page, reactive } from "../../web/store.js";
+import { on, page, reactive, sameHead } from "../../web/store.js";
 import { once } from "../head_metrics/known.js";
 
 export const HEATMAP = { picture: "heatmap", depth: "all" }; // fields of Attention: one head
@@ -12,9 +12,18 @@ const FILL_MS = 500;
 
 /** @typedef {import("../../web/store.js").Head} Head */
 
+// Without which the bars are shown too: the head that the pointer is on, else the one that was pressed,
+// which stays until another is, or until it is let go.
 export const shared = reactive({
-  preview: /** @type {Head | null} */ (null), // without which the bars are shown too
+  preview: /** @type {Head | null} */ (null),
+  pinned: /** @type {Head | null} */ (null),
 });
+/** @type {(head: Head) => void} */
+export const pinHead = (head) => (shared.pinned = sameHead(shared.pinned, head) ? null : head);
+on("head", (head) => sameHead(shared.pinned, head) || (shared.pinned = null));
+const letGo = () => Object.assign(shared, { preview: null, pinned: null });
+on("escape", letGo);
+on("card", letGo);
 
 const journey = once("journey");
 export const withoutHead = once("without_head");

@@ -2,6 +2,7 @@
 // and the chosen head large.
 
 import { openTab } from "../../ui/static/gradio.js";
+import { SwitchOff } from "../../ui/static/interventions.js";
 import { numeral, say, sayWith } from "../../web/messages.js";
 import { kindOf, siteName } from "../../web/sites.js";
 import { headName, SmallHead } from "../../web/head_grid.js";
@@ -29,7 +30,7 @@ import {
   useAtlas,
 } from "../attention/numbers.js";
 import { headLabel, headMetrics } from "../head_metrics/known.js";
-import { HEATMAP, readers, shared, useJourney } from "./asked.js";
+import { HEATMAP, pinHead, readers, shared, useJourney } from "./asked.js";
 import { NumberTable } from "../../web/figure.js";
 import { newShown, useCell } from "../attention/cell.js";
 import { OneLayer, Picture, signed } from "./layers.js";
@@ -110,7 +111,8 @@ const Large = ({ part, view, at, row }) => {
   });
   const masked = at.stack === "decoder" && at.kind === "self";
   return html`<div class="chosen-head">
-    <h3>${headName(at.layer, at.head)}${label && html`<span class="head-label">${label}</span>`}</h3>
+    <div class="chosen-title"><h3>${headName(at.layer, at.head)}</h3><${SwitchOff} of=${at} />
+      <p>${label && html`<span class="head-label">${label}</span>`}</p></div>
     <div class="head-large panned">
       <${Heatmap} part=${part} numbers=${shown.numbers} labels=${shown.labels} look=${LOOK}
         title=${headName(at.layer, at.head)} keys="journey-keys" room=${room} lit=${lit}
@@ -229,6 +231,7 @@ const Body = ({ part, answer, shown, cell }) => {
     choose: (head) => {
       part.clicked();
       setHead(head);
+      pinHead(head);
     },
     press: (head) => store.prefetch(numbersAsked(HEATMAP, head)),
     point: (head) => isOwn && (shared.preview = head),

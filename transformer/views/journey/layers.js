@@ -59,7 +59,7 @@ const HeadButton = ({ head, view, box, keys, isStop }) => {
   return html`<button type="button" class=${look.filter(Boolean).join(" ")} style=${style}
     aria-label=${name} title=${title} aria-pressed=${String(isChosen)} tabindex=${isStop ? 0 : -1}
     ...${keys} onClick=${() => choose(head)} onPointerDown=${() => view.press(head)}
-    onPointerEnter=${(event) => event.pointerType === "mouse" && point(head)} onFocus=${() => point(head)}
+    onPointerEnter=${(event) => event.pointerType === "mouse" && point(head)}
   >${small && atlas && html`<${SmallHead} class="small" ...${{ atlas, place }} />`}</button>`;
 };
 
@@ -191,7 +191,7 @@ export const Picture = ({ view, room, source }) => {
   const inBox = at.inner > 34 * at.type; // else it stands beside the row
   const read = html`<${Token} label=${page.run.labels[answer.position] ?? ""} />`;
   return html`<div class="picture-of" style=${inPx({ width: at.width, height: at.height })}
-    role="group" aria-label=${say("Layers and heads; arrow keys move")}>
+    role="group" aria-label=${say("Layers and heads; arrow keys move")} onPointerLeave=${() => view.point(null)}>
     <${Flow} ...${{ at, view }} />
     ${source && html`<button type="button" class="source-stream" style=${inPx(at.source)} onClick=${source}>${say("the source, as the encoder gives it")}</button>`}
     <${Embedding} ...${{ at, view }} />
@@ -213,7 +213,8 @@ export const OneLayer = ({ view, layer }) => {
   const columns = headsOf(view.kinds, layer).flatMap((heads) => heads.map((head) => [head]));
   const { answer } = view;
   const after = answer.lens?.[layer + 1];
-  return html`<div class="one-layer" role="group" aria-label=${say("Heads of layer {layer}", { layer })}>
+  return html`<div class="one-layer" role="group" aria-label=${say("Heads of layer {layer}", { layer })}
+    onPointerLeave=${() => view.point(null)}>
     <${Heads} ...${{ columns, view }} />
     <${FeedForward} ...${{ layer, view }} words=${say("MLP")} />
     ${after && html`<p class="after">${say("then it would say")} <${Token} label=${after.label} /> <small>${percentText(after.probability)}</small></p>`}

@@ -3,9 +3,9 @@
 
 import { openTab } from "../../ui/static/gradio.js";
 import { branchAt, pastRuns } from "../../ui/static/history.js";
-import { alter, generates, isAblated, withAblation } from "../../ui/static/interventions.js";
+import { generates, headWords, isAblated } from "../../ui/static/interventions.js";
 import { percentText, say, sayN, sayWith, wholeText } from "../../web/messages.js";
-import { mounted, openSection, useDocument, useEvent, usePart } from "../../web/part.js";
+import { mounted, openSection, useDocument, usePart } from "../../web/part.js";
 import { html, signal, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
 import { page } from "../../web/store.js";
@@ -18,13 +18,15 @@ const SHOWN = 5;
 
 // ---- without a head ----
 
-// What would follow without the head that is pointed at: {of, logits, likeliest}, or {of, refusal}. One is
-// asked for at a time, and then the one that is pointed at by then.
+// What would follow without the head that is pointed at, or pressed: {of, logits, likeliest}, or {of,
+// refusal}; null of one that is off. One is asked for at a time, and then the one that is pointed at by then.
 const usePreview = (part, position) => {
-  const { preview: head } = shared;
+  const head = shared.preview ?? shared.pinned;
   const [found, setFound] = useState(/** @type {any} */ (null));
   const isAsked = useRef(false);
   const wanted = head &&
+    page.run &&
+    !isAblated(head) &&
     position !== undefined && {
       ...{ run: page.run.run, position, site: siteName(head), head: head.head },
     };
@@ -40,23 +42,16 @@ const usePreview = (part, position) => {
     isAsked.current = true;
     withoutHead(wanted).then(take, ({ message }) => take({ refusal: message }));
   }, [key, found]);
-  useEvent("escape", () => (shared.preview = null));
-  useEvent("run", () => (shared.preview = null));
   return wanted && !isDue ? found : null;
 };
 
-const headWords = ({ layer, head }) => say("layer {layer}, head {head}", { layer, head });
 const Preview = ({ found }) => {
   if (!found) {
-    const hint = say("Point at a head: faded bars show what would follow without it.");
+    const hint = say("Point at a head or press it: faded bars show what would follow without it.");
     return html`<p class="preview hint">${hint}</p>`;
   }
   const { of, refusal } = found;
-  const off = html`<button type="button" class="switch-off" onClick=${() => alter(withAblation(of))}>${
-    isAblated(of) ? say("Switch it on again") : say("Switch it off (ablate)")
-  }</button>`;
-  const said = refusal ?? say("Faded: without {head}.", { head: headWords(of) });
-  return html`<p class="preview">${said} ${generates() && off}</p>`;
+  return html`<p class="preview">${refusal ?? say("Faded: without {head}.", { head: headWords(of) })}</p>`;
 };
 
 // ---- the bars ----

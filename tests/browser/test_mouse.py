@@ -1,0 +1,145 @@
+"""The first experiment, done with a real mouse: a head is pressed, the pointer goes in a straight line
+to the button that switches it off, and that head it is that is switched off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, expect
+from visit import Visit
+
+STEP_PX = 8  # less than a head: none on the way is left out
+UNDER = "([x, y]) => document.elementFromPoint(x, y)?.closest('button')?.textContent"
+
+
+@pytest.fixture
+def journey(door: Visit) -> Iterator[Visit]:
+    """The opening, nothing altered, no head pressed."""
+    yield from opened(door, "model=stories&tab=journey")
+
+
+def opened(door: Visit, link: str) -> Iterator[Visit]:
+    door.page.mouse.move(5, 5)
+    door.go(link)
+    door.wait_drawn(".next-words")
+    door.wait_drawn(".journey")
+    yield door
+    door.page.keyboard.press("Escape")
+
+
+def middle(part: Locator) -> tuple[float, float]:
+    box = part.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def straight(visit: Visit, start: Locator, end: Locator) -> str:
+    """Press `start`, and go in a straight line to `end`: the words of the button there."""
+    visit.page.mouse.move(*middle(start))
+    visit.page.mouse.down()
+    visit.page.mouse.up()
+    expect(end).to_be_visible()
+    (x0, y0), (x, y) = middle(start), middle(end)
+    steps = int(max(abs(x - x0), abs(y - y0)) // STEP_PX) + 1
+    visit.page.mouse.move(x, y, steps=steps)
+    return str(visit.page.evaluate(UNDER, [x, y]))
+
+
+def off(visit: Visit, head: str) -> Locator:
+    """The button that switches this head off."""
+    return visit.page.get_by_role("button", name=f"Switch off {head}", exact=True)
+
+
+def altered(visit: Visit) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = visit.page.evaluate("viz.interventions()")
+    return found
+
+
+@pytest.mark.parametrize("layer", range(6))
+def test_from_each_head_a_straight_line_leads_to_the_button_that_switches_it_off(journey, layer):
+    for head in range(8):
+        button = off(journey, f"layer {layer}, head {head}")
+        said = straight(journey, journey.head(layer, head), button)
+        assert said == f"Switch off layer {layer}, head {head}"
+        assert journey.page.locator(".journey button.switch-off").count() == 1
+
+
+@pytest.mark.parametrize(("layer", "head"), [(5, 0), (0, 0), (2, 7)])
+def test_the_press_at_its_end_switches_off_that_head_and_the_next_one_switches_it_on(
+    journey, layer, head
+):
+    name = f"layer {layer}, head {head}"
+    straight(journey, journey.head(layer, head), off(journey, name))
+    journey.page.mouse.down()
+    journey.page.mouse.up()
+    journey.page.wait_for_function("() => viz.run.interventions.length")
+    assert altered(journey) == [
+        {"type": "ablate", "stack": "decoder", "layer": layer, "heads": [head]}
+    ]
+    again = journey.page.get_by_role("button", name=f"Switch {name} on again", exact=True)
+    expect(again).to_be_visible()
+    again.click()
+    journey.page.wait_for_function("() => !viz.run.interventions.length")
+
+
+def test_hover_shows_a_head_for_as_long_as_it_lasts_and_a_press_until_it_is_let_go(journey):
+    bars, page = journey.page.locator(".next-words"), journey.page
+    faded = bars.get_by_text(re.compile("Faded: without"))
+    page.mouse.move(*middle(journey.head(3, 3)))
+    expect(faded).to_contain_text("layer 3, head 3")
+    page.mouse.move(5, 5)
+    expect(faded).to_have_count(0)
+    journey.head(4, 5).click()
+    page.mouse.move(*middle(journey.head(3, 3)))
+    expect(faded).to_contain_text("layer 3, head 3")
+    expect(off(journey, "layer 4, head 5")).to_be_visible()  # not of what is only crossed
+    page.mouse.move(5, 5)
+    expect(faded).to_contain_text("layer 4, head 5")
+    page.keyboard.press("Escape")
+    expect(faded).to_have_count(0)
+    journey.head(4, 5).focus()  # the same by keyboard
+    page.keyboard.press("ArrowUp")
+    expect(faded).to_contain_text("layer 4, head 4")
+    expect(off(journey, "layer 4, head 4")).to_be_visible()
+    journey.head(4, 4).click()  # pressed again it is let go
+    page.mouse.move(5, 5)
+    expect(faded).to_have_count(0)
+
+
+@pytest.mark.parametrize("kind", ["encoder self", "decoder self", "decoder cross"])
+def test_a_translators_heads_are_named_with_their_kind(door, kind):
+    stack, what = kind.split()
+    link = f"model=translate-en-fr&tab=journey&site={stack}.0.{what}"
+    for visit in opened(door, link):
+        for layer, head in ((0, 0), (2, 7)):
+            pressed = visit.page.locator(".journey").get_by_role(
+                "button", name=re.compile(rf"^Layer {layer}, head {head}(, {kind}-attention)?$")
+            )
+            name = f"layer {layer}, head {head} ({kind})"
+            assert straight(visit, pressed, off(visit, name)) == f"Switch off {name}"
+
+
+def test_of_a_network_that_only_reads_a_pressed_head_stays_and_nothing_offers_to_switch_it_off(
+    door,
+):
+    for visit in opened(door, "model=fill-in&tab=journey"):
+        visit.head(1, 2).click()
+        visit.page.mouse.move(5, 5)
+        expect(visit.page.get_by_text(re.compile("Faded: without layer 1, head 2"))).to_be_visible()
+        expect(visit.page.locator(".chosen-head h3")).to_have_text("Layer 1, head 2")
+        assert visit.page.get_by_role("button", name=re.compile("^Switch off")).count() == 0
+
+
+def test_on_a_phone_a_tapped_head_is_forgotten_where_the_tour_begins(opening, address):
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    with opening() as open_page:
+        visit = open_page(address, own=phone, width=390, height=844, tab="Journey")
+        visit.wait_drawn(".journey")
+        visit.head(5, 3).tap()
+        expect(visit.page.locator(".next-words .faded").first).to_be_attached()
+        expect(off(visit, "layer 5, head 3")).to_be_visible()
+        visit.page.get_by_role("button", name="Start here").tap()
+        expect(visit.page.locator(".card")).to_be_visible()
+        expect(visit.page.locator(".next-words .faded")).to_have_count(0)
