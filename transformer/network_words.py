@@ -29,6 +29,14 @@ def attention_title(stack: str, kind: str) -> str:
     return say(_TITLES[stack, kind])
 
 
+def head_name(head: int | str, is_off: bool = False) -> str:
+    """ "head 0", of one that is ablated "head 0, switched off"; "mean of all heads"."""
+    if head == "mean":
+        return say("mean of all heads")
+    name = say("head {head}", head=head)
+    return say("{name}, switched off", name=name) if is_off else name
+
+
 def stack_name(stack: str) -> str:
     """ "decoder"."""
     return say(_STACKS[stack])

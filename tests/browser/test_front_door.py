@@ -55,12 +55,12 @@ def a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor
     assert run.labels[read - 1 : read + 1] == ("␣L", "o")  # what followed the last time
     assert visitor.visit.labels() == list(run.labels)
     assert visitor.sentence().startswith(
-        "At ␣L the network chooses what comes next. Layer 5, head 0 reads o most "
+        "After ␣L the network chooses what comes next. Layer 5, head 0 reads o most "
         f"({float(weights[LAST, read]):.2f}), which followed ␣L last time."
     )
     assert page.evaluate(SHADES) == pytest.approx(shade(weights[LAST]), abs=2e-3)
     visitor.visit.tokens.nth(13).hover()
-    expect(page.locator(".token-says")).to_contain_text("At k the network is already choosing")
+    expect(page.locator(".token-says")).to_contain_text("After k the network is about to choose")
     assert page.evaluate(SHADES)[:14] == pytest.approx(shade(weights[13, :14]), abs=2e-3)
     page.mouse.move(700, 5)
     expect(page.locator(".token-says")).to_contain_text("At ␣L")  # the chosen one again

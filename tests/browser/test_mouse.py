@@ -1,5 +1,5 @@
-"""The first experiment, done with a real mouse: a head is pressed, the pointer goes in a straight line
-to the button that switches it off, and that head it is that is switched off."""
+"""The first experiment with a real mouse: a head is pressed, the pointer goes in a straight line
+to the button that switches it off, and just that head is switched off."""
 
 from __future__ import annotations
 

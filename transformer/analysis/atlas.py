@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.runs.head_data import array, check_row, n_heads_at, one_head, sites_of, stored_head
+from transformer.runs.head_data import (
+    array,
+    check_row,
+    n_heads_at,
+    one_head,
+    sites_of,
+    stored_head,
+    weights_read,
+)
 from transformer.runs.run import Batch, Run
 
 MAX_SIDE = 64  # px; a longer text is reduced to this
@@ -24,7 +32,8 @@ class Atlas(NamedTuple):
     A pixel is round(255 * sqrt(weight)); the weight is (pixel / 255) ** 2 to within 0.004.
     Sq = min(Tq, MAX_SIDE), Sk alike, and less for very many heads. A longer text is reduced by
     taking the largest weight of the cells that fall on a pixel, so that a single bright cell stays
-    as bright; a pixel is masked only if all of its cells are. Masked pixels are 0.
+    as bright; a pixel is masked only if all of its cells are. Masked pixels are 0, and so are those
+    of a head that is switched off.
     """
 
     pixels: Pixels
@@ -46,7 +55,8 @@ def atlas(run: Run | Batch, stack: str, kind: str, row: int = 0) -> Atlas:
     allowed = stored_head(run.trace, sites[0], row, 0).allowed[0].cpu().numpy()
     layers = []
     for site in sites:  # one at a time: all weights of a long text take gigabytes
-        weights = array(one_head(run.trace, site, row, None).pattern[0])
+        pattern = one_head(run.trace, site, row, None).pattern
+        weights = array(weights_read(run, site, pattern)[0])
         layers.append(_reduce(np.where(allowed, weights, 0), side))
     pixels = np.rint(255 * np.sqrt(np.stack(layers))).astype(np.uint8)
     return Atlas(pixels, 1 - _reduce(allowed.astype(np.uint8), side))

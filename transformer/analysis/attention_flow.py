@@ -1,5 +1,7 @@
 """Attention weights of many heads put together: their mean, rollout, and their product.
 
+Heads that are switched off read nothing: they are left out of every mean.
+
 All three only put attention weights together. What the values carry, what each head writes and what
 the feed-forward layers do is left out, so none of them shows what a prediction was made from.
 """
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from transformer.checks import is_whole, shortened
 from transformer.messages import invalid
-from transformer.runs.head_data import array, check_row, sites_of
+from transformer.runs.head_data import array, check_row, sites_of, switched_off
 from transformer.runs.run import Batch, Run
 
 Weights = NDArray[np.float64]
@@ -27,10 +29,11 @@ def mean_weights(
     Raises ValueError, listing what there is, for an unknown stack, kind, layer or row.
     """
     check_row(run, row)
-    layers = _layers(run, stack, kind, row)
-    return np.asarray(
-        layers.mean(axis=0) if layer is None else layers[_checked(layer, len(layers))]
-    )
+    layers, counts = _layers(run, stack, kind, row)
+    if layer is not None:
+        return np.asarray(layers[_checked(layer, len(layers))])
+    share = counts / max(1, counts.sum())
+    return np.asarray((share[:, None, None] * layers).sum(axis=0))
 
 
 def rollout_weights(
@@ -39,12 +42,14 @@ def rollout_weights(
     """(T, T) float64, rows sum to 1: attention rollout of layers 0 to `layer` (None: the last).
 
     Each layer is half the mean of its heads and half the identity, which stands for the residual
-    connection; the layers' matrices are multiplied, the first one rightmost.
+    connection (the identity alone where all its heads are switched off); the layers' matrices are
+    multiplied, the first one rightmost.
     Raises ValueError as `mean_weights`.
     Source: Abnar and Zuidema 2020, section 3.
     """
-    layers = _upto(run, stack, layer, row)
-    return _product(0.5 * layers + 0.5 * np.eye(layers.shape[-1]))
+    layers, counts = _upto(run, stack, layer, row)
+    half = np.where(counts > 0, 0.5, 0.0)[:, None, None]
+    return _product(half * layers + (1 - half) * np.eye(layers.shape[-1]))
 
 
 def joint_weights(run: Run | Batch, stack: str, layer: int | None = None, row: int = 0) -> Weights:
@@ -53,19 +58,27 @@ def joint_weights(run: Run | Batch, stack: str, layer: int | None = None, row: i
     The same without the residual connection, as if a layer's output were its attention's alone.
     Raises ValueError as `mean_weights`.
     """
-    return _product(_upto(run, stack, layer, row))
+    return _product(_upto(run, stack, layer, row)[0])
 
 
-def _layers(run: Run | Batch, stack: str, kind: str, row: int) -> Weights:
-    """(L, Tq, Tk): the mean over the heads of each layer."""
-    layers = (run.trace[site].pattern[row] for site in sites_of(run, stack, kind))
-    return np.stack([array(weights).mean(axis=0, dtype=np.float64) for weights in layers])
+def _layers(run: Run | Batch, stack: str, kind: str, row: int) -> tuple[Weights, Weights]:
+    """(L, Tq, Tk): the mean over the heads of each layer that read, 0 where none does; (L,): how
+    many do."""
+    means, counts = [], []
+    for site in sites_of(run, stack, kind):
+        weights = array(run.trace[site].pattern[row])
+        if off := switched_off(run, site):
+            weights = np.delete(weights, off, axis=0)
+        means.append(weights.sum(axis=0, dtype=np.float64) / max(1, len(weights)))
+        counts.append(len(weights))
+    return np.stack(means), np.array(counts, dtype=np.float64)
 
 
-def _upto(run: Run | Batch, stack: str, layer: int | None, row: int) -> Weights:
+def _upto(run: Run | Batch, stack: str, layer: int | None, row: int) -> tuple[Weights, Weights]:
     check_row(run, row)
-    layers = _layers(run, stack, "self", row)
-    return layers if layer is None else layers[: _checked(layer, len(layers)) + 1]
+    layers, counts = _layers(run, stack, "self", row)
+    count = len(layers) if layer is None else _checked(layer, len(layers)) + 1
+    return layers[:count], counts[:count]
 
 
 def _checked(layer: Any, n_layers: int) -> int:

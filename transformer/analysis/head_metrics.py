@@ -6,6 +6,8 @@ makes early keys likely: see `Metrics`.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -28,7 +30,7 @@ from transformer.messages import numeral, say
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.compact_trace import part_at
-from transformer.runs.head_data import n_heads_at, one_head, sites_of
+from transformer.runs.head_data import n_heads_at, one_head, sites_of, switched_off
 from transformer.runs.run import Run
 
 MIN_ROWS = 5  # with fewer rows a label would be chance
@@ -62,7 +64,7 @@ def rule() -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeadMetrics:
-    """One head's numbers by metric. NaN: no row, or nothing varies.
+    """One head's numbers by metric. NaN: no row, nothing varies, or the head is switched off.
 
     shuffled: (mean, largest) over the shuffled copies, for the metrics that are held against them.
     most_read_key: the position of the key that the metric `most_read` is about.
@@ -135,13 +137,23 @@ def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
         stack=stack,
         kind=kind,
         metrics=tuple(ALL[name] for name in names),
-        heads=tuple(heads),
+        heads=tuple(_silent(head) if _is_off(run, stack, kind, head) else head for head in heads),
         even=base,
         n_rows=n_rows,
         n_repeats=len(repeats),
         n_left_out=len(allowed) - n_rows,
         n_shuffles=len(orders),
     )
+
+
+def _is_off(run: Run, stack: str, kind: str, head: HeadMetrics) -> bool:
+    return head.head in switched_off(run, Site(stack, head.layer, kind))
+
+
+def _silent(head: HeadMetrics) -> HeadMetrics:
+    """What is switched off reads nothing."""
+    values = dict.fromkeys(head.values, math.nan)
+    return dataclasses.replace(head, values=values, shuffled={}, named_after=None)
 
 
 def _permutations(n_heads: int, allowed: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.compact_trace import heads_at, part_at
-from transformer.runs.head_data import sites_of
+from transformer.runs.head_data import sites_of, weights_read
 from transformer.runs.run import Run
 
 
@@ -135,20 +135,21 @@ def reading_weights(run: Run, stack: str, kind: str, query: int, key: int) -> Te
 
 @torch.no_grad()
 def row_weights(run: Run, site: Site, query: int) -> Tensor:
-    """(H, Tk): the weights of every head of a site at the token `query`; no other row is computed.
+    """(H, Tk): the weights of every head of a site at the token `query`, 0 of one that is switched
+    off; no other row is computed.
 
     Raises ValueError for a position that the run does not have.
     """
     row = _row("query", run, site.stack, query, run.queries(site.stack))
     part = part_at(run.trace, site)
     if isinstance(part, AttentionRecord):
-        return part.pattern[0, :, row].cpu()
+        return weights_read(run, site, part.pattern[:, :, row])[0].cpu()
     heads = heads_at(run.trace, site)
     mask = heads.mask
     if mask is not None and mask.shape[-2] > 1:
         mask = mask[..., row : row + 1, :]
     alone = heads._replace(q=heads.q[:, :, row : row + 1], mask=mask)
-    return alone.record(site).pattern[0, :, 0].cpu()
+    return weights_read(run, site, alone.record(site).pattern[:, :, 0])[0].cpu()
 
 
 def last_read(model: LoadedModel, run: Run) -> int:

@@ -8,6 +8,7 @@ raises ValueError for what the run does not have. Those of attention stand in `a
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from transformer.learning.words import sudden_fall
 from transformer.messages import invalid, mark
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
+from transformer.runs.head_data import weights_read
 from transformer.runs.run import Batch, Run
 from transformer.runs.steps import GenerationStep
 
@@ -79,10 +81,12 @@ def of(context: GradingContext, name: str, arguments: Mapping[str, Any]) -> floa
 
 
 def record_of(context: GradingContext, site: str, head: int) -> AttentionRecord:
-    """The attention of a place, with this head. Raises ValueError for none."""
+    """The attention of a place, with this head; 0 are the weights of one that is switched off, as
+    the page shows them. Raises ValueError for none."""
     record = context.run.trace[context.run.trace.find(str(site))]
     check_whole("head", head, 0, record.pattern.shape[1] - 1)
-    return record
+    read = weights_read(context.run, record.site, record.pattern)
+    return dataclasses.replace(record, pattern=read)
 
 
 @measured(mark("the probability"))

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from transformer.checks import check_whole, is_whole, shortened
+from transformer.interventions.descriptions import Ablate
 from transformer.messages import invalid
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
@@ -26,6 +27,7 @@ class HeadView:
     """One head as it is stored, B = 1, and one label a query and a key.
 
     What the trace does not hold is worked out when it is first looked at, and once.
+    off: those of its heads that are switched off (`switched_off`), by their place in the part.
     """
 
     site: Site
@@ -33,6 +35,7 @@ class HeadView:
     part: AttentionRecord | Heads
     query_labels: tuple[str, ...]
     key_labels: tuple[str, ...]
+    off: tuple[int, ...] = ()
 
     @cached_property
     def scores(self) -> NDArray[np.float32]:
@@ -41,8 +44,8 @@ class HeadView:
 
     @cached_property
     def weights(self) -> NDArray[np.float32]:
-        """(Tq, Tk), after mask and softmax."""
-        return _mean(self._record.pattern)
+        """(Tq, Tk), after mask and softmax; 0 where every head is off, else of those that read."""
+        return _mean(self._record.pattern, self.off)
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
@@ -51,10 +54,16 @@ class HeadView:
         return found
 
     @property
+    def is_off(self) -> bool:
+        """Whether it is one head, and switched off."""
+        return self.head != "mean" and bool(self.off)
+
+    @property
     def vectors(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
         """Queries (Tq, D) and keys (Tk, D) that give just these scores; None where they need not,
-        as in a network that was altered, and for the mean of heads."""
-        if self.head == "mean" or not isinstance(self.part, Heads):
+        as in a network that was altered, and for the mean of heads; nor the weights of a head
+        that is off."""
+        if self.head == "mean" or self.is_off or not isinstance(self.part, Heads):
             return None
         return array(self.part.q[0, 0]), array(self.part.k[0, 0])
 
@@ -73,13 +82,33 @@ def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> Hea
     check_row(run, row)
     check_head(head, n_heads_at(run.trace, place))
     queries, keys = labels_of(run, place, row)
+    off = switched_off(run, place)
     return HeadView(
         site=place,
         head=head if head == "mean" else int(head),
         part=stored_head(run.trace, place, row, None if head == "mean" else int(head)),
         query_labels=queries,
         key_labels=keys,
+        off=off if head == "mean" else (0,) * (int(head) in off),
     )
+
+
+def switched_off(run: Run | Batch, site: Site) -> tuple[int, ...]:
+    """The heads of an attention that were ablated: what they weigh reaches nothing, so whatever
+    says what heads read leaves them out. The trace keeps their weights as they were computed."""
+    asked = run.request.interventions if isinstance(run, Run) else ()
+    ablated = (one for one in asked if isinstance(one, Ablate) and one.site == site)
+    return tuple(sorted({head for one in ablated for head in one.heads}))
+
+
+def weights_read(run: Run | Batch, site: Site, weights: torch.Tensor) -> torch.Tensor:
+    """Of an attention's (B, H, ...) weights those with which something is read: 0 of a head that
+    is switched off."""
+    off = switched_off(run, site)
+    if off:
+        weights = weights.clone()
+        weights[:, list(off)] = 0
+    return weights
 
 
 def records_of(run: Run | Batch, stack: str, kind: str) -> list[AttentionRecord]:
@@ -126,9 +155,12 @@ def labels_of(run: Run | Batch, site: Site, row: int) -> tuple[tuple[str, ...], 
     return run.queries(site.stack, row), run.keys(site.stack, site.kind, row)
 
 
-def _mean(heads: torch.Tensor) -> NDArray[np.float32]:
-    """(1, H, Tq, Tk) -> (Tq, Tk), over the heads."""
-    return array(heads[0, 0] if heads.shape[1] == 1 else heads[0].mean(dim=0))
+def _mean(heads: torch.Tensor, off: tuple[int, ...] = ()) -> NDArray[np.float32]:
+    """(1, H, Tq, Tk) -> (Tq, Tk), over the heads but those that are off; 0 where all are."""
+    kept = [head for head in range(heads.shape[1]) if head not in off]
+    if not kept:
+        return array(torch.zeros_like(heads[0, 0]))
+    return array(heads[0, 0] if heads.shape[1] == 1 else heads[0, kept].mean(dim=0))
 
 
 def array(tensor: Any) -> NDArray[np.float32]:

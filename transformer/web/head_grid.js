@@ -27,6 +27,9 @@ export const atlasOf = ({ shape, pixels, masked }) => ({
 });
 
 export const headName = (layer, head) => say("Layer {layer}, head {head}", { layer, head });
+// Whose name it is, with the one thing that has to be known of it.
+/** @type {(name: string, isOff: boolean) => string} */
+export const knownName = (name, isOff) => (isOff ? say("{name}, switched off", { name }) : name);
 
 /**
  * The heads that share keys with one, itself left out: "9–15", "4, 6, 7".
@@ -113,8 +116,7 @@ const Head = ({
   keys,
 }) => {
   const [nLayers, nHeads] = atlas.shape;
-  const name = headName(layer, head);
-  const known = isAblated ? say("{name}, switched off", { name }) : name;
+  const known = knownName(headName(layer, head), isAblated);
   const at = (place, count) => `${(100 * place) / Math.max(1, count - 1)}%`;
   const backgroundPosition = `${at(head, nHeads)} ${at(layer, nLayers)}`;
   const picture =
@@ -122,7 +124,7 @@ const Head = ({
       ? html`<span class="small" style=${{ backgroundPosition }} />`
       : html`<${SmallHead} class="small" atlas=${atlas} place=${layer * nHeads + head} />`;
   const look = ["head", isAblated && "ablated", sign && "signed", apart].filter(Boolean).join(" ");
-  return html`<button type="button" class=${look} aria-label=${name} aria-pressed=${String(isChosen)}
+  return html`<button type="button" class=${look} aria-label=${known} aria-pressed=${String(isChosen)}
     title=${sign ? `${known}: ${sign.label}` : known} tabindex=${isStop ? 0 : -1}
     onPointerDown=${press && (() => press(layer, head))} onClick=${() => choose(layer, head)} ...${keys}
   >${picture}${sign && html`<span class="sign" aria-hidden="true">${sign.sign}</span>`}</button>`;

@@ -2,7 +2,7 @@
 
 import { html } from "./preact.js";
 import { labelsOf } from "./store.js";
-import { numeral, sayWith } from "./messages.js";
+import { numeral, say, sayWith } from "./messages.js";
 
 const MARKS = /([␣⏎⇥]+)/u; // for space, newline and tab: set back, so that the word stands out
 const STRESS = /(\*\*[^*]+\*\*|\*[^*]+\*|`[^`]+`)/;
@@ -28,7 +28,6 @@ export const Marked = ({ text }) =>
  * @typedef {object} Reading what one token reads
  * @property {string} stack whose tokens are read
  * @property {string} whose the head's name, or which mean
- * @property {number} from the place of the token that asks: its own, or the one before
  * @property {ArrayLike<number>} weights of the keys, the first of them at `first`
  * @property {number} first
  */
@@ -56,28 +55,25 @@ const largest = (weights) => {
 const named = (label) => html`<strong><${Token} label=${label} /></strong>`;
 
 // What the token does there: it is read, or the network is at its next token already.
-/** @type {(token: import("./store.js").Query, from: number) => any} */
-const doing = ({ stack, index }, from) => {
+/** @type {(token: import("./store.js").Query) => any} */
+const doing = ({ stack, index }) => {
   const labels = labelsOf(stack);
   const [here, next] = [named(labels[index]), labels[index + 1]];
-  if (from < index) {
-    const before = named(labels[from]);
-    return sayWith("{here} was chosen one token earlier, at {before}.", { here, before });
-  }
   if (stack === "encoder") return sayWith("The encoder only reads {here}.", { here });
   if (next === undefined) {
-    return sayWith("At {here} the network chooses what comes next.", { here });
+    return sayWith("After {here} the network chooses what comes next.", { here });
   }
   const after = { here, next: named(next) };
   return next.startsWith("␣")
-    ? sayWith("At {here} the network is already choosing the next word, {next}.", after)
-    : sayWith("At {here} the network is already choosing the next token, {next}.", after);
+    ? sayWith("After {here} the network is about to choose the next word, {next}.", after)
+    : sayWith("After {here} the network is about to choose the next token, {next}.", after);
 };
 
 // What is read most, with its weight; what followed the same token the last time is worth saying.
 /** @type {(token: import("./store.js").Query, reading: Reading) => any} */
-const most = ({ stack }, { stack: other, whose, weights, first, from }) => {
+const most = ({ stack, index: from }, { stack: other, whose, weights, first }) => {
   const best = largest(weights);
+  if (!weights[best]) return say("{whose} is switched off: it reads nothing.", { whose });
   const place = best + first;
   const labels = labelsOf(other);
   const itself = stack === other;
@@ -96,8 +92,4 @@ const most = ({ stack }, { stack: other, whose, weights, first, from }) => {
 };
 
 // Two plain sentences about a token and its reading.
-export const ReadingInWords = ({ token, reading }) => [
-  doing(token, reading.from),
-  " ",
-  most(token, reading),
-];
+export const ReadingInWords = ({ token, reading }) => [doing(token), " ", most(token, reading)];

@@ -141,6 +141,12 @@ export const Text = ({ facts }) => {
   useEvent("light", setLit);
   useEvent("escape", () => setPairs(false));
   useEvent("run", () => setPairs(false));
+  useEvent("query", () => setPairs(false));
+  const asksKey = pairs && !page.key;
+  const pair = () => {
+    setPairs(Boolean(page.key) || !pairs);
+    page.key = null;
+  };
   const ready = facts.state === "done" && page.run?.run === facts.run;
   const read = useReading(part, ready ? (pointed ?? page.query) : null);
   const point = (token) => {
@@ -150,7 +156,7 @@ export const Text = ({ facts }) => {
   };
   const translates = facts.source_labels.length > 0;
   const chosen = page.query && labelsOf(facts, page.query.stack)[page.query.index] !== undefined;
-  const shown = { facts, read, lit, point, pairs };
+  const shown = { facts, read, lit, point, pairs: asksKey };
   return html`<div class=${`whole-text ${read ? "reading" : ""}`} data-state=${facts.state}
     data-run=${facts.run ?? ""} ...${part.shows({ reads: read && `${read.token.stack}.${read.token.index}` })}>
     <div class="source" hidden=${!translates}>
@@ -178,9 +184,9 @@ export const Text = ({ facts }) => {
       ${read && html`<${ReadingInWords} ...${read} />`}${" "}
       ${
         chosen &&
-        html`<button type="button" class="who-reads" aria-pressed=${String(pairs)}
-          onClick=${() => setPairs(!pairs)}>${
-            pairs ? say("Now choose a second token") : say("Who reads what?")
+        html`<button type="button" class="who-reads" aria-pressed=${String(asksKey)}
+          onClick=${pair}>${
+            asksKey ? say("Now choose a second token") : say("Who reads what?")
           }</button>`
       }
     </p>

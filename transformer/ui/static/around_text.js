@@ -136,9 +136,10 @@ const Change = ({ says, others }) => html`<li><bdi>${says}</bdi>
 // of: its data-text; both: what the server says of the intact text.
 const Line = ({ of, word, labels, both: { same, n_prompt: from } }) => {
   const start = Math.max(from, same - shared());
-  const tokens = labels
-    .slice(start, same + SHOWN)
-    .map((label, at) => html`<${Token} label=${label} class=${start + at >= same && "differs"} />`);
+  const tokens = labels.slice(start, same + SHOWN).map((label, at) => {
+    const token = html`<${Token} label=${label} class=${start + at >= same && "differs"} />`;
+    return label.startsWith("␣") ? [html`<wbr />`, token] : token; // a line breaks between words
+  });
   return html`<p class="altered-text"><span class="which">${word}</span>${" "}
     <span data-text=${of}>${start > from && "… "}${tokens.length ? tokens : say("(nothing)")}</span>
   </p>`;

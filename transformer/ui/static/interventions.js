@@ -81,6 +81,7 @@ export const headWords = (head) => {
   return page.run.kinds.length > 1 ? `${words} (${kindWords(head)})` : words;
 };
 // Beside the large picture of a head: switches that head off, or on again.
+/** @type {(props: { of: Head }) => any} */
 export const SwitchOff = ({ of: head }) =>
   generates() &&
   html`<button type="button" class="switch-off" onClick=${() => alter(withAblation(head))}>${

@@ -29,6 +29,8 @@ const unseen = signal(/** @type {State} */ ({}));
 // The {text} that the server is asked for; while it is, the address stays. keepsTab: whatever is open.
 const asked = signal(/** @type {{ text: string, keepsTab?: boolean } | null} */ (null));
 export const isOpening = () => asked.value !== null;
+// The same of a link alone, and not of another model.
+export const isOpeningLink = () => asked.value !== null && !asked.value.keepsTab;
 
 // What of the address belongs to the framework.
 export const foreign = () => foreignPart(window.location.search.slice(1));

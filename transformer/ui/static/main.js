@@ -125,14 +125,18 @@ const EmbedLine = () => {
 
 // ---- overlays ----
 
-// Escape clears the selection.
+// Escape closes what stands over the page, and only where nothing does, it clears the selection.
+const OVER = "dialog[open], :popover-open, .term-tip:not([hidden]), input[aria-expanded=true]";
+let isOver = false;
+const look = () => (isOver = document.querySelector(OVER) !== null);
 const letGo = ({ key }) => {
-  if (key !== "Escape") return;
+  if (key !== "Escape" || isOver) return;
   emit("escape");
   setQuery(null);
 };
 // What stands over the page.
 const Over = () => {
+  useDocument(["keydown"], look, true); // before anything is closed
   useDocument(["keydown"], letGo);
   return html`<${TermTip} /><${EmbedLine} />`;
 };

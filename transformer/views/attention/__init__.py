@@ -65,13 +65,15 @@ def answer_heatmap(
     """One head large: `attention_heatmap`; or its numbers, of which a page draws every look of it.
 
     numbers: the mask and the scores, or the queries and keys of which the scores are made, where
-    these are many fewer; the weights follow from them.
+    these are many fewer; the weights follow from them, but of a head that is switched off.
     """
     if not numbers:
         look |= {"range_": range, "row": row, "hover": False}
         return {"figure": attention_heatmap(item, site, head, **look)}
     view = head_view(item, site, head, row)
     answer, vectors = mask_answer(view.allowed, view.query_labels, view.key_labels), view.vectors
+    if view.is_off:
+        return answer | {"scores": view.scores, "weights": view.weights}
     if vectors is None or FEWER * sum(part.size for part in vectors) > view.allowed.size:
         return answer | {"scores": view.scores}
     return answer | dict(zip(("queries", "keys"), vectors, strict=True))
@@ -114,7 +116,8 @@ def head_csv(
     """A line a query, a column a key; the first line and the first column name the tokens.
 
     stage: "weights", "masked" (scores) or "scores"; cells that the mask hides are empty, but for
-    "scores". Numbers are the trace's float32, with as many digits as tell them apart.
+    "scores". Numbers are the trace's float32, with as many digits as tell them apart; the weights
+    of a head that is switched off are 0.
     A token is written `[place] label`: so every name is one of a kind, and none begins with =, +,
     - or @, which a spreadsheet would take for a formula and run.
     Raises ValueError, listing what is allowed, for an unknown site, head, stage or row.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_choice, check_number
 from transformer.messages import mark, numeral, say
-from transformer.runs.head_data import array, check_head, check_row, records_of
+from transformer.runs.head_data import array, check_head, check_row, records_of, switched_off
 from transformer.runs.run import Batch, Run
 from transformer.views.attention.lines import Column, columns_figure, drawn_lines
 from transformer.views.drawing import style
@@ -50,7 +50,8 @@ class AlignmentLinks:
     """The lines between a source and a target, and the weights that they come from.
 
     weights: (Tt, Ts) float32, row t those that belong to target token t; NaN where it has none.
-    links: the most-read source token of each target token that has weights; of equals the first.
+    links: the most-read source token of each target token that has weights; of equals the first;
+    none where all the heads are switched off, whose weights are 0 here.
     others: every other weight of at least the threshold, none without one.
     """
 
@@ -86,8 +87,10 @@ def alignment_links(
     queries = queries[: len(target) - shift, : len(source)]
     weights = np.full((len(target), len(source)), np.nan, dtype=np.float32)
     weights[shift : shift + len(queries)] = queries
-    best = {position + shift: int(read.argmax()) for position, read in enumerate(queries)}
-    others = np.argwhere(weights >= (np.inf if threshold is None else threshold)).tolist()
+    reads = enumerate(queries if queries.any() else ())
+    best = {position + shift: int(read.argmax()) for position, read in reads}
+    strong = weights >= (np.inf if threshold is None else threshold)
+    others = np.argwhere(strong).tolist() if best else []
     return AlignmentLinks(
         source_labels=source,
         target_labels=target,
@@ -98,15 +101,21 @@ def alignment_links(
 
 
 def _weights(run: Run | Batch, layer: Any, head: Any, row: Any) -> NDArray[np.float32]:
-    """(Tq, Tk) of one text, averaged over what is "mean". Raises ValueError as `alignment`."""
+    """(Tq, Tk) of one text, averaged over what is "mean" and not switched off; 0 where all is.
+    Raises ValueError as `alignment`."""
     records = records_of(run, "decoder", "cross")
     check_row(run, row)
     check_head(head, records[0].pattern.shape[1])
     check_head(layer, len(records), "layer")
     chosen = records if layer == "mean" else [records[layer]]
     weights = np.stack([array(record.pattern[row]) for record in chosen])  # (L, H, Tq, Tk)
-    weights = weights if head == "mean" else weights[:, [head]]
-    return np.asarray(weights.mean(axis=(0, 1)), dtype=np.float32)
+    on = np.ones(weights.shape[:2], dtype=np.bool_)
+    for place, record in enumerate(chosen):
+        on[place, list(switched_off(run, record.site))] = False
+    if head != "mean":
+        weights, on = weights[:, [head]], on[:, [head]]
+    kept = weights[on] if on.any() else 0 * weights[:1, 0]
+    return np.asarray(kept.mean(axis=0), dtype=np.float32)
 
 
 def alignment(
@@ -174,13 +183,18 @@ def _columns(found: AlignmentLinks, by: str) -> tuple[Column, Column]:
     ]
     of_targets = [
         f"{_named('target', position, label)}<br>"
-        + (_reading(found, position, by) if position in linked else say(_WORDS[by][1]))
+        + (_reading(found, position, by) if position in linked else say(_why_not(found, by)))
         for position, label in enumerate(found.target_labels)
     ]
     return (
         Column(say("source"), found.source_labels, of_sources, set(read)),
         Column(say("target"), found.target_labels, of_targets, linked),
     )
+
+
+def _why_not(found: AlignmentLinks, by: str) -> str:
+    """Why a target token has no line."""
+    return _WORDS[by][1] if found.links else mark("switched off: it reads nothing")
 
 
 _READ = mark("reads {named}, weight {weight}"), mark("second: {named}, weight {weight}")

@@ -9,7 +9,7 @@ import { siteName } from "../../web/sites.js";
 import { HeadGrid, MANY, sharedKeys } from "../../web/head_grid.js";
 import { mounted, usePart } from "../../web/part.js";
 import { computed, html, signal, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
-import { headShown, labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
+import { emit, headShown, labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { HeadFinding } from "../head_metrics/finding.js";
 import { knownHeads } from "../head_metrics/known.js";
 import { CellNumbers, newShown, useCell } from "./cell.js";
@@ -102,10 +102,7 @@ const follow = (_, { cell: text }) => {
 const newView = (part) => {
   const fields = declaredFields("attention", follow);
   const shown = newShown({ small: /** @type {any} */ (null) }); // all heads small
-  Object.defineProperty(shown, "shift", {
-    get: () => Number(fields.picture === "alignment" && fields.by === "written"),
-  });
-  setReader(tokenReader(fields));
+  setReader(tokenReader(fields, () => !part.left));
   return { part, fields, shown, store, turning: signal(false) };
 };
 
@@ -116,6 +113,8 @@ export const Attention = () => {
   const cell = useCell(/** @type {any} */ (shown), pinned);
   const view = useMemo(() => ({ ...made, cell }), []);
   useFollowing(cell);
+  const { left } = part;
+  useLayoutEffect(() => emit("reading"), [left]);
 
   const at = headShown();
   const { stage, scale, range } = fields;

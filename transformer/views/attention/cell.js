@@ -13,8 +13,6 @@ import { Token } from "../../web/text.js";
  * @property {import("../../web/heatmap_figure.js").Labels | null} labels
  * @property {string} queries the stack whose tokens the rows are
  * @property {string} keys that of the columns
- * @property {number} shift how many rows before a token's own its weights stand: 1 where the picture is
- *   of what each token was written from
  * @typedef {{row: number | null, column: number | null}} Cell
  */
 
@@ -62,7 +60,7 @@ const newCell = (shown, pinned) => {
   // A token of a text as a row (it asks), or else as a column (it is read); null if not shown here.
   const cellOf = (token) => {
     const row = rowOf(token);
-    if (row >= 0) return { row: Math.max(0, row - shown.shift), column: null };
+    if (row >= 0) return { row, column: null };
     const column = placeOf(token, shown.keys, "key");
     return column >= 0 ? { row: null, column } : null;
   };
@@ -70,17 +68,11 @@ const newCell = (shown, pinned) => {
     Number(row) < Number(shown.labels?.query.length) &&
     Number(column) < Number(shown.labels?.key.length);
   const chosen = () => {
-    const found = cell.over ?? cell.pin ?? cellOf(page.query);
+    const pointed = cell.pointed && cellOf(cell.pointed);
+    const found = cell.over ?? pointed ?? cell.pin ?? cellOf(page.query);
     return found && fits(found) ? found : null;
   };
-  // The row and column that are lit; where a text reads itself, its chosen token is shown as a key too.
-  const lit = () => {
-    const pointed = cell.pointed && cellOf(cell.pointed);
-    const { row = null, column = null } = pointed ?? chosen() ?? {};
-    const byToken = pointed || (!cell.over && !cell.pin);
-    const itself = byToken && shown.queries === shown.keys;
-    return { row, column: column ?? (itself ? row : null) };
-  };
+  const lit = () => chosen() ?? { row: null, column: null };
   const over = (at, byKeys = false) => {
     cell.over = at;
     if (byKeys) cell.said = inWords(at, shown);
@@ -112,7 +104,7 @@ const newCell = (shown, pinned) => {
 
 // See Shown; key: what its numbers are the answer to.
 export const newShown = (more = {}) =>
-  reactive({ numbers: null, labels: null, key: "", queries: "", keys: "", shift: 0, ...more });
+  reactive({ numbers: null, labels: null, key: "", queries: "", keys: "", ...more });
 /** @type {(shown: Shown, pinned?: { value: any }) => any} */
 export const useCell = (shown, pinned = undefined) => {
   const cell = useMemo(() => newCell(shown, pinned ?? signal(null)), []);
@@ -171,6 +163,7 @@ const Most = ({ at: { row, column }, shown }) => {
   const weights = asks ? rowAt(row, shown) : columnAt(column, shown);
   const names = asks ? shown.labels.key : shown.labels.query;
   const best = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 5);
+  if (!weights[best[0]]) return null; // of a head that is switched off
   const line = (at) => html`<div class="top-key">
     <${Token} label=${names[at]} />
     <span class="bar" style=${{ width: `${(100 * weights[at]).toFixed(1)}%` }}></span>

@@ -28,7 +28,7 @@ from transformer.analysis.attention_flow import (
 )
 from transformer.checks import check_choice, shortened
 from transformer.messages import invalid, mark, numeral, say
-from transformer.network_words import attention_name, attention_title
+from transformer.network_words import attention_name, attention_title, head_name
 from transformer.runs.head_data import (
     Head,
     HeadView,
@@ -73,7 +73,7 @@ def attention_heatmap(
     """One head (or "mean") of one sentence; row: which sentence of a Batch.
 
     stage: "scores" (before the mask, every cell), "masked" (the same, forbidden cells left out) or
-    "weights" (after the softmax).
+    "weights" (after the softmax; 0 of a head that is switched off, as its title then says).
     Forbidden cells are NaN: the page's background shows through, hatched.
     scale: how weights become colours, "linear", "sqrt" or "log" (from LOG_FLOOR up); `z` is the
     number that is coloured, `customdata` keeps the weight itself.
@@ -168,12 +168,11 @@ def _one(weight: float, scale: str) -> float:
 def head_title(view: HeadView) -> str:
     """ "Decoder self-attention, layer 5, head 0"."""
     site = view.site
-    head = say("mean of all heads") if view.head == "mean" else say("head {head}", head=view.head)
     return say(
         "{attention}, layer {layer}, {head}",
         attention=attention_title(site.stack, site.kind),
         layer=site.layer,
-        head=head,
+        head=head_name(view.head, view.is_off),
     )
 
 

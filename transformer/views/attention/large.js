@@ -1,13 +1,13 @@
 // The large picture of attention: a heatmap of a head or of many, or lines between tokens.
 
-import { SwitchOff } from "../../ui/static/interventions.js";
+import { isAblated, SwitchOff } from "../../ui/static/interventions.js";
 import { isStill } from "../../web/controls.js";
 import { views } from "../../web/link_text.js";
 import { useAnswer, useEvent } from "../../web/part.js";
 import { numeral, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";
 import { Figure, useMeta } from "../../web/figure.js";
-import { SmallHead } from "../../web/head_grid.js";
+import { knownName, SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { headShown, emit, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
@@ -166,8 +166,10 @@ export const Large = ({ view }) => {
   });
   if (!at) return html`<div class="large-side" ref=${side}></div>`;
 
-  const title = pictureTitle(fields, at);
-  const ofOne = ["heatmap", "lines"].includes(picture);
+  const ofOne =
+    ["heatmap", "lines"].includes(picture) || (picture === "alignment" && over === "head");
+  const isOff = ofOne && isAblated(at);
+  const title = knownName(pictureTitle(fields, at), isOff);
   const label = ofOne && headLabel(page.run.run, siteName(at), at.head);
   const { small } = shown;
   const atlas = small?.stack === at.stack && small.kind === at.kind && small.atlas;
@@ -184,7 +186,7 @@ export const Large = ({ view }) => {
     </div>
     ${
       isHeatmap(picture)
-        ? html`<div class="panned"><${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()}
+        ? html`<div class=${isOff ? "panned off" : "panned"}><${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()}
             keys="attention-keys" room=${room(part.element.current)} ...${cell.moves}
             ...${{ part, meanwhile, look, title }} /></div>`
         : html`<${Lines} ...${{ part, fields, cell, at }} />`

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from transformer.checks import check_number, is_whole, shortened
 from transformer.messages import invalid, mark, numeral, say
-from transformer.network_words import attention_name
+from transformer.network_words import attention_name, head_name
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
@@ -150,7 +150,8 @@ def query_links(
     threshold: float = 0.05,
     row: int = 0,
 ) -> list[Link]:
-    """Every allowed weight of at least `threshold` (of one query, or of all), strongest first.
+    """Every allowed weight of at least `threshold` (of one query, or of all), strongest first;
+    none of a head that is switched off.
 
     Raises ValueError, listing what is allowed, for an unknown site, head, query, threshold or row.
     """
@@ -206,7 +207,7 @@ def _links(view: HeadView, query: int | None, threshold: float) -> list[Link]:
             last=last,
             got=shortened(query),
         )
-    strong = view.allowed & (view.weights >= threshold)
+    strong = view.allowed & (view.weights >= threshold) & bool(view.weights.any())
     if query is not None:
         strong &= np.arange(len(strong))[:, None] == query
     found = [Link(q, k, float(view.weights[q, k])) for q, k in np.argwhere(strong).tolist()]
@@ -214,7 +215,7 @@ def _links(view: HeadView, query: int | None, threshold: float) -> list[Link]:
 
 
 def _title(view: HeadView, query: int | None) -> str:
-    head = say("mean of all heads") if view.head == "mean" else say("head {head}", head=view.head)
+    head = head_name(view.head, view.is_off)
     return say(
         "Lines: {attention}, layer {layer}, {head}, {whose}",
         attention=attention_name(view.site.stack, view.site.kind),

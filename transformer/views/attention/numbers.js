@@ -7,7 +7,7 @@ import { attentionOf, siteName } from "../../web/sites.js";
 import { atlasOf, headName } from "../../web/head_grid.js";
 import { headNumbers, STAGE_NAMES } from "../../web/head_numbers.js";
 import { useAnswer, useEvent } from "../../web/part.js";
-import { headShown, page, setHead, tracedFrom } from "../../web/store.js";
+import { headShown, on, page, setHead, tracedFrom } from "../../web/store.js";
 import { once } from "../head_metrics/known.js";
 import { fieldsOf } from "../../web/link_text.js";
 import { html, useMemo, useRef, useState } from "../../web/preact.js";
@@ -34,8 +34,22 @@ export const usualKind = (stack) => {
 // The stack whose tokens are read.
 export const readStack = ({ stack, kind }) => (kind === "cross" ? "encoder" : stack);
 
-// What follows a change of run or head, and a token that the shown picture is not of: it brings the
-// attention that it usually shows.
+// A token that the shown head does not concern brings the one of its stack that was looked at last.
+const lastHeads = new Map(); // of each kind of attention
+let modelOf = "";
+on("run", ({ model }) => {
+  if (model !== modelOf) lastHeads.clear();
+  modelOf = model;
+});
+on("head", (head) => lastHeads.set(`${head.stack} ${head.kind}`, head));
+on("choose", ({ stack }) => {
+  const at = headShown();
+  if (!at || [at.stack, readStack(at)].includes(stack)) return;
+  const usual = usualKind(stack);
+  setHead(lastHeads.get(`${stack} ${usual.kind}`) ?? firstHead(usual));
+});
+
+// What follows a change of run or head.
 export const useFollowing = (cell) => {
   const settle = () => {
     const at = headShown();
@@ -46,20 +60,11 @@ export const useFollowing = (cell) => {
     cell.letGo();
     settle();
   });
-  const lastHeads = useMemo(() => new Map(), []); // that were looked at, of each kind of attention
   const kind = useRef("");
   useEvent("head", (head) => {
     const now = `${head.stack} ${head.kind}`;
-    lastHeads.set(now, head);
     if (kind.current && kind.current !== now) cell.letGo();
     kind.current = now;
-  });
-  useEvent("choose", ({ stack }) => {
-    const at = headShown();
-    if (!at || [at.stack, readStack(at)].includes(stack)) return;
-    const usual = usualKind(stack);
-    const last = lastHeads.get(`${stack} ${usual.kind}`);
-    setHead(last ?? firstHead(usual));
   });
   useMemo(settle, []); // a link may have chosen a head before this part stood on the page
 };
@@ -164,17 +169,17 @@ const source = (fields, { layer, head }) => {
   return { of: { picture: "heatmap" }, whose: say("Layer {layer}, head {head}", { layer, head }) };
 };
 
-// Returns reading(token), see ui/static/around_text.js: what it reads in the shown picture; a token that asks
-// nothing there, by the mean of all heads; null for a token without recorded attention.
-export const tokenReader = (fields) => async (token) => {
+// Returns reading(token): what it reads, as the next token is about to be chosen, in the shown picture; where
+// that is not in sight, by the chosen head; a token that asks nothing there, by the mean of all heads; null
+// for a token without recorded attention.
+export const tokenReader = (shown, isInSight) => async (token) => {
+  const fields = isInSight() ? shown : { picture: "heatmap" };
   const { run } = page.run;
   const at = headShown();
   const asks = token.stack === at?.stack;
   const usual = usualKind(token.stack);
   const of = asks ? at : usual && { ...usual, layer: 0, head: 0 };
-  const written = asks && fields.picture === "alignment" && fields.by === "written";
-  const from = written && token.index > 0 ? token.index - 1 : token.index;
-  const row = from - tracedFrom(token.stack);
+  const row = token.index - tracedFrom(token.stack);
   if (row < 0 || !of) return null;
   const read = source(asks ? fields : { picture: "mean", depth: "all" }, of);
   const { numbers, labels } = await store.get(numbersAsked(read.of, of));
@@ -182,7 +187,7 @@ export const tokenReader = (fields) => async (token) => {
   if (page.run.run !== run || row >= labels.query.length) return null;
   const stack = readStack(of);
   const weights = numbers.weights.subarray(row * width, (row + 1) * width);
-  return { stack, whose: read.whose, from, weights, first: tracedFrom(stack) };
+  return { stack, whose: read.whose, weights, first: tracedFrom(stack) };
 };
 
 // The switches above the attention picture: a field of the view each.

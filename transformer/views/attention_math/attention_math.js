@@ -1,13 +1,14 @@
 // One row of attention, worked out in float64 from q, K, V and the mask, and held against what the
 // network recorded.
 
+import { isAblated } from "../../ui/static/interventions.js";
 import { fieldText } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
 import { headLookedAt } from "../../web/looked_at.js";
 import { numeral, say, sayWith, tinyNumber } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
-import { labelsOf, tracedFrom } from "../../web/store.js";
+import { headShown, labelsOf, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import {
   fitToWidth,
@@ -150,6 +151,8 @@ const pinnedKey = (row) => {
 const Worked = () => {
   const part = usePart();
   const [picked, pick] = useState(/** @type {any} */ ({}));
+  const at = headShown();
+  const isOff = at && isAblated(at);
   const wanted = useRested(part, headLookedAt());
   const { answer, asked } = useAnswer(part, "attention_math", wanted);
   const shown = useMemo(() => answer && workedOut(answer), [answer]);
@@ -164,6 +167,7 @@ const Worked = () => {
     say("q, the keys, scores, weights and output of query {query}", { query: row.query });
   return html`<div class="attention-math" ...${part.shows(facts)}>
     <p>${say("How one query of the chosen head reads its keys, number by number. Your browser does this arithmetic itself, from the network's own q, K and V. Choose a head in the grid, and a query by its token in the text.")}</p>
+    ${isOff && html`<p>${say("This head is switched off: what it works out here reaches nothing.")}</p>`}
     <p class=${`agreement ${agrees === false ? "disagrees" : ""}`} role="status">${
       shown && agreementInWords(shown)
     }</p>

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.messages import mark, say
+from transformer.network_words import head_name
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -157,4 +158,4 @@ def _common(a: Sequence[str], b: Sequence[str]) -> list[Shared]:
 
 
 def _named(view: HeadView) -> str:
-    return f"{view.site}, {'mean of heads' if view.head == 'mean' else f'head {view.head}'}"
+    return f"{view.site}, {head_name(view.head, view.is_off)}"

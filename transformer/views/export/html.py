@@ -9,6 +9,7 @@ shown through `textContent` and as Plotly's labels, escaped.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ from transformer.model.functional import masked_softmax
 from transformer.model.trace import AttentionRecord
 from transformer.network_words import attention_name
 from transformer.runs.external_attention import GIVEN
-from transformer.runs.head_data import array, head_view, records_of
+from transformer.runs.head_data import array, head_view, records_of, weights_read
 from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 from transformer.views import PICTURES, VIEWS
@@ -176,8 +177,13 @@ def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
         "mask": mask | {"allowed": pack.array(mask["allowed"])},
         "atlas": {"pixels": pack.array(small.pixels), "masked": pack.array(small.masked)},
         "metrics": answer_metrics(run, stack=stack, kind=kind),
-        "layers": [heads_of(record, pack) for record in records],
+        "layers": [heads_of(_read(run, record), pack) for record in records],
     }
+
+
+def _read(run: Run, record: AttentionRecord) -> AttentionRecord:
+    """With the weights that something is read with."""
+    return dataclasses.replace(record, pattern=weights_read(run, record.site, record.pattern))
 
 
 def heads_of(record: AttentionRecord, pack: Pack) -> dict[str, Any]:

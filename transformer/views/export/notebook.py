@@ -17,7 +17,13 @@ import plotly.graph_objects as go
 from transformer.checks import check_choice, shortened
 from transformer.messages import invalid, language, numeral, say
 from transformer.messages.markup import of_scripts, whole_page
-from transformer.runs.head_data import array, n_heads_at, records_of
+from transformer.runs.head_data import (
+    array,
+    n_heads_at,
+    records_of,
+    switched_off,
+    weights_read,
+)
 from transformer.runs.run import Batch, Run
 from transformer.views import PICTURES
 from transformer.views.attention import head_csv as head_csv
@@ -114,11 +120,13 @@ def _kind(run: Run, stack: str, kind: str, side: int, pack: Pack) -> dict[str, A
     """
     records = records_of(run, stack, kind)
     queries, keys = run.queries(stack), run.keys(stack, kind)
-    weights = np.stack([array(record.pattern[0]) for record in records])[..., -side:, -side:]
+    read = [weights_read(run, record.site, record.pattern)[0] for record in records]
+    weights = np.stack([array(layer) for layer in read])[..., -side:, -side:]
     allowed = records[0].allowed[0].cpu().numpy()[-side:, -side:]
     return {
         "stack": stack,
         "kind": kind,
+        "off": [list(switched_off(run, record.site)) for record in records],
         "query_labels": list(queries[-side:]),
         "key_labels": list(keys[-side:]),
         "queries_before": max(0, len(queries) - side),

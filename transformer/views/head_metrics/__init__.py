@@ -169,8 +169,9 @@ def _baselines(found: Metrics, metric: str) -> str:
         else [say("a uniform head: {even}", even=numeral(found.even[metric], ".2f"))]
     )
     if ALL[metric].against == "shuffled":
-        largest = [head.shuffled[metric][1] for head in found.heads]
-        parts.append(say("keys shuffled: at most {largest}", largest=numeral(max(largest), ".2f")))
+        largest = [head.shuffled[metric][1] for head in found.heads if head.shuffled]
+        most = numeral(max(largest, default=math.nan), ".2f")
+        parts.append(say("keys shuffled: at most {largest}", largest=most))
     return ", ".join(parts) or say("no baseline: a uniform head's does not vary")
 
 

@@ -3,6 +3,7 @@
 import { numeral, say, sayN } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
+import { isAblated } from "../../ui/static/interventions.js";
 import { setHead, emit, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { kindShown, headMetrics, knownHeads, once, sortHeads } from "./known.js";
@@ -73,7 +74,7 @@ const HeadRow = ({ one, metrics, by, of: { stack, kind } }) => {
     <th scope="row"><button type="button" class="pick" aria-pressed=${String(chosen)}
       aria-label=${say("Show {head}", { head: headName(one) })}>${headName(one)}</button></th>
     ${cells(metrics, by, ({ name }) => one.values[name])}
-    <td class="label">${label}${read}</td>
+    <td class="label">${isAblated({ stack, kind, layer, head }) ? say("switched off") : label}${read}</td>
   </tr>`;
 };
 

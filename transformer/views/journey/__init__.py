@@ -15,10 +15,11 @@ from transformer.analysis.journey import (
     row_weights,
     without_head,
 )
+from transformer.analysis.logit_contribution import LogitContribution
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark, numeral, say
 from transformer.model.sites import Site
-from transformer.runs.head_data import array
+from transformer.runs.head_data import array, switched_off
 from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
 from transformer.views.declaration import Answer, Picture, View
@@ -27,8 +28,8 @@ from transformer.views.parameters import KIND, OF_STACK, SITE, Int
 N_LIKELIEST, N_WITHOUT, N_RANKED = 10, 5, 10
 N_VECTOR = 24  # features of the first vector that are shown
 SURE, LIKELY = 0.5, 0.2  # probabilities
-STANDS_OUT = 0.25  # of all that heads and feed-forwards add
-WORTH_A_LOOK = 0.08  # of the same
+A_LITTLE = 1 / 3  # of all that heads and feed-forwards add: where the largest three add less
+WORTH_A_LOOK = 0.08  # of the same: where no head adds so much, the lens is named too
 CLEARLY_READ = 0.2  # a weight
 
 
@@ -64,6 +65,7 @@ def answer_journey(
         **added,
         "encoder": _encoder(item),
         "finding": finding(item, found, tokens),
+        "named": named_head(item, found),
     }
 
 
@@ -80,7 +82,9 @@ def answer_readers(item: Run, *, stack: str, query: int, kind: str, key: int) ->
     """Each head's weight from one token to another, layer by layer, and those that read most."""
     weights = reading_weights(item, stack, kind, query, key)
     best = weights.flatten().topk(min(N_RANKED, weights.numel()))
-    ranked = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ranked = [
+        (at, w) for at, w in zip(best.indices.tolist(), best.values.tolist(), strict=True) if w
+    ]
     n_heads = weights.shape[1]
     return {
         "heads": {kind: array(weights.flatten())},
@@ -162,22 +166,57 @@ def _reason(item: Run, found: Journey, tokens: Tokenizer) -> list[str]:
             say("What each part adds cannot be told apart in this network."),
             *_settled(found, tokens),
         ]
-    forward = parts.feed_forward
-    kind, heads = max(parts.heads.items(), key=lambda one: float(one[1].max()))
-    adds = sum(float(one.clamp(min=0).sum()) for one in (*parts.heads.values(), forward))
-    most, by_forward = float(heads.max()), float(forward.max())
-    layer, head = divmod(int(heads.argmax()), heads.shape[1])
-    values = {"layer": layer, "head": head, "value": numeral(most, "+.1f")}
-    of = kind if len(parts.heads) > 1 else ""
-    if most >= max(by_forward, STANDS_OUT * adds):
-        return [say(_ADDS[of], **values), _reads(item, found, kind, layer, head)]
-    said = [say(_MANY)]
-    if by_forward > STANDS_OUT * adds:
+    forward, named = parts.feed_forward, named_head(item, found)
+    by_forward = float(forward.max())
+    said = []
+    if _are_many(parts):
+        said = [say(_MANY)]
+    elif named is None or by_forward > _value(parts, named):
         at = int(forward.argmax())
         said = [say(_FORWARD, layer=at, value=numeral(by_forward, "+.1f"))]
-    if most < WORTH_A_LOOK * adds:
+    if named is None:
         return said + _settled(found, tokens)
-    return [*said, say(_OF_HEADS[of], **values), _reads(item, found, kind, layer, head)]
+    kind, layer, head = named["kind"], named["layer"], named["head"]
+    values = {"layer": layer, "head": head, "value": numeral(_value(parts, named), "+.1f")}
+    adds = (_OF_HEADS if said else _ADDS)[kind if len(parts.heads) > 1 else ""]
+    said += [say(adds, **values), _reads(item, found, kind, layer, head)]
+    is_little = _value(parts, named) < WORTH_A_LOOK * sum(_added(parts))
+    return said + (_settled(found, tokens) if is_little else [])
+
+
+def named_head(item: Run, found: Journey) -> dict[str, Any] | None:
+    """The head that the finding names: the one that adds most, of those that are not switched off;
+    None where none adds anything."""
+    parts = found.parts
+    if parts is None:
+        return None
+    stack = "encoder" if item.config.family == "encoder" else "decoder"
+    reading = {kind: heads.clone() for kind, heads in parts.heads.items()}
+    for kind, heads in reading.items():
+        for layer, row in enumerate(heads):
+            row[list(switched_off(item, Site(stack, layer, kind)))] = -torch.inf
+    kind, heads = max(reading.items(), key=lambda one: float(one[1].max()))
+    if not bool((heads > 0).any()):
+        return None
+    layer, head = divmod(int(heads.argmax()), heads.shape[1])
+    return {"stack": stack, "kind": kind, "layer": layer, "head": head}
+
+
+def _value(parts: LogitContribution, named: dict[str, Any]) -> float:
+    return float(parts.heads[named["kind"]][named["layer"], named["head"]])
+
+
+def _added(parts: LogitContribution) -> list[float]:
+    """What each head and feed-forward adds, of those that take nothing away; the largest first."""
+    every = torch.cat([one.flatten() for one in (*parts.heads.values(), parts.feed_forward)])
+    found: list[float] = every.clamp(min=0).sort(descending=True).values.tolist()
+    return found
+
+
+def _are_many(parts: LogitContribution) -> bool:
+    """Whether no few parts decide: the largest three add a small share."""
+    added = _added(parts)
+    return sum(added[:3]) <= A_LITTLE * sum(added)
 
 
 def _reads(item: Run, found: Journey, kind: str, layer: int, head: int) -> str:

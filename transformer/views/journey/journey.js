@@ -2,10 +2,10 @@
 // and the chosen head large.
 
 import { openTab } from "../../ui/static/gradio.js";
-import { SwitchOff } from "../../ui/static/interventions.js";
+import { isAblated, SwitchOff } from "../../ui/static/interventions.js";
 import { numeral, say, sayWith } from "../../web/messages.js";
 import { kindOf, siteName } from "../../web/sites.js";
-import { headName, SmallHead } from "../../web/head_grid.js";
+import { headName, knownName, SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { useAnswer, openSection, mounted, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo } from "../../web/preact.js";
@@ -33,6 +33,7 @@ import { headLabel, headMetrics } from "../head_metrics/known.js";
 import { HEATMAP, pinHead, readers, shared, useJourney } from "./asked.js";
 import { NumberTable } from "../../web/figure.js";
 import { newShown, useCell } from "../attention/cell.js";
+import { Finding, useAgreement } from "./named.js";
 import { OneLayer, Picture, signed } from "./layers.js";
 
 // Beside the picture: the chosen head large, and which heads let one token read another.
@@ -78,7 +79,8 @@ const openArithmetic = () => {
   openSection("attention_math");
 };
 // A cell of it in words: the one that is pointed at, else that of the two chosen tokens.
-const cellInWords = ({ numbers, labels }, { row, column }) => {
+const cellInWords = ({ numbers, labels }, { row, column }, isOff) => {
+  if (isOff) return say("It is switched off: it reads nothing.");
   if (!numbers || row === null || column === null) {
     return say("Click a cell: who else reads so?");
   }
@@ -110,17 +112,19 @@ const Large = ({ part, view, at, row }) => {
     ...{ top: 6, least: 280, bar: false, pan: true },
   });
   const masked = at.stack === "decoder" && at.kind === "self";
+  const isOff = isAblated(at);
+  const name = knownName(headName(at.layer, at.head), isOff);
   return html`<div class="chosen-head">
-    <div class="chosen-title"><h3>${headName(at.layer, at.head)}</h3><${SwitchOff} of=${at} />
+    <div class="chosen-title"><h3>${name}</h3><${SwitchOff} of=${at} />
       <p>${label && html`<span class="head-label">${label}</span>`}</p></div>
-    <div class="head-large panned">
+    <div class=${`head-large panned ${isOff ? "off" : ""}`}>
       <${Heatmap} part=${part} numbers=${shown.numbers} labels=${shown.labels} look=${LOOK}
-        title=${headName(at.layer, at.head)} keys="journey-keys" room=${room} lit=${lit}
+        title=${name} keys="journey-keys" room=${room} lit=${lit}
         start=${() => lit} over=${cell.moves.over} pin=${pin}
         meanwhile=${meanwhile} />
       ${masked && html`<button type="button" class="to-tab to-masks" onClick=${() => openTab("masks")}>${say("hidden by the mask")}</button>`}
     </div>
-    <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(shown, lit)}</span>
+    <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(shown, lit, isOff)}</span>
       <button type="button" class="to-tab" onClick=${openArithmetic}>${say("Its arithmetic")}</button></p>
   </div>`;
 };
@@ -247,7 +251,7 @@ const Body = ({ part, answer, shown, cell }) => {
     <${Side} ...${{ view, at, width, many }} height=${view.height} />
     <div class="head-side">
       <${Large} ...${{ part, view, at, row }} />
-      ${found ? html`<${Readers} found=${found} />` : html`<p class="finding">${answer.finding}</p>`}
+      ${found ? html`<${Readers} found=${found} />` : html`<${Finding} answer=${answer} />`}
     </div>
   </div>`;
 };
@@ -257,6 +261,7 @@ const Journey = () => {
   const shown = useMemo(newShown, []);
   const cell = useCell(/** @type {any} */ (shown));
   const { answer, asked } = useJourney(part);
+  useAgreement(answer);
   const { head } = page;
   const facts = answer && {
     run: asked.run,

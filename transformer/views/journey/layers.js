@@ -7,7 +7,7 @@ import { openTab } from "../../ui/static/gradio.js";
 import { isAblated } from "../../ui/static/interventions.js";
 import { attentionOf } from "../../web/sites.js";
 import { useButtonKeys, inPx } from "../../web/cells.js";
-import { headName, SmallHead } from "../../web/head_grid.js";
+import { headName, knownName, SmallHead } from "../../web/head_grid.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
@@ -30,10 +30,11 @@ export const share = (amount, most) => ({
   class: amount < 0 ? "takes" : "adds",
   style: { "--share": `${Math.min(100, (100 * Math.abs(amount)) / (most || 1)).toFixed(0)}%` },
 });
-const nameOf = (head) =>
-  page.run.kinds.filter(({ stack }) => stack === head.stack).length > 1
-    ? `${headName(head.layer, head.head)}, ${attentionOf(head)}`
-    : headName(head.layer, head.head);
+const nameOf = (head) => {
+  const name = headName(head.layer, head.head);
+  const isOne = page.run.kinds.filter(({ stack }) => stack === head.stack).length === 1;
+  return knownName(isOne ? name : `${name}, ${attentionOf(head)}`, isAblated(head));
+};
 
 // ---- heads ----
 

@@ -11,7 +11,7 @@ import { siteName } from "../../web/sites.js";
 import { page } from "../../web/store.js";
 import { Token, setReader } from "../../web/text.js";
 import { firstAtlas, tokenReader } from "../attention/numbers.js";
-import { HEATMAP, shared, useFilling, useJourney, withoutHead } from "./asked.js";
+import { shared, useFilling, useJourney, withoutHead } from "./asked.js";
 import { distribution, draws, probabilitiesOf } from "./distribution.js";
 
 const SHOWN = 5;
@@ -150,7 +150,7 @@ const NextWords = ({ props, value }) => {
   const part = usePart();
   useMemo(() => {
     firstAtlas(props.first);
-    setReader(tokenReader(HEATMAP)); // until Attention stands, and has its own
+    setReader(tokenReader({}, () => false)); // until Attention stands, and has its own
   }, []);
   useDocument(["setting"], ({ detail }) => (moved.value = { ...moved.peek(), ...detail }));
   const { answer, asked } = useJourney(part);

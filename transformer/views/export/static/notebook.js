@@ -4,7 +4,7 @@ import { say, sayWith, numeral } from "../../../web/messages.js";
 import { attentionOf, kindOf } from "../../../web/sites.js";
 import { useCellKeys } from "../../../web/cells.js";
 import { Select } from "../../../web/controls.js";
-import { HeadGrid, headName, SmallHead } from "../../../web/head_grid.js";
+import { HeadGrid, headName, knownName, SmallHead } from "../../../web/head_grid.js";
 import { html, render, useState } from "../../../web/preact.js";
 import { canUnpack, flatAtlas, unpack } from "./pack.js";
 
@@ -39,7 +39,8 @@ const Notebook = ({ kinds }) => {
   const { atlas, queries_before: before, query_labels: queries, key_labels: keys } = kind;
   const last = { row: queries.length - 1, column: keys.length - 1 };
   const place = layer * atlas.shape[1] + head;
-  const name = headName(layer, head);
+  const isOff = (a, b) => kind.off[a].includes(b);
+  const name = knownName(headName(layer, head), isOff(layer, head));
   const title =
     before || kind.keys_before
       ? say("{head}, the last {count} of {all} queries", {
@@ -74,7 +75,7 @@ const Notebook = ({ kinds }) => {
     </p>
     <div class="heads">
       <${HeadGrid} id="grid" role="group" aria-label=${say("Every head: layers down, heads across")}
-        atlas=${atlas} chosen=${{ layer, head }} choose=${(a, b) => change({ layer: a, head: b })} />
+        atlas=${atlas} isAblated=${isOff} chosen=${{ layer, head }} choose=${(a, b) => change({ layer: a, head: b })} />
       <div>
         <${SmallHead} id="large" role="img" tabindex="0" style=${size} atlas=${atlas} place=${place}
           aria-label=${say("{attention}, {head}", { attention: attentionOf(kind), head: name })}

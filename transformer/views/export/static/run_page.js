@@ -1,6 +1,7 @@
 // A run without a server: its text, attention, prediction, masks, positions and more, as components; and
 // how a page that carries its own data, in #data, and Plotly begins.
 
+import { isAblated } from "../../../ui/static/interventions.js";
 import { answerFrom } from "../../../web/ask.js";
 import { Select } from "../../../web/controls.js";
 import { setFields } from "../../../web/fields.js";
@@ -127,14 +128,17 @@ const headOf = ({ mask, layers }, layer, head) => {
   const recorded = Object.entries(layers[layer]).map(([name, stored]) => [name, part(stored)]);
   return { ...mask, allowed: flatOf(mask.allowed), ...Object.fromEntries(recorded) };
 };
-// The mean of all heads.
+// The mean of all heads but those that are switched off.
 const meanOf = (kind) => {
   const heads = Array.from({ length: page.run.n_heads }, (_, head) => head);
+  const weights = (layer, head) => headNumbers(headOf(kind, layer, head)).weights;
   const every = kind.layers.flatMap((_, layer) =>
-    heads.map((head) => headNumbers(headOf(kind, layer, head)).weights),
+    heads
+      .filter((head) => !isAblated({ ...kind, layer, head }))
+      .map((head) => weights(layer, head)),
   );
-  const mean = (_, at) => every.reduce((sum, one) => sum + one[at], 0) / every.length;
-  return { ...kind.mask, allowed: flatOf(kind.mask.allowed), weights: every[0].map(mean) };
+  const mean = (_, at) => every.reduce((sum, one) => sum + one[at], 0) / Math.max(1, every.length);
+  return { ...kind.mask, allowed: flatOf(kind.mask.allowed), weights: weights(0, 0).map(mean) };
 };
 answerFrom({
   atlas: (of) => flatAtlas(kindOf(of).atlas),

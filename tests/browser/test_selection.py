@@ -1,0 +1,231 @@
+"""One selection, one meaning: whatever path led there, every part of the page speaks of it alike;
+what nobody chose is not marked, what is switched off reads nothing, and Esc closes one thing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from bundled import opening
+from playwright.sync_api import Page, expect
+from visit import Visit
+
+CHAT = "After ␣chat the network is about to choose the next word, ␣noir."
+
+
+def says(page: Page) -> str:
+    return page.locator(".token-says").inner_text()
+
+
+def black(visit: Visit) -> None:
+    """What the page says of the chosen *chat*, on the tab that is open."""
+    run = opening("translate-en-fr")
+    row = run.labels.index("␣chat")
+    weights = run.trace["decoder.2.cross"].pattern[0, 2, row]
+    assert run.source_labels[int(weights.argmax())] == "␣black"
+    words = visit.page.locator(".token-says")
+    expect(words).to_contain_text(CHAT)
+    expect(words).to_contain_text(f"head 2 reads ␣black most ({float(weights.max()):.2f})")
+    shades = [
+        float(one.evaluate("box => box.style.getPropertyValue('--read')"))
+        for one in visit.sources.all()
+    ]
+    assert shades.index(max(shades)) == int(weights.argmax())
+    expect(visit.page.locator(".next-words h2")).to_contain_text("␣chat")
+    expect(visit.page.locator(".next-word bdi").first).to_have_text("␣noir")
+
+
+def by_a_click(visit: Visit) -> None:
+    visit.go("model=translate-en-fr&tab=journey")
+    visit.tokens.nth(2).click()
+
+
+def after_attention(visit: Visit) -> None:
+    by_a_click(visit)
+    for tab in ("Attention", "Journey"):
+        visit.tab(tab)
+    visit.tokens.nth(3).click()
+    visit.tokens.nth(2).click()
+
+
+def after_the_source(visit: Visit) -> None:
+    visit.go("model=translate-en-fr&tab=journey")
+    visit.sources.nth(2).click()
+    visit.tokens.nth(2).click()
+
+
+def by_a_link(visit: Visit) -> None:
+    visit.go("model=translate-en-fr&tab=journey&site=decoder.2.cross&head=2&read=2")
+
+
+def loaded_again(visit: Visit) -> None:
+    by_a_link(visit)
+    visit.page.reload()
+    visit.page.wait_for_function("() => window.viz?.run?.model === 'translate-en-fr'")
+    visit.wait_for_link()
+
+
+PATHS = [by_a_click, after_attention, after_the_source, by_a_link, loaded_again]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.__name__)
+def test_a_click_on_a_translated_word_has_one_answer_on_every_tab(
+    door: Visit, path: Callable[[Visit], None]
+):
+    path(door)
+    black(door)
+    door.tab("Attention")
+    door.wait_drawn(".attention")
+    black(door)
+    expect(door.page.locator("[data-field=query]")).to_contain_text("␣chat")
+    expect(door.page.locator(".top-key bdi").first).to_have_text("␣black")
+    door.page.locator(".pictures input[value=heatmap]").check()
+    expect(door.large).to_have_attribute("data-row", "2")
+    expect(door.large).to_have_attribute("data-column", "")
+    black(door)
+    door.tab("Prediction")
+    expect(door.page.locator(".asked:visible").first).to_contain_text("Last token read: ␣chat (2)")
+    black(door)
+
+
+def test_no_cell_is_marked_that_nobody_chose(door):
+    door.go("model=stories&tab=attention&read=31")
+    door.wait_drawn(".attention")
+    bands = door.page.locator("#attention .band")
+    expect(bands).to_have_count(1)  # the row
+    expect(door.large).to_have_attribute("data-column", "")
+    expect(door.page.locator("[data-field=key]")).to_have_text("–")
+    door.tokens.nth(12).hover()  # what is pointed at in the text is what the numbers are of
+    expect(door.large).to_have_attribute("data-row", "12")
+    expect(door.page.locator("[data-field=query]")).to_contain_text("at 12")
+    expect(bands).to_have_count(1)
+    door.page.mouse.move(5, 5)
+    door.point_at(20, 12)
+    expect(bands).to_have_count(3)
+
+
+def test_the_large_head_is_the_one_that_the_sentence_names(door):
+    door.go("model=stories&tab=journey")
+    door.wait_drawn(".journey")
+    page = door.page
+    title, words = page.locator(".chosen-head h3"), page.locator(".journey .head-side .finding")
+    for text in ("Tom and Mia went to the park. They saw a", "One day a boy found a red apple and"):
+        old = door.shown_run()
+        door.enter(text)
+        page.wait_for_function(
+            """old => viz.run.run !== old
+                && document.querySelector(".journey").dataset.run === viz.run.run""",
+            arg=old,
+        )
+        name = words.get_by_role("button").inner_text()
+        expect(title).to_have_text(re.compile(name, re.IGNORECASE))
+    door.head(0, 0).click()  # who presses another keeps it
+    old = door.shown_run()
+    door.enter("Tom and Mia went to the park. They saw a")
+    page.wait_for_function("old => viz.run.run !== old", arg=old)
+    link = words.get_by_role("button")
+    expect(link).to_have_text("Layer 5, head 7", ignore_case=True)
+    expect(title).to_have_text("Layer 0, head 0")
+    link.click()  # and comes back by its name
+    expect(title).to_have_text("Layer 5, head 7")
+    page.keyboard.press("Escape")
+
+
+def test_what_is_switched_off_reads_nothing_anywhere(door):
+    off = '[{"type":"ablate","stack":"decoder","layer":5,"heads":[0]}]'
+    door.go(f"model=stories&tab=journey&site=decoder.5.self&head=0&read=31&alter={off}")
+    door.wait_drawn(".journey")
+    page = door.page
+    expect(page.locator(".token-says")).to_contain_text("switched off: it reads nothing")
+    expect(page.locator(".chosen-head h3")).to_have_text("Layer 5, head 0, switched off")
+    expect(page.locator(".cell-says")).to_contain_text("it reads nothing")
+    name = "Layer 5, head 0, switched off"
+    expect(page.locator(".journey").get_by_role("button", name=name, exact=True)).to_be_visible()
+    assert page.locator(".journey .head-label").count() == 0
+    assert "head 0 adds" not in page.locator(".journey .head-side").inner_text()
+    assert all(
+        float(token.evaluate("box => box.style.getPropertyValue('--read')")) == 0
+        for token in door.tokens.all()
+    )
+    door.tab("Attention")
+    door.wait_drawn(".attention")
+    expect(page.locator(".large-title")).to_contain_text("switched off")
+    expect(page.locator("#attention .head-label")).to_have_count(0)
+    expect(page.locator(".top-key")).to_have_count(0)
+    door.point_at(31, 12)
+    assert float(door.read("weight")) == 0
+    expect(page.locator("#attention").get_by_role("button", name=name, exact=True)).to_be_visible()
+    large = page.get_by_role("application", name=re.compile("switched off.*heatmap"))
+    expect(large).to_be_visible()
+    door.go("model=stories")
+
+
+def test_escape_closes_one_thing_at_a_time_and_the_selection_last(door):
+    door.go("model=stories&tab=journey&read=31")
+    door.wait_drawn(".journey")
+    page = door.page
+    chosen = door.tokens.and_(page.locator("[aria-pressed=true]"))
+    expect(chosen).to_have_count(1)
+    door.menu()
+    page.locator(".show-code").click()
+    expect(page.locator(".code-window")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".code-window")).to_be_hidden()
+    expect(chosen).to_have_count(1)
+    door.menu()
+    expect(page.locator("#page-menu")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#page-menu")).to_be_hidden()
+    expect(chosen).to_have_count(1)
+    page.locator("#model input").click()
+    expect(page.get_by_role("option", name="translate-en-fr", exact=True)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("option", name="translate-en-fr", exact=True)).to_have_count(0)
+    expect(chosen).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(chosen).to_have_count(0)
+
+
+def test_a_second_token_is_asked_for_until_there_is_one(door):
+    door.go("model=stories&tab=journey&read=31")
+    page = door.page
+    asked = page.get_by_role("button", name="Now choose a second token")
+    who = page.get_by_role("button", name="Who reads what?")
+    who.click()
+    expect(asked).to_be_visible()
+    door.tokens.nth(12).click()
+    expect(page.locator(".readers")).to_be_visible()
+    expect(asked).to_have_count(0)
+    who.click()  # of the same token, another one
+    expect(asked).to_be_visible()
+    door.tokens.nth(11).click()
+    expect(page.locator(".readers h3")).to_contain_text("␣L")
+    expect(asked).to_have_count(0)
+
+
+def test_numbers_and_words_are_not_cut(door):
+    door.go("model=stories&tab=journey&read=31")
+    door.wait_drawn(".next-words")
+    page = door.page
+    page.get_by_role("button", name="Generate", exact=True).click()
+    page.wait_for_function("() => viz.run.probabilities.length")
+    door.head(5, 0).click()
+    expect(page.locator(".next-words .faded").first).to_be_visible()
+    for value in page.locator(".next-word .value").all():
+        assert value.evaluate("box => box.scrollWidth <= box.clientWidth + 1"), value.inner_text()
+    off = page.get_by_role("button", name="Switch off layer 5, head 0", exact=True)
+    off.click()
+    after = page.locator("[data-text=after]")
+    expect(after).to_contain_text("bird")
+    # A line ends before a word, not within one.
+    broken = after.evaluate(
+        """line => {
+            const top = one => one.getBoundingClientRect().top;
+            const tokens = [...line.querySelectorAll("bdi")];
+            return tokens.filter((one, at) => at && !/^[␣⏎]/.test(one.textContent)
+                && !tokens[at - 1].textContent.endsWith("⏎")
+                && Math.abs(top(one) - top(tokens[at - 1])) > 8).map(one => one.textContent); }"""
+    )
+    assert broken == []
+    door.go("model=stories")
