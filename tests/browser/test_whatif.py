@@ -92,7 +92,9 @@ def test_what_each_head_matters_and_adds_is_asked_for_and_a_cell_chooses_its_hea
     found = importance.change["decoder", "self"]
     np.testing.assert_allclose(whatif.visit.numbers("importance"), found, atol=1e-5)
     (stack, layer, _), head = importance.most()
-    expect(page.locator(".matter-most")).to_contain_text(f"Layer {layer}, head {head} matters most")
+    expect(page.locator(".matter-most")).to_contain_text(
+        f"Layer {layer}, head {head} has the largest effect"
+    )
     click_cell(whatif, "importance", 1, 2)
     expect(whatif.head(1, 2)).to_have_attribute("aria-pressed", "true")
     whatif.see(".contribution")

@@ -79,8 +79,8 @@ NAMES = (
 SWITCHES: dict[str, Switch] = {
     "no-scale": Switch(
         mark(
-            "Without ÷ √d_head the scores grow with the head's size, and softmax puts "
-            "nearly all weight on one key."
+            "Without ÷ √d_head the scores grow with the head's size, and softmax "
+            "becomes much sharper."
         ),
         "scores",
         lambda config, point, scores: scores * config.score_size**0.5,
@@ -125,15 +125,15 @@ SWITCHES: dict[str, Switch] = {
     "no-residual": Switch(
         mark(
             "Each sub-layer replaces what it read instead of adding to it, and the token "
-            "itself is soon forgotten."
+            "itself is no longer passed on."
         ),
         "skip",
         lambda config, point, x: torch.zeros_like(x),
     ),
     "no-final-norm": Switch(
         mark(
-            "The head was trained on normalised vectors; the raw stream has another size, "
-            "so its probabilities come out wrong."
+            "The output layer was trained on normalised vectors; the raw stream has another "
+            "size, so the probabilities come out wrong."
         ),
         "final_norm",
         lambda config, point, normalised, stream: stream,

@@ -22,7 +22,7 @@ for (const [term, { words, other }] of Object.entries(glossary)) {
 }
 const longestFirst = [...termOf.keys()].sort((a, b) => b.length - a.length);
 const LETTER = "\\p{Script=Latin}";
-const PATTERN = new RegExp(`(?<!${LETTER})(?:${longestFirst.join("|")})(?!${LETTER})`, "giu");
+const PATTERN = new RegExp(`(?<![${LETTER}[])(?:${longestFirst.join("|")})(?!${LETTER})`, "giu");
 
 // The terms in a text, in their order.
 /** @type {(text: string) => Found[]} */

@@ -42,8 +42,14 @@ const mostInWords = (most, label) => {
     after: percent(after),
   };
   return after < before
-    ? sayWith("{head} matters most: without it, “{token}” falls from {before} to {after}.", told)
-    : sayWith("{head} matters most: without it, “{token}” rises from {before} to {after}.", told);
+    ? sayWith(
+        "{head} has the largest effect of all heads on this token: without it, “{token}” falls from {before} to {after}.",
+        told,
+      )
+    : sayWith(
+        "{head} has the largest effect of all heads on this token: without it, “{token}” rises from {before} to {after}.",
+        told,
+      );
 };
 // What the map's colours mean.
 const mapInWords = ({ log_probability: intact, limit }, by) =>
