@@ -14,6 +14,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
@@ -86,7 +87,8 @@ def look_endpoints(service: Service) -> list[Callable[..., Any]]:
     ) -> dict[str, Any]:
         """One head of a run or batch: scores before the mask, weights, and what is allowed.
 
-        Rows are queries, columns keys.
+        Rows are queries, columns keys. The weights are the trace's, also of an ablated head, which
+        the page's pictures draw as reading nothing.
 
         Args:
             run: the id that /generate, /translate, /trace or /batch gave
@@ -96,7 +98,7 @@ def look_endpoints(service: Service) -> list[Callable[..., Any]]:
             packed: each matrix as shape, dtype and base64 instead of nested lists, as one of more
                 than 16,384 numbers must be
         """
-        view = head_view(service.store.any(run), site, head, row)
+        view = replace(head_view(service.store.any(run), site, head, row), off=())
         return {
             "site": str(view.site),
             "head": view.head,
