@@ -63,11 +63,11 @@ def a_head_that_finishes_names_is_shown_and_shades_the_text_on_every_tab(visitor
     expect(page.locator(".token-says")).to_contain_text("After k the network is about to choose")
     assert page.evaluate(SHADES)[:14] == pytest.approx(shade(weights[13, :14]), abs=2e-3)
     page.mouse.move(700, 5)
-    expect(page.locator(".token-says")).to_contain_text("At ␣L")  # the chosen one again
+    expect(page.locator(".token-says")).to_contain_text("After ␣L")  # the chosen one again
     visitor.visit.tab("Masks")
     visitor.visit.tokens.nth(23).focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator(".token-says")).to_contain_text("At o the network")
+    expect(page.locator(".token-says")).to_contain_text("After o the network")
     assert page.evaluate(SHADES)[:25] == pytest.approx(shade(weights[24, :25]), abs=2e-3)
     page.keyboard.press("Escape")
     expect(page.locator(".token-says")).to_be_hidden()
@@ -102,9 +102,9 @@ def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projecte
         labels = page.page.locator(".attention .axis-labels .yaxis:not(.title)")
         if width >= 1024:  # at least every second, one of them the chosen one
             assert labels.count() >= len(opening("stories").labels) / 2
-        expect(page.page.locator(".attention .axis-labels .chosen")).to_have_text(["␣L", "␣L"])
+        expect(page.page.locator(".attention .axis-labels .chosen")).to_have_text(["␣L"])
         page.tokens.nth(LAST - 2).click()
-        expect(page.page.locator(".token-says")).to_contain_text("At Hello")
+        expect(page.page.locator(".token-says")).to_contain_text("After Hello")
         says = page.page.locator(".token-says").bounding_box()
         assert says is not None
         assert 0 <= says["y"] < height - 20

@@ -25,8 +25,10 @@ export const useAgreement = (answer) =>
   useLayoutEffect(() => {
     if (!answer) return;
     const { named } = answer;
-    const text = JSON.stringify([page.run.model, page.run.text]);
-    const isFree = text !== known && !isLinked && !shared.pinned && touring.place === null;
+    const { model, text: prompt, link } = page.run;
+    const text = JSON.stringify([model, prompt]);
+    const isNew = text !== known && link.text !== undefined; // and not the model's example
+    const isFree = isNew && !isLinked && !shared.pinned && touring.place === null;
     [known, isLinked] = [text, isOpeningLink()];
     if (named && isFree && (page.head === own || isUsual())) setHead(named);
     if (named && sameHead(page.head, named)) own = page.head;
