@@ -57,6 +57,7 @@ def test_a_link_to_a_run_makes_the_same_tokens_and_weights_again(
     model, asked = REQUESTS[name]
     text = "The fox & <b>bird</b>,\n1 % “à” 🦊 +"
     if asked is None:
+        text = "The fox &\n1 % à 🦊 +"  # an encoder refuses more than it reads
         run = service.read(model, text)
     else:
         run = service.generate(model, text, max_new_tokens=9, **asked)
