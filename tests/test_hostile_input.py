@@ -15,14 +15,14 @@ import pytest
 import serving
 
 from transformer.messages.catalogues import catalogue, languages
-from transformer.ui.limits import MAX_REQUEST_BYTES
+from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
 
 pytestmark = pytest.mark.slow
 
 API = "gradio_api/call/"
 MOST_S, MOST_CHARACTERS = 3.0, 1_000
 LONG = "x" + " is" * ((MAX_REQUEST_BYTES - 2_000) // 3)  # many sentences of errors contain " is "
-DEEP = json.loads("[" * 200 + "1," * ((MAX_REQUEST_BYTES - 2_000) // 2) + "1" + "]" * 200)
+DEEP = json.loads("[" * 200 + "1," * (MAX_REQUEST_VALUES - 300) + "1" + "]" * 200)
 HUGE = -(10**4_000)
 RUN, OTHER = "the run", "k" * 22
 CHOICE = "{name} must be one of {allowed}; got {got}"
