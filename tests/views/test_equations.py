@@ -213,8 +213,7 @@ def test_formula_code_and_tensors_have_the_same_parts(tokenizer, family, changes
                 in_code.update(*(parts for _, parts in line["pieces"]))
                 text = "".join(text for text, _ in line["pieces"])
                 if line["number"] is not None:
-                    stands, _, _ = lines[line["number"] - 1].partition("  # equation: ")
-                    assert stands.strip() == text.strip()
+                    assert lines[line["number"] - 1].strip() == text.strip()
         assert parts_of(answer["formula"]) == set(tensors) - {"drawn"} == in_code - {"drawn"}, topic
         assert answer["says"] or tensors
         assert not any("altered" in said for said in answer["says"]), topic

@@ -122,7 +122,7 @@ class _Search:
         decoded = self.model.decode(
             self.last, self.memory, self.source, src_is_text=self.is_text, cache=self.cache
         )
-        log_probabilities = decoded[:, -1].float().log_softmax(dim=-1)  # (N, V)  # equation: gain
+        log_probabilities = decoded[:, -1].float().log_softmax(dim=-1)  # (N, V)
         if self.model.config.output_padding_id is not None:  # as in generation: padding is not text
             log_probabilities[:, self.model.config.output_padding_id] = -torch.inf
         count = min(2 * self.beams, log_probabilities.shape[-1])
@@ -137,7 +137,7 @@ class _Search:
     ) -> list[int]:
         """Sort a row's best extensions into ended, live and cut; the parents of the live ones."""
         choices = [
-            (live.score + gain, parent, token)  # equation: score
+            (live.score + gain, parent, token)
             for parent, (live, likeliest) in enumerate(zip(row.alive, extensions, strict=True))
             for gain, token in likeliest
             if gain > -torch.inf
@@ -180,7 +180,7 @@ class _Search:
         self.cache.select(places, crossing=not same_sources)
 
     def _finish(self, row: _Row, ids: tuple[int, ...], score: float, *, ended: bool) -> None:
-        normalised = score / max(1, len(ids)) ** self.length_penalty  # equation: ranked
+        normalised = score / max(1, len(ids)) ** self.length_penalty
         row.result.hypotheses.append(
             Hypothesis(ids=ids, score=score, normalised=normalised, ended=ended)
         )

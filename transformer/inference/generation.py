@@ -142,12 +142,12 @@ def _take(
     random numbers that they would have had.
     """
     if sampling is None:
-        tokens = logits.argmax(dim=-1).tolist()  # equation: drawn
+        tokens = logits.argmax(dim=-1).tolist()
         if padding_id in tokens:  # not taken: later tokens could not attend to it
             tokens = _without(logits, padding_id).argmax(dim=-1).tolist()
         return [(token if forced is None else forced, None, 1) for token in tokens]
     left = apply_sampling(_without(logits, padding_id), sampling)
-    filtered = left.softmax(dim=-1).cpu()  # equation: filtered
+    filtered = left.softmax(dim=-1).cpu()
     drawn = draw(filtered, generators).tolist()
     counts = (filtered > 0).sum(dim=-1).tolist()
     return [

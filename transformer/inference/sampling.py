@@ -12,13 +12,13 @@ from transformer.runs.request import Sampling
 
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
     """Divide logits by a temperature above 0: below 1 sharpens, above 1 flattens."""
-    return logits / temperature  # equation: scaled
+    return logits / temperature
 
 
 def keep_top_k(logits: Tensor, k: int) -> Tensor:
     """-inf for all but the k highest of each row (B, V); equals of the k-th stay too."""
     kth = logits.topk(min(k, logits.shape[-1]), dim=-1).values[..., -1:]
-    return logits.masked_fill(logits < kth, -math.inf)  # equation: top_k
+    return logits.masked_fill(logits < kth, -math.inf)
 
 
 def keep_top_p(logits: Tensor, p: float) -> Tensor:
@@ -31,7 +31,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
     probabilities = ordered.softmax(dim=-1)
     before = probabilities.cumsum(dim=-1) - probabilities  # mass of the likelier tokens
-    outside = before >= p  # equation: top_p
+    outside = before >= p
     outside[..., 0] = False
     return logits.masked_fill(outside.scatter(-1, order, outside), -math.inf)
 
@@ -40,7 +40,7 @@ def keep_min_p(logits: Tensor, p: float) -> Tensor:
     """-inf for tokens less likely than p times the likeliest (B, V). Source: Nguyen et al. 2024."""
     probabilities = logits.softmax(dim=-1)
     floor = p * probabilities.amax(dim=-1, keepdim=True)
-    return logits.masked_fill(probabilities < floor, -math.inf)  # equation: min_p
+    return logits.masked_fill(probabilities < floor, -math.inf)
 
 
 def apply_sampling(logits: Tensor, sampling: Sampling) -> Tensor:
@@ -64,6 +64,6 @@ def draw(probabilities: Tensor, generators: list[torch.Generator]) -> Tensor:
     uniform = torch.stack([torch.rand((), generator=g, dtype=torch.float64) for g in generators])
     cumulative = probabilities.cpu().double().cumsum(dim=-1)
     total = cumulative[:, -1:].contiguous()
-    chosen = torch.searchsorted(cumulative, uniform[:, None] * total, right=True)  # equation: drawn
+    chosen = torch.searchsorted(cumulative, uniform[:, None] * total, right=True)
     last_possible = torch.searchsorted(cumulative, total)  # zeros at the row's end add nothing
     return torch.minimum(chosen, last_possible)[:, 0].to(probabilities.device)

@@ -101,12 +101,12 @@ class MultiHeadAttention(nn.Module):
         site, (padding, causal) = self.site, context.masks_of(self.site)
         shown = context.at("padding_mask", site, padding)
         mask = combine(context.at("causal_mask", site, self._future(q, k, causal)), shown)
-        scores = attention_scores(q, k, self.config.score_size)  # equation: scores
+        scores = attention_scores(q, k, self.config.score_size)
         scores = context.at("scores", site, scores)
         mask = context.at("mask", site, mask, scores=scores)
-        pattern = masked_softmax(scores, mask)  # (B, H, Tq, Tk)  # equation: weights
+        pattern = masked_softmax(scores, mask)  # (B, H, Tq, Tk)
         pattern = context.at("pattern", site, pattern, scores=scores, mask=mask, q=q, k=k, v=v)
-        z = F.dropout(pattern, self.dropout, self.training) @ v  # equation: output
+        z = F.dropout(pattern, self.dropout, self.training) @ v
         return context.at("z", site, z, padding_mask=padding)
 
     def _heads(

@@ -67,9 +67,9 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
         f = self.activation
-        wide = self.expand(x)  # equation: wide
-        wide = f(wide) if self.gate is None else f(self.gate(x)) * wide  # equation: inner
-        return context.at("mlp_out", self.place, self.contract(self.dropout(wide)))  # equation: out
+        wide = self.expand(x)
+        wide = f(wide) if self.gate is None else f(self.gate(x)) * wide
+        return context.at("mlp_out", self.place, self.contract(self.dropout(wide)))
 
 
 class Residual(nn.Module):
@@ -90,14 +90,14 @@ class Residual(nn.Module):
 
     def forward(self, x: Tensor, sublayer: SubLayer, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
-        stream = context.at("skip", self.place, x)  # equation: x
+        stream = context.at("skip", self.place, x)
         if self.norm_first:
-            return stream + self.added(x, sublayer, context)  # equation: pre
-        return self._norm(stream + self.dropout(sublayer(x, context)), context)  # equation: out
+            return stream + self.added(x, sublayer, context)
+        return self._norm(stream + self.dropout(sublayer(x, context)), context)
 
     def added(self, x: Tensor, sublayer: SubLayer, context: ForwardContext = PLAIN) -> Tensor:
         """What a sub-layer with its norm before it adds to the stream."""
-        return self.dropout(sublayer(self._norm(x, context), context))  # equation: added
+        return self.dropout(sublayer(self._norm(x, context), context))
 
     def _norm(self, x: Tensor, context: ForwardContext) -> Tensor:
         return context.at("norm", self.place, self.norm(x), stream=x)
@@ -137,8 +137,8 @@ class Layer(nn.Module):
 
     def _side_by_side(self, x: Tensor, context: ForwardContext) -> Tensor:
         """All sub-layers read x, and all that they make is added to it (Wang 2021, GPT-J)."""
-        y = context.at("skip", self.place, x)  # equation: x
-        y = y + self.self_residual.added(x, self.self_attention, context)  # equation: added
+        y = context.at("skip", self.place, x)
+        y = y + self.self_residual.added(x, self.self_attention, context)
         if self.crosses:
             y = y + self.cross_residual.added(x, self.cross_attention, context)
-        return y + self.feed_forward_residual.added(x, self.feed_forward, context)  # equation: out
+        return y + self.feed_forward_residual.added(x, self.feed_forward, context)

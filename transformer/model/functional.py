@@ -19,7 +19,7 @@ def attention_scores(q: Tensor, k: Tensor, size: int | None = None) -> Tensor:
     The divisor is the head's size D, not d_model: it keeps the scores' variance near 1. size: what
     to take the root of in its place, for networks that do otherwise.
     """
-    return q @ k.transpose(-2, -1) / math.sqrt(size or q.shape[-1])  # equation: scores
+    return q @ k.transpose(-2, -1) / math.sqrt(size or q.shape[-1])
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -32,8 +32,8 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     if mask is not None:
         check_is_mask(mask)
         lowest = torch.finfo(scores.dtype).min
-        scores = torch.where(mask, scores, lowest)  # equation: filled
-    return scores.softmax(dim=-1)  # equation: weights
+        scores = torch.where(mask, scores, lowest)
+    return scores.softmax(dim=-1)
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -21,7 +21,7 @@ def padding_mask(is_text: Tensor | None) -> Tensor | None:
     if is_text is None:
         return None
     check_is_mask(is_text)
-    return is_text[:, None, None, :]  # equation: padding
+    return is_text[:, None, None, :]
 
 
 def causal_mask(
@@ -44,8 +44,8 @@ def causal_mask(
         )
     allowed = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
     past = n_keys - n_queries
-    allowed = allowed.tril(past)  # equation: causal
-    return allowed if window is None else allowed.triu(past - window + 1)  # equation: causal
+    allowed = allowed.tril(past)
+    return allowed if window is None else allowed.triu(past - window + 1)
 
 
 def combine(*masks: Tensor | None) -> Tensor | None:
@@ -55,7 +55,7 @@ def combine(*masks: Tensor | None) -> Tensor | None:
         return None
     result = given[0]
     for mask in given[1:]:
-        result = result & mask  # equation: mask
+        result = result & mask
     return result
 
 

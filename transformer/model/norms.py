@@ -32,13 +32,13 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., C) -> (..., C)."""
-        return (unscaled_rms(x, self.eps) * self.scale).to(x.dtype)  # equation: normalised
+        return (unscaled_rms(x, self.eps) * self.scale).to(x.dtype)
 
 
 def unscaled_rms(x: Tensor, eps: float) -> Tensor:
     """(..., C), each vector divided by its root mean square, at least in float32."""
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    return wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)  # equation: rms
+    return wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +59,7 @@ NORMS: dict[str, Norm] = {
         does=(
             "Each token's {size} features get mean 0 and variance 1, then a trained scale and shift"
         ),
-        make=nn.LayerNorm,  # equation: layer
+        make=nn.LayerNorm,
     ),
     "rms": Norm(
         title="RMS norm",

@@ -22,14 +22,14 @@ def sinusoidal_matrix(max_len: int, d_model: int, halves: bool = False) -> Tenso
     Returns (max_len, C) float32; computed in float64 first, so that late positions keep their
     digits. Source: Vaswani et al. 2017, section 3.5.
     """
-    position = torch.arange(max_len, dtype=torch.float64)[:, None]  # equation: p
+    position = torch.arange(max_len, dtype=torch.float64)[:, None]
     pair = torch.arange(0, d_model, 2, dtype=torch.float64)
-    angle = position * torch.exp(-math.log(10_000.0) * pair / d_model)  # equation: angle
+    angle = position * torch.exp(-math.log(10_000.0) * pair / d_model)
     if halves:
-        return torch.cat([angle.sin(), angle.cos()], dim=1).float()  # equation: halves
+        return torch.cat([angle.sin(), angle.cos()], dim=1).float()
     matrix = torch.empty(max_len, d_model, dtype=torch.float64)
-    matrix[:, 0::2] = angle.sin()  # equation: position
-    matrix[:, 1::2] = angle.cos()  # equation: position
+    matrix[:, 0::2] = angle.sin()
+    matrix[:, 1::2] = angle.cos()
     return matrix.float()
 
 
@@ -62,7 +62,7 @@ class LearnedPositions(nn.Module):
 
     def forward(self, positions: Tensor) -> Tensor:
         """positions: (..., T) int64 -> (..., T, C)."""
-        return self.table(positions)  # equation: position
+        return self.table(positions)
 
 
 class NothingAdded(nn.Module):

@@ -86,7 +86,7 @@ def frequencies_of(settings: RotarySettings) -> Tensor:
     """Radians a token of each pair, (R/2,) float32, rounded at each step as transformers does:
     trained networks have learned with these."""
     exponents = torch.arange(0, settings.size, 2, dtype=torch.float32) / settings.size
-    frequencies = 1.0 / settings.base**exponents  # equation: theta
+    frequencies = 1.0 / settings.base**exponents
     return SCALINGS[settings.scaling].function(frequencies, settings)
 
 
@@ -99,9 +99,9 @@ class Rotation(nn.Module):
     def __init__(self, settings: RotarySettings, max_len: int) -> None:
         super().__init__()
         positions = torch.arange(max_len, dtype=torch.float32)
-        angles = positions[:, None] * frequencies_of(settings)  # (max_len, R/2)  # equation: angle
-        self.register_buffer("cosines", angles.cos(), persistent=False)  # equation: cos
-        self.register_buffer("sines", angles.sin(), persistent=False)  # equation: sin
+        angles = positions[:, None] * frequencies_of(settings)  # (max_len, R/2)
+        self.register_buffer("cosines", angles.cos(), persistent=False)
+        self.register_buffer("sines", angles.sin(), persistent=False)
 
     @property
     def matrix(self) -> Tensor:
@@ -117,6 +117,6 @@ def rotated(x: Tensor, turn: Turn) -> Tensor:
     """Queries or keys (B, H, T, D) with their first R features rotated, the others as they were."""
     cosines, sines = (part[:, None] if part.dim() == 3 else part for part in turn)
     half = cosines.shape[-1]
-    first, second, rest = x.split([half, half, x.shape[-1] - 2 * half], dim=-1)  # equation: before
-    pair = first * cosines - second * sines, second * cosines + first * sines  # equation: after
+    first, second, rest = x.split([half, half, x.shape[-1] - 2 * half], dim=-1)
+    pair = first * cosines - second * sines, second * cosines + first * sines
     return torch.cat([*pair, rest], dim=-1)

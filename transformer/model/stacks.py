@@ -42,7 +42,7 @@ class Embedding(nn.Module):
         """
         here = (self.stack,)
         try:
-            embedded = self.tokens(ids)  # equation: token
+            embedded = self.tokens(ids)
         except IndexError:
             raise invalid(
                 "ids must be from 0 to {highest}; got {lowest_got} to {highest_got}",
@@ -51,12 +51,12 @@ class Embedding(nn.Module):
                 highest_got=int(ids.max()),
             ) from None
         if self.scale != 1.0:
-            embedded = embedded * self.scale  # equation: scaled
+            embedded = embedded * self.scale
         if self.types is not None:
             embedded = embedded + self.types(torch.zeros_like(ids) if types is None else types)
         embedded = context.at("embed", here, embedded)
-        added = self.positions(positions)  # equation: position
-        x = embedded + context.at("pos_embed", here, added, embed=embedded)  # equation: sum
+        added = self.positions(positions)
+        x = embedded + context.at("pos_embed", here, added, embed=embedded)
         if self.norm is not None:
             x = self.norm(x)
         return self.dropout(x)

@@ -176,7 +176,7 @@ def describe(
     """
     best = logits.topk(min(N_CANDIDATES, logits.shape[-1]), dim=-1).indices
     ids = torch.cat([best, torch.tensor(chosen, device=logits.device)[:, None]], dim=-1)
-    probabilities = logits.softmax(dim=-1)  # equation: probabilities
+    probabilities = logits.softmax(dim=-1)
     columns = [ids, logits.gather(-1, ids), probabilities.gather(-1, ids)]
     rows = zip(*(column.tolist() for column in columns), drawn, chosen, strict=True)
     return [_described(text_of, *row) for row in rows]

@@ -11,12 +11,13 @@ import torch
 
 from transformer.analysis.row_arithmetic import RowArithmetic
 from transformer.messages import numeral, say
-from transformer.model.masks import causal_mask
+from transformer.model.attention import MultiHeadAttention
+from transformer.model.functional import attention_scores, masked_softmax
+from transformer.model.masks import causal_mask, combine, padding_mask
 from transformer.runs.compact_trace import part_at
 from transformer.views.equations.source import excerpt
 from transformer.views.equations.topic import FIRST, Topic, most_read, quoted
 
-_STEPS = "model.attention.MultiHeadAttention.explicit"
 _QUERIES, _KEYS, _SCORES = "B × H × Tq × D", "B × H × Tk × D", "B × H × Tq × Tk"
 
 # --- attention ------------------------------------------------------------------------------------
@@ -47,12 +48,10 @@ def attention(topic: Topic) -> None:
         "o:output = w:weights V:v",
     ]
     topic.code = [
+        excerpt(attention_scores, scores="return", q="return:q", k="return:k", root="return:sqrt"),
         excerpt(
-            "model.functional.attention_scores",
-            "scores",
-            scores={"q": "q", "k.transpose(-2, -1)": "k", "math.sqrt(size or q.shape[-1])": "root"},
+            MultiHeadAttention, scores="scores", weights="pattern z:pattern", output="z", v="z:v"
         ),
-        excerpt(_STEPS, "scores", "weights", "output", output={"pattern": "weights", "v": "v"}),
     ]
     _add_numbers(topic, found, divisor)
 
@@ -115,14 +114,16 @@ def mask(topic: Topic) -> None:
         's′_j:filled = cases{s_j:scores & "if" m_j:mask; {−∞}:fill & "otherwise";}',
         f"m_j:mask = {all_of}",
     ]
-    joined = [excerpt("model.masks.combine", "mask")]
+    joined = [excerpt(combine, mask="result/result")]
     topic.code = [
         *(one.code for one in conditions),
         *(joined if len(conditions) > 1 else []),
         excerpt(
-            "model.functional.masked_softmax",
-            "filled",
-            filled={"scores": "scores", "mask": "mask", "torch.finfo(scores.dtype).min": "fill"},
+            masked_softmax,
+            filled="scores",
+            scores="scores:scores",
+            mask="scores:mask",
+            fill="lowest",
         ),
     ]
     # some keys on both sides of the query, where a causal mask begins to hide
@@ -178,7 +179,7 @@ def _causal(topic: Topic) -> _Condition | None:
             window=window,
             i=query,
         )
-    code = excerpt("model.masks.causal_mask", "causal")
+    code = excerpt(causal_mask, causal="allowed/tril return")
     allowed = causal_mask(count, count, window=window)[query].tolist()
     return _Condition("causal", symbol, name, "Tq × Tk", code, allowed)
 
@@ -188,7 +189,7 @@ def _padding(topic: Topic) -> _Condition | None:
     if topic.run.request.interventions or bool(read.all()):
         return None
     name = say("padding: whether the key is text and no filler")
-    code = excerpt("model.masks.padding_mask", "padding")
+    code = excerpt(padding_mask, padding="return")
     axes = "B × 1 × 1 × Tk"
     return _Condition("padding", 'x_j ≠ "padding"', name, axes, code, read.tolist())
 
@@ -214,11 +215,14 @@ def softmax(topic: Topic) -> None:
     ]
     topic.code = [
         excerpt(
-            "model.functional.masked_softmax",
-            "weights",
-            weights={"scores": "scores", "softmax": "exponentials largest", "dim=-1": "sum"},
+            masked_softmax,
+            weights="return",
+            scores="return:scores",
+            exponentials="return:softmax",
+            largest="return:softmax",
+            sum="return:dim",
         ),
-        excerpt(_STEPS, "weights"),
+        excerpt(MultiHeadAttention, weights="pattern"),
     ]
     none = not found.allowed.any()  # such a row is uniform, as in the network
     scores = [0.0] * len(found.allowed) if none else _filled(found)

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from transformer.analysis.layer_at_position import FedForward, SubLayer
 from transformer.messages import numeral, say
 from transformer.model.activations import ACTIVATIONS
-from transformer.model.norms import RMSNorm
+from transformer.model.blocks import FeedForward, Layer, Residual
+from transformer.model.norms import RMSNorm, unscaled_rms
 from transformer.network_words import attention_name
 from transformer.views.equations.source import excerpt
 from transformer.views.equations.topic import Topic
@@ -77,11 +78,7 @@ def _add_layer_norm(topic: Topic, part: SubLayer, of: str, result: str) -> None:
         + (" + β:shift" if shifted else "")
     ]
     inside = ["mean", "variance", "gain", *(["shift"] if shifted else []), result]
-    topic.code = [
-        excerpt(
-            "model.norms.NORMS", NORMS={"'layer'": result}, layer={"nn.LayerNorm": " ".join(inside)}
-        )
-    ]
+    topic.code = [excerpt(Residual, **dict.fromkeys(inside, "norm"))]
     topic.number("mean", "μ", say("the mean of its features"), float(row.mean()))
     note = say(
         "ε = {eps} keeps the root from 0. PyTorch's own layer norm computes all this.",
@@ -100,16 +97,8 @@ def _add_rms(topic: Topic, part: SubLayer, of: str, result: str) -> None:
     gain = "{(1 + w)}:gain" if part.norm.plus_one else "γ:gain"
     topic.formula = [f"N:{result}({of}) = {of} / √{{{{mean({{{of}}}^2)}}:square + ε}} ⊙ {gain}"]
     topic.code = [
-        excerpt(
-            "model.norms.unscaled_rms", rms={"wide.square().mean(dim=-1, keepdim=True)": "square"}
-        ),
-        excerpt(
-            "model.norms.RMSNorm.forward",
-            normalised={
-                "(unscaled_rms(x, self.eps) * self.scale).to(x.dtype)": result,
-                "self.scale": "gain",
-            },
-        ),
+        excerpt(unscaled_rms, square="return:square"),
+        excerpt(RMSNorm.forward, **{result: "return"}, gain="return:scale"),
     ]
     square = float(part.norm_of.double().square().mean())
     root, eps = numeral(square**0.5, ".3f"), numeral(part.norm.eps, "g")
@@ -129,69 +118,41 @@ def _add_way_back(topic: Topic, made: str) -> None:
         topic.formula += [f"y:y = x:x + {made}", "x′:out = N:out(y:y)"]
         topic.code.append(
             excerpt(
-                "model.blocks.Residual.forward",
-                "x",
-                "out",
-                out={
-                    "stream + self.dropout(sublayer(x, context))": "y",
-                    "stream": "x",
-                    "self.dropout(sublayer(x, context))": "added",
-                },
+                Residual,
+                x="skip",
+                out="return/sublayer",
+                y="return/sublayer",
+                added="return:sublayer",
             )
         )
         return
     topic.code.append(
-        excerpt(
-            "model.blocks.Residual.added",
-            "added",
-            added={"self._norm(x, context)": "normalised", "x": "x"},
-        )
+        excerpt(Residual.added, added="return", normalised="return:_norm", x="return:x")
     )
     if topic.config.parallel:
         topic.formula.append(f"x′:out = x:x + {made} + g(N(x:x))")
-        topic.code.append(
-            excerpt(
-                "model.blocks.Layer._side_by_side",
-                "x",
-                "out",
-                added={"self.self_residual.added(x, self.self_attention, context)": "added"},
-            )
-        )
+        topic.code.append(excerpt(Layer, x="skip", out="return", added="y/self_residual"))
         return
     topic.formula.append(f"x′:out = x:x + {made}")
-    topic.code.append(
-        excerpt(
-            "model.blocks.Residual.forward",
-            "x",
-            pre={
-                "stream + self.added(x, sublayer, context)": "out",
-                "self.added(x, sublayer, context)": "added",
-            },
-        )
-    )
+    topic.code.append(excerpt(Residual, x="skip", out="return/added", added="return:added"))
 
 
 # --- feed-forward ---------------------------------------------------------------------------------
 
-# Of each activation: its symbol, what it does to a number z, and its line in the source. One that
-# was added since has its title for a symbol.
+# Of each activation: its symbol, and what it does to a number z; another is shown by its title.
 _ACTIVATIONS = {
-    "relu": ("ReLU", "max (0, z)", "function=F.relu"),
-    "gelu": ("GELU", "z · Φ(z)", "function=F.gelu"),
-    "gelu-tanh": (
-        "GELU",
-        "z / 2 (1 + tanh(√{2 / π} (z + 0.044715 z^3)))",
-        "function=partial(F.gelu, approximate='tanh')",
-    ),
-    "silu": ("SiLU", "z / {1 + e^{− z}}", "function=F.silu"),
+    "relu": ("ReLU", "max (0, z)"),
+    "gelu": ("GELU", "z · Φ(z)"),
+    "gelu-tanh": ("GELU", "z / 2 (1 + tanh(√{2 / π} (z + 0.044715 z^3)))"),
+    "silu": ("SiLU", "z / {1 + e^{− z}}"),
 }
 
 
 def feed_forward(topic: Topic) -> None:
     """Two linear maps with an activation between, and a gate where the model has one."""
     layer, config = topic.layer, topic.config
-    own = ACTIVATIONS[config.activation].title, "f (z)", ""
-    name, does, line = _ACTIVATIONS.get(config.activation, own)
+    own = ACTIVATIONS[config.activation].title, "f (z)"
+    name, does = _ACTIVATIONS.get(config.activation, own)
     bias = config.feed_forward_bias
     topic.says = _say_of_feed_forward(topic)
     topic.say_if_altered(layer.agrees)
@@ -203,12 +164,9 @@ def feed_forward(topic: Topic) -> None:
         "y:out = W_2 a:inner" + (" + b_2" if bias else ""),
         f"{{{name}(z)}}:inner = {does}",
     ]
-    inner = {"f(wide)": "inner"}
-    if config.gated:
-        inner = {"f(self.gate(x)) * wide": "inner", "self.gate(x)": "gate"}
+    gate = {"gate": "wide:gate"} if config.gated else {}
     topic.code = [
-        excerpt("model.blocks.FeedForward.forward", "wide", "out", wide={"x": "x"}, inner=inner),
-        *([excerpt("model.activations.ACTIVATIONS", ACTIVATIONS={line: "inner"})] if line else []),
+        excerpt(FeedForward, wide="wide/expand", x="wide:x", inner="wide/f", out="mlp_out", **gate)
     ]
     _add_fed(topic, layer.feed_forward)
 

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from transformer.messages import numeral, say
+from transformer.model import rotary
+from transformer.model.positions import LearnedPositions, sinusoidal_matrix
 from transformer.model.rotary import SCALINGS, frequencies_of
+from transformer.model.stacks import Embedding
 from transformer.runs.head_data import array
 from transformer.views.equations.source import excerpt
 from transformer.views.equations.topic import FIRST, Topic
@@ -48,16 +51,9 @@ def _waves(topic: Topic, *, halves: bool) -> None:
         f"PE_{{p:p, {index}}}:position = {wave}({{{angle}}}:angle)"
         for wave, index in (("sin", even), ("cos", odd))
     ]
-    both = {"torch.cat([angle.sin(), angle.cos()], dim=1).float()": "position"}
+    made = "return/sin" if halves else "matrix/sin matrix/cos"
     topic.code = [
-        excerpt(
-            "model.positions.sinusoidal_matrix",
-            "p",
-            "angle",
-            *([] if halves else ["position"]),
-            angle={"position": "p"},
-            halves=both if halves else {},
-        )
+        excerpt(sinusoidal_matrix, p="position angle:position", angle="angle", position=made)
     ]
     _add_position(topic)
     angles = topic.position / 10_000.0 ** (np.arange(0, size, 2) / size)
@@ -77,9 +73,7 @@ def _learned(topic: Topic) -> None:
         )
     ]
     topic.formula = ["P_{p:p}:position = table [p:p]"]
-    topic.code = [
-        excerpt("model.positions.LearnedPositions.forward", "position", position={"positions": "p"})
-    ]
+    topic.code = [excerpt(LearnedPositions.forward, position="return", p="return:positions")]
     _add_position(topic)
 
 
@@ -94,11 +88,10 @@ def _add_to_token(topic: Topic) -> None:
     topic.formula.append(f"x:sum = {{{'√C e' if scaled else 'e'}}}:token + {vector}:position")
     topic.code.append(
         excerpt(
-            "model.stacks.Embedding.forward",
-            "token",
-            "position",
-            "sum",
-            scaled={"embedded * self.scale": "token"} if scaled else {},
+            Embedding,
+            token="embed/tokens" + " embed/scale" * scaled,
+            position="pos_embed",
+            sum="x/embedded",
         )
     )
     size = config.d_model
@@ -147,18 +140,20 @@ def _rotation(topic: Topic) -> None:
         f"θ_i:theta = {base}^{{− {{2 i}} / {settings.size}}}",
     ]
     topic.code = [
-        excerpt("model.rotary.frequencies_of", "theta"),
+        excerpt(rotary, theta="frequencies"),
         excerpt(
-            "model.rotary.Rotation.__init__",
-            angle={"places[:, None]": "p", "frequencies_of(settings)": "theta"},
-            cos={"angles.cos()": "cos"},
-            sin={"angles.sin()": "sin"},
+            rotary,
+            p="positions angles:positions",
+            theta="angles:frequencies_of",
+            cos="cosines",
+            sin="sines",
         ),
         excerpt(
-            "model.rotary.rotated",
-            "before",
-            "after",
-            after={"first": "before", "second": "before", "cosines": "cos", "sines": "sin"},
+            rotary,
+            before="first pair:first pair:second",
+            after="pair",
+            cos="pair:cosines",
+            sin="pair:sines",
         ),
     ]
     _add_rotated(topic, half)

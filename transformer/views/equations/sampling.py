@@ -8,22 +8,31 @@ from typing import Any
 import numpy as np
 
 from transformer.analysis.step_filters import StepFilters, step_filters
+from transformer.inference import beam, generation
+from transformer.inference.sampling import (
+    apply_temperature,
+    draw,
+    keep_min_p,
+    keep_top_k,
+    keep_top_p,
+)
 from transformer.messages import mark, numeral, say
+from transformer.runs import steps
 from transformer.runs.steps import GenerationStep
 from transformer.views.equations.source import excerpt
 from transformer.views.equations.topic import FIRST, Topic, plain
 
-_FILE = "inference.sampling"
-_SEARCH = "inference.beam._Search"
-# Of each filter: its symbol, its condition, what is shown of a token, and its function.
+# Of each filter: its symbol, its condition, what is shown of a token, its function, and the name of
+# the condition there.
 _FILTERS = {
     "top_k": ("k", "rank(z_i) ≤ {limit}", mark("top-k: whether it is among the {k} likeliest"),
-              "keep_top_k"),
+              keep_top_k, "return"),
     "top_p": ("c", "c_i < {limit}",
               mark("top-p: the share of those likelier than it, which must be below {p}"),
-              "keep_top_p"),
+              keep_top_p, "outside"),
     "min_p": ("r", "r_i ≥ {limit}",
-              mark("min-p: its part of the likeliest one's share, at least {p}"), "keep_min_p"),
+              mark("min-p: its part of the likeliest one's share, at least {p}"), keep_min_p,
+              "return"),
 }  # fmt: skip
 
 
@@ -81,11 +90,8 @@ def _greedy(topic: Topic, step: GenerationStep, put_there: bool) -> None:
         "p_i:probabilities = e^{z_i:logits} / {∑_j e^{z_j}}",
     ]
     topic.code = [
-        excerpt(
-            "inference.generation._take",
-            drawn={"logits.argmax(dim=-1)": "drawn", "logits": "logits"},
-        ),
-        excerpt("runs.steps.describe", "probabilities"),
+        excerpt(generation, drawn="tokens/argmax", logits="tokens:logits"),
+        excerpt(steps, probabilities="probabilities"),
     ]
     ids = _add_logits(topic, step)
     shares = [one.probability for one in step.candidates[:FIRST]]
@@ -115,13 +121,14 @@ def _sampled(topic: Topic, step: GenerationStep, filters: StepFilters | None) ->
     topic.formula = _formula_of_sampling(active)
     topic.code = [
         excerpt(
-            f"{_FILE}.apply_temperature",
-            "scaled",
-            scaled={"logits": "logits", "temperature": "temperature"},
+            apply_temperature,
+            scaled="return",
+            logits="return:logits",
+            temperature="return:temperature",
         ),
-        *(excerpt(f"{_FILE}.{_FILTERS[name][3]}", name) for name in active),
-        excerpt("inference.generation._take", filtered={"left.softmax(dim=-1)": "probabilities"}),
-        excerpt(f"{_FILE}.draw", "drawn"),
+        *(excerpt(_FILTERS[name][3], **{name: _FILTERS[name][4]}) for name in active),
+        excerpt(generation, probabilities="filtered"),
+        excerpt(draw, drawn="chosen"),
     ]
     ids = _add_logits(topic, step)
     name, temperature = say("the temperature of this run"), asked.temperature
@@ -153,7 +160,7 @@ def _add_filter(
     topic: Topic, name: str, value: float, filters: StepFilters | None, ids: list[int]
 ) -> None:
     """What one filter does to the likeliest tokens."""
-    symbol, _, says, _ = _FILTERS[name]
+    symbol, _, says, *_ = _FILTERS[name]
     note, shown, measured = "", [], []
     if filters is not None:
         left = int(np.isfinite(filters.kept[name].numpy()).sum())
@@ -212,16 +219,14 @@ def _found_by_beams(topic: Topic, step: GenerationStep) -> None:
         "r_y:ranked = s_y:score / {n_y:length}^{α:penalty}",
     ]
     topic.code = [
-        excerpt(f"{_SEARCH}._extensions", "gain"),
-        excerpt(f"{_SEARCH}._advance", score={"live.score + gain": "score", "gain": "gain"}),
+        excerpt(beam, gain="log_probabilities/log_softmax"),
+        excerpt(beam, score="choices:score", gain="choices:gain"),
         excerpt(
-            f"{_SEARCH}._finish",
-            "ranked",
-            ranked={
-                "score": "score",
-                "max(1, len(ids))": "length",
-                "self.length_penalty": "penalty",
-            },
+            beam,
+            ranked="normalised",
+            score="normalised:score",
+            length="normalised:ids",
+            penalty="normalised:length_penalty",
         ),
     ]
     _add_gains(topic, step)
