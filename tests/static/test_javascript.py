@@ -38,9 +38,8 @@ from transformer.views.drawing.style import (
     FONT,
     FONT_SIZE,
     LIGHT,
+    dark_colours,
     escape,
-    in_the_dark,
-    in_theme,
     label,
 )
 from transformer.views.export.gallery import gallery
@@ -145,13 +144,9 @@ def clicks() -> list[dict[str, Any]]:
     return found
 
 
-def modes(run: Run) -> list[dict[str, Any]]:
-    """Each picture that an offline page shows, in its light colours and in its dark ones."""
-    modes = {"light": False, "dark": True}
-    return [
-        {name: json.loads(in_theme(one.figure, dark).to_json()) for name, dark in modes.items()}
-        for one in gallery(run)
-    ]
+def pictures(run: Run) -> list[dict[str, Any]]:
+    """Each picture that an offline page shows."""
+    return [json.loads(one.figure.to_json()) for one in gallery(run)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +171,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
         "css": {"font": FONT, "font-px": FONT_SIZE, "weights": " ".join(LIGHT.weights)},
         "clicks": clicks(),
         "states": STATES,
-        "dark": {"table": in_the_dark(), "pictures": modes(run) + modes(translation)},
+        "dark": {"table": dark_colours(), "pictures": pictures(run) + pictures(translation)},
         "labels": [
             {"text": text, "escaped": escape(text), "limit": limit, "label": label(text, limit)}
             for text in TOKENS

@@ -98,13 +98,12 @@ def asked_of(picture: Picture, items: list[Asked]) -> Iterator[tuple[Run | Batch
             yield item, [*of, item, item] if picture.subject == "runs" else [*of, item]
 
 
-def drawn(picture: Picture, items: list[Asked], dark: bool = False) -> list[go.Figure]:
+def drawn(picture: Picture, items: list[Asked]) -> list[go.Figure]:
     """Those of every item that the picture is about and can be drawn for."""
     found: list[go.Figure] = []
     for item, subjects in asked_of(picture, items):
         try:
-            given = given_to(picture, item) | {"dark": dark}
-            answer = picture.ask(*subjects, given=given, item=item)
+            answer = picture.ask(*subjects, given=given_to(picture, item), item=item)
         except ValueError:  # not for this kind of network
             continue
         for value in answer.values():
@@ -115,7 +114,7 @@ def drawn(picture: Picture, items: list[Asked], dark: bool = False) -> list[go.F
 
 @pytest.fixture(scope="module")
 def shown(items: list[Asked]) -> Callable[[str], list[go.Figure]]:
-    """Every figure of a picture in the light theme and in English, drawn once."""
+    """Every figure of a picture in English, drawn once."""
     return cache(lambda name: drawn(views.PICTURES[name], items))
 
 
@@ -150,14 +149,13 @@ def font_sizes(value: Any, key: str = "") -> Iterator[float]:
             yield from font_sizes(part, key)
 
 
-@pytest.mark.parametrize("dark", [False, True])
 @every_picture
-def test_a_picture_is_see_through_and_readable_in_both_themes(picture, items, shown, dark):
-    for figure in drawn(picture, items, dark) if dark else shown(picture.name):
+def test_a_picture_is_transparent_and_readable(picture, shown):
+    for figure in shown(picture.name):
         layout = figure.layout
         assert layout.title.text
         assert layout.paper_bgcolor == layout.plot_bgcolor == style.CLEAR
-        assert layout.font.color == (style.DARK if dark else style.LIGHT).text
+        assert layout.font.color == style.LIGHT.text
         text = figure.to_json()
         assert min(font_sizes(json.loads(text)), default=14) >= 14
         assert len(text) < 300_000

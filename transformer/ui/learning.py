@@ -66,7 +66,7 @@ def steer(service: Service, data: Mapping[str, Any]) -> Answer:
 
 
 def learned(service: Service, data: Mapping[str, Any]) -> Answer:
-    """{"id", "at", "question", "known", "dark"}: how a training stands.
+    """{"id", "at", "question", "known"}: how a training stands.
 
     at: a step whose network is kept, None for the last one. known: the last answer's "changed";
     if it is unchanged, the answer holds nothing else.
@@ -98,7 +98,6 @@ def learned(service: Service, data: Mapping[str, Any]) -> Answer:
         score=[one.score for one in measured],
         score_name=say(reads) if reads else "",
         at=None if at is None else step,
-        dark=data.get("dark") is True,
     )
     return facts | {
         "at": step,
@@ -217,7 +216,7 @@ def _answer(training: Training, at: Any) -> str:
 
 
 def recorded_checkpoint(data: Mapping[str, Any]) -> dict[str, Any]:
-    """{"step", "sentence", "layer", "head", "dark"}: what was recorded at a checkpoint.
+    """{"step", "sentence", "layer", "head"}: what was recorded at a checkpoint.
 
     step None: the last one; layer, head None: the head that came to stand out. Raises ValueError
     for what was not kept.
@@ -227,7 +226,6 @@ def recorded_checkpoint(data: Mapping[str, Any]) -> dict[str, Any]:
         raise invalid("no checkpoints of a training come with this page")
     place, sentence, layer, head = _chosen_checkpoint(training, data)
     now, read = training.standings[place], training.sentences[sentence]
-    dark = data.get("dark") is True
     surprisal = read.surprisal[place]
     best = {metric: [one.best_by(metric) for one in training.standings] for metric in DRAWN}
     shares = {
@@ -246,11 +244,11 @@ def recorded_checkpoint(data: Mapping[str, Any]) -> dict[str, Any]:
         "signs": [_sign(one) for one in now.best if one.clear],
         "layer": layer, "head": head,
         "large": recorded_head(
-            read.weights(place, layer, head), read.labels, layer, head, dark=dark
+            read.weights(place, layer, head), read.labels, layer, head
         ),
         "curves": checkpoint_curves(
             training.curve, training.steps, [one.loss for one in training.standings], shares,
-            total=training.total, at=now.step, dark=dark,
+            total=training.total, at=now.step,
         ),
     }  # fmt: skip
 

@@ -31,7 +31,7 @@ from transformer.ui.limits import (
 )
 from transformer.views import VIEWS
 from transformer.views.declaration import tab_name, tabs
-from transformer.views.drawing.style import in_the_dark
+from transformer.views.drawing.style import dark_colours
 from transformer.views.parameters import Choice, Int, Parameter, Text
 
 # The page's settings in the order of its controls.
@@ -144,7 +144,7 @@ def fields_schema() -> dict[str, Any]:
     return {
         "settings": SETTINGS, "request": REQUEST, "batch": BATCH,
         "page": {name: field.schema() for name, field in page_fields().items()},
-        "views": [view.schema() for view in VIEWS.values()], "dark": in_the_dark(),
+        "views": [view.schema() for view in VIEWS.values()], "dark": dark_colours(),
     }  # fmt: skip
 
 

@@ -50,7 +50,7 @@ from transformer.ui.service import Service
 from transformer.ui.sessions import caller
 from transformer.ui.store import RunExpired
 from transformer.views.declaration import Answer, Picture, is_figure
-from transformer.views.parameters import Bool, Parameter, Text
+from transformer.views.parameters import Parameter, Text
 
 PREFIX = "/resources"
 SESSION = "x-session"  # the header by which the page's script says whose question it is
@@ -60,7 +60,6 @@ NO_STORE = "private, no-store"
 STATUS = {RunExpired: 410, Busy: 503, ValueError: 400, RecursionError: 400}
 DTYPES = {"b": "uint8", "u": "uint8", "i": "<i4"}  # that a browser has arrays of; else float32
 SUBJECTS = {"batch": ["batch"], "model": ["model"], "runs": ["run", "other"]}  # else a run
-DARK = Bool(name="dark")
 NICENESS = 15  # a thread without it gets thirty times the processor's time
 T = TypeVar("T")
 
@@ -159,7 +158,7 @@ def _add_routes(
     if picture is not None:
         subjects = SUBJECTS.get(picture.subject, ["run"])
         told = [] if picture.subject == "model" else subjects
-        known = {one.name: one for one in picture.parameters} | {"dark": DARK}
+        known = {one.name: one for one in picture.parameters}
 
         async def get(request: Request) -> Response:
             """By query: each value as a link or a command line writes it. Answers about a visitor's
@@ -235,7 +234,7 @@ def _parameters(picture: Picture, subjects: list[str]) -> list[dict[str, Any]]:
     limits = {"options": "enum", "least": "minimum", "most": "maximum"}
     of: list[Parameter] = [Text(name=name) for name in subjects]
     found = []
-    for one in (*of, *picture.parameters, DARK):
+    for one in (*of, *picture.parameters):
         told = one.schema()
         schema: dict[str, Any] = {"type": kinds.get(told["type"], "string")}
         schema["default"] = told["default"]

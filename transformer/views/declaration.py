@@ -20,9 +20,8 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
-from transformer.checks import check_flag, check_names
+from transformer.checks import check_names
 from transformer.messages import invalid
-from transformer.views.drawing.style import in_theme
 from transformer.views.parameters import Item, Parameter
 
 Subject = Literal["run", "batch", "run or batch", "model", "runs"]
@@ -60,8 +59,7 @@ class Picture:
         Raises ValueError for unknown names and wrong values.
         """
         known = {parameter.name for parameter in self.parameters}
-        check_names(self.name, {key: one for key, one in given.items() if key != "dark"}, known)
-        check_flag("dark", given.get("dark", False))
+        check_names(self.name, given, known)
         values = {
             one.name: one.check(given[one.name], item) for one in self.parameters
             if one.name in given
@@ -69,17 +67,15 @@ class Picture:
         return {one.name: one.default for one in self.parameters} | values
 
     def ask(self, *of: Any, given: Mapping[str, Any], item: Item | None = None) -> Answer:
-        """What it says of a run, batch or model; given may say that figures are for a "dark" page.
+        """What it says of a run, batch or model; figures have the light theme.
 
         Raises ValueError for a wrong parameter.
         """
         values = self.checked(given, item)
         if self.answer is not None:
-            answer = self.answer(*of, **values)
-        else:
-            assert self.figure is not None
-            answer = {"figure": self.figure(*of, **values)}
-        return _themed(answer, given.get("dark", False))
+            return self.answer(*of, **values)
+        assert self.figure is not None
+        return {"figure": self.figure(*of, **values)}
 
     def schema(self) -> dict[str, Any]:
         """The declaration as plain values."""
@@ -145,13 +141,6 @@ def tabs(views: Iterable[View]) -> dict[str, list[View]]:
 def tab_name(tab: str) -> str:
     """A tab's name in links and to the page's scripts, whatever the page's language."""
     return re.sub(r"[\W_]+", "-", tab.lower()).rstrip("-")
-
-
-def _themed(value: Any, dark: bool) -> Any:
-    """An answer whose figures have the colours of a theme."""
-    if isinstance(value, dict):
-        return {name: _themed(one, dark) for name, one in value.items()}
-    return in_theme(value, dark) if is_figure(value) else value
 
 
 def takes_argument(function: Callable[..., Any], name: str) -> bool:

@@ -32,7 +32,6 @@ def importance(
     label: str,
     *,
     by: str = "zero",
-    dark: bool = False,
 ) -> go.Figure:
     """The change of ln p of one token when each head alone is ablated: layers down, heads across.
 
@@ -79,12 +78,10 @@ def importance(
         textfont={"size": style.FONT_SIZE},
     )
     layout = head_layout(change.shape, {"limit": limit})
-    return style.figure(cells, title, subtitle, dark=dark, **layout)
+    return style.figure(cells, title, subtitle, **layout)
 
 
-def predicted(
-    found: NextToken, labels: Sequence[str], here: int, *, dark: bool = False
-) -> go.Figure:
+def predicted(found: NextToken, labels: Sequence[str], here: int) -> go.Figure:
     """Pairs of bars, one pair a token: its probability by the intact and by the altered network.
 
     labels: of found.ids. here: the id that stands at that position, which gets an arrow. Trace 0:
@@ -100,7 +97,6 @@ def predicted(
         ),
         ids=found.ids,
         here=here,
-        dark=dark,
         meta={"position": found.position},
     )
 

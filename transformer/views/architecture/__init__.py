@@ -43,7 +43,7 @@ _PLACEMENTS = {"pre": mark("norm before blocks"), "post": mark("norm after block
 _HOVER_CHARACTERS = 52
 
 
-def architecture(source: Run | ModelConfig, *, dark: bool = False) -> go.Figure:
+def architecture(source: Run | ModelConfig) -> go.Figure:
     """The blocks of a network (of a run's network) from its configuration, with shapes and
     parameter counts.
 
@@ -77,7 +77,6 @@ def architecture(source: Run | ModelConfig, *, dark: bool = False) -> go.Figure:
             "stacks": list(dict.fromkeys(box.block.stack for box in plan.boxes)),
             "blocks": [_facts(config, box) for box in plan.boxes],
         },
-        dark=dark,
     )
 
 

@@ -126,7 +126,6 @@ def alignment(
     row: int = 0,
     by: str = "written",
     threshold: float | None = None,
-    dark: bool = False,
 ) -> go.Figure:
     """Source tokens left, target tokens right, and a line from each target token to the source
     token that it read most, wider and stronger the larger the weight (fixed scale, 0 to 1).
@@ -160,7 +159,6 @@ def alignment(
         [*drawn_lines(others, (1, 1), _OPACITIES), *drawn_lines(links, (1, 6), _OPACITIES)],
         column_px=COLUMN_PX,
         below=72,
-        dark=dark,
         meta={
             "source_labels": list(found.source_labels),
             "target_labels": list(found.target_labels),

@@ -19,9 +19,7 @@ from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
 
 
-def head_grid(
-    run: Run | Batch, stack: str, kind: str, *, row: int = 0, dark: bool = False
-) -> go.Figure:
+def head_grid(run: Run | Batch, stack: str, kind: str, *, row: int = 0) -> go.Figure:
     """Every head's weights side by side in one picture, coloured by the square root.
 
     One indexed PNG holds all the cells (a trace a head would take seconds to draw); a see-through
@@ -31,7 +29,7 @@ def head_grid(
     small = atlas(run, stack, kind, row)
     n_layers, n_heads, height, width = small.pixels.shape
     gap = _gap(small)
-    colours = (style.DARK if dark else style.LIGHT).weights
+    colours = style.LIGHT.weights
     picture = go.Image(source=data_url(mosaic(small), colours), hoverinfo="skip")
     rows = [layer * (height + gap) + (height - 1) / 2 for layer in range(n_layers)]
     columns = [head * (width + gap) + (width - 1) / 2 for head in range(n_heads)]
@@ -46,7 +44,6 @@ def head_grid(
         [picture, _pointer_cells(rows, columns), _scale()],
         say("{attention}, every head", attention=attention_title(stack, kind)),
         say("rows of cells: query; columns: key; colours follow the square root of the " "weight"),
-        dark=dark,
         xaxis=style.axis(say("head"), **_places(columns), constrain="domain"),
         yaxis=style.axis(
             say("layer"), **_places(rows), constrain="domain", constraintoward="top",

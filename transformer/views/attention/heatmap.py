@@ -67,7 +67,6 @@ def attention_heatmap(
     scale: str = "linear",
     range_: str = "fixed",
     row: int = 0,
-    dark: bool = False,
     hover: bool = True,
 ) -> go.Figure:
     """One head (or "mean") of one sentence; row: which sentence of a Batch.
@@ -108,7 +107,6 @@ def attention_heatmap(
         head_title(view),
         say(_STAGE_TITLES[stage]),
         *labels,
-        dark=dark,
         meta=of | {"stage": stage, "scale": scale, "row": row, "range": range_},
     )
 
@@ -190,7 +188,6 @@ class HeatmapOptions(TypedDict, total=False):
     scale: str
     range_: str
     row: int
-    dark: bool
     hover: bool
 
 
@@ -245,7 +242,6 @@ def flow_figure(
     scale: str = "linear",
     range_: str = "fixed",
     row: int = 0,
-    dark: bool = False,
     hover: bool = True,
 ) -> go.Figure:
     """Axes, hatching and colours of `attention_heatmap`; meta holds the labels and the picture."""
@@ -262,7 +258,6 @@ def flow_figure(
         say(_SUBTITLES[which]),
         queries,
         keys,
-        dark=dark,
         meta={
             "picture": which, "stack": stack, "kind": kind,
             "scale": scale, "range": range_, "row": row,

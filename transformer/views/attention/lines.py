@@ -48,7 +48,6 @@ def columns_figure(
     column_px: int,
     room: int = 0,
     below: int = 48,
-    dark: bool,
     meta: dict[str, Any],
 ) -> go.Figure:
     """A row a token, headings above row 0, no axes; legend: what stands below.
@@ -71,7 +70,6 @@ def columns_figure(
         [*lines, *columns, headings],
         title,
         subtitle,
-        dark=dark,
         showlegend=False,
         hovermode="closest",
         margin={"l": left, "r": right + room, "t": TOP_PX, "b": below},
@@ -166,7 +164,6 @@ def query_lines(
     threshold: float = 0.05,
     *,
     row: int = 0,
-    dark: bool = False,
 ) -> go.Figure:
     """Lines from a query to each key that it reads with a weight of at least `threshold`, wider the
     larger the weight, the weight written at the key; without a query, faint lines of all queries.
@@ -187,7 +184,6 @@ def query_lines(
         lines,
         column_px=COLUMN_PX,
         room=44,
-        dark=dark,
         meta={
             "query_labels": list(view.query_labels),
             "key_labels": list(view.key_labels),

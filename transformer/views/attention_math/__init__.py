@@ -36,7 +36,6 @@ def attention_math(
     query: int | None = None,
     *,
     row: int = 0,
-    dark: bool = False,
 ) -> go.Figure:
     """One query of one head: q, the keys, their scores and weights, and the output, in one figure.
 
@@ -44,10 +43,10 @@ def attention_math(
     the output (1 x D). Colours of each of the three matrices are its own, from minus to plus its
     largest number. Raises ValueError as `row_arithmetic` does.
     """
-    return figure_of(row_arithmetic(run, site, head, query, row=row), dark=dark)
+    return figure_of(row_arithmetic(run, site, head, query, row=row))
 
 
-def figure_of(found: RowArithmetic, *, dark: bool = False) -> go.Figure:
+def figure_of(found: RowArithmetic) -> go.Figure:
     """The figure of `attention_math`."""
     panels = _panels(len(found.key_labels))
     return style.figure(
@@ -60,7 +59,6 @@ def figure_of(found: RowArithmetic, *, dark: bool = False) -> go.Figure:
             query=found.query,
         ),
         say("q meets every key; the scores become weights; the weights mix the values"),
-        dark=dark,
         height=panels["height"],
         margin={"l": 110, "r": 16, "t": 72, "b": _TICKS},
         showlegend=False,

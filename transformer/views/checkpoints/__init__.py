@@ -30,7 +30,6 @@ def checkpoint_curves(
     *,
     total: int,
     at: int,
-    dark: bool = False,
 ) -> go.Figure:
     """Above: nats a token, of training text and, at the checkpoints, of held-out text;
     below: shares from 0 to 1 by their names. Steps are drawn by their logarithm.
@@ -56,7 +55,7 @@ def checkpoint_curves(
     decades = [10**power for power in range(int(math.log10(total)) + 1)]
     return two_pictures(
         lines, below, title=say("Loss, and the best heads"), of=say("weight"), at=max(at, BEFORE),
-        dark=dark, most=max(LEAST, 1.1 * largest), type="log", tickmode="array",
+        most=max(LEAST, 1.1 * largest), type="log", tickmode="array",
         range=[math.log10(0.8 * BEFORE), math.log10(1.15 * total)],
         tickvals=[BEFORE, *decades], ticktext=["0", *(numeral(one) for one in decades)],
     )  # fmt: skip
@@ -67,8 +66,6 @@ def recorded_head(
     labels: Sequence[str],
     layer: int,
     head: int,
-    *,
-    dark: bool = False,
 ) -> go.Figure:
     """A head of causal self-attention. weights: (T, T), of which what lies above the diagonal is
     masked and NaN in the figure; labels: of the T tokens."""
@@ -83,7 +80,7 @@ def recorded_head(
     )
     title = say("layer {layer}, head {head}", layer=layer, head=head)
     meta = {"layer": layer, "head": head}
-    return matrix_figure(cells, title, "", labels, labels, dark=dark, meta=meta)
+    return matrix_figure(cells, title, "", labels, labels, meta=meta)
 
 
 VIEW = View(

@@ -50,7 +50,7 @@ def generated_pairs(a: Run, b: Run) -> list[Shared]:
     return pairs
 
 
-def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
+def probability_difference(a: Run, b: Run) -> go.Figure:
     """For each token that both generated: its probability in B minus that in A, by the network
     before temperature and filters. Bars from -1 to 1; hatched where the two tokens differ.
 
@@ -99,13 +99,10 @@ def probability_difference(a: Run, b: Run, *, dark: bool = False) -> go.Figure:
             zerolinecolor=colours.muted, dtick=0.5,
         ),
         meta={"labels": labels, "pairs": [list(pair[:2]) for pair in pairs]},
-        dark=dark,
     )  # fmt: skip
 
 
-def candidates_compared(
-    a: Run, b: Run, step: int, other_step: int, *, dark: bool = False
-) -> go.Figure:
+def candidates_compared(a: Run, b: Run, step: int, other_step: int) -> go.Figure:
     """What the next token could be, by a step of A and by one of B, as pairs of bars: the N_SHOWN
     likeliest of each, tokens of one label being the same.
 
@@ -129,7 +126,6 @@ def candidates_compared(
             _series("A", [in_a.get(label) for label in labels], of_a, colours.muted),
             _series("B", [in_b.get(label) for label in labels], of_b, colours.key),
         ),
-        dark=dark,
         meta={name: list(map(found.get, labels)) for name, found in (("a", in_a), ("b", in_b))},
     )
 

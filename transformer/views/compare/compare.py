@@ -91,7 +91,6 @@ def attention_difference(
     *,
     other_site: SiteLike | None = None,
     other_head: Head | None = None,
-    dark: bool = False,
 ) -> go.Figure:
     """The weights of a head of B minus those of a head of A, where tokens stand beside each other.
 
@@ -129,7 +128,7 @@ def attention_difference(
     }
     title = say("{of_b} in B − {of_a} in A", of_b=_named(of_b), of_a=_named(of_a))
     says = say("on the tokens of both; colours from {least} to {most}", **style.ends(limit))
-    return matrix_figure(cells, title, says, queries, keys, dark=dark, meta=meta)
+    return matrix_figure(cells, title, says, queries, keys, meta=meta)
 
 
 def _weights(

@@ -27,7 +27,7 @@ _HEADS = {
 _HEAD = mark("layer {layer}, head {head}")
 
 
-def contribution(found: LogitContribution, label: str, *, dark: bool = False) -> go.Figure:
+def contribution(found: LogitContribution, label: str) -> go.Figure:
     """A logit as the sum of the map's cells: heads and feed-forwards by layer, then the rest.
 
     label: the token. Rows: the token's vector, its position's, the layers, and what comes after
@@ -59,7 +59,6 @@ def contribution(found: LogitContribution, label: str, *, dark: bool = False) ->
         trace,
         title,
         subtitle,
-        dark=dark,
         meta=meta,
         width=180 + style.COLUMN_PX * len(columns),
         height=172 + 30 * len(rows),

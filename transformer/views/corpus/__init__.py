@@ -43,8 +43,6 @@ def heads_over_texts(
     across: str,
     up: str,
     chosen: tuple[Any, Any] = (None, None),
-    *,
-    dark: bool = False,
 ) -> go.Figure:
     """Every head of a kind of attention ("decoder.self") by two metrics, or "cost".
 
@@ -62,7 +60,7 @@ def heads_over_texts(
         )
         hidden = {"visible": False}
         return style.figure(
-            [], say("Each head over many texts"), words, dark=dark, height=154,
+            [], say("Each head over many texts"), words, height=154,
             xaxis=hidden, yaxis=hidden, meta={"row_labels": [], "column_labels": []},
         )  # fmt: skip
     traces = [
@@ -84,7 +82,7 @@ def heads_over_texts(
         "corner": say("head"),
     }
     return style.figure(
-        traces, say("Each head over many texts"), subtitle, dark=dark, height=HEIGHT,
+        traces, say("Each head over many texts"), subtitle, height=HEIGHT,
         meta={"row_labels": names, "column_labels": [across, up], "table": table},
         # one below the other: side by side they are cut off on a phone
         legend={

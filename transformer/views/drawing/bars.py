@@ -36,7 +36,6 @@ def paired_bars(
     y_title: str = mark("next token"),
     ids: Sequence[int] = (),
     here: int | None = None,
-    dark: bool,
     meta: dict[str, Any],
 ) -> go.Figure:
     """A pair of bars a token, the first on top; x is the probability, y the token's place.
@@ -53,7 +52,6 @@ def paired_bars(
         [_bars(series, labels) for series in pair],
         title,
         subtitle,
-        dark=dark,
         barmode="group",
         bargap=0.25,
         bargroupgap=0.05,

@@ -21,7 +21,6 @@ def matrix_figure(
     query_labels: Sequence[str],
     key_labels: Sequence[str],
     *,
-    dark: bool,
     meta: dict[str, Any],
 ) -> go.Figure:
     """A matrix of queries by keys, query 0 on top, square cells, those that are NaN hatched.
@@ -33,7 +32,6 @@ def matrix_figure(
         cells,
         title,
         subtitle,
-        dark=dark,
         meta=labels | meta,
         shapes=[hatching(len(query_labels), len(key_labels))],
         xaxis=style.token_axis(

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.basedatatypes import BasePlotlyType
 
 from transformer.messages import numeral, signs
 
@@ -155,13 +154,11 @@ def axis_labels(labels: Sequence[str]) -> tuple[list[int], list[str]]:
     return places, [label(labels[place]) for place in places]
 
 
-def figure(
-    data: Any, title: str, subtitle: str = "", *, dark: bool = False, **more: Any
-) -> go.Figure:
-    """Traces with the layout that every figure has; `more` adds to it or replaces parts.
+def figure(data: Any, title: str, subtitle: str = "", **more: Any) -> go.Figure:
+    """Traces with the layout and light colours of every figure; `more` adds or replaces parts.
 
     title, subtitle: text of ours, never a token's; the page says the title itself, and takes 64 px
-    of the room above. dark: see `in_theme`.
+    of the room above. The page recolours a figure in the dark theme, see `dark_colours`.
     """
     layout = {
         "template": "none",
@@ -185,15 +182,7 @@ def figure(
         "separators": signs(),
         "hoverlabel": {"font": {"family": FONT, "size": FONT_SIZE}, "align": "left"},
     }
-    return in_theme(go.Figure(data=data, layout=layout | more), dark)
-
-
-def in_theme(light: go.Figure, dark: bool) -> go.Figure:
-    """A figure as it was drawn, or the same in the colours of the dark."""
-    if not dark:
-        return light
-    data, layout = _darkened([light.data, light.layout])
-    return go.Figure(data=data, layout=layout)
+    return go.Figure(data=data, layout=layout | more)
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
@@ -240,8 +229,8 @@ def colorbar(title: str, **more: Any) -> dict[str, Any]:
 
 
 @cache
-def in_the_dark() -> Mapping[str, str]:
-    """What each colour of a light figure is in the same figure made for the dark.
+def dark_colours() -> Mapping[str, str]:
+    """Map each colour of a light figure to its colour in the dark theme.
 
     "rgba(r, g, b," stands for the colour of that start at any opacity.
     """
@@ -259,20 +248,6 @@ def in_the_dark() -> Mapping[str, str]:
             if light.startswith("#"):
                 pairs[_channels(light)] = _channels(dark)
     return pairs
-
-
-def _darkened(value: Any, is_colour: bool = False) -> Any:
-    """Part of a figure; only what is called a colour changes: a token may read "#ffffff"."""
-    if isinstance(value, BasePlotlyType):
-        return _darkened(value.to_plotly_json())
-    if isinstance(value, dict):
-        return {name: _darkened(one, "color" in name) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_darkened(one, is_colour) for one in value]
-    if not is_colour or not isinstance(value, str):
-        return value
-    start = value[: value.rfind(",") + 1]
-    return in_the_dark().get(value, in_the_dark().get(start, start) + value[len(start) :])
 
 
 def _channels(colour: str) -> str:

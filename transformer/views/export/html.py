@@ -34,7 +34,7 @@ from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 from transformer.views import PICTURES, VIEWS
 from transformer.views.attention import mask_answer
-from transformer.views.drawing.style import in_the_dark
+from transformer.views.drawing.style import dark_colours
 from transformer.views.export.bundle import bundle, read_module
 from transformer.views.export.gallery import gallery
 from transformer.views.export.packing import Pack, packed, rounded
@@ -93,7 +93,7 @@ def whole(script: str, styles: Sequence[str], data: str) -> str:
     controls = VIEWS["attention"].schema()["controls"]
     picture = controls["picture"]
     picture["options"] = {"heatmap": picture["options"]["heatmap"]}
-    declared = {"views": [{"name": "attention", "controls": controls}], "dark": in_the_dark()}
+    declared = {"views": [{"name": "attention", "controls": controls}], "dark": dark_colours()}
     parts = {
         "style": "\n".join(map(read_module, styles)),
         "schema": json_in_script(declared),

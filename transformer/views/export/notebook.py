@@ -44,7 +44,10 @@ _TOKEN = (
 
 
 def draw(run: Run | Batch, view: str, *choices: Any, **look: Any) -> go.Figure:
-    """The figure of a view. Raises ValueError, listing the views, for an unknown one."""
+    """The figure of a view, in the light theme on a transparent ground, as `write_html` saves it.
+
+    Raises ValueError, listing the views, for an unknown one.
+    """
     drawn = {name: one.figure for name, one in PICTURES.items() if one.figure is not None}
     check_choice("view", view, tuple(drawn))
     try:

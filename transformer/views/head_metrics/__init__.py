@@ -119,19 +119,17 @@ __all__ = ["draw_metric", "head_metrics", "metrics_figure"]  # the function, not
 NUMBERS_UP_TO = 8  # heads of a layer: with more, numbers would not fit on the cells
 
 
-def metrics_figure(
-    run: Run, stack: str, kind: str, metric: str = "entropy", *, dark: bool = False
-) -> go.Figure:
+def metrics_figure(run: Run, stack: str, kind: str, metric: str = "entropy") -> go.Figure:
     """One metric of every head: layers down, heads across, the baselines in the subtitle.
 
     Weights are coloured from 0 to 1, an order from -1 to 1, the others from 0 to the largest.
     `layout.meta` carries row_labels, column_labels and the metric's name, title and definition.
     Raises ValueError, listing what there is, for an unknown stack, kind or metric.
     """
-    return draw_metric(metrics_of(run, stack, kind), metric, dark=dark)
+    return draw_metric(metrics_of(run, stack, kind), metric)
 
 
-def draw_metric(found: Metrics, metric: str, *, dark: bool = False) -> go.Figure:
+def draw_metric(found: Metrics, metric: str) -> go.Figure:
     """`metrics_figure` of metrics that are there already."""
     check_choice("metric", metric, tuple(one.name for one in found.metrics))
     chosen = ALL[metric]
@@ -157,7 +155,7 @@ def draw_metric(found: Metrics, metric: str, *, dark: bool = False) -> go.Figure
         attention=attention_name(found.stack, found.kind),
     )
     layout = head_layout(cells.shape, meta)
-    return style.figure(trace, title, _baselines(found, metric), dark=dark, **layout)
+    return style.figure(trace, title, _baselines(found, metric), **layout)
 
 
 def _baselines(found: Metrics, metric: str) -> str:

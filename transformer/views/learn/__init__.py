@@ -28,7 +28,6 @@ def learning_curves(
     score: Sequence[float | None] = (),
     score_name: str = "",
     at: int | None = None,
-    dark: bool = False,
 ) -> go.Figure:
     """Loss (nats a token) of each step above; below, of the measured steps, shares from 0 to 1.
 
@@ -45,7 +44,7 @@ def learning_curves(
     if score_name:
         shares.append(curve(measured, score, score_name, colours.key, dash="dash", share=True))
     return two_pictures(
-        [loss], shares, title=say("Loss and accuracy"), of=say("share"), at=at, dark=dark,
+        [loss], shares, title=say("Loss and accuracy"), of=say("share"), at=at,
         range=[0, 1.01 * total],
     )  # fmt: skip
 
@@ -79,7 +78,6 @@ def two_pictures(
     title: str,
     of: str,
     at: float | None,
-    dark: bool,
     most: float = 1.0,
     **steps: Any,
 ) -> go.Figure:
@@ -108,7 +106,6 @@ def two_pictures(
         legend=style.LEGEND_ABOVE,
         shapes=[] if at is None else [here],
         hovermode="closest",
-        dark=dark,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from transformer.views.drawing.bars import Series, paired_bars
 from transformer.views.parameters import Int
 
 
-def masked(found: MaskedToken, *, dark: bool = False) -> go.Figure:
+def masked(found: MaskedToken) -> go.Figure:
     """Candidates for a masked token, from both sides and from the left alone; x: probability.
 
     The token that stands in the text has an arrow before its label.
@@ -32,7 +32,6 @@ def masked(found: MaskedToken, *, dark: bool = False) -> go.Figure:
         y_title=mark("candidate token"),
         ids=found.ids,
         here=found.token,
-        dark=dark,
         meta={"position": found.position, "ids": list(found.ids)},
     )  # fmt: skip
 

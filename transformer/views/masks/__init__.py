@@ -43,8 +43,6 @@ def mask_heatmap(
     key_labels: Sequence[str],
     allowed: BoolArray,
     title: str,
-    *,
-    dark: bool = False,
 ) -> go.Figure:
     """A mask as cells: filled = may be read, hatched background = may not.
 
@@ -69,7 +67,7 @@ def mask_heatmap(
         **cell_hover(query_labels, key_labels, ending, allowed.astype(np.uint8)),
     )
     says = say("filled: may be read; hatched: hidden")
-    return matrix_figure(cells, title, says, query_labels, key_labels, dark=dark, meta={})
+    return matrix_figure(cells, title, says, query_labels, key_labels, meta={})
 
 
 def _filled(where: BoolArray, **more: Any) -> go.Heatmap:
@@ -83,7 +81,6 @@ def mask_figure(
     batch: Batch,
     row: int,
     which: str,
-    dark: bool = False,
     *,
     stack: str | None = None,
     kind: str = "self",
@@ -93,10 +90,10 @@ def mask_figure(
     stack = stack or batch.trace.kinds()[0][0]
     allowed = masks_of(batch, row, stack, kind)[which]
     queries, keys = batch.queries(stack, row), batch.keys(stack, kind, row)
-    return mask_heatmap(queries, keys, allowed, say(_TITLES[which]), dark=dark)
+    return mask_heatmap(queries, keys, allowed, say(_TITLES[which]))
 
 
-def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) -> go.Figure:
+def padded_batch(batch: Batch, *, stack: str | None = None) -> go.Figure:
     """What a stack (by default the first) read, sentence x position: filled = a token, hatched =
     padding.
 
@@ -114,7 +111,6 @@ def padded_batch(batch: Batch, dark: bool = False, *, stack: str | None = None) 
         cells,
         say("Padded batch: {n_rows} sentences, each {length} tokens long", **size),
         say("filled: a token; hatched: padding"),
-        dark=dark,
         shapes=[hatching(n_rows, length)],
         xaxis=style.axis(
             say("position"), range=[-0.5, length - 0.5],
@@ -183,7 +179,6 @@ def mask_removed(
     which: str,
     *,
     show: str = "weights",
-    dark: bool = False,
 ) -> go.Figure:
     """One head of one sentence without its padding or its causal mask.
 
@@ -224,7 +219,6 @@ def mask_removed(
         say(_FREED[which], mean_freed_weight=numeral(100 * share, ".1f")),
         view.query_labels,
         view.key_labels,
-        dark=dark,
         meta=meta | {"share": share},
     )
 

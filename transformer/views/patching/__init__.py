@@ -41,7 +41,6 @@ def patching(
     target: str,
     *,
     part: str = "resid_post",
-    dark: bool = False,
 ) -> go.Figure:
     """The change of ln p(target) by a patch at each layer (down) and position (to the right).
 
@@ -89,7 +88,6 @@ def patching(
             say("layer"), range=[n_layers - 0.5, -0.5], tickmode="linear", tick0=0,
             dtick=max(1, -(-n_layers // style.MAX_TICKS)), **_STILL,
         ),
-        dark=dark,
     )  # fmt: skip
 
 

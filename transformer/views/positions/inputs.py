@@ -93,7 +93,7 @@ def input_parts(run: Run, stack: str | None = None) -> InputParts:
     )
 
 
-def input_strips(run: Run, stack: str | None = None, *, dark: bool = False) -> go.Figure:
+def input_strips(run: Run, stack: str | None = None) -> go.Figure:
     """Token vectors, position vectors and their sum, each tokens x dimensions, side by side.
 
     One scale of colours for all three, which ends where 0.5 % of the numbers are still larger.
@@ -146,7 +146,6 @@ def input_strips(run: Run, stack: str | None = None, *, dark: bool = False) -> g
         ],
         yaxis=style.token_axis(say("token"), found.labels, range=[count - 0.5, -0.5]),
         **axes,
-        dark=dark,
     )
 
 
@@ -154,9 +153,7 @@ def _meta(found: InputParts) -> dict[str, Any]:
     return {"stack": found.stack, "normalised": found.normalised}
 
 
-def input_token(
-    run: Run, position: int | None = None, stack: str | None = None, *, dark: bool = False
-) -> go.Figure:
+def input_token(run: Run, position: int | None = None, stack: str | None = None) -> go.Figure:
     """One token's vector, its position's, and their sum, as three lines over the dimensions.
 
     position: which traced token, by default the last. Raises ValueError for one that is not there.
@@ -180,6 +177,5 @@ def input_token(
             for colour, (name, look) in zip(colours, _LOOKS.items(), strict=True)
         },
         style.axis(say("dimension"), tickformat="d"),
-        dark=dark,
         meta=_meta(found) | {"position": chosen, "token": found.labels[chosen]},
     )

@@ -68,9 +68,7 @@ def _table(run: Run, stack: str | None, formula: bool) -> tuple[str, str, Matrix
     return chosen, name, formula_matrix(run, stack), used
 
 
-def position_matrix(
-    run: Run, stack: str | None = None, *, dark: bool = False, formula: bool = False
-) -> go.Figure:
+def position_matrix(run: Run, stack: str | None = None, *, formula: bool = False) -> go.Figure:
     """Position x dimension, every position that the model knows; z is the matrix itself.
 
     A line marks the positions that this run used: those above it.
@@ -97,13 +95,10 @@ def position_matrix(
         shapes=[] if formula else [line],
         annotations=[] if formula else [_used_note(used, max_len)],
         meta={"stack": chosen, "used": used},
-        dark=dark,
     )
 
 
-def position_curves(
-    run: Run, dimensions: Sequence[int], stack: str | None = None, dark: bool = False
-) -> go.Figure:
+def position_curves(run: Run, dimensions: Sequence[int], stack: str | None = None) -> go.Figure:
     """The chosen dimensions as lines over the positions; y is a column of the matrix.
 
     dimensions: 1 to MAX_CURVES different numbers below d_model; else ValueError.
@@ -139,7 +134,6 @@ def position_curves(
         say("one line a dimension; grey: the {used} positions that this run used", used=used),
         lines,
         style.axis(say("position"), range=[-0.5, len(matrix) - 0.5], tickformat="d"),
-        dark=dark,
         shapes=[band],
         meta={"stack": chosen, "used": used},
     )
@@ -179,9 +173,7 @@ def line_figure(
     )
 
 
-def position_similarity(
-    run: Run, stack: str | None = None, dark: bool = False, *, formula: bool = False
-) -> go.Figure:
+def position_similarity(run: Run, stack: str | None = None, *, formula: bool = False) -> go.Figure:
     """Cosine of the angle between every two positions' vectors; z in [-1, 1], 1 on the diagonal.
 
     A vector of zeros has no direction: its similarities are shown as 0. formula: of the sinusoidal
@@ -205,7 +197,6 @@ def position_similarity(
         **square_axes(say("position"), say("position"), len(matrix)),
         shapes=[] if formula else [{"type": "rect", "line": _dashed(), **square}],
         meta={"stack": chosen, "used": used},
-        dark=dark,
     )
 
 

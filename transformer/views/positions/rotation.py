@@ -114,7 +114,7 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
 
 
 def position_shift(
-    run: Run, k: int, stack: str | None = None, *, shown: int | None = None, dark: bool = False
+    run: Run, k: int, stack: str | None = None, *, shown: int | None = None
 ) -> go.Figure:
     """The map from PE(pos) to PE(pos + k), from dimension (column) to dimension (row).
 
@@ -141,5 +141,4 @@ def position_shift(
         ),
         meta={name: getattr(found, name) for name in TOLD},
         **square_axes(here, there, min(size, shown or size), tickformat="d"),
-        dark=dark,
     )

@@ -25,7 +25,7 @@ from transformer.views.prediction.surprisal import surprisal as surprisal_figure
 N_SHOWN = 10
 
 
-def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_SHOWN) -> go.Figure:
+def candidates(run: Run, step_index: int, *, limit: int = N_SHOWN) -> go.Figure:
     """The `limit` likeliest tokens of one step, and the chosen one, as pairs of bars.
 
     Trace 0: probability by the network. Trace 1: after temperature and filters, what was drawn
@@ -56,7 +56,6 @@ def candidates(run: Run, step_index: int, *, dark: bool = False, limit: int = N_
         y_title=mark("candidate token"),
         ids=ids,
         here=step.token,
-        dark=dark,
         meta={
             "ids": ids, "step": step_index, "chosen": step.token,
             "cut": [reasons.get(token) for token in ids],

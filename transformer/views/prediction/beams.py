@@ -84,7 +84,7 @@ def _search_of(run: Run) -> Search:
     return run.search
 
 
-def beam_tree(run: Run, *, dark: bool = False) -> go.Figure:
+def beam_tree(run: Run) -> go.Figure:
     """What a beam search weighed: a column a step, the likeliest on top, and a line from each
     hypothesis to its extensions. The way to the best hypothesis is drawn thick.
 
@@ -121,7 +121,6 @@ def beam_tree(run: Run, *, dark: bool = False) -> go.Figure:
         hovermode="closest",
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
         meta={"nodes": [asdict(node) for node in nodes]},
-        dark=dark,
     )  # fmt: skip
 
 

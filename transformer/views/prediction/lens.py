@@ -85,9 +85,7 @@ def lens_view(run: Run, first: int = 0, count: int | None = None) -> LensView:
     )
 
 
-def logit_lens(
-    run: Run, *, first: int = 0, count: int | None = None, dark: bool = False
-) -> go.Figure:
+def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figure:
     """Layers upwards (the input at the bottom, the model's own prediction on top) by tokens.
 
     z is the probability of the cell's best token, whose text stands in the cell; a line under it
@@ -129,7 +127,6 @@ def logit_lens(
             "total": view.total,
             "n_earlier": run.trace_start,
         },
-        dark=dark,
     )  # fmt: skip
 
 

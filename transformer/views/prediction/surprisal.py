@@ -60,7 +60,7 @@ def summarise(run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def surprisal(run: Run, *, dark: bool = False) -> go.Figure:
+def surprisal(run: Run) -> go.Figure:
     """One bar a token, in bits; hatched: given, plain: generated. y is NaN for the first token.
 
     An encoder-decoder's are those of the decoder's text. Raises ValueError for a run without any.
@@ -118,7 +118,6 @@ def surprisal(run: Run, *, dark: bool = False) -> go.Figure:
             "first": run.trace_start,
             "summary": found,
         },
-        dark=dark,
     )  # fmt: skip
 
 

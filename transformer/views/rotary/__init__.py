@@ -118,7 +118,7 @@ def rotated_pair(
     )  # fmt: skip
 
 
-def rotary_angles(run: Run, stack: str = "decoder", *, dark: bool = False) -> go.Figure:
+def rotary_angles(run: Run, stack: str = "decoder") -> go.Figure:
     """Token by pair: by how many degrees each pair of features of q and k is rotated there."""
     angles = np.degrees(angles_of(run, stack))
     labels = run.queries(stack)
@@ -141,7 +141,6 @@ def rotary_angles(run: Run, stack: str = "decoder", *, dark: bool = False) -> go
         xaxis=style.axis(say("pair"), range=[-0.5, used.shape[1] - 0.5]),
         yaxis=style.axis(say("token"), range=[len(labels) - 0.5, -0.5]),
         meta={"stack": stack, "n_pairs": used.shape[1]},
-        dark=dark,
     )  # fmt: skip
 
 
@@ -152,8 +151,6 @@ def rotary_pair(
     query: int | None = None,
     key: int | None = None,
     pair: int = 0,
-    *,
-    dark: bool = False,
 ) -> go.Figure:
     """One pair of features of a query and a key as arrows in its plane, before and after."""
     found = rotated_pair(run, site, head, query, key)
@@ -193,7 +190,6 @@ def rotary_pair(
         showlegend=True,
         legend={"orientation": "h", "y": -0.25},
         meta={"degrees": degrees.tolist(), "pair": pair},
-        dark=dark,
     )  # fmt: skip
 
 
@@ -203,8 +199,6 @@ def rotary_distance(
     head: int = 0,
     query: int | None = None,
     key: int | None = None,
-    *,
-    dark: bool = False,
 ) -> go.Figure:
     """The score of one query and one key at every distance; moved together it stays the same.
 
@@ -237,7 +231,6 @@ def rotary_distance(
         showlegend=True,
         legend={"orientation": "h", "y": -0.25},
         meta={"moved": moved, "score": found.score},
-        dark=dark,
     )  # fmt: skip
 
 
