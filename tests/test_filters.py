@@ -13,7 +13,7 @@ from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 from transformer import Model
 from transformer.runs.steps import Candidate
 from transformer.views import candidates
-from transformer.views.prediction import (
+from transformer.views.prediction.prediction import (
     EITHER,
     MIN_P,
     NOT_BEST,
@@ -22,7 +22,7 @@ from transformer.views.prediction import (
     TOP_K,
     TOP_P,
 )
-from transformer.views.prediction import why_cut as reasons_of
+from transformer.views.prediction.prediction import why_cut as reasons_of
 
 
 def first_cuts(

@@ -33,7 +33,7 @@ from transformer.checkpoint import BUNDLED
 from transformer.tokenizer import Tokenizer
 from transformer.tokenizer.hf_tokenizers import FastTokenizer, MarianTokenizer, SpecialIds
 from transformer.training.data import texts_of
-from transformer.views.corpus import heads_over_texts
+from transformer.views.attention.corpus import heads_over_texts
 
 TEXTS = ["the fox said hello to the bird", "the bird the fox the bird", "no", "One day: 12 moons!"]
 

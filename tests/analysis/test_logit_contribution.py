@@ -18,7 +18,7 @@ from transformer.analysis.logit_contribution import LogitContribution, logit_con
 from transformer.model.hooks import Point
 from transformer.model.norms import NORMS, RMSNorm
 from transformer.views import contribution
-from transformer.views.contribution import sentence
+from transformer.views.whatif.contribution import sentence
 
 
 def held(norm: Any, given: tuple[Tensor], _: Tensor) -> Tensor:

@@ -21,8 +21,8 @@ from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch, interventions_of
 from transformer.ui.examples import EXAMPLES
 from transformer.views import attention_difference
-from transformer.views.compare import generated_pairs
-from transformer.views.contribution import table
+from transformer.views.runs.compare import generated_pairs
+from transformer.views.whatif.contribution import table
 
 CANDIDATES = "document.querySelector('[data-picture=candidates]')"
 TEXTS = count(1)

@@ -17,7 +17,7 @@ from transformer.model.norms import NORMS, Norm
 from transformer.model.positions import POSITIONS, Encoding
 from transformer.model.summary import blocks
 from transformer.views import architecture
-from transformer.views.architecture.parts import words
+from transformer.views.model.parts import words
 
 
 class Ramp(nn.Module):

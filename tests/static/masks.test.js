@@ -8,7 +8,7 @@ import {
   maskOf,
   noEdits,
   planOf,
-} from "../../transformer/views/edit_mask/mask_edits.js";
+} from "../../transformer/views/masks/mask_edits.js";
 import { hand, vectors } from "./vectors.js";
 
 const SITE = { stack: "decoder", kind: "self", layer: null };

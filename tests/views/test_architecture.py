@@ -16,7 +16,7 @@ from transformer import Model, ModelConfig, build_transformer
 from transformer.model.presets import PRESETS, preset
 from transformer.model.summary import KINDS, Block, blocks, last_stack
 from transformer.views import architecture
-from transformer.views.architecture.arrangement import Arrangement, arrange
+from transformer.views.model.arrangement import Arrangement, arrange
 
 # Those whose numbers are as long as a real network's, and any configuration.
 PRESET = st.sampled_from(list(PRESETS)).map(lambda name: preset(name, vocab_size=997))

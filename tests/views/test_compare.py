@@ -12,8 +12,8 @@ from pictured import relabelled
 
 from transformer import Ablate, Model, Run
 from transformer.views import attention_difference, candidates_compared
-from transformer.views.compare import generated_pairs
-from transformer.views.compare.compare import NothingShared, align, opposite
+from transformer.views.runs.attention_difference import NothingShared, align, opposite
+from transformer.views.runs.compare import generated_pairs
 
 STEP = 2
 

@@ -18,8 +18,8 @@ from torch import Tensor
 from transformer import Model, ModelConfig, Run, Tokenizer, views
 from transformer.interventions.descriptions import Ablate, EditMask
 from transformer.model.sites import Site
-from transformer.views.equations import TOPICS
-from transformer.views.equations.source import ROOT
+from transformer.views.model.equations import TOPICS
+from transformer.views.model.source import ROOT
 
 ROTARY = {
     "positions": "rotary", "norm_kind": "rms", "activation": "silu", "gated": True,

@@ -30,7 +30,7 @@ from transformer.views.attention.heatmap import SCALES
 from transformer.views.checkpoints import recorded_head
 from transformer.views.drawing import style
 from transformer.views.learn import MOST, learning_curves
-from transformer.views.masked import masked
+from transformer.views.prediction.masked import masked
 
 LOOKS = [("scores", "sqrt"), ("masked", "log"), *product(["weights"], SCALES)]
 

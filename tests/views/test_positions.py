@@ -19,8 +19,8 @@ from transformer.views import (
     position_shift,
     position_similarity,
 )
+from transformer.views.positions.encodings import formula_difference
 from transformer.views.positions.inputs import input_parts
-from transformer.views.positions.positions import formula_difference
 from transformer.views.positions.rotation import largest_shift, shift
 
 

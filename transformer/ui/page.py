@@ -209,7 +209,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
         "status", handlers.said("done", wording("A stored example, read by this model."))
     )
     tokens = around("tokens", run)
-    component("hidden_words", folder="views/masked")
+    component("hidden_words", folder="views/prediction")
     # The first values of the settings that say what is drawn: the first four of `settings_of`.
     drawn: dict[str, Any] = {"method": example.methods[0]}
     drawn |= {name: STARTS[name] for name in ("temperature", "top_k", "top_p")}

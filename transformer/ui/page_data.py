@@ -22,7 +22,7 @@ from transformer.ui.language import wording
 from transformer.ui.limits import MAX_SECONDS
 from transformer.ui.page_request import state_of_run
 from transformer.ui.store import SIGN, is_own
-from transformer.views.prediction import how_briefly
+from transformer.views.prediction.prediction import how_briefly
 
 _STOPPED = {
     "end": mark("The model ended its text."),

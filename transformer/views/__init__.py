@@ -1,11 +1,11 @@
-"""What the page shows of a run: one folder a view, with its parameters, numbers, figure and script.
+"""What the page shows of a run: a folder for each question, with views that answer it.
 
     from transformer import views
 
     views.attention_heatmap(run, "decoder.0.self", 3).show()
     views.VIEWS["prediction"].help, views.PICTURES["lens"].parameters
 
-To add a view: a folder here whose `__init__.py` has a `VIEW` (see `declaration.py`).
+To add a view: a folder here whose `__init__.py` has a `VIEW` or `VIEWS` (see `declaration.py`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from transformer.analysis.mask_removal import masks_of
 from transformer.checks import shortened
 from transformer.messages import invalid
 from transformer.messages.catalogues import add_catalogues
-from transformer.views.ablation import importance, predicted
-from transformer.views.architecture import architecture
 from transformer.views.attention.alignment import alignment, alignment_links
+from transformer.views.attention.attention_math import attention_math, row_arithmetic
 from transformer.views.attention.grid import head_grid
+from transformer.views.attention.head_metrics import head_metrics, metrics_figure
 from transformer.views.attention.heatmap import (
     RANGES,
     SCALES,
@@ -32,25 +32,31 @@ from transformer.views.attention.heatmap import (
     mean_attention,
 )
 from transformer.views.attention.lines import query_lines, query_links
-from transformer.views.attention_math import attention_math, row_arithmetic
-from transformer.views.compare import candidates_compared, probability_difference
-from transformer.views.compare.compare import attention_difference
-from transformer.views.contribution import contribution
 from transformer.views.declaration import Picture, View, find_views
-from transformer.views.head_metrics import head_metrics, metrics_figure
-from transformer.views.masks import MASKS, mask_figure, mask_heatmap, mask_removed, padded_batch
-from transformer.views.patching import patching
-from transformer.views.positions.inputs import input_strips, input_token
-from transformer.views.positions.positions import (
+from transformer.views.masks.masks import (
+    MASKS,
+    mask_figure,
+    mask_heatmap,
+    mask_removed,
+    padded_batch,
+)
+from transformer.views.model.architecture import architecture
+from transformer.views.positions.encodings import (
     position_curves,
     position_matrix,
     position_similarity,
 )
+from transformer.views.positions.inputs import input_strips, input_token
 from transformer.views.positions.rotation import position_shift
-from transformer.views.prediction import candidates
 from transformer.views.prediction.beams import beam_nodes, beam_tree
 from transformer.views.prediction.lens import logit_lens
+from transformer.views.prediction.prediction import candidates
 from transformer.views.prediction.surprisal import surprisal
+from transformer.views.runs.attention_difference import attention_difference
+from transformer.views.runs.compare import candidates_compared, probability_difference
+from transformer.views.whatif.ablation import importance, predicted
+from transformer.views.whatif.contribution import contribution
+from transformer.views.whatif.patching import patching
 
 VIEWS: dict[str, View] = {}
 PICTURES: dict[str, Picture] = {}

@@ -1,10 +1,10 @@
 """How a view declares itself: what it is called, what it may be told, what it gives.
 
-A view is one folder of `transformer/views/` (or of a folder named by `--views`) whose `__init__.py`
-has a `VIEW`. From that one declaration follow its place on the page, the fields of a share link,
-what programs and the command line may ask, and the table of its numbers. NAME.js beside it draws
-the view in place of the controls and pictures that the page makes by itself; NAME.css and
-LANGUAGE.po, which has the view's sentences in a language, are found there too.
+A folder of `transformer/views/` (or of a folder named by `--views`) holds the views of one
+question: its `__init__.py` has a `VIEW`, or `VIEWS`. From that declaration follow a view's place on
+the page, the fields of a share link, what programs and the command line may ask, and the table of
+its numbers. NAME.js in the folder draws the view in place of the controls and pictures that the
+page makes by itself; NAME.css and LANGUAGE.po, its sentences in a language, are found there too.
 """
 
 from __future__ import annotations
@@ -155,19 +155,21 @@ def is_figure(value: Any) -> bool:
 
 
 def find_views(package: str, folders: Any) -> Iterator[View]:
-    """The VIEW of every package in these folders, in the order of their names.
+    """The VIEW, or each of the VIEWS, of every package in these folders, sorted by name.
 
-    Raises ValueError for a folder whose VIEW is no `View`, and for names that stand twice.
+    Raises ValueError for a VIEW that is not a `View`, and for a name that is used twice.
     """
     views: dict[str, View] = {}
-    for found in sorted(pkgutil.iter_modules(folders), key=lambda one: one.name):
+    for found in pkgutil.iter_modules(folders):
         if not found.ispkg:
             continue
         module = importlib.import_module(f"{package}.{found.name}")
-        view = getattr(module, "VIEW", None)
-        if view is None:
-            continue
-        if not isinstance(view, View) or view.name in views:
-            raise invalid("VIEW of {name} must be a View with a name of its own", name=found.name)
-        views[view.name] = replace(view, folder=Path(str(module.__file__)).parent)
-        yield views[view.name]
+        for view in getattr(module, "VIEWS", [getattr(module, "VIEW", None)]):
+            if view is None:
+                continue
+            if not isinstance(view, View) or view.name in views:
+                raise invalid(
+                    "VIEW of {name} must be a View with a name of its own", name=found.name
+                )
+            views[view.name] = replace(view, folder=Path(str(module.__file__)).parent)
+    return iter(sorted(views.values(), key=lambda view: view.name))

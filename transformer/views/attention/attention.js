@@ -10,8 +10,8 @@ import { HeadGrid, MANY, sharedKeys } from "../../web/head_grid.js";
 import { mounted, usePart } from "../../web/part.js";
 import { computed, html, signal, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
 import { emit, headShown, labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
-import { HeadFinding } from "../head_metrics/finding.js";
-import { knownHeads } from "../head_metrics/known.js";
+import { HeadFinding } from "./finding.js";
+import { knownHeads } from "./known.js";
 import { CellNumbers, newShown, useCell } from "./cell.js";
 import { Large } from "./large.js";
 import {

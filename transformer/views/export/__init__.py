@@ -10,7 +10,7 @@ import unicodedata
 from transformer.checks import check_choice
 from transformer.messages import invalid, numeral
 from transformer.runs.run import Run
-from transformer.views.attention import head_csv
+from transformer.views.attention.attention import head_csv
 from transformer.views.declaration import Answer
 from transformer.views.export import html
 

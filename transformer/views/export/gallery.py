@@ -12,13 +12,13 @@ import plotly.graph_objects as go
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.run import Run
 from transformer.views import own_views
-from transformer.views.architecture import architecture
 from transformer.views.attention.alignment import alignment
+from transformer.views.attention.attention_math import attention_math
+from transformer.views.attention.head_metrics import draw_metric, metrics_of
 from transformer.views.attention.heatmap import attention_rollout, joint_attention, mean_attention
-from transformer.views.attention_math import attention_math
-from transformer.views.head_metrics import draw_metric, metrics_of
+from transformer.views.model.architecture import architecture
+from transformer.views.positions.encodings import position_similarity
 from transformer.views.positions.inputs import input_strips
-from transformer.views.positions.positions import position_similarity
 from transformer.views.positions.rotation import position_shift
 from transformer.views.prediction.beams import beam_tree
 from transformer.views.prediction.lens import logit_lens

@@ -33,15 +33,15 @@ from transformer.runs.head_data import array, head_view, records_of, weights_rea
 from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 from transformer.views import PICTURES, VIEWS
-from transformer.views.attention import mask_answer
+from transformer.views.attention.attention import mask_answer
+from transformer.views.attention.head_metrics import answer_metrics
 from transformer.views.drawing.style import dark_colours
 from transformer.views.export.bundle import bundle, read_module
 from transformer.views.export.gallery import gallery
 from transformer.views.export.packing import Pack, packed, rounded
-from transformer.views.head_metrics import answer_metrics
-from transformer.views.masks import mask_heatmap
-from transformer.views.positions import positions
-from transformer.views.prediction import how
+from transformer.views.masks.masks import mask_heatmap
+from transformer.views.positions import encodings
+from transformer.views.prediction.prediction import how
 
 TEMPLATE = "views/export/static/page.html"
 SCRIPT = "views/export/static/page.js"
@@ -50,7 +50,7 @@ STYLES = (
     "ui/static/pictures.css",
     "ui/static/tokens.css",
     "views/attention/attention.css",
-    "views/head_metrics/finding.css",
+    "views/attention/finding.css",
     "views/export/static/page.css",
 )
 LESSON = "views/export/static/lesson.js"
@@ -245,8 +245,8 @@ def _position_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     for stack, matrix in run.position_matrices.items():
         size = matrix.shape[1]
         shown = sorted({0, 1, size // 8, size // 4, size // 2, size - 1})
-        result.append(_drawn(positions.position_matrix(run, stack), pack))
-        result.append(_drawn(positions.position_curves(run, shown, stack), pack))
+        result.append(_drawn(encodings.position_matrix(run, stack), pack))
+        result.append(_drawn(encodings.position_curves(run, shown, stack), pack))
     return result
 
 

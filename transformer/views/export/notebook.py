@@ -26,7 +26,7 @@ from transformer.runs.head_data import (
 )
 from transformer.runs.run import Batch, Run
 from transformer.views import PICTURES
-from transformer.views.attention import head_csv as head_csv
+from transformer.views.attention.attention import head_csv as head_csv
 from transformer.views.drawing.style import HOVER_CHARACTERS, shorten
 from transformer.views.export import html as pages
 from transformer.views.export.bundle import bundle, read_module

@@ -29,7 +29,7 @@ import {
   numbersAsked,
   useAtlas,
 } from "../attention/numbers.js";
-import { headLabel, headMetrics } from "../head_metrics/known.js";
+import { headLabel, headMetrics } from "../attention/known.js";
 import { HEATMAP, pinHead, readers, shared, useJourney } from "./asked.js";
 import { NumberTable } from "../../web/figure.js";
 import { newShown, useCell } from "../attention/cell.js";

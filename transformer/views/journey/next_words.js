@@ -157,7 +157,7 @@ const NextWords = ({ props, value }) => {
   const preview = usePreview(part, answer?.position);
   const facts = answer && { run: asked.run, place: answer.position, stack: page.run.stack };
   const site = preview && `${siteName(preview.of)}.${preview.of.head}`;
-  // Of a hidden word views/masked says the same, until a head is pointed at.
+  // Of a hidden word masked.js says the same, until a head is pointed at.
   const isHidden = !page.query || page.run?.hidden.includes(answer?.position);
   const isSaid = page.run?.stack === "encoder" && isHidden && !preview;
   const read = answer && (page.run.labels[answer.position] ?? "");

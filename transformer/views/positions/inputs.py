@@ -15,7 +15,7 @@ from transformer.network_words import of_stack
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.drawing import style
-from transformer.views.positions.positions import line_figure
+from transformer.views.positions.encodings import line_figure
 
 _COLOURED = 0.995  # of the numbers; those beyond, a few far out, share the colours at the ends
 _ROW_PX, _LEAST_PX, _MOST_PX = 19, 90, 520  # of one token, and of all of them

@@ -20,7 +20,7 @@ from transformer.messages import invalid, numeral, say
 from transformer.network_words import of_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
-from transformer.views.positions.positions import matrix_of, square_axes
+from transformer.views.positions.encodings import matrix_of, square_axes
 
 Doubles = NDArray[np.float64]
 # Of a Shift, in the meta of its figure.

@@ -21,7 +21,9 @@ from transformer.model.config import ModelConfig
 from transformer.model.summary import blocks
 from transformer.network_words import stack_name
 from transformer.runs.run import Run
-from transformer.views.architecture.arrangement import (
+from transformer.views.declaration import Answer, Picture, View, tab_name
+from transformer.views.drawing import style
+from transformer.views.model.arrangement import (
     BOX_WIDTH,
     RADIUS,
     Arrangement,
@@ -29,9 +31,7 @@ from transformer.views.architecture.arrangement import (
     Label,
     arrange,
 )
-from transformer.views.architecture.parts import shape_of, words
-from transformer.views.declaration import Answer, Picture, View, tab_name
-from transformer.views.drawing import style
+from transformer.views.model.parts import shape_of, words
 
 MARGIN = {"l": 8, "r": 8, "t": 88, "b": 12}
 FAMILIES = {

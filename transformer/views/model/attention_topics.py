@@ -15,8 +15,8 @@ from transformer.model.attention import MultiHeadAttention
 from transformer.model.functional import attention_scores, masked_softmax
 from transformer.model.masks import causal_mask, combine, padding_mask
 from transformer.runs.compact_trace import part_at
-from transformer.views.equations.source import excerpt
-from transformer.views.equations.topic import FIRST, Topic, most_read, quoted
+from transformer.views.model.source import excerpt
+from transformer.views.model.topic import FIRST, Topic, most_read, quoted
 
 _QUERIES, _KEYS, _SCORES = "B × H × Tq × D", "B × H × Tk × D", "B × H × Tq × Tk"
 

@@ -19,8 +19,8 @@ from transformer.inference.sampling import (
 from transformer.messages import mark, numeral, say
 from transformer.runs import steps
 from transformer.runs.steps import GenerationStep
-from transformer.views.equations.source import excerpt
-from transformer.views.equations.topic import FIRST, Topic, plain
+from transformer.views.model.source import excerpt
+from transformer.views.model.topic import FIRST, Topic, plain
 
 # Of each filter: its symbol, its condition, what is shown of a token, its function, and the name of
 # the condition there.

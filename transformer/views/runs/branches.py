@@ -6,7 +6,7 @@ from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import Int
-from transformer.views.prediction import N_SHOWN, step_of
+from transformer.views.prediction.prediction import N_SHOWN, step_of
 
 
 def answer_choices(item: Run, *, step: int) -> Answer:

@@ -8,9 +8,9 @@ from transformer.analysis.ablation import intact_ids, next_token
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark
 from transformer.runs.run import Run
-from transformer.views.ablation import predicted
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import POSITION, Bool
+from transformer.views.whatif.ablation import predicted
 
 
 def answer_next_token(models: ModelQueries, item: Run, *, position: int) -> Answer:

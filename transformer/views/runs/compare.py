@@ -13,7 +13,12 @@ import plotly.graph_objects as go
 from transformer.messages import mark, numeral, say
 from transformer.runs.run import Run
 from transformer.runs.steps import N_CANDIDATES, GenerationStep
-from transformer.views.compare.compare import (
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing import style
+from transformer.views.drawing.bars import Series, paired_bars, percent
+from transformer.views.parameters import HEAD, POSITION, SITE, HeadOrMean, Text
+from transformer.views.prediction.prediction import step_of
+from transformer.views.runs.attention_difference import (
     NothingShared,
     Shared,
     align,
@@ -22,11 +27,6 @@ from transformer.views.compare.compare import (
     shared,
     shared_labels,
 )
-from transformer.views.declaration import Answer, Picture, View
-from transformer.views.drawing import style
-from transformer.views.drawing.bars import Series, paired_bars, percent
-from transformer.views.parameters import HEAD, POSITION, SITE, HeadOrMean, Text
-from transformer.views.prediction import step_of
 
 N_SHOWN = 8
 

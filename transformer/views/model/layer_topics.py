@@ -10,8 +10,8 @@ from transformer.model.activations import ACTIVATIONS
 from transformer.model.blocks import FeedForward, Layer, Residual
 from transformer.model.norms import RMSNorm, unscaled_rms
 from transformer.network_words import attention_name
-from transformer.views.equations.source import excerpt
-from transformer.views.equations.topic import Topic
+from transformer.views.model.source import excerpt
+from transformer.views.model.topic import Topic
 
 _STREAM = "B × T × C"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from transformer.messages import mark
 from transformer.runs.head_data import labels_of
 from transformer.runs.run import Run
-from transformer.views.attention import mask_answer
+from transformer.views.attention.attention import mask_answer
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import SITE
 

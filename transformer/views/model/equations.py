@@ -9,11 +9,11 @@ from transformer.messages import invalid, mark
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.equations.attention import attention, mask, softmax
-from transformer.views.equations.layer import feed_forward, norm
-from transformer.views.equations.positions import positions
-from transformer.views.equations.sampling import sampling
-from transformer.views.equations.topic import Topic
+from transformer.views.model.attention_topics import attention, mask, softmax
+from transformer.views.model.layer_topics import feed_forward, norm
+from transformer.views.model.position_topics import positions
+from transformer.views.model.sampling_topics import sampling
+from transformer.views.model.topic import Topic
 from transformer.views.parameters import HEAD, QUERY, SITE, Choice, Int
 
 TOPICS = {

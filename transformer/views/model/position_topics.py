@@ -12,9 +12,9 @@ from transformer.model.positions import LearnedPositions, sinusoidal_matrix
 from transformer.model.rotary import SCALINGS, frequencies_of
 from transformer.model.stacks import Embedding
 from transformer.runs.head_data import array
-from transformer.views.equations.source import excerpt
-from transformer.views.equations.topic import FIRST, Topic
-from transformer.views.rotary import rotated_pair
+from transformer.views.model.source import excerpt
+from transformer.views.model.topic import FIRST, Topic
+from transformer.views.positions.rotary import rotated_pair
 
 HALF = FIRST // 2
 

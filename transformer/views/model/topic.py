@@ -15,7 +15,7 @@ from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
 from transformer.runs.run import Run
-from transformer.views.equations.mathml import mathml
+from transformer.views.model.mathml import mathml
 
 FIRST = 6  # numbers of a tensor's row that are shown
 

@@ -1,0 +1,337 @@
+"""Attention: all heads small, one head large, heads put together, and lines between tokens, as
+figures and as numbers; and one head as comma-separated values for a spreadsheet or data frame."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer.analysis.atlas import atlas as small_pictures
+from transformer.checks import check_choice
+from transformer.messages import mark
+from transformer.runs.head_data import Head, SiteLike, head_view, sites_of, stored_head
+from transformer.runs.run import Batch, Run
+from transformer.views.attention.alignment import alignment as alignment_figure
+from transformer.views.attention.grid import head_grid
+from transformer.views.attention.heatmap import (
+    STAGES,
+    attention_heatmap,
+    attention_rollout,
+    flow_figure,
+    flow_weights,
+    joint_attention,
+    mean_attention,
+)
+from transformer.views.attention.lines import query_lines
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.parameters import (
+    HEAD,
+    KIND,
+    OF_STACK,
+    QUERY,
+    ROW,
+    SITE,
+    Bool,
+    Choice,
+    HeadOrMean,
+    Int,
+    Number,
+    Text,
+)
+
+FEWER = 2  # queries and keys are sent in place of so many times as many scores, or more
+
+
+def answer_atlas(item: Run | Batch, *, stack: str, kind: str) -> Answer:
+    """Small pictures of all heads: uint8 (L, H, Sq, Sk) and which pixels are masked (Sq, Sk)."""
+    return small_pictures(item, stack, kind).answer()
+
+
+def answer_heatmap(
+    item: Run | Batch,
+    *,
+    site: str,
+    head: Any,
+    row: int,
+    range: str,
+    numbers: bool = False,
+    **look: Any,
+) -> Answer:
+    """One head large: `attention_heatmap`; or its numbers, of which a page draws every look of it.
+
+    numbers: the mask and the scores, or the queries and keys of which the scores are made, where
+    these are many fewer; the weights follow from them, but of a head that is switched off.
+    """
+    if not numbers:
+        look |= {"range_": range, "row": row, "hover": False}
+        return {"figure": attention_heatmap(item, site, head, **look)}
+    view = head_view(item, site, head, row)
+    answer, vectors = mask_answer(view.allowed, view.query_labels, view.key_labels), view.vectors
+    if view.is_off:
+        return answer | {"scores": view.scores, "weights": view.weights}
+    if vectors is None or FEWER * sum(part.size for part in vectors) > view.allowed.size:
+        return answer | {"scores": view.scores}
+    return answer | dict(zip(("queries", "keys"), vectors, strict=True))
+
+
+def mask_answer(allowed: NDArray[np.bool_], queries: Sequence[str], keys: Sequence[str]) -> Answer:
+    """A mask, one bit a cell, and its tokens."""
+    return {
+        "shape": list(allowed.shape),
+        "allowed": np.packbits(allowed),
+        "query_labels": list(queries),
+        "key_labels": list(keys),
+    }
+
+
+def answer_flow(
+    item: Run,
+    *,
+    which: str,
+    stack: str,
+    kind: str = "self",
+    layer: int | None = None,
+    scale: str,
+    range: str,
+    numbers: bool = False,
+) -> Answer:
+    """Heads put together, "mean", "rollout" or "joint": the figure, or the weights and the mask."""
+    place = item, stack, kind, layer
+    if not numbers:
+        return {"figure": flow_figure(which, *place, hover=False, scale=scale, range_=range)}
+    weights = flow_weights(which, *place).astype("float32")
+    allowed = stored_head(item.trace, sites_of(item, stack, kind)[0], 0, 0).allowed[0].cpu().numpy()
+    labels = item.queries(stack), item.keys(stack, kind)
+    return mask_answer(allowed, *labels) | {"weights": weights}
+
+
+def head_csv(
+    run: Run | Batch, site: SiteLike, head: Head, *, stage: str = "weights", row: int = 0
+) -> str:
+    """A line a query, a column a key; the first line and the first column name the tokens.
+
+    stage: "weights", "masked" (scores) or "scores"; cells that the mask hides are empty, but for
+    "scores". Numbers are the trace's float32, with as many digits as tell them apart; the weights
+    of a head that is switched off are 0.
+    A token is written `[place] label`: so every name is one of a kind, and none begins with =, +,
+    - or @, which a spreadsheet would take for a formula and run.
+    Raises ValueError, listing what is allowed, for an unknown site, head, stage or row.
+    """
+    check_choice("stage", stage, STAGES)
+    view = head_view(run, site, head, row)
+    values = view.weights if stage == "weights" else view.scores
+    shown = np.ones_like(view.allowed) if stage == "scores" else view.allowed
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["query \\ key", *_names(view.key_labels)])
+    for name, numbers, drawn in zip(_names(view.query_labels), values, shown, strict=True):
+        cells = [str(number) if may else "" for number, may in zip(numbers, drawn, strict=True)]
+        writer.writerow([name, *cells])
+    return text.getvalue()
+
+
+def _names(labels: Sequence[str]) -> list[str]:
+    return [f"[{place}] {label}" for place, label in enumerate(labels)]
+
+
+_STAGE = Choice(
+    name="stage",
+    title=mark("Stage"),
+    options={"scores": mark("scores"), "masked": mark("masked scores"), "weights": mark("weights")},
+    default="weights",
+    link="stage",
+)
+_SCALE = Choice(
+    name="scale",
+    title=mark("Colour"),
+    options={
+        "linear": mark("even"),
+        "sqrt": mark("boost small weights"),
+        "log": mark("boost more (log)"),
+    },
+    default="sqrt",
+    link="scale",
+)
+_RANGE = Choice(
+    name="range",
+    title=mark("Range"),
+    options={"fixed": mark("0 to 1"), "own": mark("to this picture's largest")},
+    default="fixed",
+    link="range",
+)
+_BY = Choice(
+    name="by",
+    title=mark("When the word is"),
+    options={"written": mark("written"), "read": mark("read")},
+    default="written",
+    link="by",
+)
+_LAYER = Int(name="layer", title=mark("Layer"), use="selection", optional=True)
+VIEW = View(
+    name="attention",
+    tab=mark("Attention"),
+    order=110,
+    part="heads",
+    title=mark("Attention"),
+    help=mark("How much each query reads each key: every head small, the chosen one large."),
+    parameters=(
+        Text(name="cell", use="place", link="cell"),
+        Choice(
+            name="threshold",
+            title=mark("Weights from"),
+            options={weight: weight for weight in ("0.01", "0.05", "0.1", "0.2")},
+            default="0.05",
+            link="threshold",
+        ),
+        Choice(
+            name="picture",
+            title=mark("Picture"),
+            options={
+                "heatmap": mark("heatmap"),
+                "alignment": mark("alignment"),
+                "lines": mark("lines"),
+                "mean": mark("mean of heads"),
+                "rollout": mark("through all layers"),
+                "joint": mark("joint"),
+            },
+            default="heatmap",
+            link="picture",
+        ),
+        Choice(
+            name="depth",
+            title=mark("Layers"),
+            options={"layer": "", "all": mark("all")},
+            default="all",
+            link="depth",
+        ),
+        Choice(
+            name="over_heads",
+            title="Of",
+            options={
+                "head": mark("this head"),
+                "layer": mark("this layer"),
+                "all": mark("all heads"),
+            },
+            default="head",
+            link="over_heads",
+        ),
+    ),
+    pictures=(
+        Picture(
+            name="heatmap",
+            title=mark("One head"),
+            help=mark(
+                "How much each query (row) reads each key (column): scores, masked, or weights."
+            ),
+            figure=attention_heatmap,
+            answer=answer_heatmap,
+            subject="run or batch",
+            parameters=(
+                SITE,
+                HEAD,
+                _STAGE,
+                _SCALE,
+                _RANGE,
+                ROW,
+                Bool(name="numbers", use="request"),
+            ),
+        ),
+        Picture(
+            name="atlas",
+            title=mark("All heads"),
+            help=mark("The weights of every head, layers down and heads across."),
+            figure=head_grid,
+            answer=answer_atlas,
+            subject="run or batch",
+            parameters=(OF_STACK, KIND),
+        ),
+        Picture(
+            name="lines",
+            title=mark("Lines"),
+            help=mark(
+                "One head as lines from a query to the keys it reads, wider for larger weights."
+            ),
+            figure=query_lines,
+            subject="run or batch",
+            parameters=(
+                SITE,
+                HEAD,
+                QUERY,
+                Number(name="threshold", title=mark("Weights from"), default=0.05, use="request"),
+            ),
+        ),
+        Picture(
+            name="alignment",
+            title=mark("Alignment"),
+            help=mark("Cross-attention as lines: which source token each target token read most."),
+            figure=alignment_figure,
+            subject="run or batch",
+            parameters=(
+                HeadOrMean(name="layer", title=mark("Layer"), default="mean"),
+                HeadOrMean(name="head", title=mark("Head"), default="mean"),
+                _BY,
+            ),
+        ),
+        Picture(
+            name="flow",
+            title=mark("Heads put together"),
+            help=mark(
+                "The mean of the heads, rollout, or joint attention, with the exact weights."
+            ),
+            answer=answer_flow,
+            parameters=(
+                Choice(
+                    name="which",
+                    options={
+                        "mean": mark("mean of heads"),
+                        "rollout": mark("rollout"),
+                        "joint": mark("joint attention"),
+                    },
+                    default="mean",
+                    use="request",
+                ),
+                OF_STACK,
+                KIND,
+                _LAYER,
+                _SCALE,
+                _RANGE,
+                Bool(name="numbers", use="request"),
+            ),
+        ),
+        Picture(
+            name="mean",
+            title=mark("Mean of heads"),
+            help=mark(
+                "The average of the heads of a layer, or of all; no single head need look so."
+            ),
+            figure=mean_attention,
+            subject="run or batch",
+            parameters=(OF_STACK, KIND, _LAYER),
+        ),
+        Picture(
+            name="rollout",
+            title=mark("Rollout"),
+            help=mark(
+                "Mean weights and residual multiplied over layers; values and MLP are left out."
+            ),
+            figure=attention_rollout,
+            subject="run or batch",
+            parameters=(OF_STACK, _LAYER),
+        ),
+        Picture(
+            name="joint",
+            title=mark("Joint attention"),
+            help=mark(
+                "Mean weights multiplied over layers as if there were no residual connection."
+            ),
+            figure=joint_attention,
+            subject="run or batch",
+            parameters=(OF_STACK, _LAYER),
+        ),
+    ),
+)

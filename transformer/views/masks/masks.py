@@ -1,0 +1,327 @@
+"""Who may read whom: padding, causal and combined masks, the batch that is padded, and the weights
+that the same scores would give without a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer.analysis.mask_removal import (
+    BoolArray,
+    Removal,
+    acting_masks,
+    masks_of,
+    masks_used,
+    without_mask,
+)
+from transformer.checks import check_choice
+from transformer.messages import invalid, mark, numeral, say
+from transformer.network_words import attention_name
+from transformer.runs.head_data import SiteLike
+from transformer.runs.run import Batch
+from transformer.views.attention.heatmap import weight_colours
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing import style
+from transformer.views.drawing.matrix import TEXT_LIMIT, cell_hover, hatching, matrix_figure
+from transformer.views.parameters import HEAD, KIND, ROW, SITE, STACK, Choice, Int, Text
+
+MASKS = ("padding", "causal", "combined")
+WHOLE_STEPS = 1, 2, 5, 10, 20, 50, 100, 10**6  # of labelled positions; Plotly's own can be halves
+
+_TITLES = {
+    "padding": mark("Padding mask: no one reads keys that are padding"),
+    "causal": mark("Causal mask: no one reads keys that come later"),
+    "combined": mark("Combined mask: what both masks allow"),
+}
+
+
+def mask_heatmap(
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    allowed: BoolArray,
+    title: str,
+) -> go.Figure:
+    """A mask as cells: filled = may be read, hatched background = may not.
+
+    allowed: (Tq, Tk) bool, True = may attend; z is 1 where allowed and NaN elsewhere.
+    title: text of ours, never a token's. Raises ValueError if the labels do not fit the mask.
+    """
+    if allowed.shape != (len(query_labels), len(key_labels)):
+        raise invalid(
+            "a mask needs one label for each query and key; got {n_query_labels} and "
+            "{n_key_labels} labels for a mask of {n_rows} x {n_columns}",
+            n_query_labels=len(query_labels),
+            n_key_labels=len(key_labels),
+            n_rows=allowed.shape[0],
+            n_columns=allowed.shape[1],
+        )
+    ending = say("<br>allowed %{customdata}<extra></extra>")
+    cells = _filled(
+        allowed,
+        hoverongaps=True,
+        xgap=1 if len(key_labels) <= TEXT_LIMIT else 0,
+        ygap=1 if len(query_labels) <= TEXT_LIMIT else 0,
+        **cell_hover(query_labels, key_labels, ending, allowed.astype(np.uint8)),
+    )
+    says = say("filled: may be read; hatched: hidden")
+    return matrix_figure(cells, title, says, query_labels, key_labels, meta={})
+
+
+def _filled(where: BoolArray, **more: Any) -> go.Heatmap:
+    """Cells of one colour where something is, NaN elsewhere."""
+    z = np.where(where, np.float32(1), np.float32(np.nan))
+    colours = [[place, style.LIGHT.accent] for place in (0, 1)]
+    return go.Heatmap(z=z, colorscale=colours, zmin=0, zmax=1, showscale=False, **more)
+
+
+def mask_figure(
+    batch: Batch,
+    row: int,
+    which: str,
+    *,
+    stack: str | None = None,
+    kind: str = "self",
+) -> go.Figure:
+    """One of the masks of one sentence. Raises ValueError for an unknown row, mask or attention."""
+    check_choice("which", which, MASKS)
+    stack = stack or batch.trace.kinds()[0][0]
+    allowed = masks_of(batch, row, stack, kind)[which]
+    queries, keys = batch.queries(stack, row), batch.keys(stack, kind, row)
+    return mask_heatmap(queries, keys, allowed, say(_TITLES[which]))
+
+
+def padded_batch(batch: Batch, *, stack: str | None = None) -> go.Figure:
+    """What a stack (by default the first) read, sentence x position: filled = a token, hatched =
+    padding.
+
+    z is 1 for tokens, NaN for padding. Raises ValueError for a stack that the batch does not have.
+    """
+    stacks = tuple(dict.fromkeys(name for name, _ in batch.trace.kinds()))
+    stack = stack or stacks[0]
+    check_choice("stack", stack, stacks)
+    real = batch.real(stack).cpu().numpy()
+    n_rows, length = real.shape
+    shown = _tokens(batch, stack, real)
+    cells = _filled(real, xgap=2, ygap=4, customdata=real.astype(np.uint8), **shown)
+    size = {"n_rows": n_rows, "length": length}
+    return style.figure(
+        cells,
+        say("Padded batch: {n_rows} sentences, each {length} tokens long", **size),
+        say("filled: a token; hatched: padding"),
+        shapes=[hatching(n_rows, length)],
+        xaxis=style.axis(
+            say("position"), range=[-0.5, length - 0.5],
+            tick0=0, dtick=next(step for step in WHOLE_STEPS if length <= 20 * step),
+        ),
+        yaxis=style.axis(
+            say("sentence") if n_rows > 1 else "", range=[n_rows - 0.5, -0.5],
+            tickmode="array", tickvals=list(range(n_rows)),
+            ticktext=[str(row) for row in range(n_rows)],
+        ),
+    )  # fmt: skip
+
+
+def _tokens(batch: Batch, stack: str, real: BoolArray) -> dict[str, object]:
+    """The padded batch's tokens, in its cells and in the hover text, as far as there is room."""
+    n_rows, length = real.shape
+    text = [
+        [style.label(token, 8) if real[row, place] else "" for place, token in enumerate(labels)]
+        for row, labels in enumerate(batch.queries(stack, row) for row in range(n_rows))
+    ]
+    small = length <= TEXT_LIMIT
+    return {
+        "text": text if small else None,
+        "texttemplate": "%{text}" if small else None,
+        "textfont": {"size": style.FONT_SIZE},
+        "hovertemplate": say("sentence %{y:d}, position %{x:d}")
+        + (": %{text}" if small else "")
+        + say("<br>token %{customdata}<extra></extra>"),
+    }
+
+
+SHOWN = ("weights", "difference")
+_REMOVED = {
+    ("padding", "weights"): mark("Weights without the padding mask: {whose}"),
+    ("causal", "weights"): mark("Weights without the causal mask: {whose}"),
+    ("padding", "difference"): mark(
+        "What changes in the weights without the padding mask: {whose}"
+    ),
+    ("causal", "difference"): mark("What changes in the weights without the causal mask: {whose}"),
+}
+_FREED = {
+    "padding": mark("{mean_freed_weight} % of the weight would go to padding"),
+    "causal": mark("{mean_freed_weight} % of the weight would go to the future"),
+}
+_NONE = {
+    "padding": mark("Here the padding mask hides nothing: no key of this sentence is padding."),
+    "causal": mark("Here the causal mask hides nothing: no key lies in the future."),
+}
+_SENTENCES = {
+    "padding": mark(
+        "Without the padding mask, {share} of the weight would go to padding, on average over the "
+        "{count} queries that are text."
+    ),
+    "causal": mark(
+        "Without the causal mask, {share} of the weight would go to the future, on average over "
+        "the {count} queries that are text."
+    ),
+}
+
+
+def mask_removed(
+    batch: Batch,
+    row: int,
+    site: SiteLike,
+    head: int | str,
+    which: str,
+    *,
+    show: str = "weights",
+) -> go.Figure:
+    """One head of one sentence without its padding or its causal mask.
+
+    show: "weights" (colours fixed from 0 to 1, still forbidden cells NaN) or "difference" (weights
+    without the mask - the network's own). Hover tells both. Only this head's softmax is done anew:
+    in a network without the mask, the inputs of later layers would differ too.
+    Raises ValueError as `without_mask` does, and for an unknown show.
+    """
+    check_choice("show", show, SHOWN)
+    found = without_mask(batch, row, site, head, which)
+    view, change = found.view, found.weights - found.real
+    if show == "weights":
+        values, colours = found.weights, weight_colours("linear")
+    else:
+        bar = style.colorbar(say("change of the weight"))
+        values, colours = change, style.signed(style.bound_of(change)) | {"colorbar": bar}
+    ending = say(
+        "<br>without the mask %{customdata[0]:.4f}<br>with it %{customdata[1]:.4f}<extra></extra>"
+    )
+    both = np.stack([found.weights, found.real], axis=-1).astype(np.float32)
+    cells = go.Heatmap(
+        z=np.where(view.allowed | found.freed, values, np.nan).astype(np.float32),
+        hoverongaps=True,
+        **colours,
+        **cell_hover(view.query_labels, view.key_labels, ending, both),
+    )
+    site, share = view.site, found.mean_freed_weight
+    whose = say(
+        "{attention}, layer {layer}, head {head}",
+        attention=attention_name(site.stack, site.kind),
+        layer=site.layer,
+        head=view.head,
+    )
+    meta = {"site": str(site), "head": view.head, "which": which, "show": show, "row": row}
+    return matrix_figure(
+        cells,
+        say(_REMOVED[which, show], whose=whose),
+        say(_FREED[which], mean_freed_weight=numeral(100 * share, ".1f")),
+        view.query_labels,
+        view.key_labels,
+        meta=meta | {"share": share},
+    )
+
+
+def sentence_of(found: Removal) -> str:
+    """In words and with its number, what leaving the mask out would change for text queries."""
+    site, count = found.view.site, int(found.text.sum())
+    share = f"{numeral(100 * found.mean_freed_weight, '.1f')} %"
+    if not found.freed.any():
+        return say(_NONE[found.which])
+    start = say(_SENTENCES[found.which], share=share, count=count)
+    if found.which == "padding" and "causal" in acting_masks(site):
+        right = say(
+            "Padding stands on the right, where the causal mask already hides it from the text; "
+            "only queries that are padding themselves change. An encoder reads both ways: there, "
+            "as in a translator's encoder, this mask alone keeps the text from reading padding."
+        )
+        return f"{start} {right}"
+    return start
+
+
+def answer_removal(
+    item: Batch, *, row: int, site: str, head: int, which: str | None = None
+) -> Answer:
+    """One head's weights without one of its masks, what changes, and a sentence with the number.
+
+    which: one of the masks that the network used in this attention, which are told as `acting`;
+    for another, or None, the last of them. Without any, that is all that is told.
+    """
+    acting = masks_used(item, item.trace[site].site)
+    if not acting:
+        return {"acting": [], "which": None}
+    chosen = which if which in acting else acting[-1]
+    found = without_mask(item, row, site, head, chosen)
+    drawn = {show: mask_removed(item, row, site, head, chosen, show=show) for show in SHOWN}
+    return {
+        "figures": drawn,
+        "acting": list(acting),
+        "which": chosen,
+        "share": found.mean_freed_weight,
+        "sentence": sentence_of(found),
+    }
+
+
+_WHICH = {"causal": "causal", "padding": "padding", "combined": "both"}
+VIEW = View(
+    name="masks",
+    tab=mark("Masks"),
+    order=210,
+    part="mask",
+    title=mark("Masks"),
+    help=mark(
+        "Which keys each query may read: padding hides filler, the causal mask hides the future."
+    ),
+    parameters=(
+        Int(name="row", default=0, use="place", link="row"),
+        Text(name="mask_site", use="place", link="mask_site"),
+        Int(name="mask_head", default=0, use="place", link="mask_head"),
+        Choice(
+            name="without",
+            title=mark("Mask that is taken away"),
+            options={"causal": mark("causal"), "padding": mark("padding")},
+            optional=True,
+            use="place",
+            link="without",
+        ),
+    ),
+    pictures=(
+        Picture(
+            name="padded",
+            title=mark("Padded batch"),
+            help=mark("Sentences of different length, filled up with padding to one length."),
+            figure=padded_batch,
+            subject="batch",
+            parameters=(STACK,),
+        ),
+        Picture(
+            name="mask",
+            title=mark("Masks"),
+            help=mark("Which keys each query may read, by each mask and by both."),
+            figure=mask_figure,
+            subject="batch",
+            parameters=(
+                ROW,
+                Choice(name="which", options=_WHICH, default="combined", use="request"),
+                STACK,
+                KIND,
+            ),
+        ),
+        Picture(
+            name="removal",
+            title=mark("A mask taken away"),
+            help=mark("The weights that the same scores would give without one mask."),
+            figure=mask_removed,
+            answer=answer_removal,
+            subject="batch",
+            parameters=(
+                ROW,
+                SITE,
+                HEAD,
+                Choice(name="which", options=_WHICH, use="request", optional=True),
+            ),
+        ),
+    ),
+    gets=("batch",),
+)

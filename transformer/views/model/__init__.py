@@ -1,0 +1,5 @@
+"""What is this network made of?"""
+
+from transformer.views.model import architecture, equations
+
+VIEWS = (architecture.VIEW, equations.VIEW)

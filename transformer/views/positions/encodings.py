@@ -1,0 +1,242 @@
+"""The positional encoding itself: the matrix, chosen dimensions as curves, and similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from transformer.checks import is_whole, shortened
+from transformer.messages import invalid, say
+from transformer.model.positions import sinusoidal_matrix
+from transformer.network_words import of_stack, stack_name
+from transformer.runs.head_data import array
+from transformer.runs.run import Run
+from transformer.views.drawing import style
+
+MAX_CURVES = 12
+_DASHES = ("solid", "dash", "dot", "dashdot")
+# Okabe and Ito's colours, less those too pale on white or too dark on black; the first is not
+# written as theme.css has it, so that it stays the same in the dark.
+_CURVES = ("rgb(0,114,178)", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+
+Matrix = NDArray[np.float32]
+
+
+def matrix_of(run: Run, stack: str | None = None) -> tuple[str, Matrix, int]:
+    """(stack, its (max_len, C) position matrix, how many rows this run used).
+
+    stack None: the model's only stack, or the decoder. The used rows are always the first ones: a
+    window that slid starts again at position 0. Raises ValueError for a stack that is not there.
+    """
+    known = list(run.position_matrices)
+    chosen = known[-1] if stack is None else stack
+    if chosen not in known:
+        raise invalid("stack must be one of {known}; got {got}", known=known, got=shortened(stack))
+    return chosen, array(run.position_matrices[chosen]), len(run.queries(chosen))
+
+
+def formula_matrix(run: Run, stack: str | None = None) -> Matrix:
+    """The sinusoidal matrix of the size of the model's own, (max_len, C), whatever it uses.
+
+    Raises ValueError for an unknown stack, and for an odd size: sines and cosines come in pairs.
+    """
+    max_len, size = matrix_of(run, stack)[1].shape
+    if size % 2:
+        raise invalid("the sinusoidal formula needs an even d_model; got {got}", got=size)
+    return array(sinusoidal_matrix(max_len, size, run.config.positions == "sinusoidal-halves"))
+
+
+def formula_difference(run: Run, stack: str | None = None) -> float:
+    """The largest difference between the model's own matrix and the sinusoidal formula."""
+    return float(np.abs(matrix_of(run, stack)[1] - formula_matrix(run, stack)).max(initial=0.0))
+
+
+def _table(run: Run, stack: str | None, formula: bool) -> tuple[str, str, Matrix, int]:
+    """(stack, what the matrix is, the matrix, rows used): the model's own, or the formula's."""
+    chosen, own, used = matrix_of(run, stack)
+    if not formula:
+        return chosen, run.config.positions, own, used
+    name = (
+        say("sinusoidal formula")
+        if run.config.positions.startswith("sinusoidal")
+        else say("sinusoidal formula, not used by this model")
+    )
+    return chosen, name, formula_matrix(run, stack), used
+
+
+def position_matrix(run: Run, stack: str | None = None, *, formula: bool = False) -> go.Figure:
+    """Position x dimension, every position that the model knows; z is the matrix itself.
+
+    A line marks the positions that this run used: those above it.
+    formula: the sinusoidal formula's matrix of the same size in place of the model's own.
+    Raises ValueError for a stack that the model does not have.
+    """
+    chosen, name, matrix, used = _table(run, stack, formula)
+    hover = say("position %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>")
+    max_len, size = matrix.shape
+    edge = {"xref": "x domain", "x0": 0, "x1": 1, "y0": used - 0.5, "y1": used - 0.5}
+    line = {"type": "line", "line": _dashed(), **edge}
+    return style.figure(
+        style.signed_cells(matrix, hover, bar=say("value")),
+        say("Position matrix {of_stack} ({name})", of_stack=of_stack(chosen), name=name),
+        say("of the same size, to compare")
+        if formula
+        else say(
+            "the row of a position is added to its token; this run used {used} of {max_len} rows",
+            used=used,
+            max_len=max_len,
+        ),
+        xaxis=style.axis(say("dimension"), range=[-0.5, size - 0.5]),
+        yaxis=style.axis(say("position"), range=[max_len - 0.5, -0.5]),
+        shapes=[] if formula else [line],
+        annotations=[] if formula else [_used_note(used, max_len)],
+        meta={"stack": chosen, "used": used},
+    )
+
+
+def position_curves(run: Run, dimensions: Sequence[int], stack: str | None = None) -> go.Figure:
+    """The chosen dimensions as lines over the positions; y is a column of the matrix.
+
+    dimensions: 1 to MAX_CURVES different numbers below d_model; else ValueError.
+    """
+    chosen, matrix, used = matrix_of(run, stack)
+    _check_dimensions(dimensions, matrix.shape[1])
+    lines = {
+        say("dimension {dimension}", dimension=dimension): (
+            matrix[:, dimension],
+            {
+                "color": _CURVES[order % len(_CURVES)],
+                "dash": _DASHES[order // len(_CURVES) % len(_DASHES)],
+                "width": 2,
+            },
+        )
+        for order, dimension in enumerate(dimensions)
+    }
+    band = {
+        "type": "rect",
+        "yref": "y domain",
+        "x0": -0.5,
+        "x1": used - 0.5,
+        "y0": 0,
+        "y1": 1,
+        "layer": "below",
+        "line": {"width": 0},
+        "fillcolor": style.LIGHT.line,
+        "opacity": 0.5,
+    }
+    positions, here = run.config.positions, of_stack(chosen)
+    return line_figure(
+        say("Position curves {of_stack} ({positions})", of_stack=here, positions=positions),
+        say("one line a dimension; grey: the {used} positions that this run used", used=used),
+        lines,
+        style.axis(say("position"), range=[-0.5, len(matrix) - 0.5], tickformat="d"),
+        shapes=[band],
+        meta={"stack": chosen, "used": used},
+    )
+
+
+def line_figure(
+    title: str,
+    subtitle: str,
+    lines: dict[str, tuple[Matrix, dict[str, Any]]],
+    xaxis: dict[str, Any],
+    **more: Any,
+) -> go.Figure:
+    """Values over 0, 1, ... as lines, each by its name with Plotly's look of it."""
+    traces = [
+        go.Scatter(
+            x=np.arange(len(values), dtype=np.int32),
+            y=np.ascontiguousarray(values),
+            mode="lines",
+            name=name,
+            line=look,
+            hovertemplate="%{y:.4f}",
+        )
+        for name, (values, look) in lines.items()
+    ]
+    return style.figure(
+        traces,
+        title,
+        subtitle,
+        xaxis=xaxis,
+        yaxis=style.axis(say("value"), showgrid=True),
+        hovermode="x unified",
+        showlegend=True,
+        legend=style.LEGEND_ABOVE,
+        height=364,
+        margin={"l": 64, "r": 16, "t": 100, "b": 56},
+        **more,
+    )
+
+
+def position_similarity(run: Run, stack: str | None = None, *, formula: bool = False) -> go.Figure:
+    """Cosine of the angle between every two positions' vectors; z in [-1, 1], 1 on the diagonal.
+
+    A vector of zeros has no direction: its similarities are shown as 0. formula: of the sinusoidal
+    formula's matrix in place of the model's own.
+    """
+    chosen, name, matrix, used = _table(run, stack, formula)
+    lengths = np.linalg.norm(matrix.astype(np.float64), axis=1, keepdims=True)
+    unit = matrix / np.where(lengths > 0, lengths, 1)
+    hover = say("positions %{y} and %{x}<br>cosine %{z:.4f}<extra></extra>")
+    cosines = (unit @ unit.T).astype(np.float32)
+    square = {"x0": -0.5, "y0": -0.5, "x1": used - 0.5, "y1": used - 0.5}
+    cells = style.signed_cells(cosines, hover, bound=1, bar=say("cosine"))
+    return style.figure(
+        cells,
+        say("Similarity of positions, {stack} ({name})", stack=stack_name(chosen), name=name),
+        say("cosine of their vectors")
+        if formula
+        else say(
+            "cosine of their vectors; dashed: the {used} positions that this run used", used=used
+        ),
+        **square_axes(say("position"), say("position"), len(matrix)),
+        shapes=[] if formula else [{"type": "rect", "line": _dashed(), **square}],
+        meta={"stack": chosen, "used": used},
+    )
+
+
+def square_axes(x_title: str, y_title: str, shown: int, **more: Any) -> Any:
+    """Axes of square cells, row 0 on top, of which the first `shown` are seen."""
+    side = [-0.5, shown - 0.5]
+    shared = {"constrain": "domain", **more}
+    return {
+        "xaxis": style.axis(x_title, range=side, **shared),
+        "yaxis": style.axis(
+            y_title, range=side[::-1], constraintoward="top", scaleanchor="x", **shared
+        ),
+    }
+
+
+def _check_dimensions(dimensions: Sequence[int], size: int) -> None:
+    got = shortened(list(dimensions))
+    if not all(is_whole(one) and 0 <= one < size for one in dimensions):
+        raise invalid(
+            "dimensions must be whole numbers from 0 to {last}; got {got}", last=size - 1, got=got
+        )
+    if not 1 <= len(dimensions) <= MAX_CURVES or len(set(dimensions)) != len(dimensions):
+        raise invalid(
+            "dimensions must be 1 to {most} different numbers; got {got}", most=MAX_CURVES, got=got
+        )
+
+
+def _dashed() -> dict[str, Any]:
+    return {"color": style.LIGHT.text, "width": 2, "dash": "dash"}
+
+
+def _used_note(used: int, max_len: int) -> dict[str, Any]:
+    return {
+        "text": say("this run used the rows above"),
+        "xref": "x domain",
+        "x": 1,
+        "xanchor": "right",
+        "y": used - 0.5,
+        "yanchor": "top" if used < 0.9 * max_len else "bottom",
+        "showarrow": False,
+        "font": {"color": style.LIGHT.text, "size": style.FONT_SIZE},
+        "bgcolor": "rgba(255,255,255,0.8)",
+    }

@@ -1,0 +1,271 @@
+"""What a step chose from, before and after temperature and filters, and which filter left a token
+without a chance; how the text and each layer fared, and what a beam search weighed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import plotly.graph_objects as go
+
+from transformer.checks import check_whole, shortened
+from transformer.messages import invalid, mark, numeral, say
+from transformer.runs.request import Request, Sampling
+from transformer.runs.run import Run
+from transformer.runs.steps import Candidate, GenerationStep
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.drawing import style
+from transformer.views.drawing.bars import Series, paired_bars, percent
+from transformer.views.parameters import Int
+from transformer.views.prediction.beams import beam_tree
+from transformer.views.prediction.lens import logit_lens, what_is_done
+from transformer.views.prediction.surprisal import in_words, summarise, why_none
+from transformer.views.prediction.surprisal import surprisal as surprisal_figure
+
+N_SHOWN = 10
+
+
+def candidates(run: Run, step_index: int, *, limit: int = N_SHOWN) -> go.Figure:
+    """The `limit` likeliest tokens of one step, and the chosen one, as pairs of bars.
+
+    Trace 0: probability by the network. Trace 1: after temperature and filters, what was drawn
+    from. x is the probability itself, y the candidate's place, the likeliest on top. The chosen one
+    has an arrow before its label; one that could not be drawn says why instead of a second bar.
+    Raises ValueError for a step that the run does not have.
+    """
+    step = step_of(run, step_index)
+    shown = tuple(step.candidates[:limit])
+    if step.chosen not in shown:
+        shown = (*shown, step.chosen)
+    labels = [run.candidate_labels[candidate.id] for candidate in shown]
+    reasons = why_cut(run, step)
+    after = [candidate.sampling_probability for candidate in shown]
+    texts = [
+        f"✕ {reasons[candidate.id]}" if candidate.id in reasons else percent(probability)
+        for candidate, probability in zip(shown, after, strict=True)
+    ]
+    ids = [candidate.id for candidate in shown]
+    return paired_bars(
+        say("Candidates of step {step_index}", step_index=step_index),
+        how_at(run, step),
+        labels,
+        (
+            Series(say("by the network"), [one.probability for one in shown], style.LIGHT.muted),
+            Series(say("after temperature and filters"), after, style.LIGHT.accent, texts=texts),
+        ),
+        y_title=mark("candidate token"),
+        ids=ids,
+        here=step.token,
+        meta={
+            "ids": ids, "step": step_index, "chosen": step.token,
+            "cut": [reasons.get(token) for token in ids],
+        },
+    )  # fmt: skip
+
+
+def step_of(run: Run, index: Any) -> GenerationStep:
+    """A step by its index, counted from 0. Raises ValueError saying which there are."""
+    if not run.steps:
+        raise invalid(
+            "this run generated nothing, so it has no step; got {got}", got=shortened(index)
+        )
+    check_whole("step_index", index, 0, len(run.steps) - 1)
+    return run.steps[index]
+
+
+def how(request: Request) -> str:
+    """How tokens were chosen, in words."""
+    if request.beams > 1:
+        return say(
+            "beam search with {beams} beams: the best whole text was taken", beams=request.beams
+        )
+    if request.sampling is None:
+        return say("greedy: the likeliest is taken")
+    return _sampled(request.sampling)
+
+
+def how_briefly(request: Request) -> str:
+    """The same in as few words as tell two runs apart."""
+    if request.beams > 1:
+        return say("beam search with {beams} beams", beams=request.beams)
+    if request.sampling is None:
+        return say("greedy")
+    return say("{words}, seed {seed}", words=_sampled(request.sampling), seed=request.seed)
+
+
+def _sampled(sampling: Sampling) -> str:
+    names = ("temperature", "top_k", "top_p", "min_p")
+    given = [(name, getattr(sampling, name)) for name in names]
+    words = {"temperature": say("temperature")}
+    parts = [
+        f"{words.get(name, name.replace('_', '-'))} {numeral(value, 'g')}"
+        for name, value in given
+        if value is not None
+    ]
+    return say("sampled: {settings}", settings=", ".join(parts))
+
+
+def how_at(run: Run, step: GenerationStep) -> str:
+    """How a step's token was chosen, and of how many, if it was drawn."""
+    if run.request.sampling is None:
+        return how(run.request)
+    count = say(
+        "{n_kept} of {n_tokens} tokens could be drawn",
+        n_kept=numeral(step.n_kept),
+        n_tokens=numeral(run.config.output_vocab_size),
+    )
+    return f"{how(run.request)}; {count}"
+
+
+PADDING = mark("padding is never taken")
+NOT_BEST = mark("not the likeliest")
+OTHER_TEXT = mark("not in the best text")
+TOP_K, TOP_P, MIN_P = mark("cut by top-k"), mark("cut by top-p"), mark("cut by min-p")
+EITHER = mark("cut by top-p or min-p")
+
+
+def why_cut(run: Run, step: GenerationStep) -> dict[int, str]:
+    """The reason for each candidate that could not be taken, by its id.
+
+    The filters act in the order top-k, top-p, min-p; a reason names the first that cut. Top-p and
+    min-p together can be told apart only where the mass of the likelier tokens is known, which
+    needs every token that top-k left, or the network's own probabilities (temperature 1, no top-k);
+    else the reason is EITHER. A candidate so unlikely that its probability was rounded to 0 has no
+    reason.
+    """
+    cut = [c for c in step.candidates if c.sampling_probability == 0]
+    padding, sampling = run.config.output_padding_id, run.request.sampling
+    reasons = {c.id: PADDING for c in cut if c.id == padding}
+    rest = [c for c in cut if c.id != padding]
+    if sampling is None:
+        reason = OTHER_TEXT if run.request.beams > 1 else NOT_BEST
+        return {token: say(why) for token, why in (reasons | {c.id: reason for c in rest}).items()}
+    allowed = [c for c in step.candidates if c.id != padding]
+    known = {c.id: _filter_of(c, allowed, step, sampling, padding) for c in rest}
+    return {token: say(why) for token, why in (reasons | known).items() if why is not None}
+
+
+def _filter_of(
+    candidate: Candidate,
+    allowed: list[Candidate],
+    step: GenerationStep,
+    sampling: Sampling,
+    padding: int | None,
+) -> str | None:
+    """The first filter that cut a candidate which could not be drawn."""
+    k, top_p, min_p = sampling.top_k, sampling.top_p, sampling.min_p
+    if k is not None and k <= len(allowed) and candidate.logit < allowed[k - 1].logit:
+        return TOP_K
+    by_top_p = top_p is not None and top_p < 1
+    if not by_top_p or not min_p:
+        return TOP_P if by_top_p else MIN_P if min_p else None
+    assert top_p is not None
+    # after the temperature, as parts of the likeliest one's probability
+    shares = [math.exp((c.logit - allowed[0].logit) / sampling.temperature) for c in allowed]
+    place = allowed.index(candidate)
+    if shares[place] >= min_p:
+        return TOP_P
+    # bounds of the probability, among what top-k left, of all likelier tokens
+    if k is not None and k <= len(allowed):
+        kept = [c.logit >= allowed[k - 1].logit for c in allowed]
+        left = sum(share for share, is_kept in zip(shares, kept, strict=True) if is_kept)
+        lowest = highest = sum(shares[:place]) / left
+    elif k is not None or sampling.temperature != 1:
+        return EITHER
+    else:  # padding's own, which does not count, is known to be below that of every candidate
+        padded = [c.probability for c in step.candidates if c.id == padding]
+        least, most = 0.0, min(c.probability for c in allowed) if padding is not None else 0.0
+        least, most = (padded[0], padded[0]) if padded else (least, most)
+        mass = sum(c.probability for c in allowed[:place])
+        lowest, highest = mass / (1 - least), mass / (1 - most)
+    if lowest < top_p <= highest:
+        return EITHER
+    return TOP_P if lowest >= top_p else MIN_P
+
+
+LENS_COLUMNS = 48  # tokens that the page shows at once; more would be slow to draw
+
+
+def answer_candidates(item: Run, *, step: int) -> Answer:
+    """What one step chose from, and the window of tokens that it saw."""
+    found = step_of(item, step)
+    start, stop = found.window
+    return {
+        "figure": candidates(item, step),
+        "chosen": item.labels[stop],
+        "probability": found.chosen.probability,
+        "how": how_at(item, found),
+        "window": [start, stop],
+        "seen": list(item.labels[start:stop]),
+        "slid": start > 0,
+    }
+
+
+def answer_surprisal(item: Run) -> Answer:
+    """How much each token surprised the network; {"none": why} where nothing could."""
+    reason = why_none(item)
+    if reason is not None:
+        return {"none": reason}
+    return {"figure": surprisal_figure(item), "says": in_words(summarise(item))}
+
+
+def answer_lens(item: Run, *, first: int = 0) -> Answer:
+    """What each layer would have said, for LENS_COLUMNS tokens from traced token `first` on."""
+    figure = logit_lens(item, first=first, count=LENS_COLUMNS)
+    return {
+        "figure": figure,
+        "says": what_is_done(item),
+        "tied": item.config.tie_embeddings,
+        "predicts": item.config.family != "encoder",
+        "columns": LENS_COLUMNS,
+    }
+
+
+VIEW = View(
+    name="prediction",
+    tab=mark("Prediction"),
+    order=420,
+    part="next",
+    title=mark("Prediction"),
+    help=mark(
+        "What each step could have chosen, what surprised the network, and what each layer said."
+    ),
+    parameters=(Int(name="lens", title=mark("First token of the lens"), default=0, link="lens"),),
+    pictures=(
+        Picture(
+            name="candidates",
+            title=mark("Candidates"),
+            help=mark(
+                "The likeliest next tokens of a step, before and after temperature and filters."
+            ),
+            figure=candidates,
+            answer=answer_candidates,
+            parameters=(Int(name="step", default=0, use="selection"),),
+        ),
+        Picture(
+            name="surprisal",
+            title=mark("Surprisal"),
+            help=mark("How many bits each token of the text surprised the network by, −log₂ p."),
+            figure=surprisal_figure,
+            answer=answer_surprisal,
+            lens=True,
+        ),
+        Picture(
+            name="lens",
+            title=mark("Logit lens"),
+            help=mark("What each layer would have said comes next, had the network ended there."),
+            figure=logit_lens,
+            answer=answer_lens,
+            lens=True,
+            parameters=(Int(name="first", default=0, use="request"),),
+        ),
+        Picture(
+            name="beams",
+            title=mark("Beam search"),
+            help=mark(
+                "Which hypotheses went on, ended or were cut at each step, likeliest on top."
+            ),
+            figure=beam_tree,
+        ),
+    ),
+)
