@@ -103,7 +103,6 @@ def test_the_command_trains_says_what_happened_evaluates_and_looks_for_memorised
             "--out must be a folder; .*PAIRS is",
         ),
         (["tiny.toml", "--data", "DATA", "--out", "PAIRS/y"], "--out must be a folder; .*PAIRS is"),
-        (["calibrate", "stories", "--data", "x", "--out", "PAIRS"], "--out must be a folder"),
         (
             ["tiny.toml", "--data", "DATA", "--out", "y", "--steps", "0"],
             "steps must be",

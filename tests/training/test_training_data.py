@@ -139,7 +139,6 @@ def test_a_file_without_text_is_called_empty_by_every_command(tmp_path, content,
         ["translate-en-fr", "--data", str(folder), *out],
         ["evaluate", "stories", "--data", str(path)],
         ["memorised", "stories", "--data", str(path)],
-        ["calibrate", "stories", "--data", str(path), *out],
     ):
         assert main(words) == 2
         assert re.fullmatch(r"error: \S+ is empty; needed: .*\n", capsys.readouterr().err), words

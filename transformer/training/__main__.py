@@ -3,7 +3,6 @@
 python -m transformer.training RECIPE --data FOLDER --out checkpoints/NAME
 python -m transformer.training evaluate CHECKPOINT --data FILE
 python -m transformer.training memorised CHECKPOINT --data FILE
-python -m transformer.training calibrate CHECKPOINT --data FILE --out FOLDER
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from transformer.checks import check_number, check_whole, needs_package
 from transformer.command_line import Parser, program
 from transformer.inference.model import Model, load
 from transformer.runs.request import MAX_BEAMS, MAX_LENGTH_PENALTY
-from transformer.training.calibrate import calibrate
 from transformer.training.data import check_folder, known_documents, known_pairs, read_documents
 from transformer.training.evaluate import (
     Score,
@@ -38,7 +36,7 @@ from transformer.training.tasks import TASKS
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 2 for a user's mistake, 130 after Ctrl-C."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    commands = {"evaluate": _evaluate, "memorised": _memorised, "calibrate": _calibrate}
+    commands = {"evaluate": _evaluate, "memorised": _memorised}
     try:
         if given and given[0] in commands:
             commands[given[0]](given[1:])
@@ -245,24 +243,6 @@ def _memorised(arguments: list[str]) -> None:
     length, passage = longest_shared_passage(stories, documents)
     print(f"{options.samples} samples; longest shared passage: {length} words")
     print(f"  {passage!r}")
-
-
-def _calibrate(arguments: list[str]) -> None:
-    parser = Parser(
-        prog=f"{program()} calibrate",
-        description="Fit the one temperature at which held-out documents cost the fewest bits, and "
-        "write the checkpoint with it folded in.",
-    )
-    _add_checkpoint(parser)
-    parser.add_argument("--documents", type=int, default=100, help="the first so many of --data")
-    parser.add_argument("--out", required=True, type=Path, help="folder of the new checkpoint")
-    options = parser.parse_args(arguments)
-    whole(1).check("--documents", options.documents)
-    check_folder("--out", options.out)
-    model = load(options.checkpoint, options.device)
-    documents = known_documents(model.tokenizer, options.data)[: options.documents]
-    temperature = calibrate(model, documents, options.out)
-    print(f"temperature {temperature:.3f}, from {len(documents)} documents; wrote {options.out}")
 
 
 def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
