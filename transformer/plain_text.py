@@ -83,16 +83,9 @@ class Reader:
         return warnings(text, self.source_text) if self.source_text in _LEARNED else ()
 
 
-def plain(text: str, *, french: bool = False) -> str:
-    """NFC with plain quotes, dashes and spaces.
-
-    french: with one space before ? ! ; : (but not inside a time of day) and inside « ».
-    """
-    text = unicodedata.normalize("NFC", text).translate(_PLAIN)
-    if french:
-        text = re.sub(r"\s*((?:[?!;]|:(?!\d))+)", r" \1", text)
-        text = text.replace("«", "« ").replace("»", " »")
-    return " ".join(text.split())
+def plain(text: str) -> str:
+    """NFC with plain quotes, dashes and spaces."""
+    return " ".join(unicodedata.normalize("NFC", text).translate(_PLAIN).split())
 
 
 def sentences(text: str) -> list[str]:

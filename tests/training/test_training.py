@@ -95,6 +95,7 @@ def test_the_command_trains_says_what_happened_evaluates_and_looks_for_memorised
         (["nosuch", "--data", "x", "--out", "y"], "no recipe 'nosuch'; allowed: .*'stories'"),
         (["stories", "--data", "/nosuch", "--out", "y"], "cannot read the text /nosuch"),
         (["evaluate", "nosuch", "--data", "x"], "no checkpoint 'nosuch'"),
+        (["translate-en-fr", "--data", "hub:o/n", "--out", "y"], "Hub is read for documents alone"),
         (["memorised", "stories", "--data", "PAIRS"], "holds sentence pairs.*needed: documents"),
         (["BERT", "--data", "x", "--out", "y"], "needs the family 'decoder'; the preset 'bert' is"),
         (["ODD", "--data", "DATA", "--out", "y"], "n_heads must divide d_model"),

@@ -3,19 +3,17 @@
 import dataclasses
 import json
 import math
-import random
 import re
 from collections import Counter
 
 import pytest
 import torch
-from hypothesis import given, reject
+from hypothesis import given
 from hypothesis import strategies as st
 from trainings import ROOT
 
 import transformer
 from transformer.analysis.corpus.__main__ import main as corpus_command
-from transformer.plain_text import plain
 from transformer.training.__main__ import main
 from transformer.training.data import (
     Batches,
@@ -27,7 +25,6 @@ from transformer.training.data import (
     texts_of,
     windows_of,
 )  # fmt: skip
-from transformer.training.download import clean_pairs, split_pairs
 from transformer.training.evaluate import longest_shared_passage, score_documents, windows
 from transformer.training.recipe import RECIPES, SETTINGS, Settings, load_recipe
 
@@ -171,7 +168,7 @@ def test_a_wrong_recipe_gets_one_sentence(tmp_path):
         ("colour = 3", r"takes \['card', 'data', .*got 'colour'"),
         (gpt.replace("gpt", "gpt-9"), "preset must be one of"),
         (f"{gpt}[training]\nspeed = 1", "\\[training\\] takes .*got 'speed'"),
-        (f'{pairs}downlaod = "x"', r"takes \['download', 'source', 'source_text', 'target'"),
+        (f'{pairs}downlaod = "x"', r"takes \['source', 'source_text', 'target'"),
         ("", "is empty; needed: a recipe"),
         (f"model = 3\n{gpt[:24]}", r"\[model\] must be a table; got 3"),
         (f"{gpt}vocab_size = 300", r"\[model\] vocab_size is set by the tok"),
@@ -242,54 +239,6 @@ def test_the_table_of_settings_in_the_documents_is_the_one_that_is_checked():
     for field in dataclasses.fields(Settings):
         default = json.dumps(field.default)
         assert f"| `{field.name}` | {default} | {SETTINGS[field.name].words} |" in text
-
-
-def test_french_is_made_plain_and_stays_as_it_then_is():
-    for text, expected in (
-        ("e\u0301te\u0301", "été"),
-        ("l’été – “oui”…", 'l\'été - "oui"...'),
-        ("Ça\u00a0va\u202f?\u2009Oui!", "Ça va ? Oui !"),
-        ("Quoi ?!  Non  ; si", "Quoi ?! Non ; si"),
-        ("À 10:30 : «ici»", "À 10:30 : « ici »"),
-        ("Voici:\u200b rien", "Voici : rien"),
-    ):
-        assert plain(text, french=True) == plain(expected, french=True) == expected
-
-
-def test_unusable_pairs_are_dropped():
-    kept = ["I am 10% here.\tJe suis ici à 10%.", "one two three\tun"]
-    dropped = [
-        *("I am 10% here.\tJe suis ici à 10%.", "I ♥ you.\tJe t'aime.", "...\tRien."),  # one again
-        *("\tRien.", "a b c d e f\tun deux"),
-        " ".join("a" * 26) + "\t" + " ".join("b" * 26),
-        " ".join("a" * 25) + "\t" + " ".join("b" * 31),
-    ]
-    assert clean_pairs(kept + dropped) == [tuple(line.split("\t")) for line in kept]
-
-
-numbered = st.tuples(st.integers(0, 30), st.integers(0, 30), st.booleans())
-
-
-@given(st.lists(numbered, min_size=1, max_size=50))
-def test_no_sentence_is_in_two_splits_however_it_is_written(numbers):
-    made = [
-        (f"See {i}." if i % 3 == 0 else f"We see, {i}!" if loud else f"we see {i}.", f"Vu {j} ?")
-        for i, j, loud in numbers
-    ]
-    pairs = list(dict.fromkeys([*made, ("See it, it is here.", "Vois.")]))
-    try:
-        splits = split_pairs(pairs, n_valid=2, n_test=1)
-    except ValueError:  # too few sentences that share nothing
-        reject()
-    for side in (0, 1):
-        signs = str.maketrans("", "", ".,!?")
-        parts = [{pair[side].lower().translate(signs) for pair in part} for part in splits.values()]
-        assert sum(map(len, parts)) == len(set.union(*parts))
-    assert {pair for part in splits.values() for pair in part} <= {*pairs}
-    assert all(len(source.split()) > 2 for source, _ in splits["valid"] + splits["test"])
-    random.Random(0).shuffle(pairs)
-    again = split_pairs(pairs, n_valid=2, n_test=1)
-    assert (again["valid"], again["test"]) == (splits["valid"], splits["test"])
 
 
 def test_the_bundled_translator_was_trained_by_the_bundled_recipes():

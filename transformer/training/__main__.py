@@ -29,7 +29,7 @@ from transformer.training.evaluate import (
     score_translations,
 )
 from transformer.training.mlm import score_hidden
-from transformer.training.recipe import downloading_recipe_names, load_recipe, recipe_names, whole
+from transformer.training.recipe import load_recipe, recipe_names, whole
 from transformer.training.tasks import TASKS
 
 
@@ -67,8 +67,7 @@ def _train(arguments: list[str]) -> None:
         "--data",
         required=True,
         help="a folder: train.txt and valid.txt of documents, or train.tsv and valid.tsv of "
-        "sentence pairs; hub:OWNER/NAME, for documents; or download, which keeps in runs/data what "
-        f"the recipe names, as {' and '.join(downloading_recipe_names())} do",
+        "sentence pairs; or hub:OWNER/NAME, for documents",
     )
     parser.add_argument("--out", required=True, type=Path, help="folder of the checkpoint")
     parser.add_argument("--steps", type=int, help="instead of the recipe's number")

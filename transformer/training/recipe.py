@@ -29,7 +29,7 @@ TABLES = ("data", "tokenizer", "model", "training", "card")
 BPE, CHARACTERS = TOKENIZERS = ("bpe", "characters")
 OPTIMIZERS = ("adamw", "muon")
 PRECISIONS = ("auto", "float32", "bf16")
-DATA = {"source", "target", "valid", "download", "source_text"}  # what a [data] table may hold
+DATA = {"source", "target", "valid", "source_text"}  # what a [data] table may hold
 
 
 class Allowed(NamedTuple):
@@ -162,20 +162,13 @@ class Recipe:
         return preset(self.model["preset"], vocab_size=vocab_size, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON: what the result depends on; not the download address."""
-        values = dataclasses.asdict(self)
-        values["data"].pop("download", None)
-        return values
+        """Plain values, for JSON."""
+        return dataclasses.asdict(self)
 
 
 def recipe_names() -> list[str]:
     """Recipes that come with the project."""
     return sorted(path.stem for path in RECIPES.glob("*.toml"))
-
-
-def downloading_recipe_names() -> list[str]:
-    """The bundled recipes with a download address."""
-    return [name for name in recipe_names() if "download" in load_recipe(name).data]
 
 
 def load_recipe(name_or_path: str, **changes: Any) -> Recipe:

@@ -16,6 +16,7 @@ from transformer.model.config import ModelConfig
 from transformer.plain_text import Reader
 from transformer.tokenizer import HIDDEN, Tokenizer
 from transformer.training.data import (
+    HUB,
     TRAIN,
     VALID,
     Example,
@@ -30,7 +31,6 @@ from transformer.training.data import (
     pair_files,
     windows_of,
 )
-from transformer.training.download import DOWNLOAD, pairs_folder
 from transformer.training.evaluate import score_documents, score_pairs
 from transformer.training.mlm import Hiding, score_hidden
 from transformer.training.recipe import Recipe
@@ -108,11 +108,6 @@ class LanguageModel(Task):
     unit = "documents"
 
     def __init__(self, recipe: Recipe, source: str) -> None:
-        if source == DOWNLOAD:
-            raise ValueError(
-                f"--data {DOWNLOAD} is for translation; {recipe.name} learns from documents; "
-                "allowed: a folder with train.txt and valid.txt, or hub:OWNER/NAME"
-            )
         self.train, self.valid = load_texts(source)
         valid = Path(source, VALID)
         self.held_out = [valid] if valid.is_file() else []
@@ -205,7 +200,12 @@ class Translation(Task):
     unit = "pairs"
 
     def __init__(self, recipe: Recipe, source: str) -> None:
-        folder = pairs_folder(source, recipe)
+        if source.startswith(HUB):
+            raise ValueError(
+                "a translation recipe needs sentence pairs; the Hub is read for documents alone; "
+                f"got --data {source}; allowed: a folder with train.tsv and valid.tsv"
+            )
+        folder = Path(source)
         self.files = pair_files(folder, "train", recipe.data)
         self.held_out = pair_files(folder, recipe.data.get("valid", "valid"), recipe.data)
         train, self.valid = load_pairs(self.files), load_pairs(self.held_out)
