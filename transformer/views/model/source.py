@@ -55,7 +55,7 @@ def _function(
             ]  # fmt: skip
             if all(values for values, _ in found):
                 return symbol, node, [(value, part) for values, part in found for value in values]
-    raise LookupError(f"no function in {module.__name__} {within} has all of {parts}")
+    raise LookupError(module.__name__, within, parts)  # no function has all parts
 
 
 @functools.cache

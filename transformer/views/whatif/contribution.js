@@ -21,7 +21,7 @@ import { Token } from "../../web/text.js";
 
 const BEFORE = ["token", "position", "embedding norm"]; // rows above the layers, where there are such
 
-// The head of a cell, or null. answer: the server's, see contribution/__init__.py.
+// The head of a cell, or null. answer: the server's, see contribution.py.
 /** @type {(cell: {row: number, column: number}, answer: any, stack: string) => any} */
 const headOf = ({ row, column }, { heads, others }, stack) => {
   const kinds = Object.entries(heads);
