@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 MOST_FILES = 256
 PAUSE_S = 0.1
-ROOM = 180_000_000
+ROOM = 240_000_000
 STATUS = Path("/proc/self/status")
 
 
