@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from transformer import Model
-from transformer.ui.limits import sentence_of
+from transformer.ui.errors import RunExpired, public_error
 from transformer.ui.questions import questions
 from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
-from transformer.ui.store import RunExpired, RunStore
+from transformer.ui.store import RunStore
 from transformer.views.declaration import is_figure
 
 ENDPOINTS = (
@@ -37,7 +37,7 @@ def asking(of: RunStore | Service, name: str) -> Callable[[Any], dict[str, Any]]
             return {key: plain(value) for key, value in question.work(dict(data)).items()}
         except (ValueError, RecursionError) as error:
             gone = {"gone": True} if isinstance(error, RunExpired) else {}
-            return {"error": sentence_of(error), **gone}
+            return {"error": public_error(error)["detail"], **gone}
 
     return ask
 

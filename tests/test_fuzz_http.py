@@ -12,7 +12,7 @@ import plotly
 import pytest
 import serving
 
-from transformer.ui.limits import NO_EVENT
+from transformer.ui.errors import NO_EVENT
 
 pytestmark = pytest.mark.slow
 
@@ -109,7 +109,7 @@ def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(
     config = client.get("config").json()
     idle = next(fn["id"] for fn in config["dependencies"] if not fn["backend_fn"])
     asked = {"fn_index": idle, "data": ["secret"], "session_hash": "idle"}
-    assert client.post(f"{API}/queue/join", json=asked).json() == {"detail": NO_EVENT}
+    assert client.post(f"{API}/queue/join", json=asked).json() == {"detail": str(NO_EVENT)}
     event = next(fn["id"] for fn in config["dependencies"] if fn["api_name"] == "page_open")
     body = {"fn_index": event, "data": ["greedy", *["secret"] * 7], "session_hash": "odd-open"}
     client.post(f"{API}/queue/join", json=body)

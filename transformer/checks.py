@@ -1,4 +1,4 @@
-"""What a caller may give: names, numbers, texts, files; all else is refused in one sentence."""
+"""Check what callers give (names, numbers, texts, files); refuse the rest in one sentence."""
 
 from __future__ import annotations
 
@@ -10,9 +10,36 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from transformer.messages import invalid, numeral, say
-
 MOST_BYTES = 200_000_000  # of a file that is read at once; the largest tokenizers take 35 MB
+
+
+class InvalidRequest(ValueError):
+    """A mistake that a visitor of the page or a program of the API can make.
+
+    code: a short name that programs can rely on, such as "too_long". sentence: English, with the
+    {names} of values; the page translates it. A value may be an InvalidRequest itself.
+    """
+
+    def __init__(self, code: str, sentence: str, /, **values: object) -> None:
+        super().__init__(code, sentence)
+        self.code, self.sentence, self.values = code, sentence, values
+
+    def __str__(self) -> str:
+        return self.translated(str, format)
+
+    def translated(
+        self, sentence: Callable[[str], str], number: Callable[[float, str], str]
+    ) -> str:
+        """Its text, given how a language says a sentence and writes a number."""
+
+        def text_of(value: object) -> str:
+            if isinstance(value, InvalidRequest):
+                return value.translated(sentence, number)
+            if is_number(value):
+                return number(value, "," if is_whole(value) else "g")
+            return str(value)
+
+        return sentence(self.sentence).format(**{k: text_of(v) for k, v in self.values.items()})
 
 
 def is_number(got: Any) -> TypeGuard[float]:
@@ -30,43 +57,45 @@ def check_number(
 ) -> None:
     """Raise ValueError unless got is a number in the range (its lower end out if `above`)."""
     if not is_number(got) or not lowest <= got <= highest or (above and got == lowest):  # NaN too
-        values = {"lowest": numeral(lowest, "g"), "highest": numeral(highest, "g")}
-        values |= {"name": name, "got": shortened(got)}
+        values = {"name": name, "lowest": lowest, "highest": highest, "got": shortened(got)}
         if above:
-            raise invalid(
-                "{name} must be a number above {lowest} to {highest}; got {got}", **values
+            raise InvalidRequest(
+                "out_of_range",
+                "{name} must be a number above {lowest} to {highest}; got {got}",
+                **values,
             )
-        raise invalid("{name} must be a number from {lowest} to {highest}; got {got}", **values)
+        raise InvalidRequest(
+            "out_of_range",
+            "{name} must be a number from {lowest} to {highest}; got {got}",
+            **values,
+        )
 
 
 def check_whole(name: str, got: Any, lowest: int, highest: int) -> int:
     """The whole number that got is. Raises ValueError unless it is one in the range."""
     if not is_whole(got) or not lowest <= got <= highest:
-        raise invalid(
+        raise InvalidRequest(
+            "out_of_range",
             "{name} must be a whole number from {lowest} to {highest}; got {got}",
             name=name,
-            lowest=numeral(lowest),
-            highest=numeral(highest),
+            lowest=lowest,
+            highest=highest,
             got=shortened(got),
         )
     return int(got)
 
 
 def check_least(name: str, got: Any, least: int) -> None:
-    """Raise ValueError unless got is a whole number of Python's own, at least `least`."""
+    """Raise ValueError unless got is an int of at least `least`."""
     if not isinstance(got, int) or isinstance(got, bool) or got < least:
-        raise invalid(
-            "{name} must be a whole number of at least {least}; got {got}",
-            name=name,
-            least=least,
-            got=shortened(got),
-        )
+        raise ValueError(f"{name} must be a whole number of at least {least}; got {shortened(got)}")
 
 
 def check_choice(name: str, got: Any, allowed: Collection[str] | Collection[int]) -> None:
     """Raise ValueError, listing what is allowed, for anything but these strings or numbers."""
     if not isinstance(got, str | int) or isinstance(got, bool) or got not in allowed:
-        raise invalid(
+        raise InvalidRequest(
+            "unknown_choice",
             "{name} must be one of {allowed}; got {got}",
             name=name,
             allowed=list(allowed),
@@ -77,69 +106,70 @@ def check_choice(name: str, got: Any, allowed: Collection[str] | Collection[int]
 def check_flag(name: str, got: Any) -> None:
     """Raise ValueError unless got is True or False."""
     if not isinstance(got, bool):
-        raise invalid("{name} must be true or false; got {got}", name=name, got=shortened(got))
+        raise InvalidRequest(
+            "wrong_type", "{name} must be true or false; got {got}", name=name, got=shortened(got)
+        )
 
 
 def check_names(name: str, given: Mapping[str, Any], allowed: Collection[str]) -> None:
     """Raise ValueError for an argument of another name."""
     for got in given:
         if got not in allowed:
-            raise invalid(
+            raise InvalidRequest(
+                "unknown_name",
                 "{name} takes {allowed}; got {got}",
                 name=name,
-                allowed=sorted(allowed) or say("nothing"),
+                allowed=sorted(allowed),
                 got=shortened(got),
             )
 
 
 def shortened(got: Any) -> str:
-    """A wrong value as an error tells it back: no longer than a line."""
+    """A wrong value as an error quotes it: no longer than a line."""
     text = repr(got)
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def check_text(text: Any) -> None:
-    """Raise ValueError unless it is a text with something in it."""
+    """Raise ValueError unless it is a text that is not blank."""
     if not isinstance(text, str):
-        raise invalid("the text must be a string; got {got}", got=type(text).__name__)
+        got = type(text).__name__
+        raise InvalidRequest("wrong_type", "the text must be a string; got {got}", got=got)
     if not text.strip():
-        raise invalid("the text is empty: write something in it first")
+        raise InvalidRequest("empty_text", "the text is empty: write something in it first")
 
 
 def check_texts(texts: Any) -> None:
-    """Raise ValueError unless these are several texts, each with something in it."""
+    """Raise ValueError unless these are several texts, none of them blank."""
     if isinstance(texts, str):
-        raise invalid(
-            "a list of texts is needed; got one string, {texts}: put it in []",
-            texts=shortened(texts),
+        raise ValueError(
+            f"a list of texts is needed; got one string, {shortened(texts)}: put it in []"
         )
     if not isinstance(texts, Sequence):
-        raise invalid("a list of texts is needed; got {got}", got=type(texts).__name__)
+        raise ValueError(f"a list of texts is needed; got {type(texts).__name__}")
     if not texts:
-        raise invalid("at least one text is needed; got an empty list")
+        raise ValueError("at least one text is needed; got an empty list")
     check_each(texts)
 
 
 def check_each(texts: Sequence[Any], check: Callable[[Any], Any] = check_text) -> None:
-    """Check every text of a batch; the ValueError says which one is at fault."""
-    for place, text in enumerate(texts):
+    """Check every text of a batch; the ValueError says which text is wrong."""
+    for number, text in enumerate(texts):
         try:
             check(text)
         except ValueError as error:
-            raise invalid(
-                "text {place} of {n_texts}, counted from 0: {error}",
-                place=place,
+            raise InvalidRequest(
+                getattr(error, "code", "invalid_text"),
+                "text {number} of {n_texts}, counted from 0: {error}",
+                number=number,
                 n_texts=len(texts),
                 error=error,
             ) from error
 
 
-def needs_package(what: str, package: str) -> str:
-    """Which package is not installed, and the command that installs it. what: what needs it."""
-    command = f"pip install {shlex.quote(package)}"
-    return say(
-        "{what} needs the package {package}: {command}", what=what, package=package, command=command
-    )
+def needs_package(user: str, package: str) -> str:
+    """Which package `user` needs that is not installed, and the command that installs it."""
+    return f"{user} needs the package {package}: pip install {shlex.quote(package)}"
 
 
 def check_file(path: Path) -> None:
@@ -147,16 +177,11 @@ def check_file(path: Path) -> None:
     if not path.exists():
         return  # opening the file reports the error
     if not path.is_file():
-        raise OSError(say("{path} is no plain file", path=path))
+        raise OSError(f"{path} is not a regular file")
     size = path.stat().st_size
     if size > MOST_BYTES:
-        raise OSError(
-            say(
-                "it takes {size} MB; allowed: at most {most} MB",
-                size=numeral(size / 1e6, ",.0f"),
-                most=numeral(MOST_BYTES / 1e6, ",.0f"),
-            )
-        )
+        most = MOST_BYTES // 10**6
+        raise OSError(f"it takes {size / 1e6:,.0f} MB; allowed: at most {most:,} MB")
 
 
 def text_of(path: Path, errors: str = "strict") -> str:

@@ -23,7 +23,7 @@ from transformer.lessons.checks import Answer, Check, Choose
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.measures import GradingContext
 from transformer.lessons.output_check import OutputCheck
-from transformer.messages import ENGLISH, invalid, languages, numeral, say, speaking
+from transformer.messages import ENGLISH, languages, speaking
 from transformer.runs.run import Run
 from transformer.ui.examples import shown_first
 from transformer.ui.lessons import answer_of, check_places, lesson_file, shown_by, state_of
@@ -55,10 +55,7 @@ def verify(lesson: Lesson, service: Service) -> Iterator[Found]:
             if step.check is not None:
                 for language, parts in lesson.words.items():
                     if len(parts[number].hints) < LEAST_HINTS:
-                        raise invalid(
-                            "{language}: a check has at least {least} hints",
-                            language=language, least=LEAST_HINTS,
-                        )  # fmt: skip
+                        raise ValueError(f"{language}: a check has at least {LEAST_HINTS} hints")
                 _check_selected(step.check, state_of(step.state), context)
                 for hint, given in step.hints.items():
                     _check_hint(service, step, context, hint, state_of(given))
@@ -72,7 +69,7 @@ def _opened(service: Service, step: Step, before: GradingContext | None) -> Grad
     """What the page shows once the step's state is opened."""
     if not step.state:
         if before is None:
-            raise invalid("the first step needs a state")
+            raise ValueError("the first step needs a state")
         return before
     return shown_by(service, state_of(step.state))
 
@@ -89,16 +86,16 @@ def _held(
     given = check.answers(context)
     wrong = next((one for one in given if not check.grade(context, one).right), None)
     if wrong is None:
-        raise invalid("it cannot be failed: every answer is right")
+        raise ValueError("it cannot be failed: every answer is right")
     said = ""
     for language in lesson.languages:
         with speaking(language):
             passed, failed = check.grade(after, right or {}), check.grade(context, wrong)
         said = said or passed.says
         if not passed.right:
-            raise invalid("the answer to it is not right: {says}", says=passed.says)
+            raise ValueError(f"the answer to it is not right: {passed.says}")
         if failed.right:
-            raise invalid("it cannot be failed: {says}", says=failed.says)
+            raise ValueError(f"it cannot be failed: {failed.says}")
     _not_there_yet(check, step, context)
     return after, said
 
@@ -107,7 +104,7 @@ def _solved(service: Service, step: Step, context: GradingContext) -> GradingCon
     if isinstance(step.solution, Mapping) and "learn" in step.solution:
         return GradingContext(run=_learned(service, step.solution, context), models=service.queries)
     if not step.solution:
-        raise invalid("it needs a solution: a state of the page that answers it")
+        raise ValueError("it needs a solution: a state of the page that answers it")
     return shown_by(service, state_of(step.solution))
 
 
@@ -137,7 +134,7 @@ def _not_there_yet(check: Check, step: Step, context: GradingContext) -> None:
     first = {"site": str(context.run.trace.sites[0]), "head": "0"} if fields else {}
     start = _click(check, first | fields, context.run)
     if start and check.grade(context, start).right:
-        raise invalid("the page answers it already as it opens: {start}", start=start)
+        raise ValueError(f"the page answers it already as it opens: {start}")
 
 
 def _check_hint(
@@ -158,7 +155,7 @@ def _check_hint(
         if not led.right:
             raise ValueError(led.says)
     except ValueError as error:
-        raise invalid("hint {n}: {error}", n=hint, error=error) from error
+        raise ValueError(f"hint {hint}: {error}") from error
 
 
 def _click(check: Check, given: Mapping[str, str], run: Run) -> Answer:
@@ -183,10 +180,7 @@ def _check_selected(check: Check, fields: Mapping[str, str], context: GradingCon
         asked = dict(check.measured()[0 if check.bounds else check.best(context)])
     for name, shown in _selected(fields, context.run).items():
         if name in asked and asked[name] != shown:
-            raise invalid(
-                "{name} {shown} is selected; the question is about {asked}",
-                name=name, shown=shown, asked=asked[name],
-            )  # fmt: skip
+            raise ValueError(f"{name} {shown} is selected; the question is about {asked[name]}")
 
 
 def _selected(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
@@ -220,13 +214,12 @@ def check(folder: str, names: list[str]) -> int:
     bad = 0
     for lesson in lessons.values():
         spoken = ", ".join(lesson.languages)
-        print(say("{name} ({minutes} minutes; {languages})", name=lesson.name,
-                  minutes=lesson.minutes, languages=spoken))  # fmt: skip
+        print(f"{lesson.name} ({lesson.minutes} minutes; {spoken})")
         for found in verify(lesson, service):
-            told = found.problem or found.says or say("nothing is asked")
+            told = found.problem or found.says or "nothing is asked"
             print(f"  {'!' if found.problem else ' '} {found.step} {found.title}: {told}")
             bad += bool(found.problem)
-    print(say("{n} steps cannot be held.", n=bad) if bad else say("Every step can be held."))
+    print(f"{bad} steps cannot be held." if bad else "Every step can be held.")
     return bad
 
 
@@ -237,8 +230,7 @@ def export(name: str, names: list[str], language: str, out: Path) -> None:
     with speaking(language):
         text = lesson_file(known[name], _served(names))
         out.write_text(text, encoding="utf-8")
-        size = numeral(len(text.encode()) / 1e6, ".1f")
-        print(say("Saved {name} ({size}).", name=out, size=f"{size} MB"))
+        print(f"Saved {out} ({len(text.encode()) / 1e6:.1f} MB).")
 
 
 def _served(names: list[str]) -> Service:

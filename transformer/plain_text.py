@@ -10,7 +10,8 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from transformer.messages import invalid, mark, say
+from transformer.checks import InvalidRequest
+from transformer.messages import mark, say
 
 # What a checkpoint's metadata says of its "source_text"
 PLAIN_ENGLISH, ENGLISH_STORIES = "plain English", "English stories"
@@ -70,7 +71,7 @@ class Reader:
         if self.source_text != PLAIN_ENGLISH:
             return text
         if not plain(text):
-            raise invalid("the text must have at least one character that can be seen; got none")
+            raise InvalidRequest("empty_text", "the text is empty: write something in it first")
         return plain(text)
 
     def sentences(self, text: str) -> list[str]:

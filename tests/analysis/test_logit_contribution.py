@@ -98,7 +98,7 @@ def test_what_has_no_such_sum_is_refused_in_a_sentence(
         ("target must be a whole number from 0 to 319", tiny_model, run, place, 320),
         ("target must be a whole number from 0 to", tiny_model, run, place, "3"),
         ("position must be a whole number from 0 to", tiny_encoder, read, len(read.ids)),
-        ("the head of bert transforms the stream", bert, read, 1),
+        ("a logit of bert is not the sum of what its parts add", bert, read, 1),
     ):
         with pytest.raises(ValueError, match=told):
             logit_contribution(*asked)
@@ -116,11 +116,11 @@ def test_what_has_no_such_sum_is_refused_in_a_sentence(
     other = tiny("odd", "decoder", tokenizer)
     monkeypatch.undo()
     read = dataclasses.replace(other, engine=None).generate("The fox", max_new_tokens=1)
-    with pytest.raises(ValueError, match="layer norm and RMS norm; this network has Odd"):
+    with pytest.raises(ValueError, match="contributions need LayerNorm or RMSNorm; got Odd"):
         logit_contribution(other, read, place)
     capped = dataclasses.replace(tiny_model, network=tiny("capped", "decoder", tokenizer).network)
     capped.network.head.register_forward_hook(lambda module, given, out: 3 * (out / 3).tanh() + 9)
-    with pytest.raises(ValueError, match="is not the sum of what its parts add: they add up to"):
+    with pytest.raises(ValueError, match="is not the sum of what its parts add"):
         logit_contribution(capped, run, place)
 
 

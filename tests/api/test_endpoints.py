@@ -115,7 +115,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ]),
     ("positions", {"run": "RUN", "stack": "encoder"}, "must be one of ['decoder']; got 'encoder'"),
     ("fill", {"text": "The [MASK] ran.", "model": "tiny"}, "only an encoder alone "),
-    ("score", {"text": "Hi", "target": "Le chien"}, "a target is for a translator"),
+    ("score", {"text": "Hi", "target": "Le chien"}, "only a translator takes a target"),
     ("view", {"picture": "heatmap", "run": "RUN", "parameters": [["row", 1]]},
      "parameters must be an object; got [['row', 1]]"),
     ("view", {"picture": "nothing", "run": "RUN"}, "picture must be one of"),

@@ -71,9 +71,13 @@ def test_every_endpoint_is_a_tool_that_says_what_it_does_and_nothing_else_is_one
 def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged() -> None:
     before = len(running().log.read_text(encoding="utf-8"))
     calls = [
-        ("generate", {"text": " "}, "the text is empty: write something in it first"),
-        ("generate", {"text": "a", "model": "gpt"}, "model must be one of ['tiny', "),
-        ("attention", {"run": "guessed"}, "the server no longer keeps this run"),
+        ("generate", {"text": " "}, "empty_text: the text is empty: write something in it first"),
+        (
+            "generate",
+            {"text": "a", "model": "gpt"},
+            "unknown_choice: model must be one of ",
+        ),
+        ("attention", {"run": "guessed"}, "run_expired: the server no longer keeps this run"),
         ("page_generate", {}, "page_generate"),
     ]
     found = asked(*[(name, arguments) for name, arguments, _ in calls])

@@ -15,7 +15,8 @@ from playwright.sync_api import Page, expect
 from visit import WAIT_MS, Visit
 
 from benchmarks.visitor import page_inputs
-from transformer.ui.limits import AT_ONCE, BUSY, ENDING
+from transformer.ui.errors import BUSY, ENDING
+from transformer.ui.limits import AT_ONCE
 
 IDLE_WITHIN_S = 60.0
 LEFT_WITHIN_S = 10.0  # half of what 200 slow tokens take
@@ -96,7 +97,7 @@ def test_a_server_that_dies_is_told_and_all_is_there_when_it_is_back(page, slow)
     page.enter("The little dog")
     slow.wait_for_running(1)
     slow.process.terminate()
-    assert page.wait_for_alert() == ENDING
+    assert page.wait_for_alert() == str(ENDING)
     assert slow.process.wait(60) == 128 + signal.SIGTERM
     expect(text).to_have_value("The little dog")
     slow.start()
@@ -138,12 +139,12 @@ def refusing(page: Page, address: str, sentence: str) -> None:
 
 def test_a_refusal_is_told_in_its_sentence_and_the_text_stays(page):
     page.tab("Attention")
-    refusing(page.page, "**/resources/heatmap?*", ENDING)
+    refusing(page.page, "**/resources/heatmap?*", str(ENDING))
     page.head(1, 1).click()
-    assert page.wait_for_alert() == ENDING
-    refusing(page.page, "**/queue/join*", BUSY)
+    assert page.wait_for_alert() == str(ENDING)
+    refusing(page.page, "**/queue/join*", str(BUSY))
     page.enter("My own words")
-    expect(page.page.get_by_role("alert")).to_have_text(BUSY)
+    expect(page.page.get_by_role("alert")).to_have_text(str(BUSY))
     assert page.page.locator("#text textarea").input_value() == "My own words"
     page.page.unroute_all()
     page.set_length(1)

@@ -56,7 +56,7 @@ MASK = {"type": "mask", "stack": "decoder"}
 PATCH = {"type": "patch", "stack": "decoder", "layer": 0, "positions": [0], "text": "Hello"}
 
 
-LAYER = "layer must be a whole number of at least 0; got"
+LAYER = "layer must be a whole number from 0 to 2,147,483,647; got"
 REFUSED = [
     ("silence", "interventions must be a list; got str"),
     ({}, "interventions must be a list; got dict"),
@@ -91,10 +91,13 @@ REFUSED += [
 NOT_THERE = [
     (Ablate("decoder", L, [0]), "no site .* its sites: decoder.0.self to decoder.1.self"),
     (Ablate("encoder", 0, [0]), "no site encoder.0.self"),
-    (Ablate("decoder", 0, [H]), "heads must be from 0 to 2; got 3"),
+    (Ablate("decoder", 0, [H]), "heads must be a whole number from 0 to 2; got 3"),
     (EditMask("decoder", kind="cross"), "no site decoder.0.cross"),
-    (EditMask("decoder", forbid=[(9, 0)]), "places must be from 0 to 8"),
-    (Patch("decoder", 0, [0], "Hello", heads=[4]), "heads must be from 0 to 2; got 4"),
+    (EditMask("decoder", forbid=[(9, 0)]), "cells must be a whole number from 0 to 8"),
+    (
+        Patch("decoder", 0, [0], "Hello", heads=[4]),
+        "number from 0 to 2; got 4",
+    ),
     (Break("no-final-norm"), "no such part for 'no-final-norm'; allowed: .*no-scale"),
 ]
 

@@ -234,7 +234,7 @@ def test_a_file_that_cannot_be_unpacked_gets_a_sentence(tiny_model, tmp_path, ki
             path.write_bytes(
                 b"PK\x01\x02".join([parts[0], *(one[:4] + b"\x01" + one[5:] for one in parts[1:])])
             )
-    with pytest.raises(ValueError, match=r"holds no run of|is no plain file"):
+    with pytest.raises(ValueError, match=r"holds no run of|is not a regular file"):
         transformer.read_npz(path)
 
 

@@ -12,7 +12,7 @@ import pytest
 from starlette.responses import HTMLResponse
 
 from transformer.inference import deadline
-from transformer.ui import limits, request_guard
+from transformer.ui import errors, limits, request_guard
 from transformer.ui.asgi_guard import API, FROM, RESOURCES, AsgiGuard
 from transformer.ui.fair_scheduler import Caller
 from transformer.ui.request_guard import POLICY, policy_for, safe_headers
@@ -106,19 +106,25 @@ TOOL_DOORS = ["sse", "messages/", "schema", "http", "http/", "x", "../mcp", "</s
 PLAIN = ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"]
 POSTED = [RESOURCES + "x", JOIN, API + "call/generate", API + "cancel"]
 CROSS = (b"sec-fetch-site", b"cross-site")
+METHOD = "A request's method must be one of {}."
 WANTED = "A request must have the content type application/json; got"
 SIZED = [*IN_JSON, (b"content-length", b"262145")]
 MANY = limits.MAX_REQUEST_VALUES // 2
 TOOLED = {"tools": True}
 # What is told of each of these requests to each of these paths.
 REFUSED: list[tuple[int, str, list[str], list[dict[str, Any]]]] = [
-    (404, limits.CLOSED, CLOSED_PATHS, [{}]),
-    (404, limits.CLOSED, [f"{API}mcp/{door}" for door in TOOL_DOORS], [TOOLED]),
-    (405, limits.POST_ONLY, [TOOLS, TOOLS[:-1]], [TOOLED | {"method": "GET"}]),
-    (405, limits.POST_ONLY, [TOOLS, TOOLS[:-1]], [TOOLED | {"method": "DELETE"}]),
-    (413, f"{limits.TOO_LARGE}; got 262,145.", [TOOLS, JOIN], [TOOLED | {"headers": SIZED}]),
+    (404, str(errors.CLOSED), CLOSED_PATHS, [{}]),
+    (404, str(errors.CLOSED), [f"{API}mcp/{door}" for door in TOOL_DOORS], [TOOLED]),
+    (405, METHOD.format("POST"), [TOOLS, TOOLS[:-1]], [TOOLED | {"method": "GET"}]),
+    (405, METHOD.format("POST"), [TOOLS, TOOLS[:-1]], [TOOLED | {"method": "DELETE"}]),
+    (413, str(errors.TOO_LARGE), [TOOLS, JOIN], [TOOLED | {"headers": SIZED}]),
     *(
-        (405, limits.METHODS_ONLY, ["/health", "/", JOIN], [{"method": method}])
+        (
+            405,
+            METHOD.format("GET, HEAD, POST, OPTIONS"),
+            ["/health", "/", JOIN],
+            [{"method": method}],
+        )
         for method in ("CONNECT", "TRACE", "PUT", "BREW")
     ),
     # Another site's page may send these types at once, and JSON after a preflight alone.
@@ -126,19 +132,19 @@ REFUSED: list[tuple[int, str, list[str], list[dict[str, Any]]]] = [
         (415, f"{WANTED} '{kind}'.", POSTED, [{"headers": [(b"content-type", kind.encode())]}])
         for kind in PLAIN
     ),
-    (415, f"{WANTED} none.", POSTED, [{"headers": []}]),
+    (415, f"{WANTED} ''.", POSTED, [{"headers": []}]),
     # Each of them is an object for a parser, and a question of depth for whoever walks them.
     (
         413,
-        limits.TOO_MANY,
+        str(errors.TOO_MANY),
         POSTED,
         [
             {"sent": sent}
             for sent in (b"[" + b"[]," * MANY + b"[]]", b"[" * 2 * MANY + b"[", b"{," * MANY + b",")
         ],
     ),
-    (400, limits.NO_HASH, ["/leave", POSTED[0]], [{"headers": named(b"x" * 65)}]),
-    (403, limits.FOREIGN, ["/leave", POSTED[0]], [{"headers": [*named(b"abc"), CROSS]}]),
+    (400, str(errors.NO_HASH), ["/leave", POSTED[0]], [{"headers": named(b"x" * 65)}]),
+    (403, str(errors.FOREIGN), ["/leave", POSTED[0]], [{"headers": [*named(b"abc"), CROSS]}]),
 ]
 
 
@@ -148,13 +154,14 @@ def test_a_request_is_refused_in_a_sentence_before_the_framework_sees_it() -> No
             inside, left = Inside(), list[str]()
             given = {name: value for name, value in asked.items() if name != "sent"}
             found = exchange(inside, path, body(asked.get("sent", b"")), left=left, **given)
-            assert found == (status, {"detail": told}), (path, asked)
+            assert (found[0], found[1]["detail"]) == (status, told), (path, asked)
+            assert re.fullmatch("[a-z_]+", found[1]["code"]), (path, asked)
             assert inside.asked == left == [], (path, asked)
 
 
 def test_a_body_is_bounded_by_what_it_is_too() -> None:
     half = body(b"x" * (limits.MAX_REQUEST_BYTES // 2 + 1), more=True)
-    assert exchange(Inside(), JOIN, half, half) == (413, {"detail": f"{limits.TOO_LARGE}."})
+    assert exchange(Inside(), JOIN, half, half) == (413, errors.public_error(errors.TOO_LARGE))
     assert exchange(Inside(), JOIN, half, body(b""))[0] == 200
 
 
@@ -165,7 +172,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyP
         await asyncio.sleep(0.005)
         return body(b"{", more=True)
 
-    assert exchange(Inside(), JOIN, receive=drips) == (408, {"detail": limits.TOO_SLOW})
+    assert exchange(Inside(), JOIN, receive=drips) == (408, errors.public_error(errors.TOO_SLOW))
 
 
 def test_gradio_gets_only_what_it_keeps_from_other_visitors() -> None:
@@ -218,7 +225,7 @@ def test_only_so_many_calls_of_tools_are_under_way_and_others_wait_or_are_refuse
         calls = [asyncio.ensure_future(answered(gate, TOOLS)) for _ in range(count + 1)]
         while len(begun) < at_once:
             await asyncio.sleep(0)
-        assert await calls.pop() == (503, {"detail": limits.BUSY})
+        assert await calls.pop() == (503, errors.public_error(errors.BUSY))
         go_on.set()
         found = await asyncio.gather(*calls)
         for call in half:
@@ -236,15 +243,15 @@ def test_a_mistake_inside_is_a_sentence_without_its_values(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     foreign = exchange(Inside(KeyError("my secret")), JOIN)
-    assert foreign == (400, {"detail": "The request could not be read."})
+    assert foreign == (400, errors.public_error(errors.UNREADABLE))
     assert capsys.readouterr() == ("", "")
 
     async def ours(scope: Any, receive: Any, send: Any) -> None:
         limits.lines_of({"my secret": 1})
 
-    assert exchange(ours, "/") == (500, {"detail": "The server made a mistake."})
+    assert exchange(ours, "/") == (500, errors.public_error(errors.MISTAKE))
     out, told = capsys.readouterr()
-    assert re.fullmatch(r"Invalid in limits\.py, line \d+\n", told)
+    assert re.fullmatch(r"InvalidRequest in checks\.py, line \d+\n", told)
     assert out == ""
 
 
@@ -286,7 +293,7 @@ def test_a_server_that_ends_refuses_new_requests_but_not_streams_that_wait_for_a
     gate.shutdown.begun = True
     for method, path in (("GET", "/"), ("GET", "/health"), ("POST", JOIN)):
         answer = loops.run(answered(gate, path, body(b"{}"), method=method))
-        assert answer == (503, {"detail": limits.ENDING})
+        assert answer == (503, errors.public_error(errors.ENDING))
     stream = API + "queue/data"
     assert loops.run(answered(gate, stream, method="GET", query_string=b"session_hash=a"))[0] == 200
     assert inside.asked == [stream]

@@ -25,6 +25,7 @@ import serving
 
 from transformer.messages import languages
 from transformer.serve import check_port
+from transformer.ui.errors import NO_HASH
 from transformer.ui.limits import (
     MAX_ADDRESS_CONNECTIONS,
     MAX_CHARACTERS,
@@ -32,7 +33,6 @@ from transformer.ui.limits import (
     MAX_CONNECTIONS,
     MAX_HASH,
     MAX_TEXTS,
-    NO_HASH,
 )
 
 pytestmark = pytest.mark.slow
@@ -127,7 +127,7 @@ def test_the_name_of_a_session_is_checked_where_it_is_read(server: Server) -> No
             for path in ("queue/join", "call/limits"):
                 asked = {"data": [], "fn_index": 0, "session_hash": name}
                 answer = client.post(f"gradio_api/{path}", json=asked)
-                assert (answer.status_code, answer.json()) == (400, {"detail": NO_HASH})
+                assert (answer.status_code, answer.json()) == (400, {"detail": str(NO_HASH)})
 
 
 def test_a_body_of_very_many_chunks_is_refused_before_it_costs_anything(server: Server) -> None:

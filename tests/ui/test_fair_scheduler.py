@@ -17,7 +17,8 @@ from transformer import Model
 from transformer.inference.deadline import Deadline
 from transformer.inference.stream import Stream
 from transformer.ui import handlers
-from transformer.ui.fair_scheduler import Busy, Caller, Line, Place, Resource
+from transformer.ui.errors import Busy
+from transformer.ui.fair_scheduler import Caller, Line, Place, Resource
 from transformer.ui.limits import AT_ONCE, MAX_VISITOR_WAITING
 from transformer.ui.service import Service
 from transformer.ui.sessions import address_of, shares

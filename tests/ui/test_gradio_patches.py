@@ -23,9 +23,10 @@ from uvicorn.server import ServerState
 from transformer import Model
 from transformer.runs.memory_budget import Limits, MemoryBudget
 from transformer.ui import build, gradio_patches, page_queue
+from transformer.ui.errors import BUSY, MISTAKE
 from transformer.ui.fair_scheduler import Line, Resource
 from transformer.ui.gradio_patches import PATCHES, NoSessions
-from transformer.ui.limits import ANSWERS, BUSY, MISTAKE
+from transformer.ui.limits import ANSWERS
 from transformer.ui.page_queue import Messages, Queue
 from transformer.ui.service import Service
 
@@ -220,7 +221,7 @@ def test_a_full_queue_makes_room_for_another_address_tells_who_made_it_and_serve
 
     gradio_patches.install()
     at_once, ended, order = loops.run(told())
-    assert (at_once, ended) == ([(BUSY, "queue_full")], [BUSY])
+    assert (at_once, ended) == ([(str(BUSY), "queue_full")], [str(BUSY)])
     assert order == ["s0", "other", "s1", "s2"]
 
 
@@ -273,7 +274,7 @@ def test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not(
     assert "my words" in answer_of_a_mistake(mistake)
     assert "my words" in capfd.readouterr().err
     gradio_patches.install()
-    assert MISTAKE in answer_of_a_mistake(mistake)
+    assert str(MISTAKE) in answer_of_a_mistake(mistake)
     logged = capfd.readouterr().err
     assert logged.startswith("a mistake: AttributeError in test_gradio_patches.py, line ")
     assert "my words" not in logged

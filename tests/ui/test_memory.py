@@ -11,8 +11,8 @@ import serving
 import torch
 
 from transformer.runs.memory_budget import MemoryBudget
-from transformer.ui.fair_scheduler import Busy
-from transformer.ui.limits import NO_MEMORY, RUNS, memory_budget
+from transformer.ui.errors import NO_MEMORY, Busy
+from transformer.ui.limits import RUNS, memory_budget
 from transformer.ui.memory import Memory
 
 TOO_MANY = 2**50  # bytes
@@ -45,7 +45,7 @@ def test_kept_runs_go_where_an_allocation_fails_and_work_is_done(
     assert memory.call(work) == "done"
     assert memory.facts()["failed"] == 1
     assert memory.facts()["seconds_ago"] < 60
-    with pytest.raises(Busy, match=NO_MEMORY):
+    with pytest.raises(Busy, match=str(NO_MEMORY)):
         memory.call(allocate)
     assert memory.facts()["failed"] == 3
 

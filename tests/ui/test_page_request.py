@@ -11,6 +11,7 @@ from serving import tiny_translator
 from transformer import Model
 from transformer.inference import deadline
 from transformer.ui import handlers
+from transformer.ui.errors import RunExpired
 from transformer.ui.fair_scheduler import Resource
 from transformer.ui.limits import MAX_MADE
 from transformer.ui.link import read_state
@@ -18,7 +19,6 @@ from transformer.ui.page_data import run_facts
 from transformer.ui.page_request import Regenerator, run_of, settings_of
 from transformer.ui.resources import resource_app
 from transformer.ui.service import Service
-from transformer.ui.store import RunExpired
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ NO_RUNS: list[tuple[Any, str]] = [
     ({"c" * 22: 7}, "how it was made"),
     ({"c" * 22: GOOD | {"model": "none"}}, "model must be one of"),
     ({"c" * 22: GOOD | {"length": 3}}, "how it was made"),
-    ({"c" * 22: GOOD | {"name": "x"}}, "does not know such a part"),
+    ({"c" * 22: GOOD | {"name": "x"}}, "is unknown or unreadable"),
     ({"c" * 22: GOOD | {"length": "1000000000"}}, "max_new_tokens"),
     ({"c" * 22: GOOD | {"text": "x" * 3000}}, "at most 2,000 characters"),
     ({"c" * 22: {"model": "tiny", "lines": "a\n" * 9}}, "from 1 to 8 texts"),
@@ -119,9 +119,9 @@ def test_what_makes_no_run_gets_a_sentence(there: Service) -> None:
 
 def test_controls_that_make_no_request_get_a_sentence() -> None:
     for changed, altered, sentence in (
-        ({"temperature": None}, {}, "Temperature is empty: give a number"),
-        ({"length": None, "method": "greedy"}, {}, "New tokens is empty"),
-        ({"method": ["sample"]}, {}, "the method must be one of"),
+        ({"temperature": None}, {}, "temperature is empty: give a number"),
+        ({"length": None, "method": "greedy"}, {}, "max_new_tokens is empty"),
+        ({"method": ["sample"]}, {}, "method must be one of"),
         ({}, {"seed": [1]}, r"an object with \['interventions', 'forced_tokens'\]; got"),
         ({}, "x", "an object with"),
     ):

@@ -24,7 +24,8 @@ import warm
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from transformer.ui import PRIVATE
-from transformer.ui.limits import BUSY, ENDING, MAX_WAITING
+from transformer.ui.errors import BUSY, ENDING, public_error
+from transformer.ui.limits import MAX_WAITING
 from transformer.ui.process import ShortLog, watched
 
 pytestmark = pytest.mark.slow
@@ -143,12 +144,12 @@ def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bo
             return client.post(f"{API}/call/generate", json={"data": LONG}, headers=headers)
 
         answers = list(pool.map(asking, [None] * (MAX_WAITING + 20)))
-        assert BUSY in {answer.json().get("detail") for answer in answers}
+        assert str(BUSY) in {answer.json().get("detail") for answer in answers}
         assert client.get("health").status_code == 200
         ready = client.get("ready")
         assert (ready.status_code, ready.json()) == (503, {"status": "full"})
         forged = list(pool.map(asking, [f"10.0.0.{place}" for place in range(12)]))
-        assert BUSY in {answer.json().get("detail") for answer in forged}
+        assert str(BUSY) in {answer.json().get("detail") for answer in forged}
         events = [answer.json()["event_id"] for answer in answers if answer.is_success][-20:]
 
         opened: list[str] = []
@@ -177,9 +178,9 @@ def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bo
         assert server.process.wait(20) == 128 + signal.SIGTERM
         assert time.monotonic() - began < 5
     said = [json.loads(text.split("event: error\ndata: ")[1])["error"] for text in told]
-    assert said == [ENDING] * len(told)
+    assert said == [str(ENDING)] * len(told)
     found = [answer.result() for answer in questions]
-    assert [(one.status_code, one.json()) for one in found] == [(503, {"detail": ENDING})] * 2
+    assert [(one.status_code, one.json()) for one in found] == [(503, public_error(ENDING))] * 2
     assert all(one.headers["retry-after"] == "3" for one in found)
     assert "Traceback" not in server.log.read_text()
 

@@ -29,7 +29,7 @@ def test_where_nobody_else_could_open_it_there_is_no_code() -> None:
     for page, host, sentence in (
         *((page, host, own) for page in HERE for host in ("127.0.0.1", "localhost", "::1", None)),
         *((page, "0.0.0.0", "on no network") for page in HERE),
-        *((page, "0.0.0.0", "address of the web") for page in wrong),
+        *((page, "0.0.0.0", "http.s. URL") for page in wrong),
     ):
         with pytest.raises(ValueError, match=sentence):
             reachable(page, host, 7861, lambda: None)

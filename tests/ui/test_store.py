@@ -4,8 +4,9 @@ import pytest
 
 from transformer import Model
 from transformer.runs.memory_budget import ENTRY_BYTES, MemoryBudget
+from transformer.ui.errors import RunExpired
 from transformer.ui.limits import KEPT, MAX_VISITOR_RUNS
-from transformer.ui.store import RunExpired, RunStore, size_of
+from transformer.ui.store import RunStore, size_of
 
 
 def test_a_run_is_found_by_its_id_and_by_nothing_else(tiny_model: Model) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.checks import is_whole, shortened
-from transformer.messages import invalid
+from transformer.checks import check_whole
 from transformer.runs.head_data import array, check_row, sites_of, switched_off
 from transformer.runs.run import Batch, Run
 
@@ -82,13 +81,7 @@ def _upto(run: Run | Batch, stack: str, layer: int | None, row: int) -> tuple[We
 
 
 def _checked(layer: Any, n_layers: int) -> int:
-    if not is_whole(layer) or not 0 <= layer < n_layers:
-        raise invalid(
-            "layer must be a whole number from 0 to {last}, or None; got {got}",
-            last=n_layers - 1,
-            got=shortened(layer),
-        )
-    return int(layer)
+    return check_whole("layer", layer, 0, n_layers - 1)
 
 
 def _product(layers: Weights) -> Weights:

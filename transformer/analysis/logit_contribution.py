@@ -17,9 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from transformer.analysis.text_before import TextBefore, token_asked
-from transformer.checks import check_whole
+from transformer.checks import InvalidRequest, check_whole
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import invalid, numeral
 from transformer.model.blocks import Residual
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import Point
@@ -82,9 +81,9 @@ def attributed(
     """The same of a pass that `written` was a hook of, which gave the target this logit."""
     network = model.network
     if network.transform is not None:
-        raise invalid(
-            "the head of {model} transforms the stream before it reads it, so that a logit is not "
-            "the sum of what its parts add",
+        raise InvalidRequest(
+            "no_sum",
+            "a logit of {model} is not the sum of what its parts add",
             model=model.name,
         )
     parts = _Parts()
@@ -98,12 +97,10 @@ def attributed(
         added["output bias",] = float(network.head.bias[target])
     found = _sorted(model.config, position, target, logit, added)
     if abs(found.total - logit) > EXACT * (1 + abs(logit)):
-        raise invalid(
-            "a logit of {model} is not the sum of what its parts add: they add up to {total}, "
-            "and it is {logit}",
+        raise InvalidRequest(
+            "no_sum",
+            "a logit of {model} is not the sum of what its parts add",
             model=model.name,
-            total=numeral(found.total, ".4f"),
-            logit=numeral(logit, ".4f"),
         )
     return found
 
@@ -140,11 +137,7 @@ class _Parts:
     def pass_norm(self, norm: nn.Module, shift: tuple[Any, ...]) -> None:
         """Put each part through the norm, with the scale that it has for their sum."""
         if not isinstance(norm, nn.LayerNorm | RMSNorm):
-            raise invalid(
-                "what a part adds to a logit is worked out for layer norm and RMS norm; this "
-                "network has {norm}",
-                norm=type(norm).__name__,
-            )
+            raise ValueError(f"contributions need LayerNorm or RMSNorm; got {type(norm).__name__}")
         parts = torch.cat(self.rows)
         if isinstance(norm, nn.LayerNorm):
             parts = parts - parts.mean(dim=1, keepdim=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from transformer.checks import InvalidRequest
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
 from transformer.interventions.descriptions import Break
 from transformer.interventions.hooks import hooks_of
-from transformer.messages import invalid
 from transformer.model.transformer import EncoderOnly
 from transformer.runs.run import Lens, Run
 
@@ -108,12 +108,16 @@ def text_cost(model: LoadedModel, run: Run, text: str) -> TextCost:
     Raises ValueError for an encoder, and for a text of which nothing is predicted.
     """
     if isinstance(model.network, EncoderOnly):
-        raise invalid(
-            "{model} is an encoder: it predicts nothing, so a text has no cost", model=model.name
+        raise InvalidRequest(
+            "encoder",
+            "{name} is an encoder: it reads text but cannot generate any",
+            name=model.name,
         )
     bits = surprisal(model, run)
     if all(bit is None for bit in bits):
-        raise invalid("the text is too short: nothing comes before its only token")
+        raise InvalidRequest(
+            "too_short", "the text is too short: nothing comes before its only token"
+        )
     start, stop = run.trace_start, run.trace_start + len(bits)
     before, behind = run.ids[: start + 1], run.ids[stop:]
     free = len(model.tokenizer.whole(before)) + len(model.tokenizer.to_bytes(behind))
@@ -126,14 +130,12 @@ def streams_of(model: LoadedModel, run: Run, stack: str) -> list[Tensor]:
     """L + 1 times (1, T, C). Raises ValueError for a run that this model cannot have made, or that
     was read from a file without them."""
     if run.config != model.config:
-        raise invalid(
-            "the layers of a run need the model that made it, {model}; got {got}, "
-            "whose configuration is another",
-            model=run.model,
-            got=model.name,
+        raise ValueError(
+            f"the layers of a run need the model that made it, {run.model}; got "
+            f"{model.name}, whose configuration is another"
         )
     if stack not in run.trace.residuals:
-        raise invalid(
+        raise ValueError(
             "this run was read from a file without residual streams, which its layers "
             "need; needed: an NPZ, or the run itself"
         )

@@ -9,13 +9,12 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.text_before import TextBefore, in_parts
-from transformer.checks import check_choice, check_whole
+from transformer.checks import InvalidRequest, check_choice, check_whole
 from transformer.inference.intervened import activations_of
 from transformer.inference.loaded import LoadedModel
 from transformer.interventions.checks import check_site
 from transformer.interventions.descriptions import PARTS
 from transformer.interventions.hooks import ActivationCache, Patched, Replacement
-from transformer.messages import invalid
 from transformer.model.hooks import Point, unchanged
 from transformer.model.sites import Site
 from transformer.model.transformer import EncoderDecoder
@@ -82,10 +81,15 @@ def most_changed(model: LoadedModel, run: Run, other: str) -> int:
     """
     network = model.network
     if not isinstance(network, EncoderDecoder):
-        raise invalid("{name} reads no source: needed: an encoder-decoder", name=model.name)
+        raise InvalidRequest(
+            "no_translator",
+            "this needs an encoder-decoder; {name} is {family}",
+            name=model.name,
+            family=model.config.family,
+        )
     ids = list(run.ids[: run.config.output_max_len + 1])
     if len(ids) < 2:
-        raise invalid("the run has no token that the network predicted")
+        raise InvalidRequest("no_prediction", "the network predicted no token in this run")
 
     def told(source: list[int]) -> Tensor:
         logits = network(

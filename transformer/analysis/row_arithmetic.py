@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.checks import check_whole
-from transformer.messages import invalid
+from transformer.checks import InvalidRequest, check_whole
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.head_data import (
@@ -93,7 +92,7 @@ def row_arithmetic(
     check_row(run, row)
     check_head(head, n_heads_at(run.trace, found))
     if head == "mean":
-        raise invalid("one head has queries of its own, their mean has none; got head 'mean'")
+        raise InvalidRequest("mean_head", "choose one head, not the mean of all")
     head = int(head)
     labels, key_labels = labels_of(run, found, row)
     record = one_head(run.trace, found, row, head)
@@ -126,10 +125,9 @@ def _position(query: Any, n_queries: int) -> int:
 def heads_of(record: AttentionRecord) -> tuple[Any, Any, Any]:
     """(queries, keys, values), each (B, H, T, D). Raises ValueError where none were recorded."""
     if record.q is None or record.k is None or record.v is None:
-        raise invalid(
-            "the record of {site} holds no queries, keys and values; needed: one made "
-            "by the network itself",
-            site=record.site,
+        raise ValueError(
+            f"the record of {record.site} holds no queries, keys and values; needed: one "
+            "made by the network itself"
         )
     return record.q, record.k, record.v
 

@@ -10,10 +10,9 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from transformer.checks import check_whole, is_whole, shortened
+from transformer.checks import InvalidRequest, check_whole, is_whole, shortened
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
-from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.hooks import ForwardContext, Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
@@ -41,7 +40,8 @@ class TextBefore:
         len(run.ids) is the one that would follow the text."""
         first, last = run.trace_start + 1, _last_read(run) + 1
         if not is_whole(position) or not first <= position <= last:
-            raise invalid(
+            raise InvalidRequest(
+                "no_prediction",
                 "the token must be one that the network predicted, at a place from "
                 "{first} to {last}; got {got}",
                 first=first,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from transformer.messages import say
+from transformer.checks import InvalidRequest
 
 TIME, CANCELLED = "time", "cancelled"
 
@@ -90,9 +90,8 @@ def why_over() -> str | None:
 
 def check() -> None:
     """Raise ValueError if this thread's request is to stop now: where half an answer is none."""
-    if is_over():
-        raise ValueError(
-            say("nobody waits for this any more")
-            if why_over() == CANCELLED
-            else say("this takes longer than one request may: take a shorter text")
-        )
+    if not is_over():
+        return
+    if why_over() == CANCELLED:
+        raise InvalidRequest("cancelled", "nobody waits for this any more")
+    raise InvalidRequest("too_slow", "this takes longer than one request may: take a shorter text")

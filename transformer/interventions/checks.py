@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transformer.checks import check_choice, shortened
-from transformer.messages import invalid, numeral
+from transformer.checks import InvalidRequest, check_choice, check_whole, shortened
 from transformer.model.config import ModelConfig
 from transformer.model.sites import KINDS, STACKS, Site, sites_of
 
@@ -20,34 +19,36 @@ def check_site(site: Site, config: ModelConfig) -> None:
         first = [other for other in sites if other.layer == 0]
         last = config.n_layers - 1
         names = ", ".join(f"{s} to {s._replace(layer=last)}" for s in first)
-        raise invalid("this network has no site {site}; its sites: {names}", site=site, names=names)
+        raise InvalidRequest(
+            "unknown_site",
+            "this network has no site {site}; its sites: {names}",
+            site=site,
+            names=names,
+        )
 
 
 def check_heads(heads: Sequence[int], config: ModelConfig) -> None:
     """Raise ValueError unless each head is one of the network's."""
     for head in heads:
-        if head >= config.n_heads:
-            raise invalid(
-                "heads must be from 0 to {last}; got {got}", last=config.n_heads - 1, got=head
-            )
+        check_whole("heads", head, 0, config.n_heads - 1)
 
 
 def check_names(stack: Any, layer: Any, kind: Any) -> None:
     """Raise ValueError unless these may name a site of some network."""
     check_choice("stack", stack, STACKS)
     check_choice("kind", kind, KINDS)
-    if not _is_place(layer):
-        raise invalid("layer must be a whole number of at least 0; got {got}", got=shortened(layer))
+    check_whole("layer", layer, 0, 2**31 - 1)
 
 
 def indices_of(name: str, got: Any) -> tuple[int, ...]:
     """Whole numbers from 0, sorted, each once. Raises ValueError for anything else."""
     is_list = isinstance(got, Sequence) and not isinstance(got, str)
     if not is_list or len(got) > MAX_CELLS or not all(map(_is_place, got)):
-        raise invalid(
-            "{name} must be a list of at most {most} whole numbers from 0; got {got}",
+        raise InvalidRequest(
+            "wrong_type",
+            "{name} must be a list of at most {most} whole numbers; got {got}",
             name=name,
-            most=numeral(MAX_CELLS),
+            most=MAX_CELLS,
             got=shortened(got),
         )
     return tuple(sorted(set(got)))
@@ -57,13 +58,10 @@ def cells_of(name: str, got: Any) -> tuple[tuple[int | None, int | None], ...]:
     """(query, key) places, None for a whole row or column. Raises ValueError for anything else."""
     is_list = isinstance(got, Sequence) and not isinstance(got, str)
     if not is_list or len(got) > MAX_CELLS or not all(map(_is_cell, got)):
-        raise invalid(
-            "{name} must be a list of at most {most} pairs [query, key] of whole "
-            "numbers from 0, one of which may be null for a whole row or column; got "
-            "{got}",
-            name=name,
-            most=numeral(MAX_CELLS),
-            got=shortened(got),
+        raise ValueError(
+            f"{name} must be a list of at most {MAX_CELLS:,} pairs [query, key] of whole numbers "
+            "from 0, one of which may be null for a whole row or column; got "
+            f"{shortened(got)}"
         )
     return tuple((query, key) for query, key in got)
 

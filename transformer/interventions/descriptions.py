@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from transformer.checks import check_choice, shortened
+from transformer.checks import InvalidRequest, check_choice, check_whole, shortened
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.checks import (
     cells_of,
@@ -22,7 +22,7 @@ from transformer.interventions.checks import (
     indices_of,
 )
 from transformer.interventions.words import ablation_words, mask_words, patch_words
-from transformer.messages import invalid, say
+from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site, sites_of
 
@@ -85,10 +85,8 @@ class EditMask:
     def __post_init__(self) -> None:
         check_names(self.stack, 0 if self.layer is None else self.layer, self.kind)
         if isinstance(self.without, str) or not isinstance(self.without, Sequence):
-            raise invalid(
-                "without must be a list out of {allowed}; got {got}",
-                allowed=list(MASKS),
-                got=shortened(self.without),
+            raise ValueError(
+                f"without must be a list out of {list(MASKS)}; got {shortened(self.without)}"
             )
         for name in self.without:
             check_choice("without", name, MASKS)
@@ -106,12 +104,7 @@ class EditMask:
         check_site(self.sites(config)[0], config)
         highest = max((p for cell in (*self.allow, *self.forbid) for p in cell if p), default=0)
         longest = max(config.max_len, config.output_max_len)
-        if highest >= longest:
-            raise invalid(
-                "a cell's places must be from 0 to {last}, what the network reads; got {got}",
-                last=longest - 1,
-                got=highest,
-            )
+        check_whole("cells", highest, 0, longest - 1)
 
     def __str__(self) -> str:
         cells = len(self.allow), len(self.forbid)
@@ -131,7 +124,8 @@ class Break:
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError if the network has nothing to switch off."""
         if self.what not in breaks_of(config):
-            raise invalid(
+            raise InvalidRequest(
+                "unknown_break",
                 "this network has no such part for {what}; allowed: {allowed}",
                 what=shortened(self.what),
                 allowed=breaks_of(config),
@@ -167,8 +161,10 @@ class Patch:
         if self.heads is not None:
             object.__setattr__(self, "heads", indices_of("heads", self.heads))
         if not isinstance(self.text, str) or not self.text.strip():
-            raise invalid(
-                "a patch needs the text of the other run; got {got}", got=shortened(self.text)
+            raise InvalidRequest(
+                "empty_text",
+                "a patch needs the text of the other run; got {got}",
+                got=shortened(self.text),
             )
 
     @property
@@ -207,7 +203,7 @@ def interventions_of(values: Any) -> tuple[Intervention, ...]:
     Raises ValueError that says what was got and what is allowed.
     """
     if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
-        raise invalid("interventions must be a list; got {got}", got=type(values).__name__)
+        raise ValueError(f"interventions must be a list; got {type(values).__name__}")
     return tuple(v if isinstance(v, Intervention) else _of(v) for v in values)
 
 
@@ -226,29 +222,19 @@ def without_padding_mask(config: ModelConfig) -> tuple[EditMask, ...]:
 def _of(values: Any) -> Intervention:
     if not isinstance(values, Mapping) or values.get("type") not in list(TYPES):
         got = values.get("type") if isinstance(values, Mapping) else values
-        raise invalid(
-            "an intervention's type must be one of {allowed}; got {got}",
-            allowed=list(TYPES),
-            got=shortened(got),
+        raise ValueError(
+            f"an intervention's type must be one of {list(TYPES)}; got {shortened(got)}"
         )
     made = TYPES[values["type"]]
     fields = {field.name: field for field in dataclasses.fields(made)}
     given = {str(name): value for name, value in values.items() if name != "type"}
     if unknown := [name for name in given if name not in fields]:
-        raise invalid(
-            "unknown field {name} of {kind}; allowed: {allowed}",
-            name=shortened(unknown[0]),
-            kind=shortened(made.type),
-            allowed=sorted(fields),
+        raise ValueError(
+            f"unknown field {shortened(unknown[0])} of '{made.type}'; allowed: {sorted(fields)}"
         )
     needed = [f.name for f in fields.values() if f.default is dataclasses.MISSING]
     if missing := [name for name in needed if name not in given]:
-        raise invalid(
-            "{kind} needs {needed}; {missing} is missing",
-            kind=shortened(made.type),
-            needed=needed,
-            missing=shortened(missing[0]),
-        )
+        raise ValueError(f"'{made.type}' needs {needed}; '{missing[0]}' is missing")
     return made(**given)
 
 

@@ -40,7 +40,7 @@ from transformer.learning.record import (
     report,
     unpacked,
 )
-from transformer.messages import speaking
+from transformer.messages import say_error, speaking
 from transformer.runs.archive import Arrays, named
 
 BEAT_S = 1.0  # how often the process says that it is alive
@@ -115,7 +115,7 @@ class Training:
         try:
             why = self._train()
         except ValueError as error:
-            why = str(error)
+            why = say_error(error)
         self._send("end", why)
 
     def _train(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.head_metrics import head_metrics
-from transformer.checks import check_whole
+from transformer.checks import InvalidRequest, check_whole
 from transformer.lessons.measures import (
     MEASURES,
     Function,
@@ -13,7 +13,7 @@ from transformer.lessons.measures import (
     measured,
     record_of,
 )
-from transformer.messages import invalid, mark
+from transformer.messages import mark
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.head_data import check_head
@@ -91,7 +91,9 @@ def _metric(name: str) -> Function:
         own = memoize_on_run(run, key, lambda: head_metrics(run, stack, kind)).heads
         found = next(one for one in own if (one.layer, one.head) == (place.layer, head))
         if name not in found.values:
-            raise invalid("heads of {site} have no {name}", site=site, name=name)
+            raise InvalidRequest(
+                "not_measurable", "the shown run has no {name} to measure", name=name
+            )
         return found.values[name]
 
     return measure
@@ -119,7 +121,9 @@ def _column(record: AttentionRecord, key: int) -> int:
 
 def _batch(context: GradingContext) -> Batch:
     if context.batch is None:
-        raise invalid("this is about several texts, read together: there are none")
+        raise InvalidRequest(
+            "not_measurable", "the shown run has no {name} to measure", name="batch"
+        )
     return context.batch
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from transformer.checks import shortened
 from transformer.lessons.attention_measures import OF_A_BATCH, first_row  # adds their measures
 from transformer.lessons.measures import MEASURES, GradingContext, of
-from transformer.messages import invalid, numeral, say
+from transformer.messages import numeral, say
 from transformer.model.sites import Site
 from transformer.runs.memory_budget import memoize_on_run
 
@@ -167,7 +167,7 @@ class Number(Check):
         """Right within the tolerance."""
         got = answer.get("number")
         if not isinstance(got, int | float) or isinstance(got, bool):
-            raise invalid("the answer must be a number; got {got}", got=shortened(got))
+            raise ValueError(f"the answer must be a number; got {shortened(got)}")
         value = of(context, self.of, self.arguments)
         if abs(got - value) > self.tolerance + 1e-9:
             return CheckResult(right=False, says=say("It is not {got}.", got=_number(got)))
@@ -203,11 +203,7 @@ class Choose(Check):
         """Right where it is the best one."""
         got = answer.get("option")
         if not isinstance(got, int) or not 0 <= got < self.n_options:
-            raise invalid(
-                "the answer must be one of the {n} sentences; got {got}",
-                n=self.n_options,
-                got=shortened(got),
-            )
+            raise ValueError(f"the answer must be 0 to {self.n_options - 1}; got {shortened(got)}")
         right = got == self.best(context)
         if self.bounds and not right:
             return CheckResult(right=False, says=say("That is not so on this run."))

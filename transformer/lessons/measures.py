@@ -21,10 +21,10 @@ from transformer.analysis.ablation import HeadImportance, head_importance
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.masked_token import masked_token
 from transformer.analysis.model_queries import ModelQueries
-from transformer.checks import check_choice, check_whole
+from transformer.checks import InvalidRequest, check_choice, check_whole
 from transformer.learning.recorded import PLANS, recorded
 from transformer.learning.words import sudden_fall
-from transformer.messages import invalid, mark
+from transformer.messages import mark
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.head_data import weights_read
@@ -73,6 +73,11 @@ def measured(words: str, yes: str = "", no: str = "") -> Callable[[Function], Fu
         return measure
 
     return keep
+
+
+def not_measurable(name: str) -> InvalidRequest:
+    """The error of a measure for which the shown run has no `name`."""
+    return InvalidRequest("not_measurable", "the shown run has no {name} to measure", name=name)
 
 
 def of(context: GradingContext, name: str, arguments: Mapping[str, Any]) -> float:
@@ -131,7 +136,9 @@ def contribution(context: GradingContext, site: str, head: int, token: int) -> f
     at, is_encoder = Site.parse(site), context.run.config.family == "encoder"
     record_of(context, site, head)
     if at.stack == "encoder" and not is_encoder:
-        raise invalid("heads of {site} have no {name}", site=site, name="contribution")
+        raise InvalidRequest(
+            "not_measurable", "the shown run has no {name} to measure", name="contribution"
+        )
     position = token if is_encoder else token + 1
     found = context.models.ask(logit_contribution, context.run, position=position, target=None)
     return float(found.heads[at.kind][at.layer, head])
@@ -152,7 +159,9 @@ def knows_from(context: GradingContext, token: int) -> float:
     """The layer after which, to the end, the lens says what the last layer says; from 1."""
     lens = context.models.with_lens(context.run).lens
     if lens is None:
-        raise invalid("this run has no lens")
+        raise InvalidRequest(
+            "not_measurable", "the shown run has no {name} to measure", name="logit lens"
+        )
     best = lens.ids[:, check_whole("token", token, 0, lens.ids.shape[1] - 1), 0]
     wrong = (best != best[-1]).nonzero()
     return float(wrong[-1] + 1) if len(wrong) else 0.0
@@ -224,7 +233,9 @@ def head_size(context: GradingContext) -> float:
     """d, of whose root the scores are divided by."""
     record = next(iter(context.run.trace))
     if record.q is None:
-        raise invalid("this run has no queries")
+        raise InvalidRequest(
+            "not_measurable", "the shown run has no {name} to measure", name="queries"
+        )
     return float(record.q.shape[-1])
 
 
@@ -239,5 +250,7 @@ def loss_fell(context: GradingContext, task: str) -> float:
 def _positions(context: GradingContext) -> Tensor:
     matrices = context.run.position_matrices
     if not matrices:
-        raise invalid("this network adds no positions")
+        raise InvalidRequest(
+            "not_measurable", "the shown run has no {name} to measure", name="position matrix"
+        )
     return list(matrices.values())[-1]

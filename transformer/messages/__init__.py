@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from transformer.checks import InvalidRequest
 from transformer.messages.catalogues import ENGLISH, Catalogue, catalogue, languages
 
 __all__ = [
     "ENGLISH", "Catalogue", "Invalid", "catalogue", "chosen", "filled", "invalid", "language",
-    "languages", "mark", "numeral", "say", "say_n", "signs", "speaking",
+    "languages", "mark", "numeral", "say", "say_error", "say_n", "signs", "speaking",
 ]  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
@@ -57,6 +58,13 @@ class Invalid(ValueError):
 def invalid(sentence: str, /, **values: object) -> Invalid:
     """The error to raise for an invalid value. Other errors may be among the values."""
     return Invalid(sentence, **values)
+
+
+def say_error(error: BaseException) -> str:
+    """An error's text in the language of this request; English unless it is an InvalidRequest."""
+    if isinstance(error, InvalidRequest):
+        return error.translated(catalogue(_LANGUAGE.get()).one, numeral)
+    return str(error)
 
 
 def mark(sentence: str) -> str:

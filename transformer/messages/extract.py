@@ -17,8 +17,12 @@ from transformer.messages.catalogues import FOLDER
 
 NETWORK = FOLDER.parent / "model"
 _WORDS = ("title", "does", "short")  # fields of the network's tables that the page shows
-# How many sentences each takes.
-SAYING = {"say": 1, "invalid": 1, "unusable": 1, "wording": 1, "mark": 1, "say_n": 2}
+_FIRST, _SECOND = slice(1), slice(1, 2)
+# Which arguments of each are sentences.
+SAYING = {
+    "say": _FIRST, "invalid": _FIRST, "unusable": _FIRST, "wording": _FIRST, "mark": _FIRST,
+    "say_n": slice(2), "InvalidRequest": _SECOND, "RunExpired": _SECOND, "NothingShared": _SECOND,
+}  # fmt: skip
 # JavaScript: literals, or several of them with "+" between.
 _LITERAL = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 _TEXT = rf"{_LITERAL}(?:\s*\+\s*{_LITERAL})*"
@@ -55,9 +59,9 @@ def _of_python(text: str, saying: Container[str] = SAYING) -> Iterator[str | tup
     for node in ast.walk(ast.parse(text)):
         name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
         if isinstance(node, ast.Call) and name in saying:
-            given = node.args[: SAYING[name]]
+            given = node.args[SAYING[name]]
             said = [str(one.value) for one in given if isinstance(one, ast.Constant)]
-            if len(said) == SAYING[name]:
+            if said and len(said) == len(given):
                 yield said[0] if len(said) == 1 else tuple(said)
 
 

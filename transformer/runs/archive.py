@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from transformer.checks import shortened
-from transformer.messages import Invalid, invalid, numeral
 from transformer.model.sites import STACKS, Site
 from transformer.model.trace import AttentionRecord, Trace
 
@@ -65,7 +64,7 @@ def from_json(text: str) -> tuple[Values, dict[str, Tensor]]:
     try:
         written = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise invalid("this is not JSON: {error}", error=error) from error
+        raise ValueError(f"this is not JSON: {error}") from error
     check_schema(written)
     with whole():
         arrays = {name: _unwritten(value) for name, value in written["arrays"].items()}
@@ -93,10 +92,8 @@ def read_npz(place: Place, name: str) -> tuple[Values, dict[str, Tensor]]:
             known = {start + field for start, fields in kinds.items() for field in fields}
             there = [one.removesuffix(".npy") for one in packed.namelist()]
             return values, _tensors(_unpacked(packed, [one for one in there if one in known]))
-    except Invalid:
-        raise
     except _BROKEN as error:
-        raise invalid("this file holds no run of the format {schema}", schema=SCHEMA) from error
+        raise ValueError(f"this file holds no run of the format {SCHEMA}: {error}") from error
 
 
 def _unpacked(packed: zipfile.ZipFile, names: Sequence[str]) -> Arrays:
@@ -107,10 +104,9 @@ def _unpacked(packed: zipfile.ZipFile, names: Sequence[str]) -> Arrays:
     size = sum(one.file_size for one in members.values())
     most = max(FREE_BYTES, MOST_TIMES * sum(one.compress_size for one in members.values()))
     if size > most:
-        raise invalid(
-            "this file would take {size} MB in memory; allowed for its size: {most} MB",
-            size=numeral(size / 1e6, ",.0f"),
-            most=numeral(most / 1e6, ",.0f"),
+        raise ValueError(
+            f"this file would take {size / 1e6:,.0f} MB in memory; allowed for its "
+            f"size: {most / 1e6:,.0f} MB"
         )
     found = {}
     for name, member in members.items():
@@ -129,22 +125,16 @@ def check_schema(values: Any) -> None:
     """Raise ValueError for another format than a run's."""
     got = values.get("schema") if isinstance(values, dict) else type(values).__name__
     if got != SCHEMA:
-        raise invalid(
-            "this is not a run of the format {schema}; got {got}", schema=SCHEMA, got=shortened(got)
-        )
+        raise ValueError(f"this is not a run of the format {SCHEMA}; got {shortened(got)}")
 
 
 @contextlib.contextmanager
 def whole() -> Any:
-    """What is missing or of another type inside is one sentence, as ValueError."""
+    """Turn a KeyError, TypeError … raised inside into a ValueError."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise invalid(
-            "this run is not whole: {error_type} at {error}",
-            error_type=type(error).__name__,
-            error=error,
-        ) from error
+        raise ValueError(f"this run is not whole: {type(error).__name__} at {error}") from error
 
 
 def trace_arrays(
@@ -208,7 +198,7 @@ def _opened(place: Place, mode: str) -> AbstractContextManager[IO[bytes]]:
     """A file that is closed afterwards, but for one that the caller opened."""
     if isinstance(place, str | Path):
         if Path(place).is_fifo():  # opening it would wait
-            raise invalid("{path} is no plain file", path=place)
+            raise ValueError(f"{place} is not a regular file")
         return open(place, mode)
     return contextlib.nullcontext(place)
 

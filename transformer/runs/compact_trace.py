@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from transformer.messages import invalid, numeral
+from transformer.checks import InvalidRequest
 from transformer.model.functional import attention_scores, masked_softmax
 from transformer.model.hooks import Point
 from transformer.model.sites import Site
@@ -136,10 +136,11 @@ class CompactedRecords(CompactRecords):
         self._bytes += bytes_of(Trace(records=CompactRecords({site: part})))
         most = _most_bytes.get()
         if self._bytes > most:
-            raise invalid(
+            raise InvalidRequest(
+                "too_large",
                 "this would record more than {most} MB of attention; choose shorter or fewer "
                 "texts, or alter less",
-                most=numeral(most / 1e6, "g"),
+                most=most / 1e6,
             )
         self.parts[site] = part
 

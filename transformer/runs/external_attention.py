@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from transformer.checks import shortened
-from transformer.messages import invalid, numeral
 from transformer.model.config import ModelConfig
 from transformer.model.trace import AttentionRecord, Site, Trace
 from transformer.runs.request import Request
@@ -58,7 +57,7 @@ def from_attention(
     targets = _sentences(tokens, several)
     sources = _sentences(source_tokens, several) if source_tokens is not None else []
     if both and not sources:
-        raise invalid("encoder and cross attention need source_tokens; got none")
+        raise ValueError("encoder and cross attention need source_tokens; got none")
     if weights is not None:
         weights = _stacked(weights, "self-attention")
     hidden = _is_causal(weights) if causal is None and weights is not None else bool(causal)
@@ -70,7 +69,7 @@ def from_attention(
     ]
     records = {record.site: record for kind in kinds for record in kind.records()}
     if not records:
-        raise invalid("there are no weights to draw; needed: weights, encoder or cross")
+        raise ValueError("there are no weights to draw; needed: weights, encoder or cross")
     family = "encoder-decoder" if both else stack
     return _made(name, _config(family, records), Trace(records=records), targets, sources, several)
 
@@ -94,18 +93,10 @@ class _Kind:
         shape = (len(self.queries), _longest(self.queries), _longest(self.keys))
         got = (weights.shape[1], *weights.shape[3:])
         if got != shape:
-            raise invalid(
-                "the {stack}'s {kind}-attention must be of {n_texts} texts, "
-                "{n_queries} query and {n_keys} key tokens, as the tokens are; got "
-                "{got_texts} texts, {got_queries} queries and {got_keys} keys",
-                stack=self.stack,
-                kind=self.kind,
-                n_texts=shape[0],
-                n_queries=shape[1],
-                n_keys=shape[2],
-                got_texts=got[0],
-                got_queries=got[1],
-                got_keys=got[2],
+            raise ValueError(
+                f"the {self.stack}'s {self.kind}-attention must be of {shape[0]} texts, "
+                f"{shape[1]} query and {shape[2]} key tokens, as the tokens are; got {got[0]} "
+                f"texts, {got[1]} queries and {got[2]} keys"
             )
         mask = self._mask(weights)
         for layer, each in enumerate(weights):
@@ -130,43 +121,33 @@ def _stacked(given: Any, what: str) -> Tensor:
     if isinstance(given, np.ndarray | Tensor):
         layers: Any = given
     elif isinstance(given, Mapping) or not isinstance(given, Iterable):
-        raise invalid(
-            "the {what} must be arrays, as the attentions of an output; got {got}",
-            what=what,
-            got=type(given).__name__,
+        raise ValueError(
+            f"the {what} must be arrays, as the attentions of an output; got {type(given).__name__}"
         )
     else:
         layers = _joined(list(given), what)
     if len(layers) == 0 or any(layer is None for layer in layers):
-        raise invalid(
-            "the {what} has no weights at some layer; of Hugging Face's transformers, "
-            "ask for attn_implementation='eager' and output_attentions=True",
-            what=what,
+        raise ValueError(
+            f"the {what} has no weights at some layer; of Hugging Face's transformers, "
+            "ask for attn_implementation='eager' and output_attentions=True"
         )
     try:
         found = torch.stack([_tensor(layer) for layer in layers])
     except (RuntimeError, TypeError, ValueError) as error:
-        raise invalid(
-            "the {what} must be arrays of one shape a layer: {error}", what=what, error=error
-        ) from error
+        raise ValueError(f"the {what} must be arrays of one shape a layer: {error}") from error
     if found.dim() == 4:
         found = found[:, None]
     if found.dim() != 5 or 0 in found.shape:
-        raise invalid(
-            "the {what} must be (L, H, T, T) or (L, B, H, T, T); got {got}",
-            what=what,
-            got=tuple(found.shape),
+        raise ValueError(
+            f"the {what} must be (L, H, T, T) or (L, B, H, T, T); got {tuple(found.shape)}"
         )
     sums = found.sum(dim=-1)
     near = (sums - 1).abs().minimum(sums.abs()) <= ROW_SUM
     if not bool(found.isfinite().all()) or bool((found < 0).any()) or not bool(near.all()):
-        raise invalid(
-            "the {what} must be weights after softmax, of which each row sums to 1; "
-            "got values from {lowest} to {highest}, and a row that sums to {total}",
-            what=what,
-            lowest=numeral(found.min(), "g"),
-            highest=numeral(found.max(), "g"),
-            total=numeral(sums[~near][0] if not bool(near.all()) else 1, "g"),
+        raise ValueError(
+            f"the {what} must be weights after softmax, of which each row sums to 1; got "
+            f"values from {found.min():g} to {found.max():g}, and a row that sums to "
+            f"{sums[~near][0] if not bool(near.all()) else 1:g}"
         )
     return found
 
@@ -182,10 +163,9 @@ def _joined(given: list[Any], what: str) -> list[Any]:
     steps = [[_tensor(layer) for layer in step] for step in given]
     joined = [_whole_map(list(parts)) for parts in zip(*steps, strict=False)]
     if len({len(step) for step in steps}) > 1 or any(found is None for found in joined):
-        raise invalid(
-            "the {what} of generate can be joined for one text without beams; needed: its "
-            "attentions, or those of one pass over the whole text",
-            what=what,
+        raise ValueError(
+            f"the {what} of generate can be joined for one text without beams; needed: "
+            "its attentions, or those of one pass over the whole text"
         )
     return joined
 
@@ -220,8 +200,8 @@ def _is_causal(weights: Tensor) -> bool:
 def _are_several(tokens: Any) -> bool:
     """Whether these are the tokens of several texts. Raises ValueError unless it is a list."""
     if isinstance(tokens, str) or not isinstance(tokens, Sequence) or not tokens:
-        raise invalid(
-            "tokens must be a list of strings, or one list a text; got {got}", got=shortened(tokens)
+        raise ValueError(
+            f"tokens must be a list of strings, or one list a text; got {shortened(tokens)}"
         )
     return not isinstance(tokens[0], str)
 
@@ -230,13 +210,11 @@ def _sentences(tokens: Any, several: bool) -> Sentences:
     rows = list(tokens) if several else [tokens]
     for row in rows:
         if isinstance(row, str) or not isinstance(row, Sequence) or not row:
-            raise invalid(
-                "each text must be a list of at least one token; got {got}", got=shortened(row)
+            raise ValueError(
+                f"each text must be a list of at least one token; got {shortened(row)}"
             )
         if not all(isinstance(token, str) for token in row):
-            raise invalid(
-                "each token must be a string; got {got} and the like", got=shortened(row[0])
-            )
+            raise ValueError(f"each token must be a string; got {shortened(row[0])} and the like")
     return [[_shown(token) for token in row] for row in rows]
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from transformer.checks import check_whole, is_whole, shortened
+from transformer.checks import InvalidRequest, check_whole, is_whole, shortened
 from transformer.interventions.descriptions import Ablate
-from transformer.messages import invalid
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.runs.compact_trace import Heads, part_at
@@ -122,7 +121,8 @@ def sites_of(run: Run | Batch, stack: str, kind: str) -> list[Site]:
     kinds = run.trace.kinds()
     if (stack, kind) not in kinds:
         known = ", ".join(f"{a} {b}" for a, b in kinds)
-        raise invalid(
+        raise InvalidRequest(
+            "unknown_site",
             "no {stack} {kind}-attention was recorded; recorded: {known}",
             stack=stack,
             kind=kind,
@@ -134,7 +134,8 @@ def sites_of(run: Run | Batch, stack: str, kind: str) -> list[Site]:
 def check_head(head: Any, n_heads: int, name: str = "head") -> None:
     """Raise ValueError unless head (or a layer, by its name) is 0..n_heads-1 or "mean"."""
     if head != "mean" and not (is_whole(head) and 0 <= head < n_heads):
-        raise invalid(
+        raise InvalidRequest(
+            "out_of_range",
             "{name} must be a whole number from 0 to {last} or 'mean'; got {got}",
             name=name,
             last=n_heads - 1,

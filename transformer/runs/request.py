@@ -9,9 +9,15 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from transformer.checks import check_number, check_text, check_whole, is_whole, shortened
+from transformer.checks import (
+    InvalidRequest,
+    check_number,
+    check_text,
+    check_whole,
+    is_whole,
+    shortened,
+)
 from transformer.interventions.descriptions import Intervention, interventions_of, to_dict
-from transformer.messages import invalid
 
 MAX_NEW_TOKENS = 4096
 MAX_SEED = 2**32 - 1
@@ -37,8 +43,10 @@ class Sampling:
         try:
             check_number("temperature", self.temperature, MIN_TEMPERATURE, MAX_TEMPERATURE)
         except ValueError as error:
-            raise invalid(
-                "{error}; to take the likeliest token each time, ask for 0", error=error
+            raise InvalidRequest(
+                "out_of_range",
+                "{error}; to take the likeliest token each time, ask for 0",
+                error=error,
             ) from None
         if self.top_k is not None:
             check_whole("top_k", self.top_k, 1, 1_000_000)
@@ -100,18 +108,16 @@ class Request:
         check_whole("beams", self.beams, 1, MAX_BEAMS)
         check_number("length_penalty", self.length_penalty, 0.0, MAX_LENGTH_PENALTY)
         if self.sampling is not None and self.beams > 1:  # also validates the sampling
-            raise invalid(
-                "a beam search does not sample; got beams={beams} with a temperature "
-                "or filter; allowed: beams=1 with them, or more beams without",
-                beams=self.beams,
+            raise ValueError(
+                f"a beam search does not sample; got beams={self.beams} with a temperature or "
+                "filter; allowed: beams=1 with them, or more beams without"
             )
         object.__setattr__(self, "forced_tokens", _forced(self.forced_tokens, self.max_new_tokens))
         object.__setattr__(self, "interventions", interventions_of(self.interventions))
         if self.beams > 1 and (self.forced_tokens or self.interventions):
-            raise invalid(
+            raise ValueError(
                 "a beam search runs the network as it is and chooses every token; got "
-                "beams={beams} with interventions or forced tokens; allowed: beams=1",
-                beams=self.beams,
+                f"beams={self.beams} with interventions or forced tokens; allowed: beams=1"
             )
 
     @property
@@ -150,7 +156,7 @@ def request_from_dict(values: Mapping[str, Any]) -> Request:
     """
     known = [field.name for field in fields(Request) if field.name != "text"]
     for name in values.keys() - {"text", *known}:
-        raise invalid("unknown setting {name}; allowed: {known}", name=shortened(name), known=known)
+        raise ValueError(f"unknown setting {shortened(name)}; allowed: {known}")
     return Request(**values)
 
 
@@ -167,11 +173,9 @@ def _is_zero(temperature: Any) -> bool:
 def _forced(got: Any, max_new_tokens: int) -> tuple[int, ...]:
     is_list = isinstance(got, Sequence | np.ndarray) and not isinstance(got, str)
     if not is_list or not all(is_whole(token) and token >= 0 for token in got):
-        raise invalid("forced_tokens must be a list of token ids, whole numbers from 0")
+        raise ValueError("forced_tokens must be a list of token ids, whole numbers from 0")
     if len(got) > max_new_tokens:
-        raise invalid(
-            "at most max_new_tokens={max_new_tokens} tokens can be forced; got {got}",
-            max_new_tokens=max_new_tokens,
-            got=len(got),
+        raise ValueError(
+            f"at most max_new_tokens={max_new_tokens} tokens can be forced; got {len(got)}"
         )
     return tuple(map(int, got))

@@ -1,7 +1,7 @@
 """Named, typed endpoints for programs: the same models, runs and sentences as the page.
 
-Indices count from 0, as in Python. A caller's mistake raises an error with the sentence that the
-Python call raises. Parameters are described under Args, where Gradio looks for the page's own
+Indices count from 0, as in Python. A caller's mistake raises the error of the Python call, with its
+code as the title. Parameters are described under Args, where Gradio looks for the page's own
 description of the API and for tools of the Model Context Protocol (MCP), which it serves too.
 """
 
@@ -23,13 +23,12 @@ import numpy as np
 from gradio.events import api
 from numpy.typing import NDArray
 
-from transformer.checks import check_choice, check_flag, shortened
+from transformer.checks import InvalidRequest, check_choice, check_flag, shortened
 from transformer.inference.deadline import until
-from transformer.messages import invalid, numeral
 from transformer.runs.head_data import head_view
 from transformer.ui.api_runs import experiment_endpoints, run_endpoints
 from transformer.ui.fair_scheduler import Line
-from transformer.ui.limits import AT_ONCE, MAX_LISTED, sentence_of, table
+from transformer.ui.limits import AT_ONCE, MAX_LISTED, table
 from transformer.ui.page_data import model_facts
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
@@ -44,16 +43,12 @@ def add_endpoints(service: Service) -> None:
     """Register the endpoints; call inside a `gr.Blocks` context."""
 
     def add(function: Callable[..., Any], within: Any = nullcontext, **settings: Any) -> None:
-        """within: a context around each call. A ValueError's sentence is passed on to the client,
-        which would see no reason otherwise."""
+        """within: a context around each call."""
 
         @functools.wraps(function)
         def endpoint(*args: Any, **kwargs: Any) -> Any:
-            try:
-                with within():
-                    return service.memory.call(lambda: function(*args, **kwargs))
-            except (ValueError, RecursionError) as error:
-                raise gr.Error(sentence_of(error), print_exception=False) from error
+            with within():
+                return service.memory.call(lambda: function(*args, **kwargs))
 
         api(endpoint, api_name=function.__name__, **settings)
 
@@ -136,9 +131,7 @@ def look_endpoints(service: Service) -> list[Callable[..., Any]]:
         """
         check_choice("picture", picture, PICTURES)
         if not isinstance(parameters, dict | None):
-            raise invalid(
-                "{name} must be an object; got {got}", name="parameters", got=shortened(parameters)
-            )
+            raise ValueError(f"parameters must be an object; got {shortened(parameters)}")
         asked = PICTURES[picture].subject
         subject = asked if asked in ("batch", "model") else "run"
         found = answer(service, PICTURES[picture], {**(parameters or {}), subject: run})
@@ -171,11 +164,12 @@ def numbers(matrix: NDArray[Any], packed: bool) -> Any:
     check_flag("packed", packed)
     if not packed:
         if matrix.size > MAX_LISTED:
-            raise invalid(
+            raise InvalidRequest(
+                "too_many_numbers",
                 "{size} numbers are too many for nested lists; allowed: at most "
                 "{most}, or packed=True",
-                size=numeral(matrix.size),
-                most=numeral(MAX_LISTED),
+                size=matrix.size,
+                most=MAX_LISTED,
             )
         return matrix.tolist()
     little = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("<"))
@@ -190,11 +184,9 @@ def check_tools() -> None:
     except metadata.PackageNotFoundError:
         version = "none"
     if not (1, 28, 1) <= tuple(map(int, re.findall(r"\d+", version)[:3])) < (2,):
-        raise invalid(
-            "serving tools over MCP needs the package {package}; installed: "
-            '{version}; allowed: pip install "{package}", or no --mcp',
-            package=PACKAGE,
-            version=version,
+        raise ValueError(
+            f"serving tools over MCP needs the package {PACKAGE}; installed: {version}; "
+            f'allowed: pip install "{PACKAGE}", or no --mcp'
         )
 
 

@@ -11,7 +11,8 @@ from transformer.analysis.ablation import head_importance
 from transformer.analysis.ablation import next_token as next_token_of
 from transformer.analysis.logit_lens import text_cost
 from transformer.analysis.patching import patch_effect
-from transformer.messages import invalid, say
+from transformer.checks import shortened
+from transformer.messages import say
 from transformer.runs.run import Run
 from transformer.ui.limits import check_input
 from transformer.ui.page_data import kinds_of, run_values
@@ -275,7 +276,7 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
             forced = [*tokenizer.encode_targets([check_input(target)])[0], tokenizer.end_id]
             run = service.generate(model, text, max_new_tokens=len(forced), forced_tokens=forced)
         elif target:
-            raise invalid("a target is for a translator; {model} is none", model=model)
+            raise ValueError(f"only a translator takes a target; {shortened(model)} is none")
         else:
             run, scored = service.read(model, text), text
         found = service.queries.ask(text_cost, run, text=scored)

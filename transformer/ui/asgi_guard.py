@@ -18,24 +18,26 @@ from urllib.parse import parse_qs, parse_qsl, urlencode
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transformer.checks import shortened
+from transformer.checks import InvalidRequest, shortened
 from transformer.inference.deadline import Deadline, until
-from transformer.messages import language, numeral, say, speaking
+from transformer.messages import language, speaking
 from transformer.ui import resources
-from transformer.ui.fair_scheduler import Busy, Line
-from transformer.ui.language import language_of, localized
-from transformer.ui.limits import (
+from transformer.ui.errors import (
     CLOSED,
     FOREIGN,
-    MAX_HASH,
-    MAX_REQUEST_BYTES,
-    METHODS_ONLY,
     MISTAKE,
     NO_HASH,
-    POST_ONLY,
     TOO_LARGE,
     UNREADABLE,
+    Busy,
     place_of,
+    public_error,
+)
+from transformer.ui.fair_scheduler import Line
+from transformer.ui.language import language_of
+from transformer.ui.limits import (
+    MAX_HASH,
+    MAX_REQUEST_BYTES,
 )
 from transformer.ui.modules import MODULES, PREFIX
 from transformer.ui.process import Shutdown
@@ -104,13 +106,13 @@ class AsgiGuard:
                 try:
                     await self._answer(self._from(plain_query(scope)), guard)
                 except Refused as refused:
-                    await guard.answer(refused.status, {"detail": refused.sentence})
+                    await guard.answer(refused.status, public_error(refused.error))
 
     async def _answer(self, scope: Scope, guard: RequestGuard) -> None:
         path, method = path_of(scope), scope["method"]
         post = method == "POST"
         if method not in METHODS and path not in TOOLS:
-            await guard.answer(405, {"detail": localized(METHODS_ONLY)}, ALLOW)
+            await guard.answer(405, _wrong_method(", ".join(METHODS)), ALLOW)
         elif self.shutdown.begun and not _stream_of(scope, path):
             await self.shutdown.refuse(guard)
         elif path in ("/health", "/ready"):
@@ -121,13 +123,13 @@ class AsgiGuard:
         elif path.startswith(f"/{PREFIX}"):
             await MODULES(scope, guard.receive, guard.send)
         elif self.tools and path in TOOLS and not post:
-            await guard.answer(405, {"detail": localized(POST_ONLY)})
+            await guard.answer(405, _wrong_method("POST"))
         elif not (
             (path.rstrip("/") or "/") in OPEN
             or path.startswith(OPEN_BELOW)
             or (self.tools and path in TOOLS)
         ):
-            await guard.answer(404, {"detail": localized(CLOSED)})
+            await guard.answer(404, public_error(CLOSED))
         elif post:
             await self._post(scope, guard)
         elif (path.rstrip("/") or "/") in MADE:
@@ -151,7 +153,7 @@ class AsgiGuard:
                     if key not in self._pages:
                         await self._make(key, scope, guard)
             except Busy as busy:
-                await guard.answer(503, {"detail": str(busy)})
+                await guard.answer(503, public_error(busy))
         for message in self._pages.get(key, ()):
             await guard.send({**message})  # what compresses an answer changes its messages
 
@@ -177,9 +179,9 @@ class AsgiGuard:
         """Requests of the page's own scripts, in the session that they name."""
         session = Headers(scope=scope).get(resources.SESSION, "")
         if Headers(scope=scope).get("sec-fetch-site") == "cross-site":  # a browser says so
-            await guard.answer(403, {"detail": localized(FOREIGN)})
+            await guard.answer(403, public_error(FOREIGN))
         elif len(session) > MAX_HASH:
-            await guard.answer(400, {"detail": localized(NO_HASH)})
+            await guard.answer(400, public_error(NO_HASH))
         elif path == "/leave":
             self._leave(session)
             await guard.answer(204, None)
@@ -191,17 +193,15 @@ class AsgiGuard:
         """Only JSON: for it a browser sends a preflight before another site's page may post."""
         kind = Headers(scope=scope).get("content-type", "")
         if guard.announced > MAX_REQUEST_BYTES:
-            got, sentence = numeral(guard.announced), localized(TOO_LARGE)
-            detail = say("{sentence}; got {got}.", sentence=sentence, got=got)
-            await guard.answer(413, {"detail": detail})
+            await guard.answer(413, public_error(TOO_LARGE))
         elif kind.split(";")[0].strip().lower() != resources.JSON:
-            got = shortened(kind) if kind else say("none")
-            detail = say(
+            wrong = InvalidRequest(
+                "content_type",
                 "A request must have the content type {allowed}; got {got}.",
                 allowed=resources.JSON,
-                got=got,
+                got=shortened(kind),
             )
-            await guard.answer(415, {"detail": detail})
+            await guard.answer(415, public_error(wrong))
         elif path_of(scope) in TOOLS:
             await self._call(scope, guard)
         else:
@@ -234,7 +234,7 @@ class AsgiGuard:
             async with self.shares["tools"].held(caller()):
                 await self._pass_on({**scope, "headers": headers}, guard)
         except Busy as busy:
-            await guard.answer(503, {"detail": str(busy)})
+            await guard.answer(503, public_error(busy))
 
     async def _pass_on(self, scope: Scope, guard: RequestGuard, send: Send | None = None) -> None:
         """A request for a resource is cancelled when its client has left."""
@@ -255,8 +255,13 @@ class AsgiGuard:
                 await guard.finish()
             if ours:  # without its values, which may be a visitor's words
                 print(place_of(error), file=sys.stderr, flush=True)
-            detail = localized(MISTAKE if ours else UNREADABLE)
-            await guard.answer(500 if ours else 400, {"detail": detail})
+            await guard.answer(500 if ours else 400, public_error(MISTAKE if ours else UNREADABLE))
+
+
+def _wrong_method(allowed: str) -> dict[str, str]:
+    return public_error(
+        InvalidRequest("method", "A request's method must be one of {allowed}.", allowed=allowed)
+    )
 
 
 def path_of(scope: Scope) -> str:

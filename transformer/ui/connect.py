@@ -18,10 +18,11 @@ import gradio as gr
 
 from transformer.checks import is_number, shortened
 from transformer.inference.model import Model
-from transformer.messages import invalid, say
+from transformer.messages import say
 from transformer.runs.request import request_of
 from transformer.ui import handlers
 from transformer.ui.components import calling
+from transformer.ui.errors import public_error
 from transformer.ui.examples import METHODS, Example, example_of, is_offered
 from transformer.ui.limits import AT_ONCE
 from transformer.ui.link import SETTINGS, PageState, read_link, read_typed
@@ -166,9 +167,7 @@ def opened(
     try:
         for setting, got in settings.items():  # what cannot stand in the page's controls
             if setting != "method" and not (got is None or is_number(got)):
-                raise invalid(
-                    "{name} must be a number; got {got}", name=setting, got=shortened(got)
-                )
+                raise ValueError(f"{setting} must be a number; got {shortened(got)}")
         link = read_link(query)
         if reads:  # the texts that were typed, where they are the visitor's own
             models = [*service.models.values(), *(own.model for own in service.own.of(visitor))]
@@ -176,13 +175,13 @@ def opened(
             own = {name: text for name, text in texts.items() if not is_offered(text, models)}
             link, typed = dataclasses.replace(link, **own), {}
     except ValueError as error:
-        yield {"share": _told({}, [str(error)], query=query)}
+        yield {"share": _told({}, [public_error(error)["detail"]], query=query)}
         return
     name, problems = next(iter(service.models)), list(link.problems)
     try:
         name = service.model(link.model or name, visitor).name
     except ValueError as error:
-        problems.append(say("The link's {error}.", error=error))
+        problems.append(public_error(error)["detail"])
     example = example_of(service.model(name))
     values = {**settings, "method": example.methods[0]}
     lengths = {example_of(one).settings["max_new_tokens"] for one in service.models.values()}

@@ -18,7 +18,7 @@ from typing import Any
 
 from transformer.inference.model import Model
 from transformer.learning.plan import held_out, prompt_of
-from transformer.messages import invalid, mark
+from transformer.messages import mark
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
 from transformer.training.exercises import EXERCISES
@@ -144,7 +144,7 @@ def is_offered(text: str, models: Iterable[Model]) -> bool:
     Raises ValueError for what is no text.
     """
     if not isinstance(text, str):
-        raise invalid("the text must be a string; got {got}", got=type(text).__name__)
+        raise ValueError(f"the text must be a string; got {type(text).__name__}")
     examples = [example_of(model) for model in models]
     offered = {text for example in examples for text in (example.text, *example.suggestions)}
     batches = {"\n".join(example.batch) for example in examples}
@@ -162,10 +162,8 @@ def _fitting(model: Model, text: str) -> str:
             read = model.prepare(beginning)
             if len(read.source or read.ids) <= model.config.max_len:
                 return beginning
-    raise invalid(
-        "{name} reads too little at once for any text: max_len is {max_len}",
-        name=model.name,
-        max_len=model.config.max_len,
+    raise ValueError(
+        f"{model.name} reads too little at once for any text: max_len is {model.config.max_len}"
     )
 
 

@@ -13,15 +13,15 @@ from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
 from transformer.analysis.patching import patch_effect
 from transformer.analysis.step_filters import step_filters
+from transformer.checks import InvalidRequest
 from transformer.inference.deadline import renewed
 from transformer.inference.model import Model
-from transformer.messages import invalid, numeral, say
 from transformer.model.sites import sites_of
 from transformer.runs.memory_budget import memoize_on_run
 from transformer.runs.run import Run
-from transformer.ui.fair_scheduler import Busy, Line
+from transformer.ui.errors import Busy
+from transformer.ui.fair_scheduler import Line
 from transformer.ui.limits import (
-    BUSY,
     MAX_OPERATIONS,
     MAX_PREVIEW_OPERATIONS,
     MAX_SECONDS,
@@ -90,13 +90,14 @@ class Experiments:
             return self._asked(question, run, **arguments)
         most = MAX_PREVIEW_OPERATIONS if question is without_head else MAX_OPERATIONS
         if operations > most:
-            raise invalid(
+            raise InvalidRequest(
+                "too_much",
                 "this would read {n_read} tokens, about {operations} million million "
                 "operations, of which {most} are allowed: choose an earlier token or a "
                 "shorter text",
-                n_read=numeral(n_tokens),
-                operations=numeral(operations / 1e12, ".1f"),
-                most=numeral(most / 1e12, "g"),
+                n_read=n_tokens,
+                operations=round(operations / 1e12, 1),
+                most=most / 1e12,
             )
         with self._in_turn():
             found: T = self._asked(question, run, **arguments)
@@ -113,7 +114,7 @@ class Experiments:
             self._line.taken(caller(), lambda: not patience.is_over()) as place,
         ):
             if not place.has:
-                raise Busy(say(BUSY))
+                raise Busy()
             with renewed(MAX_SECONDS, place.step_aside):
                 yield
 

@@ -20,13 +20,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from transformer.messages import say
+from transformer.ui.errors import YOURS_WAIT, Busy
 from transformer.ui.limits import (
-    BUSY,
     MAX_THREADS_WAITING,
     MAX_VISITOR_WAITING,
     MAX_WAITING,
-    YOURS_WAIT,
 )
 
 LOOK_S = 0.1  # how often a waiting thread looks whether its request is still wanted
@@ -38,10 +36,6 @@ class Caller(NamedTuple):
 
     address: str = ""
     session: str = ""
-
-
-class Busy(ValueError):
-    """Refused: too many requests wait already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +137,7 @@ class Line:
         try:
             place.wait(is_wanted)
             if place.refused:
-                raise Busy(say(BUSY))
+                raise Busy()
             _AT.set(self)
             yield place
         finally:
@@ -166,9 +160,9 @@ class Line:
                 async with asyncio.timeout(self.resource.patience_s):
                     await ready.wait()
             except TimeoutError:
-                raise Busy(say(BUSY)) from None
+                raise Busy() from None
             if place.refused:
-                raise Busy(say(BUSY))
+                raise Busy()
             yield
         finally:
             place.leave()
@@ -217,7 +211,7 @@ class Line:
         peers = [one for one in self._places if not one.began and one.kind == place.kind]
         same = sum(one.caller == place.caller for one in peers) if place.caller.session else 0
         if same >= MAX_VISITOR_WAITING:
-            raise Busy(say(YOURS_WAIT))
+            raise Busy(YOURS_WAIT)
         if len(peers) < room:
             return []
         addresses, own = Counter(one.caller.address for one in peers), place.caller.address
@@ -226,7 +220,7 @@ class Line:
         near = [one for one in peers if one.caller.address == own]
         sessions = Counter(one.caller for one in near)
         if own == place.caller.address and not _has_less(sessions, place.caller):
-            raise Busy(say(BUSY))
+            raise Busy()
         most = max(sessions.values())
         out = next(one for one in reversed(near) if sessions[one.caller] == most)
         out.refused = True

@@ -33,20 +33,18 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from transformer.messages import say
-from transformer.ui.language import localized, page_of, tag
+from transformer.ui.errors import MISTAKE, place_of, public_error
+from transformer.ui.language import page_of, tag
 from transformer.ui.limits import (
     HEADERS_S,
     MAX_ADDRESS_CONNECTIONS,
     MAX_CHUNKS,
     MAX_CONNECTIONS,
     MAX_HEADER_BYTES,
-    MISTAKE,
     READER_S,
-    place_of,
-    sentence_of,
 )
 from transformer.ui.page_queue import Queue
-from transformer.ui.sessions import address_of
+from transformer.ui.sessions import address_of, current_session
 
 VISITORS = (ValueError, RecursionError)  # the kinds of mistakes that visitors make
 PAGE = "frontend/index.html"  # Gradio's template of a page
@@ -93,13 +91,14 @@ class Quiet:
             print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
 
 
-def told(error: BaseException | None, show_error: bool) -> dict[str, Any]:
-    """What a visitor hears of a mistake: the sentence, if it was the visitor's. Gradio tells
-    whatever stands in it."""
-    if isinstance(error, VISITORS):
-        error = Error(sentence_of(error))
-    elif error is not None and not isinstance(error, Error):
-        error = Error(localized(MISTAKE))
+def public_payload(error: BaseException | None, show_error: bool) -> dict[str, Any]:
+    """The error that a client of Gradio's queue gets: its sentence, and its code as the title, of
+    which tool calls see nothing. Gradio would send the text of any exception."""
+    if error is not None and not isinstance(error, Error):
+        found = public_error(error if isinstance(error, VISITORS) else MISTAKE)
+        is_tool = not current_session.get()
+        text = f"{found['code']}: {found['detail']}" if is_tool else found["detail"]
+        error = Error(text, title=found["code"])
     return error_payload(error, show_error)
 
 
@@ -298,7 +297,7 @@ def without_api(config: dict[str, Any]) -> dict[str, Any]:
 PATCHES: tuple[tuple[Any, str, Any], ...] = (
     (queueing, "Queue", Queue),
     (queueing, "traceback", Quiet),
-    (queueing, "error_payload", told),
+    (queueing, "error_payload", public_payload),
     (http_server, "Server", Server),
     (
         http_server,

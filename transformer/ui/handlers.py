@@ -8,10 +8,11 @@ from typing import Any
 
 from transformer.inference.deadline import Deadline, until
 from transformer.interventions.descriptions import without_padding_mask
-from transformer.messages import Invalid, say, say_n
+from transformer.messages import say, say_n
 from transformer.runs.steps import GenerationStep
+from transformer.ui.errors import public_error
 from transformer.ui.examples import shown_first
-from transformer.ui.limits import lines_of, sentence_of
+from transformer.ui.limits import lines_of
 from transformer.ui.page_data import batch_facts, outcome, run_facts, running_facts
 from transformer.ui.page_request import WORDS
 from transformer.ui.service import Service
@@ -140,9 +141,7 @@ def example(service: Service, name: str) -> tuple[dict[str, Any], dict[str, Any]
 
 def problem(error: Exception) -> dict[str, Any]:
     """A status that says what was wrong, in the page's words."""
-    if isinstance(error, Invalid) and (name := error.values.get("name")) in WORDS:
-        error = Invalid(error.sentence, **error.values | {"name": say(WORDS[str(name)])})
-    return said("error", sentence_of(error))
+    return said("error", public_error(error, WORDS)["detail"])
 
 
 def said(kind: str, text: str) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from transformer.messages.markup import translated
 
 LOST = mark("A part of the page could not be loaded; reload the page.")
 # In the query of a request; see ui/static/header.js.
+# Below these, a request of the page names its language, and any other is a program's.
+PROGRAMS = ("/gradio_api/", "/resources")
 ASKED, NAME = "__lang", re.compile(r"[A-Za-z-]{2,20}")
 # Words of Gradio's controls, by the names of the properties that hold them.
 WORDS = ("label", "info", "placeholder")
@@ -33,14 +35,16 @@ def wording(sentence: str, /, **values: object) -> str:
 
 
 def language_of(scope: Scope | None) -> str:
-    """The language that an ASGI request asks for: by its query, as the page's scripts do once a
-    visitor has chosen one, or by its header. English without a request."""
+    """The language that an ASGI request asks for: in its query, as all requests of the page's
+    scripts do, or, for the page itself, in its header. English for programs."""
     if not isinstance(scope, dict):
         return ENGLISH
-    headers = dict(scope["headers"])
-    accepted = headers.get(b"accept-language", b"").decode("latin-1")
     asked = parse_qs(scope["query_string"].decode("ascii", "replace")).get(ASKED, [""])[0]
-    return chosen(f"{asked}, {accepted}" if NAME.fullmatch(asked) else accepted)
+    accepted = [asked] if NAME.fullmatch(asked) else []
+    path = str(scope["path"]).removeprefix(scope.get("root_path", ""))
+    if not path.startswith(PROGRAMS):
+        accepted.append(dict(scope["headers"]).get(b"accept-language", b"").decode("latin-1"))
+    return chosen(", ".join(accepted))
 
 
 def remade(make: Callable[[], str]) -> str:

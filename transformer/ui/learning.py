@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transformer.analysis.head_measures import ALL
-from transformer.checks import check_choice, check_whole
+from transformer.checks import InvalidRequest, check_choice, check_whole
 from transformer.interventions.descriptions import Ablate, Break, interventions_of
 from transformer.interventions.hooks import hooks_of
 from transformer.learning.checkpoints import CheckpointedTraining, HeadNumber, story_training
@@ -23,7 +23,7 @@ from transformer.learning.record import Record, Snapshot
 from transformer.learning.recorded import PLANS, recorded
 from transformer.learning.words import about, told, told_at
 from transformer.learning.worker import BROKEN, DONE, LATE, STOPPED
-from transformer.messages import invalid, mark, numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.training.exercises import EXERCISES, answer_of, share_right
 from transformer.ui.examples import example_of
 from transformer.ui.limits import MAX_TRAINING_S, RECORDS, check_interventions
@@ -136,7 +136,7 @@ def checkpoint(service: Service, data: Mapping[str, Any]) -> Answer:
             packed = Path(shutil.make_archive(f"{folder}/packed", "zip", folder, name))
             sent = base64.b64encode(packed.read_bytes()).decode("ascii")
     except OSError as error:  # a full disk
-        raise invalid("the server has no room to write the checkpoint") from error
+        raise InvalidRequest("no_room", "the server has no room to write the checkpoint") from error
     return {"name": f"{name}.zip", "type": "application/zip", "base64": sent}
 
 
@@ -146,12 +146,14 @@ def examined(service: Service, data: Mapping[str, Any]) -> Answer:
     model = service.model(data.get("model"))
     task = (model.metadata or {}).get("exercise")
     if task not in EXERCISES:
-        raise invalid("{name} has learned none of the exercises", name=model.name)
+        raise ValueError(f"{model.name} has learned none of the exercises")
     given = data.get("interventions", ())
     check_interventions(given)
     altered = interventions_of(given)
     if not all(isinstance(one, Ablate | Break) for one in altered):
-        raise invalid("only ablated heads and switches act on every question alike")
+        raise InvalidRequest(
+            "not_alike", "only ablated heads and switches act on every question alike"
+        )
     exercise, hooks = EXERCISES[task], hooks_of(altered, model.config)
     rows = held_out(exercise, ASKED)
     intact = share_right(model.network, exercise, rows)
@@ -186,7 +188,7 @@ def plan_of(values: Any) -> Plan:
     tab's controls do not allow."""
     fields = [field.name for field in dataclasses.fields(Plan)]
     if not isinstance(values, Mapping) or not set(values) <= set(fields) or "task" not in values:
-        raise invalid("a training must be an object of {allowed}, with a task", allowed=fields)
+        raise ValueError(f"a training must be an object of {fields}, with a task")
     for parameter in VIEWS["learn"].parameters:
         if parameter.name in values:
             parameter.check(values[parameter.name])
@@ -223,7 +225,7 @@ def recorded_checkpoint(data: Mapping[str, Any]) -> dict[str, Any]:
     """
     training = story_training()
     if training is None:
-        raise invalid("no checkpoints of a training come with this page")
+        raise ValueError("no checkpoints of a training come with this page")
     place, sentence, layer, head = _chosen_checkpoint(training, data)
     now, read = training.standings[place], training.sentences[sentence]
     surprisal = read.surprisal[place]

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from transformer.checks import check_choice, check_whole, shortened
+from transformer.checks import InvalidRequest, check_choice, check_whole, shortened
 from transformer.lessons import all_lessons
 from transformer.lessons.attention_measures import OF_A_BATCH, first_row
 from transformer.lessons.checks import Check, Choose, Click, Number
 from transformer.lessons.lesson import Lesson, Part, Step
 from transformer.lessons.measures import GradingContext
 from transformer.lessons.output_check import OutputCheck
-from transformer.messages import invalid, language, say
+from transformer.messages import language, say, say_error
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.ui.examples import as_link
@@ -132,26 +132,26 @@ def _steps(data: Mapping[str, Any]) -> Step:
 def _check(data: Mapping[str, Any]) -> Check:
     check = _steps(data).check
     if check is None:
-        raise invalid("this step asks nothing")
+        raise ValueError("this step asks nothing")
     return check
 
 
 def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
     """What the page says, in the check's own words. Raises ValueError for anything else."""
     if not isinstance(given, Mapping) or set(given) - set(FROM_PAGE):
-        raise invalid(
-            "an answer must be an object with {allowed}; got {got}",
-            allowed=", ".join(FROM_PAGE),
-            got=shortened(given),
+        raise ValueError(
+            f"an answer must be an object with {', '.join(FROM_PAGE)}; got {shortened(given)}"
         )
     answer = dict(given)
     if check.kind == "cell":
         site = str(check.arguments["site"])
         if answer.get("site") != site:
-            raise invalid("this is about {site}; another place is shown", site=site)
+            raise InvalidRequest(
+                "other_attention", "this is about {site}; another place is shown", site=site
+            )
         row, _, column = str(answer.get("cell", "")).partition(",")
         if not (row.isdecimal() and column.isdecimal() and len(row + column) < 12):
-            raise invalid("click a cell of the picture")
+            raise InvalidRequest("no_cell", "click a cell of the picture")
         answer |= {"query": int(row) + first_row(run, site), "key": int(column)}
     return answer
 
@@ -171,8 +171,7 @@ def check_places(run: Run, view: Mapping[str, str]) -> None:
         check_head(int(view.get("head", "0")), run.trace[site].pattern.shape[1])
     token = view.get("read", "0")
     if token.isdecimal() and int(token) >= len(run.labels):
-        last = len(run.labels) - 1
-        raise invalid("read must be at most {last}; got {got}", last=last, got=token)
+        raise ValueError(f"read must be at most {len(run.labels) - 1}; got {token}")
 
 
 def lesson_file(lesson: Lesson, service: Service) -> str:
@@ -252,7 +251,7 @@ def stored(check: Check, context: GradingContext) -> dict[str, Any] | None:
             graded = check.grade(context, answer)
             right, told = graded.right, graded.says
         except ValueError as error:
-            right, told = None, str(error)
+            right, told = None, say_error(error)
         shown = _shown(check, context, answer)
         verdicts[" ".join(map(str, shown.values()))] = [right, says.setdefault(told, len(says))]
     elsewhere: Told = (False, say("This token is of the other text."))

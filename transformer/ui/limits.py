@@ -1,4 +1,4 @@
-"""How much one visitor may ask of the server at once. Each refusal is one sentence.
+"""How much one visitor may ask of the server at once.
 
 Every limit is declared once, below, with its unit and what happens beyond it; /limits shows them
 all. Ranges of a network's settings (temperature, seed) are checked by the request itself.
@@ -6,16 +6,12 @@ all. Ranges of a network's settings (temperature, seed) are checked by the reque
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
-from transformer.checks import check_each, check_text, check_whole
-from transformer.messages import invalid, numeral, say
+from transformer.checks import InvalidRequest, check_each, check_text, check_whole
 from transformer.runs.memory_budget import MAX_REMEMBERED, REMEMBERED, Limits, MemoryBudget
 from transformer.runs.request import MAX_BEAMS
-from transformer.ui.language import wording
 from transformer.views.export import MAX_EXPORT_BYTES
 
 Number = TypeVar("Number", int, float)
@@ -80,7 +76,6 @@ MAX_LINK_CHARACTERS = _limit("link", 8_000, "characters of a link", REFUSED)
 MAX_STATE_BYTES = _limit("link_bytes", 64_000, "bytes of a link once inflated", REFUSED)
 MAX_NAMES = _limit("link_names", 64, "names in a link", REFUSED)
 MAX_VIEW_CHARACTERS = _limit("link_value", 200, "characters of one value of a view", REFUSED)
-MAX_SENTENCE = 500  # characters of a refusal
 
 # Requests that run, and that wait: about a minute of them.
 AT_ONCE = _limit("at_once", 2, "requests that run the network", WAIT)
@@ -153,49 +148,21 @@ KEPT = {
     ANSWERS: Limits(most_bytes=MAX_UNFETCHED_BYTES, most=MAX_UNFETCHED, age_s=UNFETCHED_S),
 }
 
-# Said in English here; whoever is refused hears it `localized` in the request's language.
-BUSY = wording("The server is busy with other requests; try again in a moment.")
-YOURS_WAIT = wording("Too many of your own requests are waiting already; try again in a moment.")
-NO_MEMORY = wording("The server has no memory left for this; try again with a shorter text.")
-POST_ONLY = wording("Tools are called here by POST, as the Model Context Protocol has it.")
-TOO_LARGE = wording("A request must have at most {most} bytes", most=numeral(MAX_REQUEST_BYTES))
-TOO_MANY = wording(
-    "A request must have at most {most} commas and opening brackets.",
-    most=numeral(MAX_REQUEST_VALUES),
-)
-TOO_SLOW = wording("A request must arrive within {seconds} s.", seconds=numeral(BODY_S, ".0f"))
-UNREADABLE = wording("The request could not be read.")
-MISTAKE = wording("The server made a mistake.")
-METHODS_ONLY = wording("A request must be GET, HEAD, POST or OPTIONS.")
-FOREIGN = wording("Only the page itself may ask this, not a page of another site.")
-ENDING = wording("The server is shutting down; try again in a moment.")
-NO_EVENT = wording("The server has nothing to do for this event of the page.")
-NO_HASH = wording("A session_hash must have from 1 to {most} characters.", most=MAX_HASH)
-CLOSED = wording("This address is closed: the page takes no files and serves none but its own.")
-
 
 def memory_budget() -> MemoryBudget:
     """An empty one with these limits."""
     return MemoryBudget(MAX_KEPT_BYTES, KEPT)
 
 
-def sentence_of(error: Exception) -> str:
-    """An error as one line; a very long one keeps its beginning and end."""
-    if isinstance(error, RecursionError):
-        return say("the values are nested too deeply")
-    line = " ".join(str(error).split())
-    half = MAX_SENTENCE // 2
-    return line if len(line) <= MAX_SENTENCE else f"{line[:half]} … {line[-half:]}"
-
-
 def check_input(text: Any) -> str:
     """A text that may be read. Raises ValueError for an empty or too long one."""
     check_text(text)
     if len(text) > MAX_CHARACTERS:
-        raise invalid(
+        raise InvalidRequest(
+            "too_long",
             "the text must have at most {most} characters; got {got}",
-            most=numeral(MAX_CHARACTERS),
-            got=numeral(len(text)),
+            most=MAX_CHARACTERS,
+            got=len(text),
         )
     return str(text)
 
@@ -211,10 +178,11 @@ def check_interventions(interventions: Any) -> None:
     if not isinstance(interventions, Sequence):
         return
     if len(interventions) > MAX_INTERVENTIONS:
-        raise invalid(
+        raise InvalidRequest(
+            "too_many_interventions",
             "a request must have at most {most} interventions; got {got}",
             most=MAX_INTERVENTIONS,
-            got=numeral(len(interventions)),
+            got=len(interventions),
         )
     for one in interventions:
         text = one.get("text") if isinstance(one, Mapping) else getattr(one, "text", None)
@@ -225,10 +193,13 @@ def check_interventions(interventions: Any) -> None:
 def check_texts(texts: Any) -> list[str]:
     """A batch. Raises ValueError unless it is 1 to MAX_TEXTS texts that may be read."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise invalid("the texts must be a list of strings; got {got}", got=type(texts).__name__)
+        raise ValueError(f"the texts must be a list of strings; got {type(texts).__name__}")
     if not 1 <= len(texts) <= MAX_TEXTS:
-        raise invalid(
-            "a batch must have from 1 to {most} texts; got {got}", most=MAX_TEXTS, got=len(texts)
+        raise InvalidRequest(
+            "too_many_texts",
+            "a batch must have from 1 to {most} texts; got {got}",
+            most=MAX_TEXTS,
+            got=len(texts),
         )
     check_each(texts, check_input)
     return list(texts)
@@ -236,22 +207,12 @@ def check_texts(texts: Any) -> list[str]:
 
 def lines_of(text: Any) -> list[str]:
     """The batch that a visitor typed, one text a line; empty lines are left out."""
-    if not isinstance(text, str):
-        raise invalid("the text must be a string; got {got}", got=type(text).__name__)
+    check_text(text)
     if len(text) > MAX_CHARACTERS * MAX_TEXTS:
-        raise invalid(
-            "the batch must have at most {most} characters; got {got}",
-            most=numeral(MAX_CHARACTERS * MAX_TEXTS),
-            got=numeral(len(text)),
+        raise InvalidRequest(
+            "too_long",
+            "the text must have at most {most} characters; got {got}",
+            most=MAX_CHARACTERS * MAX_TEXTS,
+            got=len(text),
         )
-    lines = [line for line in text.split("\n") if line.strip()]
-    if not lines:
-        raise invalid("the batch needs at least one line with text in it; got none")
-    return check_texts(lines)
-
-
-def place_of(error: BaseException) -> str:
-    """A mistake's kind and place, without its values."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{where}"
+    return check_texts([line for line in text.split("\n") if line.strip()])

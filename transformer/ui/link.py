@@ -10,7 +10,6 @@ page shows of it here, and what a view shows of it in the view. The page's scrip
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import json
 import math
@@ -21,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from transformer.checks import shortened
-from transformer.messages import invalid, numeral, say
+from transformer.checks import InvalidRequest, shortened
+from transformer.messages import say
 from transformer.ui.limits import (
     MAX_LINK_CHARACTERS,
     MAX_NAMES,
@@ -103,17 +102,13 @@ def read_state(state: Mapping[str, str]) -> PageState:
         try:
             if name in shown:
                 if len(text) > MAX_VIEW_CHARACTERS:
-                    raise invalid(
-                        "it must have at most {most} characters; got {got}",
-                        most=MAX_VIEW_CHARACTERS, got=len(text),
-                    )  # fmt: skip
+                    raise ValueError
                 view[name] = _encodable(text)
-            elif name in _READERS:
-                values[name] = _READERS[name](text)
             else:
-                raise invalid("this page does not know such a part; the rest is used")
-        except ValueError as error:
-            problems.append(say("The link's {name}: {error}.", name=shortened(name), error=error))
+                values[name] = _READERS[name](text)
+        except (ValueError, KeyError, RecursionError):
+            part = shortened(name)
+            problems.append(say("The link's {part} is unknown or unreadable.", part=part))
     return PageState(
         model=values.get("model"),
         text=values.get("text"),
@@ -163,12 +158,13 @@ def pairs_of(query: Any) -> dict[str, str]:
     Raises ValueError if they cannot be read.
     """
     if not isinstance(query, str):
-        raise invalid("a link must be a string; got {got}", got=type(query).__name__)
+        raise ValueError(f"a link must be a string; got {type(query).__name__}")
     if len(query) > MAX_LINK_CHARACTERS:
-        raise invalid(
+        raise InvalidRequest(
+            "too_long",
             "a link must have at most {most} characters; got {got}",
-            most=numeral(MAX_LINK_CHARACTERS),
-            got=numeral(len(query)),
+            most=MAX_LINK_CHARACTERS,
+            got=len(query),
         )
     pairs: dict[str, str] = {}
     for name, text in parse_qsl(query.removeprefix("?"), keep_blank_values=True):
@@ -177,10 +173,12 @@ def pairs_of(query: Any) -> dict[str, str]:
     if "z" in pairs:
         pairs = _inflated(pairs.pop("z")) | pairs
     if len(pairs) > MAX_NAMES:
-        raise invalid(
-            "a link must have at most {most} names; got {got}", most=MAX_NAMES, got=len(pairs)
-        )
+        raise _unreadable()
     return pairs
+
+
+def _unreadable() -> InvalidRequest:
+    return InvalidRequest("unreadable_link", "the link cannot be read; it may have been cut off")
 
 
 def _is_foreign(name: str) -> bool:
@@ -189,70 +187,60 @@ def _is_foreign(name: str) -> bool:
 
 def _inflated(packed: str) -> dict[str, str]:
     """The names and values of a `z`. Raises ValueError for anything else, however large."""
-    unreadable = say("the link's compressed part cannot be read; it may have been cut off")
     try:
         deflated = base64.b64decode(packed + "=" * (-len(packed) % 4), b"-_", validate=True)
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         state = inflater.decompress(deflated, MAX_STATE_BYTES + 1)
-    except (binascii.Error, zlib.error, ValueError) as error:
-        raise ValueError(unreadable) from error
-    if len(state) > MAX_STATE_BYTES:
-        raise invalid(
-            "a link must hold at most {most} bytes; it holds more", most=numeral(MAX_STATE_BYTES)
-        )
-    if not inflater.eof:
-        raise ValueError(unreadable)
-    values = _json(state, say("the link's compressed part must be JSON"))
-    if not isinstance(values, dict) or not all(isinstance(v, str) for v in values.values()):
-        raise invalid("the link's compressed part must be an object of strings")
-    if not all(_is_whole(name) for name in values):
-        raise invalid("a name in the link holds half of a character")
+        values = _json(state)
+    except (zlib.error, ValueError, RecursionError) as error:
+        raise _unreadable() from error
+    is_read = inflater.eof and len(state) <= MAX_STATE_BYTES and isinstance(values, dict)
+    if not is_read or not all(isinstance(v, str) for v in values.values()):
+        raise _unreadable()
+    if not all(map(_is_whole, values)):
+        raise _unreadable()
     return {name: text for name, text in values.items() if not _is_foreign(name)}
 
 
-def _json(text: str | bytes, refusal: str) -> Any:
-    """Raises ValueError with this refusal for all but JSON, also for JSON too deep to be read."""
-
+def _json(text: str | bytes) -> Any:
     def refuse(constant: str) -> None:
-        raise invalid("{constant} is no JSON", constant=constant)
+        raise ValueError(constant)
 
-    try:
-        return json.loads(text, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(refusal) from error
+    return json.loads(text, parse_constant=refuse)
 
 
 def _is_whole(text: str) -> bool:
-    """Whether there is no half of a character in it, as JSON may hold it."""
+    """Whether it has no half of a surrogate pair, as JSON may."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _encodable(text: str) -> str:
     if not _is_whole(text):
-        raise invalid("it holds half of a character")
+        raise ValueError(text)
     return text
 
 
 def _number(text: str) -> int | float:
-    if not text.isascii() or not _NUMBER.fullmatch(text):
-        raise invalid("it must be a number; got {got}", got=shortened(text))
-    number = float(text)
-    if not math.isfinite(number):
-        raise invalid("it must be a finite number; got {got}", got=shortened(text))
+    if (
+        not text.isascii()
+        or not _NUMBER.fullmatch(text)
+        or not math.isfinite(number := float(text))
+    ):
+        raise ValueError(text)
     return int(text) if text.lstrip("-").isdecimal() else number
 
 
 def _ids(text: str) -> list[int]:
     parts = text.split(",")
     if not all(part.isascii() and part.isdecimal() and len(part) <= 9 for part in parts):
-        raise invalid("it must be token ids, whole numbers with commas between them")
+        raise ValueError(text)
     return [int(part) for part in parts]
 
 
 def _altered(text: str) -> list[Any]:
-    values = _json(_encodable(text), say("it must be JSON"))
+    values = _json(_encodable(text))
     if not isinstance(values, list):
-        raise invalid("it must be a list; got {got}", got=type(values).__name__)
+        raise ValueError(text)
     return values
 
 

@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from transformer.messages import say
 from transformer.runs.memory_budget import REMEMBERED, MemoryBudget
 from transformer.ui import process
-from transformer.ui.fair_scheduler import Busy
-from transformer.ui.limits import NO_MEMORY, RUNS
+from transformer.ui.errors import NO_MEMORY, Busy
+from transformer.ui.limits import RUNS
 
 T = TypeVar("T")
 TRIES = 2
@@ -47,7 +46,7 @@ class Memory:
                 if not is_out_of_memory(error):
                     raise
             self._drop()  # here: `error` would hold the memory of what has failed
-        raise Busy(say(NO_MEMORY))
+        raise Busy(NO_MEMORY)
 
     def facts(self) -> dict[str, Any]:
         """How often an allocation has failed, and how long ago the last one did."""

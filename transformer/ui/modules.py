@@ -30,8 +30,7 @@ from starlette.types import Receive, Scope, Send
 from transformer.messages import ENGLISH, languages, mark, say
 from transformer.messages.extract import of_script, sentences
 from transformer.messages.markup import of_scripts
-from transformer.ui.language import localized
-from transformer.ui.limits import CLOSED
+from transformer.ui.errors import CLOSED, public_error
 from transformer.ui.link import fields_schema
 from transformer.views import VIEWS, own_views
 from transformer.views.declaration import View, tabs
@@ -137,7 +136,7 @@ class Modules:
         version, _, name = path.removeprefix(PREFIX).partition("/")
         asset = self.assets.get(name) if version == self.version else None
         if asset is None:
-            return JSONResponse({"detail": localized(CLOSED)}, 404, {"Cache-Control": "no-store"})
+            return JSONResponse(public_error(CLOSED), 404, {"Cache-Control": "no-store"})
         if scope["method"] not in ("GET", "HEAD"):
             return JSONResponse({"detail": say(ONLY_READ)}, 405, {"Allow": "GET, HEAD"})
         asked = Headers(scope=scope)

@@ -12,22 +12,17 @@ from typing import Any
 import fastapi
 from gradio import queueing
 from gradio.data_classes import PredictBodyInternal
-from gradio.exceptions import Error
 from gradio.server_messages import EventMessage, ProcessCompletedMessage
-from gradio.utils import error_payload
 
-from transformer.messages import say, speaking
+from transformer.messages import speaking
 from transformer.runs.memory_budget import MemoryBudget, bytes_of
-from transformer.ui.fair_scheduler import Busy, Caller, Place
-from transformer.ui.language import language_of, localized
+from transformer.ui.errors import BUSY, NO_EVENT, NO_HASH, Busy, place_of, public_error
+from transformer.ui.fair_scheduler import Caller, Place
+from transformer.ui.language import language_of
 from transformer.ui.limits import (
     ANSWERS,
-    BUSY,
     MAX_HASH,
-    NO_EVENT,
-    NO_HASH,
     memory_budget,
-    place_of,
 )
 from transformer.ui.sessions import ADDRESS, address_of, current_session, shares
 
@@ -60,18 +55,18 @@ class Queue(queueing.Queue):
         What is the browser's alone to do is refused, where Gradio begins it and logs a mistake; so
         is a session's name that is empty, with which Gradio's queue fails, or of any length."""
         if body.session_hash is not None and not 1 <= len(body.session_hash) <= MAX_HASH:
-            return False, localized(NO_HASH), "error"
+            return False, public_error(NO_HASH)["detail"], "error"
         self.forget()
         asked = None if body.fn_index is None else self.blocks.fns.get(body.fn_index)
         if asked is not None and asked.fn is None:
-            return False, localized(NO_EVENT), "error"
+            return False, public_error(NO_EVENT)["detail"], "error"
         who = caller_of(request, body.session_hash)
         name = str(asked.concurrency_id) if asked is not None else ""
         line = self.shares.get(name, self.shares["events"])
         try:
             place = line.join(who, self._refuse)
         except Busy as busy:
-            return False, str(busy), "queue_full"
+            return False, public_error(busy)["detail"], "queue_full"
         answer: Any = (False,)
         try:
             answer = await super().push(body, request, username)
@@ -100,8 +95,8 @@ class Queue(queueing.Queue):
             return
         self.event_queue_per_concurrency_id[event.concurrency_id].queue.remove(event)
         with speaking(language_of(event.request.scope)):
-            content = error_payload(Error(say(BUSY)), show_error=True)
-        self.send_message(event, ProcessCompletedMessage(output=content, success=False))
+            output = {"error": public_error(BUSY)["detail"], "title": BUSY.code}
+        self.send_message(event, ProcessCompletedMessage(output=output, success=False))
         self.event_ids_to_events.pop(event._id, None)
         self._places.pop(event._id, None)
 

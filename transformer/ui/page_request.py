@@ -14,18 +14,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
-from transformer.checks import shortened
+from transformer.checks import InvalidRequest, check_choice, shortened
 from transformer.inference import deadline
 from transformer.interventions.descriptions import to_dict
-from transformer.messages import invalid, mark, say
+from transformer.messages import mark
 from transformer.runs.run import Batch, Run
+from transformer.ui.errors import Busy, RunExpired
 from transformer.ui.examples import BEAM, GREEDY, METHODS, SAMPLE, STARTS, example_of
-from transformer.ui.fair_scheduler import Busy
 from transformer.ui.limits import MAX_MADE, MAX_SECONDS, lines_of
 from transformer.ui.link import PageState, read_state
 from transformer.ui.service import Service
 from transformer.ui.sessions import caller, current_session
-from transformer.ui.store import RunExpired
 
 INTACT: dict[str, list[Any]] = {"interventions": [], "forced_tokens": []}
 # What the page calls the settings, which a request's own sentences begin with.
@@ -49,18 +48,9 @@ def settings_of(values: Mapping[str, Any], altered: Any = INTACT) -> dict[str, A
     rest is checked by the request itself.
     """
     method = values["method"]
-    if not isinstance(method, str) or method not in METHODS:
-        raise invalid(
-            "the method must be one of {allowed}; got {got}",
-            allowed=list(METHODS),
-            got=shortened(method),
-        )
+    check_choice("method", method, METHODS)
     if not isinstance(altered, dict) or set(altered) - set(INTACT):
-        raise invalid(
-            "what is altered must be an object with {allowed}; got {got}",
-            allowed=list(INTACT),
-            got=shortened(altered),
-        )
+        raise ValueError(f"altered must be an object with {list(INTACT)}; got {shortened(altered)}")
     changes = {name: value for name, value in altered.items() if value}
     settings = {"max_new_tokens": values["length"]}
     if method == SAMPLE:
@@ -69,7 +59,7 @@ def settings_of(values: Mapping[str, Any], altered: Any = INTACT) -> dict[str, A
         settings |= {"beams": values["beams"], "length_penalty": values["penalty"]}
     for name, value in settings.items():
         if value is None:
-            raise invalid("{setting} is empty: give a number", setting=say(WORDS[name]))
+            raise InvalidRequest("no_number", "{name} is empty: give a number", name=name)
     off = {"top_k": 0, "top_p": 1}
     given = {name: None if value == off.get(name) else value for name, value in settings.items()}
     return given | changes
@@ -139,19 +129,19 @@ class Regenerator:
         """made: id -> the state of a run or, with "lines" in it, of a batch. Raises ValueError for
         anything else, and if the client has left; RunExpired where too many are being made."""
         if not isinstance(made, Mapping) or len(made) > MAX_MADE:
-            raise invalid("made must be an object of at most {most} runs", most=MAX_MADE)
+            raise ValueError(f"made must be an object of at most {MAX_MADE} runs")
         for key, state in made.items():
             is_state = isinstance(state, Mapping) and all(
                 isinstance(v, str) for v in state.values()
             )
             if not ID.fullmatch(key) or not is_state:
-                raise invalid("made must name each run by its id, and say how it was made")
+                raise ValueError("made must name each run by its id, and say how it was made")
             if self._service.store.has(key):
                 continue
             try:
                 self._make_once(key, state)
             except Busy as busy:  # the page asks again
-                raise RunExpired(str(busy)) from None
+                raise RunExpired(busy.code, busy.sentence, **busy.values) from None
 
     def _make_once(self, key: str, state: Mapping[str, str]) -> None:
         with self._guard:
@@ -171,7 +161,7 @@ class Regenerator:
 
     def _made(self, state: Mapping[str, str]) -> Run | Batch:
         if "model" not in state:
-            raise invalid("made must name each run by its id, and say how it was made")
+            raise ValueError("made must name each run by its id, and say how it was made")
         asked = read_state(state)
         if asked.problems:
             raise ValueError(" ".join(asked.problems))

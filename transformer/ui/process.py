@@ -20,8 +20,8 @@ from gradio.queueing import Queue
 from gradio.server_messages import ProcessCompletedMessage
 
 from transformer.messages import language, speaking
-from transformer.ui.language import language_of, localized
-from transformer.ui.limits import ENDING, place_of
+from transformer.ui.errors import ENDING, place_of, public_error
+from transformer.ui.language import language_of
 from transformer.ui.request_guard import RequestGuard
 
 MAX_FILES = 65_536  # descriptors, where the system allows more
@@ -174,7 +174,7 @@ class Shutdown:
 
     async def refuse(self, guard: RequestGuard) -> None:
         """Answer that the server ends; a question may be asked again, of its successor."""
-        await guard.end(503, {"detail": localized(ENDING)}, (b"retry-after", b"3"))
+        await guard.end(503, public_error(ENDING), (b"retry-after", b"3"))
 
     def end(self) -> None:
         """Answer everything, from another thread than the server's; returns once that is done."""
@@ -199,8 +199,8 @@ class Shutdown:
         events = self._queue.event_ids_to_events
         for number, event in list(events.items()):
             with speaking(language_of(event.request.scope if event.request else None)):
-                told = {"error": localized(ENDING)}
-            message = ProcessCompletedMessage(event_id=number, output=told, success=False)
+                output = {"error": public_error(ENDING)["detail"], "title": ENDING.code}
+            message = ProcessCompletedMessage(event_id=number, output=output, success=False)
             self._queue.send_message(event, message)
             event.alive = False
             del events[number]

@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 import gradio as gr
 import segno
 
-from transformer.checks import check_names, shortened
-from transformer.messages import invalid, numeral
+from transformer.checks import InvalidRequest, check_names, shortened
 from transformer.ui.questions import Question
 
 # 93 modules across and four of margin on both sides: on a projector of 720 lines each is 6 high,
@@ -40,7 +39,7 @@ def code_question(served: gr.Blocks) -> Question:
         check_names("code", data, ("page", "query"))
         for name in ("page", "query"):
             if not isinstance(got := data.get(name), str):
-                raise invalid("{name} must be a string; got {got}", name=name, got=shortened(got))
+                raise ValueError(f"{name} must be a string; got {shortened(got)}")
         host, port = getattr(served, "server_name", None), getattr(served, "server_port", None)
         address = reachable(data["page"], host, port, root=getattr(served, "root_path", ""))
         address += f"#{data['query']}" if data["query"] else ""
@@ -63,20 +62,23 @@ def reachable(
     """
     seen = urlsplit(page)
     if seen.scheme not in ("http", "https") or not seen.hostname or not page.isascii():
-        raise invalid("page must be an address of the web; got {got}", got=shortened(page))
+        raise ValueError(f"page must be an http(s) URL; got {shortened(page)}")
     if not is_here(seen.hostname):
         return page
     if "://" in root:
         return f"{root}/"
     if host is None or (is_here(host) and not is_everywhere(host)):
-        raise invalid(
+        raise InvalidRequest(
+            "only_here",
             "This page is served for this machine alone, so a code would lead nobody here. "
             "Start it with {command}: then everybody on the same network can open it.",
             command="python app.py --host 0.0.0.0",
         )
     name = (own or own_address)() if is_everywhere(host) else host.strip("[]")
     if name is None:
-        raise invalid("This machine is on no network, so nobody else can open the page.")
+        raise InvalidRequest(
+            "no_network", "This machine is on no network, so nobody else can open the page."
+        )
     return f"http://{f'[{name}]' if ':' in name else name}:{port}{root}/"
 
 
@@ -85,11 +87,12 @@ def picture(address: str) -> str:
     readers need in the dark too. Raises ValueError if it would be too fine."""
     n_bytes = len(address.encode())
     if n_bytes > MOST_CHARACTERS:
-        raise invalid(
+        raise InvalidRequest(
+            "too_long_for_code",
             "What is shown makes an address of {got} characters; a code that can be read from the "
             "last row holds {most}. Shorten the text or alter less, or pass the link on as text.",
-            got=numeral(n_bytes),
-            most=numeral(MOST_CHARACTERS),
+            got=n_bytes,
+            most=MOST_CHARACTERS,
         )
     code = segno.make(address, error="l", micro=False, mask=MASK)
     return str(code.svg_data_uri(border=4, dark="#000", light="#fff", omitsize=True))

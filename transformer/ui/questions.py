@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from transformer.checks import check_names, shortened
-from transformer.messages import invalid
 from transformer.ui import learning, lessons
 from transformer.ui.limits import MAX_ASKED, check_input
 from transformer.ui.service import Service
@@ -86,11 +85,7 @@ def kept(service: Service, data: Mapping[str, Any]) -> Answer:
     check_names("kept", data, ("runs",))
     runs = data.get("runs")
     if not isinstance(runs, list) or len(runs) > MAX_ASKED:
-        raise invalid(
-            "runs must be a list of at most {most} ids; got {got}",
-            most=MAX_ASKED,
-            got=shortened(runs),
-        )
+        raise ValueError(f"runs must be a list of at most {MAX_ASKED} ids; got {shortened(runs)}")
     return {"kept": [service.store.has(run) for run in runs]}
 
 

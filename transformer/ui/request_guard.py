@@ -15,17 +15,12 @@ from gradio.brotli_middleware import BrotliMiddleware
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transformer.checks import shortened
-from transformer.messages import invalid
-from transformer.ui.language import localized
+from transformer.checks import InvalidRequest, shortened
+from transformer.ui.errors import TOO_LARGE, TOO_MANY, TOO_SLOW, UNREADABLE
 from transformer.ui.limits import (
     BODY_S,
     MAX_REQUEST_BYTES,
     MAX_REQUEST_VALUES,
-    TOO_LARGE,
-    TOO_MANY,
-    TOO_SLOW,
-    UNREADABLE,
 )
 
 # The page's Content-Security-Policy. Gradio needs inline scripts and styles; a Space and a notebook
@@ -58,11 +53,11 @@ QUALITY = 5  # of brotli: as quick as gzip's 6, and a tenth smaller
 
 
 class Refused(Exception):
-    """A request whose body is refused: with a status and a sentence."""
+    """A request whose body is refused with an HTTP status."""
 
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status, self.sentence = status, sentence
+    def __init__(self, status: int, error: InvalidRequest) -> None:
+        super().__init__(error)
+        self.status, self.error = status, error
 
 
 class RequestGuard:
@@ -109,7 +104,7 @@ class RequestGuard:
         if message["type"] == "http.request":
             self._taken += len(message.get("body", b""))
             if self._taken > MAX_REQUEST_BYTES:
-                raise Refused(413, f"{localized(TOO_LARGE)}.")
+                raise Refused(413, TOO_LARGE)
         elif message["type"] == "http.disconnect" and not self.finished and self._left:
             told, self._left = self._left, None
             told()
@@ -136,14 +131,14 @@ class RequestGuard:
                 while more:
                     message = await self.receive()
                     if message["type"] != "http.request":  # the client has left
-                        raise Refused(400, localized(UNREADABLE))
+                        raise Refused(400, UNREADABLE)
                     whole += message.get("body", b"")
                     more = message.get("more_body", False)
         except TimeoutError:
-            raise Refused(408, localized(TOO_SLOW)) from None
+            raise Refused(408, TOO_SLOW) from None
         # A parser makes an object of each, which is slow where there are many.
         if sum(map(whole.count, (b",", b"[", b"{"))) > MAX_REQUEST_VALUES:
-            raise Refused(413, localized(TOO_MANY))
+            raise Refused(413, TOO_MANY)
         self._ahead = [{"type": "http.request", "body": bytes(whole), "more_body": False}]
         return self._ahead[0]["body"]
 
@@ -176,10 +171,9 @@ def policy_for(embed_on: Sequence[str]) -> str:
     """POLICY that also lets pages of these origins embed ours. Raises ValueError for no origin."""
     for origin in embed_on:
         if not ORIGIN.fullmatch(origin):
-            raise invalid(
+            raise ValueError(
                 "a page that may embed this one is named by its origin, https://HOST or "
-                "https://HOST:PORT; got {got}",
-                got=shortened(origin),
+                f"https://HOST:PORT; got {shortened(origin)}"
             )
     return " ".join((POLICY, *embed_on))  # it ends with those that may
 

@@ -29,26 +29,23 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 
+from transformer.checks import InvalidRequest
 from transformer.inference import deadline
-from transformer.messages import invalid
 from transformer.ui.api import numbers
-from transformer.ui.fair_scheduler import Busy, Line
-from transformer.ui.language import ASKED, localized
+from transformer.ui.errors import CLOSED, MISTAKE, UNREADABLE, Busy, RunExpired, public_error
+from transformer.ui.fair_scheduler import Line
+from transformer.ui.language import ASKED
 from transformer.ui.limits import (
-    CLOSED,
     EXPORTS_AT_ONCE,
     IDLE_AT_ONCE,
     MAX_QUESTIONS,
-    MISTAKE,
     RETRY_S,
-    sentence_of,
 )
 from transformer.ui.page_request import Regenerator
 from transformer.ui.questions import Question, questions
 from transformer.ui.request_guard import QUALITY
 from transformer.ui.service import Service
 from transformer.ui.sessions import caller
-from transformer.ui.store import RunExpired
 from transformer.views.declaration import Answer, Picture, is_figure
 from transformer.views.parameters import Parameter, Text
 
@@ -87,7 +84,7 @@ def resource_app(service: Service, *more: Question) -> FastAPI:
 
     async def refused(_: Request, error: Exception) -> Response:
         status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
-        answer = _problem(status, sentence_of(error))
+        answer = _problem(status, error)
         if isinstance(error, Busy):
             answer.headers["retry-after"] = str(RETRY_S)
         return answer
@@ -97,7 +94,7 @@ def resource_app(service: Service, *more: Question) -> FastAPI:
 
     @app.exception_handler(Exception)
     async def failed(_: Request, __: Exception) -> Response:
-        return _problem(500, localized(MISTAKE))
+        return _problem(500, MISTAKE)
 
     @app.get("/", include_in_schema=False)
     async def listed() -> Response:
@@ -105,7 +102,7 @@ def resource_app(service: Service, *more: Question) -> FastAPI:
 
     @app.api_route("/{name:path}", methods=["GET", "POST"], include_in_schema=False)
     async def closed(name: str) -> Response:
-        return _problem(404, localized(CLOSED))
+        return _problem(404, CLOSED)
 
     return app
 
@@ -122,12 +119,9 @@ def _add_routes(
         try:
             data = json.loads(await request.body())
         except ValueError:
-            raise invalid("The request could not be read.") from None
+            raise InvalidRequest(UNREADABLE.code, UNREADABLE.sentence) from None
         if not isinstance(data, dict):
-            raise invalid(
-                "{name} must be asked with an object; got {got}",
-                name=question.name, got=type(data).__name__,
-            )  # fmt: skip
+            raise ValueError(f"a request must be an object; got {type(data).__name__}")
         if "made" in data:
             made = data.pop("made")
             remake = partial(service.memory.call, lambda: regenerate.make(made))
@@ -143,7 +137,7 @@ def _add_routes(
                 lambda: written(question.work(dict(data)), with_arrays)
             )
             tag = hashlib.blake2b(body, digest_size=12).hexdigest()
-            sent = {"content-type": kind, "vary": "Accept, Accept-Encoding, Accept-Language"}
+            sent = {"content-type": kind, "vary": "Accept, Accept-Encoding"}
             if len(body) <= LARGEST and "br" in headers.get("accept-encoding", ""):
                 body, tag = brotli.compress(body, quality=QUALITY), f"{tag}-br"
                 sent["content-encoding"] = "br"
@@ -182,8 +176,7 @@ async def in_thread(shares: Mapping[str, Line], line: str, work: Callable[[], T]
     """`work`, done in a thread once it has a place in a line; while it waits it holds no thread."""
     threads = _QUESTIONS if line == "questions" else _LOW
     async with shares[line].held(caller()):
-        if deadline.is_over():
-            raise invalid("nobody waits for this any more")
+        deadline.check()
         context = copy_context()  # language, session and deadline of the request
         return await asyncio.wrap_future(threads.submit(context.run, work))
 
@@ -223,8 +216,8 @@ def _json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
 
 
-def _problem(status: int, sentence: str) -> Response:
-    body = json.dumps({"detail": sentence}).encode()
+def _problem(status: int, error: Exception) -> Response:
+    body = json.dumps(public_error(error)).encode()
     return Response(body, status, {"cache-control": NO_STORE}, JSON)
 
 

@@ -14,7 +14,6 @@ from transformer.inference.deadline import CANCELLED, why_over
 from transformer.inference.fill import Filled
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
-from transformer.messages import invalid, say
 from transformer.runs.compact_trace import recording_at_most
 from transformer.runs.run import Batch, Run
 from transformer.runs.steps import GenerationStep
@@ -53,7 +52,7 @@ class Service:
         self, models: Sequence[Model], gpu: Decorator | None = None, trainings: int = MAX_TRAININGS
     ) -> None:
         if not models:
-            raise invalid("the page needs at least one model; got none")
+            raise ValueError("the page needs at least one model; got none")
         check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
         self.models = {model.name: model for model in models}
         self.sessions = Sessions()
@@ -245,12 +244,9 @@ def check_names(named: Iterable[tuple[str, str]]) -> None:
     known: dict[str, str] = {}
     for name, origin in named:
         if name in known:
-            raise invalid(
-                "two models are called {name}: {first} and {second}; rename the "
-                "folder of one of them, or leave one out",
-                name=shortened(name),
-                first=known[name],
-                second=origin,
+            raise ValueError(
+                f"two models are called {shortened(name)}: {known[name]} and {origin}; rename the "
+                "folder of one of them, or leave one out"
             )
         known[name] = origin
 
@@ -260,13 +256,13 @@ def why_refused(name: str, error: Exception) -> str:
     if isinstance(error, CheckpointError) or str(error).startswith(f"{name} "):
         return str(error)
     got = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-    return say("{name} cannot be used: {got}", name=name, got=got)
+    return f"{name} cannot be used: {got}"
 
 
 def tell_refused(sentences: Iterable[str]) -> None:
     """Say on stderr which models are not offered, and why."""
     for sentence in sentences:
-        print(say("not offered: {reason}", reason=sentence), file=sys.stderr, flush=True)
+        print(f"not offered: {sentence}", file=sys.stderr, flush=True)
 
 
 def _noted(run: Run) -> Run:

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from transformer.checks import shortened
+from transformer.checks import InvalidRequest, shortened
 from transformer.inference.model import Model
-from transformer.messages import invalid, say
 from transformer.runs import compact_trace
 from transformer.runs.memory_budget import MemoryBudget, bytes_of, count_in
 from transformer.runs.run import Batch, Run
+from transformer.ui.errors import RunExpired
 from transformer.ui.limits import MODELS, RUNS, memory_budget
 from transformer.ui.sessions import current_session
 
@@ -25,10 +25,6 @@ CANDIDATE_BYTES = 200  # an object and its numbers
 OBJECT_BYTES = 14_000  # of all other objects of a run
 SIGN = "~"  # between a model's readable name and its random part
 MODULE_BYTES = 3_000  # of one module of a network, apart from its weights
-
-
-class RunExpired(ValueError):
-    """An id of no run that is kept, or kept any longer."""
 
 
 class RunStore:
@@ -63,14 +59,14 @@ class RunStore:
         """The run of an id. Raises RunExpired if there is none, ValueError if it is a batch's."""
         item = self.any(key)
         if not isinstance(item, Run):
-            raise invalid("this id belongs to a batch; needed: that of a run")
+            raise InvalidRequest("not_a_run", "this id belongs to a batch; needed: that of a run")
         return item
 
     def batch(self, key: object) -> Batch:
         """The batch of an id. Raises RunExpired if there is none, ValueError if it is a run's."""
         item = self.any(key)
         if not isinstance(item, Batch):
-            raise invalid("this id belongs to a run; needed: that of a batch")
+            raise InvalidRequest("not_a_batch", "this id belongs to a run; needed: that of a batch")
         return item
 
     def any(self, key: object) -> Kept:
@@ -79,7 +75,9 @@ class RunStore:
         if isinstance(key, str):
             found = self._pinned[key] if key in self._pinned else self._budget.get(RUNS, key)
         if found is None:
-            raise RunExpired(say("the server no longer keeps this run; generate it again"))
+            raise RunExpired(
+                "run_expired", "the server no longer keeps this run; generate it again"
+            )
         return found
 
     def is_pinned(self, key: object) -> bool:
@@ -156,7 +154,8 @@ class OwnModels:
         caller = current_session.get() if visitor is None else visitor
         own: Own | None = self._budget.get(MODELS, name)
         if own is None or (caller and caller != own.visitor):
-            raise invalid(
+            raise InvalidRequest(
+                "model_expired",
                 "model {name} was trained in a visit: it belonged to that visit alone, and "
                 "is gone with it; train one anew in the tab Learn",
                 name=shortened(name.partition(SIGN)[0]),

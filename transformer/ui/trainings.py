@@ -8,14 +8,15 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer.checks import check_choice
+from transformer.checks import InvalidRequest, check_choice
 from transformer.learning.plan import Plan
 from transformer.learning.record import Pictures, Record
 from transformer.learning.worker import STOPPED, Job, Trainer
-from transformer.messages import invalid, language
+from transformer.messages import language
 from transformer.runs.memory_budget import MemoryBudget
 from transformer.training.exercises import check_question
-from transformer.ui.fair_scheduler import Busy, Caller, Line, Place
+from transformer.ui.errors import Busy
+from transformer.ui.fair_scheduler import Caller, Line, Place
 from transformer.ui.limits import (
     ABSENT_S,
     MAX_TRAINING_S,
@@ -99,7 +100,9 @@ class Trainings:
                 self._budget.discard(TRAININGS, old.key)
                 self._end(old, STOPPED)
             if not self._at_once:
-                raise invalid("nothing can be trained on this server; see a recorded run")
+                raise InvalidRequest(
+                    "no_training", "nothing can be trained on this server; see a recorded run"
+                )
             key, record, words = secrets.token_urlsafe(16), Record(plan=plan), language()
             training = Training(key=key, visitor=visitor, record=record, question=question)
             self._underway[key] = training
@@ -110,7 +113,8 @@ class Trainings:
             except Busy:
                 del self._underway[key]
                 self._budget.discard(TRAININGS, key)
-                raise invalid(
+                raise InvalidRequest(
+                    "busy",
                     "{most} trainings are waiting; see a recorded run, or try again soon",
                     most=MAX_TRAININGS_WAITING,
                 ) from None
@@ -122,7 +126,10 @@ class Trainings:
         with self._lock:
             training: Training | None = self._budget.get(TRAININGS, str(key))
             if training is None or training.visitor != visitor:
-                raise invalid("the server no longer keeps this training; begin it again")
+                raise InvalidRequest(
+                    "training_expired",
+                    "the server no longer keeps this training; begin it again",
+                )
             training.seen_at = time.monotonic()
             return training
 

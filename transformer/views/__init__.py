@@ -16,7 +16,6 @@ from pathlib import Path
 from transformer.analysis.atlas import Atlas, atlas
 from transformer.analysis.mask_removal import masks_of
 from transformer.checks import shortened
-from transformer.messages import invalid
 from transformer.messages.catalogues import add_catalogues
 from transformer.views.attention.alignment import alignment, alignment_links
 from transformer.views.attention.attention_math import attention_math, row_arithmetic
@@ -72,9 +71,8 @@ def add_views(folders: Sequence[str | Path]) -> None:
     for view in find_views(__name__, places):
         taken = {picture.name for picture in view.pictures} & set(PICTURES)
         if view.name in VIEWS or taken:
-            raise invalid(
-                "the view {name} and its pictures need names of their own",
-                name=shortened(view.name),
+            raise ValueError(
+                f"the view {shortened(view.name)} and its pictures need names of their own"
             )
         VIEWS[view.name] = view
         add_catalogues(view.folder)

@@ -21,7 +21,6 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 
 from transformer.checks import check_names
-from transformer.messages import invalid
 from transformer.views.parameters import Item, Parameter
 
 Subject = Literal["run", "batch", "run or batch", "model", "runs"]
@@ -168,8 +167,6 @@ def find_views(package: str, folders: Any) -> Iterator[View]:
             if view is None:
                 continue
             if not isinstance(view, View) or view.name in views:
-                raise invalid(
-                    "VIEW of {name} must be a View with a name of its own", name=found.name
-                )
+                raise ValueError(f"VIEW of {found.name} must be a View with its own name")
             views[view.name] = replace(view, folder=Path(str(module.__file__)).parent)
     return iter(sorted(views.values(), key=lambda view: view.name))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from transformer.checks import (
+    InvalidRequest,
     check_choice,
     check_flag,
     check_number,
@@ -19,7 +20,7 @@ from transformer.checks import (
     is_whole,
     shortened,
 )
-from transformer.messages import invalid, mark, numeral
+from transformer.messages import mark
 from transformer.model.sites import KINDS, STACKS
 from transformer.runs.run import Batch, Run
 
@@ -58,10 +59,6 @@ class Parameter(ABC):
     def _checked(self, got: Any, item: Item | None) -> Any:
         """The value, if it is allowed; None has been dealt with."""
 
-    def refusal(self, sentence: str, got: Any, **told: Any) -> ValueError:
-        """What is wrong with a value; the sentence has its {name} and what was {got}."""
-        return invalid(sentence, name=self.name, got=shortened(got), **told)
-
     def read(self, text: str) -> Any:
         """The value that a link or a command line writes as `text`; still to be checked."""
         return None if text == "" and self.optional else text
@@ -99,10 +96,15 @@ class Int(Parameter):
     def _checked(self, got: Any, item: Item | None) -> int:
         most = self.most(item) if callable(self.most) and item is not None else self.most
         if isinstance(most, int):
-            check_whole(self.name, got, self.least, most)
-        elif not is_whole(got) or not self.least <= got < 2**31:
-            sentence = mark("{name} must be a whole number from {least}; got {got}")
-            raise self.refusal(sentence, got, least=numeral(self.least))
+            return check_whole(self.name, got, self.least, most)
+        if not is_whole(got) or not self.least <= got < 2**31:
+            raise InvalidRequest(
+                "out_of_range",
+                "{name} must be a whole number from {least}; got {got}",
+                name=self.name,
+                least=self.least,
+                got=shortened(got),
+            )
         return int(got)
 
     def read(self, text: str) -> Any:
@@ -165,8 +167,13 @@ class Text(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> str:
         if not isinstance(got, str) or len(got) > LONGEST:
-            sentence = mark("{name} must be a text of at most {longest} characters; got {got}")
-            raise self.refusal(sentence, got, longest=numeral(LONGEST))
+            raise InvalidRequest(
+                "wrong_type",
+                "{name} must be a text of at most {most} characters; got {got}",
+                name=self.name,
+                most=LONGEST,
+                got=shortened(got),
+            )
         return got
 
 
@@ -178,8 +185,13 @@ class IntList(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> list[int]:
         if not isinstance(got, list | tuple) or len(got) > self.most or not all(map(is_whole, got)):
-            sentence = mark("{name} must be a list of at most {most} whole numbers; got {got}")
-            raise self.refusal(sentence, got, most=self.most)
+            raise InvalidRequest(
+                "wrong_type",
+                "{name} must be a list of at most {most} whole numbers; got {got}",
+                name=self.name,
+                most=self.most,
+                got=shortened(got),
+            )
         return [int(one) for one in got]
 
     def read(self, text: str) -> Any:
@@ -198,7 +210,12 @@ class HeadOrMean(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> int | str:
         if got != "mean" and not is_whole(got):
-            raise self.refusal(mark("{name} must be a whole number or 'mean'; got {got}"), got)
+            raise InvalidRequest(
+                "out_of_range",
+                "{name} must be a whole number or 'mean'; got {got}",
+                name=self.name,
+                got=shortened(got),
+            )
         return got if isinstance(got, str) else int(got)
 
     def read(self, text: str) -> Any:

@@ -16,7 +16,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer.checks import shortened
-from transformer.messages import invalid
 from transformer.runs.run import Run
 from transformer.views import PICTURES, VIEWS
 from transformer.views.declaration import Picture, takes_argument
@@ -117,27 +116,18 @@ def check(name: str, given: Sequence[str], path: Path) -> dict[str, Any]:
     """
     pictures = drawable()
     if name not in pictures:
-        raise invalid(
-            "the picture must be one of {allowed}; got {got}",
-            allowed=sorted(pictures),
-            got=shortened(name),
-        )
+        raise ValueError(f"the picture must be one of {sorted(pictures)}; got {shortened(name)}")
     if path.suffix not in FORMS:
-        raise invalid(
-            "a picture's file must end in one of {allowed}; got {got}",
-            allowed=list(FORMS),
-            got=shortened(path.name),
+        raise ValueError(
+            f"a picture's file must end in one of {list(FORMS)}; got {shortened(path.name)}"
         )
     known = {parameter.name: parameter for parameter in pictures[name].parameters}
     values: dict[str, Any] = {}
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or key not in known:
-            raise invalid(
-                "{name} takes NAME=VALUE with one of {allowed}; got {got}",
-                name=name,
-                allowed=sorted(known),
-                got=shortened(text),
+            raise ValueError(
+                f"{name} takes NAME=VALUE with one of {sorted(known)}; got {shortened(text)}"
             )
         values[key] = known[key].read(value)
     return pictures[name].checked(values)

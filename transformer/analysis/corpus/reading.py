@@ -15,7 +15,6 @@ from transformer.analysis.head_measures import cells_by_name, measure, names_of,
 from transformer.analysis.text_before import MAX_WEIGHTS, in_parts
 from transformer.inference.model import Model
 from transformer.interventions.hooks import ablated_one_by_one
-from transformer.messages import invalid
 from transformer.model.hooks import unchanged
 from transformer.model.sites import sites_of
 from transformer.model.transformer import EncoderDecoder, EncoderOnly
@@ -69,7 +68,7 @@ def read(model: Model, text: str) -> Run:
     run = model.trace(text)
     assert isinstance(run, Run)
     if run.trace_start:
-        raise invalid("the text is longer than the network reads")
+        raise ValueError("the text is longer than the network reads")
     return run
 
 

@@ -26,8 +26,8 @@ from transformer.analysis.attention_flow import (
     mean_weights,
     rollout_weights,
 )
-from transformer.checks import check_choice, shortened
-from transformer.messages import invalid, mark, numeral, say
+from transformer.checks import InvalidRequest, check_choice, shortened
+from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name, attention_title, head_name
 from transformer.runs.head_data import (
     Head,
@@ -224,7 +224,8 @@ def flow_weights(
     if which == "mean":
         return mean_weights(run, stack, kind, layer, row)
     if kind != "self":
-        raise invalid(
+        raise InvalidRequest(
+            "wrong_kind",
             "{which} is defined for self-attention; got kind {kind}",
             which=which,
             kind=shortened(kind),

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.checks import check_number, is_whole, shortened
-from transformer.messages import invalid, mark, numeral, say
+from transformer.checks import check_number, check_whole
+from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name, head_name
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Batch, Run
@@ -196,13 +196,8 @@ def query_lines(
 
 def _links(view: HeadView, query: int | None, threshold: float) -> list[Link]:
     check_number("threshold", threshold, 0.0, 1.0)
-    last = len(view.query_labels) - 1
-    if query is not None and not (is_whole(query) and 0 <= query <= last):
-        raise invalid(
-            "query must be a whole number from 0 to {last}, or None; got {got}",
-            last=last,
-            got=shortened(query),
-        )
+    if query is not None:
+        check_whole("query", query, 0, len(view.query_labels) - 1)
     strong = view.allowed & (view.weights >= threshold) & bool(view.weights.any())
     if query is not None:
         strong &= np.arange(len(strong))[:, None] == query

@@ -7,8 +7,7 @@ import io
 import re
 import unicodedata
 
-from transformer.checks import check_choice
-from transformer.messages import invalid, numeral
+from transformer.checks import InvalidRequest, check_choice
 from transformer.runs.run import Run
 from transformer.views.attention.attention import head_csv
 from transformer.views.declaration import Answer
@@ -64,11 +63,12 @@ def _safe(words: str) -> str:
 
 def _check_size(size: int, what: str) -> None:
     if size > MAX_EXPORT_BYTES:
-        raise invalid(
+        raise InvalidRequest(
+            "too_large",
             "this run's {what} would be {size} MB; the page sends at most {most} MB: "
             "take a shorter text, the CSV of one head, or `python -m transformer` "
             "with --json, --npz or --html, which have no limit",
             what=what,
-            size=numeral(size / 1e6, ".0f"),
-            most=numeral(MAX_EXPORT_BYTES / 1e6, ".0f"),
+            size=size // 10**6,
+            most=MAX_EXPORT_BYTES // 10**6,
         )

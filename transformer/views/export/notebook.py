@@ -15,7 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer.checks import check_choice, shortened
-from transformer.messages import invalid, language, numeral, say
+from transformer.messages import language, numeral, say
 from transformer.messages.markup import of_scripts, whole_page
 from transformer.runs.head_data import (
     array,
@@ -53,9 +53,7 @@ def draw(run: Run | Batch, view: str, *choices: Any, **look: Any) -> go.Figure:
     try:
         return drawn[view](run, *choices, **look)
     except TypeError as error:
-        raise invalid(
-            "the view {view} cannot be drawn so: {error}", view=shortened(view), error=error
-        ) from error
+        raise ValueError(f"the view {shortened(view)} cannot be drawn so: {error}") from error
 
 
 def save_page(run: Run | Batch, path: str | Path) -> None:

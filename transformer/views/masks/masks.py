@@ -18,7 +18,7 @@ from transformer.analysis.mask_removal import (
     without_mask,
 )
 from transformer.checks import check_choice
-from transformer.messages import invalid, mark, numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name
 from transformer.runs.head_data import SiteLike
 from transformer.runs.run import Batch
@@ -50,13 +50,10 @@ def mask_heatmap(
     title: text of ours, never a token's. Raises ValueError if the labels do not fit the mask.
     """
     if allowed.shape != (len(query_labels), len(key_labels)):
-        raise invalid(
-            "a mask needs one label for each query and key; got {n_query_labels} and "
-            "{n_key_labels} labels for a mask of {n_rows} x {n_columns}",
-            n_query_labels=len(query_labels),
-            n_key_labels=len(key_labels),
-            n_rows=allowed.shape[0],
-            n_columns=allowed.shape[1],
+        raise ValueError(
+            f"a mask needs one label for each query and key; got {len(query_labels)} and "
+            f"{len(key_labels)} labels for a mask of {allowed.shape[0]} x "
+            f"{allowed.shape[1]}"
         )
     ending = say("<br>allowed %{customdata}<extra></extra>")
     cells = _filled(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from transformer.analysis.model_queries import ModelQueries
-from transformer.messages import invalid, mark
+from transformer.checks import InvalidRequest
+from transformer.messages import mark
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
@@ -53,7 +54,7 @@ def answer_equation(
     found = item.trace.find(site)
     check_head(head, item.config.n_heads)
     if head == "mean":
-        raise invalid("numbers are shown of one head; got head 'mean'")
+        raise InvalidRequest("mean_head", "choose one head, not the mean of all")
     labels = item.queries(found.stack)
     row = len(labels) - 1 if query is None else min(query, len(labels) - 1)
     made = Topic(models=models, run=item, site=found, head=head, position=row)

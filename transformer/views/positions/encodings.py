@@ -9,8 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.checks import is_whole, shortened
-from transformer.messages import invalid, say
+from transformer.checks import InvalidRequest, check_choice, is_whole, shortened
+from transformer.messages import say
 from transformer.model.positions import sinusoidal_matrix
 from transformer.network_words import of_stack, stack_name
 from transformer.runs.head_data import array
@@ -34,8 +34,7 @@ def matrix_of(run: Run, stack: str | None = None) -> tuple[str, Matrix, int]:
     """
     known = list(run.position_matrices)
     chosen = known[-1] if stack is None else stack
-    if chosen not in known:
-        raise invalid("stack must be one of {known}; got {got}", known=known, got=shortened(stack))
+    check_choice("stack", chosen, known)
     return chosen, array(run.position_matrices[chosen]), len(run.queries(chosen))
 
 
@@ -46,7 +45,7 @@ def formula_matrix(run: Run, stack: str | None = None) -> Matrix:
     """
     max_len, size = matrix_of(run, stack)[1].shape
     if size % 2:
-        raise invalid("the sinusoidal formula needs an even d_model; got {got}", got=size)
+        raise ValueError(f"the sinusoidal formula needs an even d_model; got {size}")
     return array(sinusoidal_matrix(max_len, size, run.config.positions == "sinusoidal-halves"))
 
 
@@ -213,14 +212,15 @@ def square_axes(x_title: str, y_title: str, shown: int, **more: Any) -> Any:
 
 
 def _check_dimensions(dimensions: Sequence[int], size: int) -> None:
-    got = shortened(list(dimensions))
-    if not all(is_whole(one) and 0 <= one < size for one in dimensions):
-        raise invalid(
-            "dimensions must be whole numbers from 0 to {last}; got {got}", last=size - 1, got=got
-        )
-    if not 1 <= len(dimensions) <= MAX_CURVES or len(set(dimensions)) != len(dimensions):
-        raise invalid(
-            "dimensions must be 1 to {most} different numbers; got {got}", most=MAX_CURVES, got=got
+    in_range = all(is_whole(dimension) and 0 <= dimension < size for dimension in dimensions)
+    differ = in_range and len(set(dimensions)) == len(dimensions)
+    if not differ or not 1 <= len(dimensions) <= MAX_CURVES:
+        raise InvalidRequest(
+            "out_of_range",
+            "dimensions must be 1 to {most} different numbers from 0 to {last}; got {got}",
+            most=MAX_CURVES,
+            last=size - 1,
+            got=shortened(list(dimensions)),
         )
 
 

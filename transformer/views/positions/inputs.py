@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.checks import check_choice, check_whole
-from transformer.messages import invalid, mark, numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.network_words import of_stack
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
@@ -78,7 +78,7 @@ def input_parts(run: Run, stack: str | None = None) -> InputParts:
     """
     known = tuple(run.trace.embed)
     if not known:
-        raise invalid("this run's trace holds no embeddings; needed: a network's own trace")
+        raise ValueError("this run's trace holds no embeddings; needed: a network's own trace")
     chosen = known[-1] if stack is None else stack
     check_choice("stack", chosen, known)
     token, position = (array(of[chosen][0]) for of in (run.trace.embed, run.trace.pos_embed))

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.checks import check_choice, check_whole
-from transformer.messages import invalid, mark, numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.model.sites import Site
 from transformer.runs.head_data import SiteLike, array, check_head, labels_of
 from transformer.runs.run import Run
@@ -78,9 +78,9 @@ def angles_of(run: Run, stack: str) -> Doubles:
     Raises ValueError for a network that rotates nothing, and for a stack that it does not have.
     """
     if not is_rotary(run):
-        raise invalid(
-            "only rotary positions rotate queries and keys; this network's are {positions}",
-            positions=run.config.positions,
+        raise ValueError(
+            "only rotary positions rotate queries and keys; this network's are "
+            f"{run.config.positions}"
         )
     check_choice("stack", stack, run.position_matrices)
     matrix = array(run.position_matrices[stack]).astype(np.float64)
@@ -99,7 +99,7 @@ def rotated_pair(
     record = run.trace[site]
     angles = angles_of(run, record.site.stack)
     if record.site.kind == "cross":
-        raise invalid("cross-attention rotates nothing; needed: self-attention")
+        raise ValueError("cross-attention rotates nothing; needed: self-attention")
     check_head(head, record.pattern.shape[1])
     assert record.q is not None
     assert record.k is not None

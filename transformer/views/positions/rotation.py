@@ -15,8 +15,8 @@ import plotly.graph_objects as go
 import torch
 from numpy.typing import NDArray
 
-from transformer.checks import check_whole
-from transformer.messages import invalid, numeral, say
+from transformer.checks import InvalidRequest, check_whole
+from transformer.messages import numeral, say
 from transformer.network_words import of_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -60,7 +60,7 @@ def rotation_matrix(k: int, d_model: int) -> Doubles:
     Source: Vaswani et al. 2017, section 3.5, worked out.
     """
     if d_model % 2:
-        raise invalid("sinusoidal positions need an even d_model; got {got}", got=d_model)
+        raise ValueError(f"sinusoidal positions need an even d_model; got {d_model}")
     first = np.arange(0, d_model, 2)
     angle = k * 10_000.0 ** (-first / d_model)
     matrix = np.zeros((d_model, d_model))
@@ -90,11 +90,11 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
     here, there = table[:-k].astype(np.float64), table[k:].astype(np.float64)
     fitted = run.config.positions != "sinusoidal"
     if k > largest_shift(run, stack):
-        raise invalid(
-            "a map of {size} dimensions fitted to {n_here} pairs of positions would "
-            "fit anything, so it is not shown; needed: more than {size} pairs",
+        raise InvalidRequest(
+            "out_of_range",
+            "a map of {size} dimensions fits any {n} pairs of positions; choose a smaller k",
             size=size,
-            n_here=len(here),
+            n=len(here),
         )
     if fitted:  # the squared distance of here · Mᵀ to there is smallest; by QR, not by an SVD
         of_here, of_there = torch.from_numpy(here), torch.from_numpy(there)

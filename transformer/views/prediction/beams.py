@@ -13,7 +13,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer.messages import invalid, mark, numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.runs.run import Run
 from transformer.runs.steps import Search
 from transformer.views.drawing import style
@@ -76,10 +76,9 @@ def beam_nodes(run: Run) -> tuple[TreeNode, ...]:
 
 def _search_of(run: Run) -> Search:
     if run.search is None:
-        raise invalid(
-            "this run was not a beam search, so it has no tree; got beams={beams}; "
-            "allowed: a run of 2 beams or more",
-            beams=run.request.beams,
+        raise ValueError(
+            "this run was not a beam search, so it has no tree; got "
+            f"beams={run.request.beams}; allowed: a run of 2 beams or more"
         )
     return run.search
 

@@ -21,7 +21,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.checks import check_whole
-from transformer.messages import invalid, numeral, say
+from transformer.messages import numeral, say
 from transformer.model.summary import last_stack
 from transformer.network_words import of_stack
 from transformer.runs.run import Run
@@ -60,7 +60,7 @@ def lens_view(run: Run, first: int = 0, count: int | None = None) -> LensView:
     """
     lens = run.lens
     if lens is None:
-        raise invalid(
+        raise ValueError(
             "this run has no logit lens yet, which takes the network; needed: the run "
             "that transformer.with_lens(model, run) gives"
         )

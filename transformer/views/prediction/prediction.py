@@ -8,8 +8,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer.checks import check_whole, shortened
-from transformer.messages import invalid, mark, numeral, say
+from transformer.checks import InvalidRequest, check_whole
+from transformer.messages import mark, numeral, say
 from transformer.runs.request import Request, Sampling
 from transformer.runs.run import Run
 from transformer.runs.steps import Candidate, GenerationStep
@@ -66,9 +66,7 @@ def candidates(run: Run, step_index: int, *, limit: int = N_SHOWN) -> go.Figure:
 def step_of(run: Run, index: Any) -> GenerationStep:
     """A step by its index, counted from 0. Raises ValueError saying which there are."""
     if not run.steps:
-        raise invalid(
-            "this run generated nothing, so it has no step; got {got}", got=shortened(index)
-        )
+        raise InvalidRequest("no_prediction", "the network predicted no token in this run")
     check_whole("step_index", index, 0, len(run.steps) - 1)
     return run.steps[index]
 

@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from transformer.checks import InvalidRequest
 from transformer.messages import mark, say
 from transformer.network_words import head_name
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
@@ -29,7 +30,7 @@ class Pair(NamedTuple):
     state: str
 
 
-class NothingShared(ValueError):
+class NothingShared(InvalidRequest):
     """Two runs have nothing in common that could be compared."""
 
 
@@ -147,11 +148,10 @@ def _common(a: Sequence[str], b: Sequence[str]) -> list[Shared]:
     pairs = shared(align(a, b))
     if not any(pair.same for pair in pairs):
         raise NothingShared(
-            say(
-                "the two texts have no token in common; got {n_a} tokens in A and {n_b} in B",
-                n_a=len(a),
-                n_b=len(b),
-            )
+            "nothing_shared",
+            "the two texts have no token in common; got {n_a} tokens in A and {n_b} in B",
+            n_a=len(a),
+            n_b=len(b),
         )
     return pairs
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer.messages import mark, numeral, say
+from transformer.messages import mark, numeral, say, say_error
 from transformer.runs.run import Run
 from transformer.runs.steps import N_CANDIDATES, GenerationStep
 from transformer.views.declaration import Answer, Picture, View
@@ -40,12 +40,10 @@ def generated_pairs(a: Run, b: Run) -> list[Shared]:
     pairs = [pair for pair in pairs if pair.a >= a.n_prompt and pair.b >= b.n_prompt]
     if not pairs:
         raise NothingShared(
-            say(
-                "the two runs generated no tokens that stand beside each other; A "
-                "generated {n_a}, B {n_b}",
-                n_a=len(a.steps),
-                n_b=len(b.steps),
-            )
+            "nothing_shared",
+            "the two runs generated no tokens at the same position; A generated {n_a}, B {n_b}",
+            n_a=len(a.steps),
+            n_b=len(b.steps),
         )
     return pairs
 
@@ -170,7 +168,7 @@ def answer_drawn(figure: Callable[..., go.Figure], a: Run, b: Run, **told: Any) 
     try:
         return {"figure": figure(a, b, **told)}
     except NothingShared as error:
-        return {"none": str(error)}
+        return {"none": say_error(error)}
 
 
 def answer_weighed(a: Run, b: Run, *, position: int) -> Answer:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from transformer.analysis.ablation import HeadImportance, NextToken, head_importance
 from transformer.analysis.model_queries import ModelQueries
-from transformer.messages import invalid, mark, numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
@@ -42,12 +42,7 @@ def importance(
     """
     known = ", ".join(f"{a} {b}" for a, b in found.change)
     if (stack, kind) not in found.change:
-        raise invalid(
-            "no {stack} {kind}-attention was ablated; ablated: {known}",
-            stack=stack,
-            kind=kind,
-            known=known,
-        )
+        raise ValueError(f"no {stack} {kind}-attention was ablated; ablated: {known}")
     change = array(found.change[stack, kind])
     limit = max(style.bound_of(array(each), 1e-6) for each in found.change.values())
     title = say(

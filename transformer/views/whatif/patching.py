@@ -13,8 +13,9 @@ import plotly.graph_objects as go
 from transformer.analysis.ablation import next_token
 from transformer.analysis.model_queries import ModelQueries
 from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
+from transformer.checks import InvalidRequest
 from transformer.inference.model import Model
-from transformer.messages import invalid, mark, numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
@@ -248,7 +249,8 @@ def _position(models: ModelQueries, run: Run, other: str, position: int | None) 
     """The token to look at. Raises ValueError unless the network predicts it with all of the text
     in sight."""
     if run.trace_start:
-        raise invalid(
+        raise InvalidRequest(
+            "too_long",
             "this text is longer than the {max_len} tokens that {model} reads at "
             "once, so its places move; patch a shorter one",
             max_len=run.config.max_len,

@@ -1,0 +1,84 @@
+"""Errors as visitors and programs get them: a code, and a sentence in the request's language.
+
+The page's scripts name their language in each request; programs do not, and get English.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+from transformer.checks import InvalidRequest
+from transformer.messages import say, say_error
+from transformer.ui.limits import BODY_S, MAX_HASH, MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
+
+MAX_SENTENCE = 500  # characters
+
+BUSY = InvalidRequest("busy", "The server is busy with other requests; try again in a moment.")
+YOURS_WAIT = InvalidRequest(
+    "too_many_waiting",
+    "Too many of your own requests are waiting already; try again in a moment.",
+)
+NO_MEMORY = InvalidRequest(
+    "no_memory", "The server has no memory left for this; try again with a shorter text."
+)
+ENDING = InvalidRequest("shutting_down", "The server is shutting down; try again in a moment.")
+MISTAKE = InvalidRequest("server_error", "The server made a mistake.")
+TOO_LARGE = InvalidRequest(
+    "request_too_large", "A request must have at most {most} bytes.", most=MAX_REQUEST_BYTES
+)
+TOO_MANY = InvalidRequest(
+    "request_too_large",
+    "A request must have at most {most} commas and opening brackets.",
+    most=MAX_REQUEST_VALUES,
+)
+TOO_SLOW = InvalidRequest(
+    "request_too_slow", "A request must arrive within {seconds} s.", seconds=BODY_S
+)
+TOO_DEEP = InvalidRequest("too_deep", "the values are nested too deeply")
+UNREADABLE = InvalidRequest("unreadable", "The request could not be read.")
+FOREIGN = InvalidRequest(
+    "other_site", "Only the page itself may ask this, not a page of another site."
+)
+NO_EVENT = InvalidRequest("no_function", "The server has nothing to do for this event of the page.")
+NO_HASH = InvalidRequest(
+    "session_hash", "A session_hash must have from 1 to {most} characters.", most=MAX_HASH
+)
+CLOSED = InvalidRequest(
+    "not_found", "This address is closed: the page takes no files and serves none but its own."
+)
+
+
+class Busy(InvalidRequest):
+    """A request that is refused because too many wait already."""
+
+    def __init__(self, reason: InvalidRequest = BUSY) -> None:
+        super().__init__(reason.code, reason.sentence, **reason.values)
+
+
+class RunExpired(InvalidRequest):
+    """An id of no run that is stored, or of one that was evicted."""
+
+
+def public_error(error: Exception, names: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The code and the sentence of an error, as one line; a very long one is cut in the middle.
+
+    names: what the page calls the settings that a sentence may name.
+    """
+    if isinstance(error, RecursionError):
+        error = TOO_DEEP
+    if isinstance(error, InvalidRequest) and names and error.values.get("name") in names:
+        values = {**error.values, "name": say(names[str(error.values["name"])])}
+        error = InvalidRequest(error.code, error.sentence, **values)
+    line, half = " ".join(say_error(error).split()), MAX_SENTENCE // 2
+    if len(line) > MAX_SENTENCE:
+        line = f"{line[:half]} … {line[-half:]}"
+    return {"detail": line, "code": getattr(error, "code", "invalid_request")}
+
+
+def place_of(error: BaseException) -> str:
+    """The type and the place of an exception, without its values."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{where}"
