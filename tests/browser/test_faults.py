@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 import serving
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from visit import WAIT_MS, Visit
 
 from benchmarks.visitor import page_inputs
@@ -72,6 +73,7 @@ def test_a_server_that_dies_is_told_and_all_is_there_when_it_is_back(page, slow)
     for name, value in wanted.items():
         page.page.locator(f".setting-{name} input[type=number]").fill(value)
     page.page.get_by_role("radio", name="greedy: always the likeliest").check()
+    wanted["temperature"] = "0"  # which is greedy
     page.enter("Typed, not finished")
     page.page.wait_for_selector("#tokens [data-state=running]")
     text = page.page.locator("#text textarea")
@@ -146,6 +148,39 @@ def test_a_refusal_is_told_in_its_sentence_and_the_text_stays(page):
     page.enter("My own words")
     expect(page.page.get_by_role("alert")).to_have_text(str(BUSY))
     assert page.page.locator("#text textarea").input_value() == "My own words"
+    page.page.unroute_all()
+    page.set_length(1)
+    page.page.locator("#generate").click()
+    wait_for_status(page.page, "1 token in")
+
+
+def test_progress_that_arrives_with_a_refusal_does_not_hide_it(page):
+    joined: list[str] = []
+
+    def join(route: Route) -> None:
+        answer = route.fetch()
+        joined.append(answer.json()["event_id"])
+        route.fulfill(response=answer)
+
+    def refuse(route: Route) -> None:
+        update = {"__type__": "update"}
+        progress = {"data": [update, {"kind": "busy", "text": "1 token …"}, update]}
+        messages = (
+            {"msg": "process_generating", "output": progress, "success": True},
+            {"msg": "process_completed", "output": {"error": ENDING}, "success": False},
+            {"msg": "close_stream"},
+        )
+        body = "".join(
+            f"data: {json.dumps({'event_id': joined[-1], **message})}\n\n" for message in messages
+        )
+        route.fulfill(content_type="text/event-stream", body=body)
+
+    page.page.route("**/queue/join*", join)
+    page.page.route("**/queue/data*", refuse)
+    page.enter("The little dog")
+    expect(page.page.get_by_role("alert")).to_have_text(ENDING)
+    page.page.wait_for_timeout(500)
+    expect(page.page.get_by_role("alert")).to_have_text(ENDING)
     page.page.unroute_all()
     page.set_length(1)
     page.page.locator("#generate").click()

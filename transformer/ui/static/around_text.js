@@ -92,16 +92,22 @@ const Hypotheses = () => {
 
 const Status = ({ value }) => {
   const [{ kind, text, rev }, setSaid] = useState({ kind: "done", text: "", rev: 0 });
+  const isRefused = useRef(false); // since the last request
   const show = (now) => setSaid((before) => ({ ...now, rev: before.rev + 1 }));
+  const refuse = (words) => {
+    isRefused.current = true;
+    setSaid((before) => ({ kind: "error", text: words(before), rev: before.rev + 1 }));
+  };
+  useEvent("request", () => (isRefused.current = false));
   useEvent("waiting", (said) => show({ kind: "busy", text: said }));
-  useEvent("problem", (said) => show({ kind: "error", text: said }));
+  useEvent("problem", (said) => refuse(() => said));
   useEvent("late problem", (said) =>
-    setSaid(({ kind: before, text: told, rev: at }) => {
-      const both = before === "error" ? `${told} ${said}` : said;
-      return { kind: "error", text: both, rev: at + 1 };
-    }),
+    refuse((before) => (before.kind === "error" ? `${before.text} ${said}` : said)),
   );
-  useLayoutEffect(() => value.subscribe((said) => said?.text !== undefined && show(said)), []);
+  // connection.js hears a refusal at once; Gradio may hand over the progress before it only afterwards.
+  const take = (said) =>
+    said?.text !== undefined && !(isRefused.current && said.kind === "busy") && show(said);
+  useLayoutEffect(() => value.subscribe(take), []);
   const failed = kind === "error";
   // Each alert is an element of its own: where a part fails, ui/components.py writes into this one.
   return html`<div data-rev=${rev}>

@@ -33,6 +33,7 @@ const ofSession = (text) =>
     ? text.replace(/("session_hash":"|[?&]session_hash=)\w+/, `$1${session}`)
     : text;
 const exchange = async (url, given, isStream) => {
+  if (!isStream) emit("request");
   const headers = new Headers(given?.headers);
   headers.set(SESSION, session); // a load balancer knows by it which server has this visit's runs
   try {
