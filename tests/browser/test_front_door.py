@@ -9,7 +9,7 @@ import pytest
 import torch
 from bundled import MODELS, Counted, continued, model, opening
 from playwright.sync_api import expect
-from visit import complaints
+from visit import OPEN, WAIT_MS, complaints
 
 from transformer.ui.examples import cards
 
@@ -163,6 +163,25 @@ def test_the_cards_are_walked_by_keyboard_alone(door):
     expect(page.page.get_by_role("button", name="Start here")).to_be_focused()
     page.wait_for_link()
     assert "tour" not in page.page.evaluate("viz.snapshot()")
+
+
+def test_a_card_stays_in_sight_above_the_section_that_it_opens(door, address):
+    page = door.page
+    for width, height, projected in ((1440, 900, ""), (390, 844, ""), (1280, 720, "&projector=1")):
+        page.set_viewport_size({"width": width, "height": height})
+        for card, section in ((4, "attention_math"), (8, "lens")):
+            page.goto(f"{address}?tour={card - 1}{projected}")
+            page.locator(".card-next").click()
+            heading = page.locator(f"[data-section={section}] summary").first
+            expect(heading).to_be_in_viewport(timeout=WAIT_MS)
+            shown, below = page.locator("#tour-card .card").bounding_box(), heading.bounding_box()
+            assert shown is not None
+            assert below is not None
+            assert shown["y"] >= -10, (width, card)
+            assert width > 1280 or below["y"] >= shown["y"] + shown["height"], (width, card)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(address)
+    page.wait_for_function(OPEN)
 
 
 def test_what_is_hidden_from_an_encoder_is_said_large_and_a_press_hides_more(door):

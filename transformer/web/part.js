@@ -29,6 +29,21 @@ keptBy(
 /** @type {(name: string) => void} */
 export const openSection = (name) => bring(name, true);
 
+const SETTLED_MS = 4000;
+const LEAVES = ["wheel", "touchmove", "keydown", "pointerdown"];
+
+// Scroll again while what is above grows, unless the visitor does something.
+/** @type {(scroll: () => void) => void} */
+const whileSettling = (scroll) => {
+  const timer = setInterval(scroll, 100);
+  const end = () => {
+    clearInterval(timer);
+    LEAVES.forEach((event) => removeEventListener(event, end));
+  };
+  LEAVES.forEach((event) => addEventListener(event, end, { passive: true }));
+  setTimeout(end, SETTLED_MS);
+};
+
 /**
  * name: in links. title, finding: of the heading. children: what is drawn once it has been opened, and
  * stays, unseen, when it is closed.
@@ -45,9 +60,12 @@ export const Section = ({ name, title, finding, children }) => {
   };
   const goThere = async () => {
     const { brought, leads } = opened;
+    const isStill = () => opened.name === name && opened.brought === brought;
+    const scroll = () => section.current?.scrollIntoView({ block: brought ? "start" : "nearest" });
     await nextPaint();
-    section.current?.scrollIntoView({ block: brought ? "start" : "nearest" });
+    scroll();
     if (brought && leads) section.current?.firstElementChild.focus({ preventScroll: true });
+    if (brought) whileSettling(() => isStill() && scroll());
   };
   useLayoutEffect(() => void (isOpen && goThere()), [isOpen, isOpen && opened.brought]);
   return html`<details class="section" data-section=${name} open=${isOpen} ref=${section}>

@@ -42,6 +42,8 @@ const useReading = (part, token) => {
 };
 
 // The tokens of a stack. read: see useReading; lit: the tokens of the cell that is pointed at,
+const PADDING_PX = 3; // as in ui/static/tokens.css
+
 // {query, key}; written: the last place that is shown; point(token): the pointer is on a token, or on
 // none; pairs: whether a second token is chosen.
 const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, pairs }) => {
@@ -62,7 +64,8 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
       const top = button?.offsetTop;
       if (!button || (top >= scrollTop && top + button.offsetHeight <= scrollTop + clientHeight))
         return;
-      box.current.scrollTop = top - clientHeight / 2;
+      const first = buttons.current.find((each) => each?.offsetTop >= top - clientHeight / 2);
+      box.current.scrollTop = first.offsetTop - PADDING_PX; // no line is cut
     };
     if (chosen >= 0) requestAnimationFrame(() => box.current && keepInSight()); // it is laid out by then
   }, [chosen, page.query]);
