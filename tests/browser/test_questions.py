@@ -3,6 +3,7 @@ what is then seen there is what a run made here says."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -179,11 +180,15 @@ def test_from_which_layer_on_it_knows(asker):
 def test_what_softmax_and_temperature_do(asker):
     asker.visit.wait_drawn(".next-words")
     asker.click(asker.page.get_by_role("button", name="Settings"))
+    slider = asker.page.get_by_role("slider", name="Temperature")
+    own = asker.page.locator(".next-word .value").first.inner_text()
+    assert (slider.input_value(), own) == ("0", "86 %")  # greedy is temperature 0
     asker.click(asker.page.get_by_label("sample", exact=True))
+    expect(slider).to_have_value("0.7")
     sharp = tops(asker.page)
     requests: list[str] = []
     asker.page.on("request", lambda request: requests.append(request.url))
-    asker.press(asker.page.get_by_role("slider", name="Temperature"), "End")
+    asker.press(slider, "End")
     asker.page.wait_for_function(
         "most => parseFloat(document.querySelector('.next-word .drawn').style.width) < most",
         arg=sharp[0],
@@ -192,4 +197,10 @@ def test_what_softmax_and_temperature_do(asker):
     expect(bars.locator("h2")).to_contain_text("␣L")
     expect(bars).to_be_in_viewport()
     assert "tokens could be drawn" in asker.page.locator(".drawn-says").inner_text()
+    # The network's own share stays the first number, as on every other part of the page.
+    values = asker.page.locator(".next-word .value").first
+    expect(values).to_have_text(re.compile(r"^86 %→ \d\d %"))
     assert requests == []
+    slider.press("Home")
+    expect(asker.page.get_by_label("greedy: always the likeliest")).to_be_checked()
+    expect(values).to_have_text(own)

@@ -23,7 +23,7 @@ from transformer.runs.request import request_of
 from transformer.ui import handlers
 from transformer.ui.components import calling
 from transformer.ui.errors import public_error
-from transformer.ui.examples import METHODS, Example, example_of, is_offered
+from transformer.ui.examples import METHODS, Example, example_of, is_offered, temperature_of
 from transformer.ui.limits import AT_ONCE
 from transformer.ui.link import SETTINGS, PageState, read_link, read_typed
 from transformer.ui.page_data import (
@@ -194,6 +194,9 @@ def opened(
             say("The link's method must be one of {allowed}; got {got}.", allowed=allowed, got=got)
         )
         values["method"] = example.methods[0]
+    values["temperature"] = temperature_of(
+        values["method"], link.settings.get("temperature", values["temperature"] or None)
+    )
     shown = values | {name: value for name, value in typed.items() if name in SETTINGS}
     if shown["method"] not in example.methods:  # another model had it
         shown["method"] = values["method"]

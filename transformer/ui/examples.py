@@ -31,10 +31,17 @@ METHODS = {
 }
 
 
-# What the settings stand at, at first.
+# The settings' first values.
 STARTS = {
     "temperature": 0.7, "top_k": 40, "top_p": 1, "beams": 4, "penalty": 1, "length": 40, "seed": 3,
 }  # fmt: skip
+
+
+def temperature_of(method: str, temperature: float | None = None) -> float | None:
+    """The temperature that the slider shows: 0 for greedy, never 0 for another method's default."""
+    if method == GREEDY:
+        return 0
+    return STARTS["temperature"] if temperature is None else temperature
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

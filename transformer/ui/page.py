@@ -32,7 +32,14 @@ from transformer.ui.connect import (
     connect_generation,
     connect_link,
 )
-from transformer.ui.examples import METHODS, STARTS, Example, example_of, first_head
+from transformer.ui.examples import (
+    METHODS,
+    STARTS,
+    Example,
+    example_of,
+    first_head,
+    temperature_of,
+)
 from transformer.ui.gradio_patches import install
 from transformer.ui.language import named, remade, wording
 from transformer.ui.limits import MAX_NEW_TOKENS
@@ -55,7 +62,10 @@ from transformer.views.declaration import tab_name, tabs
 SET = """(value) => {{
   document.dispatchEvent(new CustomEvent("setting", {{ detail: {{ {name}: value }} }}));
 }}"""
-DRAWS = '(method) => (method === "greedy" ? "sample" : undefined)'  # with a temperature
+# Temperature 0 is greedy and greedy is temperature 0: each control follows the other.
+METHOD_OF = "(method, t) => (method === 'beam' ? method : t > 0 ? 'sample' : 'greedy')"
+TEMPERATURE_OF = f"""(method, t) =>
+  method === "greedy" ? 0 : method === "sample" && t === 0 ? {STARTS["temperature"]} : t"""
 TEMPLATE = Path(__file__).parent / "static" / "first_look.html"
 FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
 HOLE = re.compile(r"/\*(text|title|heads|head)\*/")
@@ -69,7 +79,8 @@ def settings_of(example: Example) -> list[Any]:
     temperature stands by itself, under the bars that it moves.
     """
     temperature = gr.Slider(
-        0, 2, STARTS["temperature"], step=0.05, label=wording("Temperature (0 = greedy)"),
+        0, 2, temperature_of(example.methods[0]), step=0.05,
+        label=wording("Temperature (0 = greedy)"),
         elem_id="temperature", elem_classes=["setting-temperature"],
     )  # fmt: skip
     with gr.Accordion(wording("Settings"), open=False, elem_id="settings"):
@@ -211,15 +222,18 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
     tokens = around("tokens", run)
     component("hidden_words", folder="views/prediction")
     # The first values of the settings that say what is drawn: the first four of `settings_of`.
-    drawn: dict[str, Any] = {"method": example.methods[0]}
-    drawn |= {name: STARTS[name] for name in ("temperature", "top_k", "top_p")}
+    chosen = example.methods[0]
+    drawn: dict[str, Any] = {"method": chosen, "temperature": temperature_of(chosen)}
+    drawn |= {name: STARTS[name] for name in ("top_k", "top_p")}
     component("next_words", drawn, first=first, folder="views/journey")
     settings = settings_of(example)
     around("hypotheses")
     method, temperature, *_ = settings
     for name, one in zip(drawn, settings, strict=False):  # they move the bars
         one.change(None, one, None, js=SET.format(name=name), **PRIVATE)
-    temperature.input(None, method, method, js=DRAWS, **PRIVATE)
+    both = [method, temperature]
+    temperature.input(None, both, method, js=METHOD_OF, **PRIVATE)
+    method.input(None, both, temperature, js=TEMPERATURE_OF, **PRIVATE)
     return {
         "text": text, "start": start, "stop": stop, "drawn": drawn_seed, "status": status,
         "tokens": tokens, "altered": altered, **dict(zip(SETTINGS, settings, strict=True)),

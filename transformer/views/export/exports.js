@@ -26,7 +26,9 @@ const nameOf = (box) => {
     (title) =>
       isSeen(title) && title.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING,
   );
-  return before.at(-1)?.textContent.trim() || "picture";
+  const title = before.at(-1)?.textContent.trim();
+  const label = before.at(-1)?.querySelector(".head-label")?.textContent; // its last part
+  return (label ? `${title.slice(0, -label.length)}: ${label}` : title) || "picture";
 };
 // {name, box, draw(format)} each; of the whole page, whoever drew them.
 const picturesSeen = () => {

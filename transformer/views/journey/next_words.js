@@ -1,5 +1,6 @@
-// What comes next: the likeliest tokens after the last one read, as they are drawn with the settings,
-// and, faded, without the head that is pointed at.
+// What comes next: the likeliest tokens after the last one read. A number is the network's own
+// probability, as everywhere on the page; a bar is as wide as the token is likely to be drawn with the
+// settings, and a faded one below it as without the head that is pointed at.
 
 import { openTab } from "../../ui/static/gradio.js";
 import { branchAt, pastRuns } from "../../ui/static/history.js";
@@ -70,9 +71,13 @@ const tokensShown = ({ position, likeliest }, without) => {
   return [...first, ...more].map((one) => ({ ...one, isNext: one.id === next?.id }));
 };
 
-const Bar = ({ token, p, own, without, step }) => {
+// own, drawn: its probability by the network and with the settings; without: the same of the network
+// without the head.
+const Bar = ({ token, own, drawn, without, step }) => {
   const { id, label, isNext } = token;
-  const values = { token: label, probability: percentText(p) };
+  const [network, other] = [own, without ? without.own : drawn].map((p) => percentText(p));
+  const both = network === other && !without ? network : `${network} → ${other}`;
+  const values = { token: label, probability: both };
   const canBranch = step >= 0 && generates() && !isNext;
   const told = isNext
     ? say("{token}, {probability}: the text goes on with it", values)
@@ -83,17 +88,17 @@ const Bar = ({ token, p, own, without, step }) => {
   return html`<li><button type="button" class="next-word" aria-label=${told} title=${told} data-id=${id}
     aria-disabled=${String(!canBranch)} onClick=${() => canBranch && branchAt(step, id)}>
     <${Token} label=${label} /><span class="bars">
-      <i class="drawn" style=${wide(p)} />
-      ${without !== undefined && html`<i class="without" style=${wide(without)} />`}
+      <i class="drawn" style=${wide(drawn)} />
+      ${without && html`<i class="without" style=${wide(without.drawn)} />`}
       <i class="own" style=${{ left: wide(own).width }} />
-    </span><span class="value">${percentText(p)}${
-      without !== undefined && html`<span class="faded">→ ${percentText(without)}</span>`
+    </span><span class="value">${network}${
+      both !== network && html`<span class="faded">→ ${other}</span>`
     }${isNext && " ✓"}</span>
   </button></li>`;
 };
 
 // What would be drawn, in words.
-const drawnInWords = (settings, count, { likeliest, logits }, own) => {
+const drawnInWords = (settings, count, { likeliest, logits }) => {
   const token = html`<strong><${Token} label=${likeliest[0].label} /></strong>`;
   if (page.run.stack === "encoder") return say("What the network would put at this place.");
   if (settings.method === "beam")
@@ -108,11 +113,7 @@ const drawnInWords = (settings, count, { likeliest, logits }, own) => {
     count,
     { all: wholeText(logits.length) },
   );
-  const network = sayWith("The network itself gives {token} {probability} (tick).", {
-    token,
-    probability: percentText(own[likeliest[0].id]),
-  });
-  return [drawn, " ", ...network];
+  return `${drawn} ${say("The tick and the first number are the network's own probability; the bar and the second are what is drawn from.")}`;
 };
 
 const compare = () => {
@@ -134,16 +135,21 @@ const Drawn = ({ answer, preview, first, isSaid }) => {
   const drawn = useMemo(() => distribution(answer.logits, settings), [answer, ...all]);
   const own = useMemo(() => probabilitiesOf(answer.logits), [answer]);
   const without = useMemo(
-    () => preview?.logits && distribution(preview.logits, settings).probabilities,
+    () =>
+      preview?.logits && {
+        own: probabilitiesOf(preview.logits),
+        drawn: distribution(preview.logits, settings).probabilities,
+      },
     [preview, ...all],
   );
   const step = answer.position + 1 - page.run.n_prompt;
   const bar = (token) => html`<${Bar} key=${token.id} ...${{ token, step }}
-    p=${drawn.probabilities[token.id]} own=${own[token.id]} without=${without?.[token.id]} />`;
+    own=${own[token.id]} drawn=${drawn.probabilities[token.id]}
+    without=${without && { own: without.own[token.id], drawn: without.drawn[token.id] }} />`;
   return html`<ul hidden=${isSaid} ref=${useFilling(answer.position, 500)}>
       ${tokensShown(answer, preview?.logits && preview).map(bar)}
     </ul>
-    <p class="drawn-says" hidden=${isSaid}>${drawnInWords(settings, drawn.count, answer, own)}</p>`;
+    <p class="drawn-says" hidden=${isSaid}>${drawnInWords(settings, drawn.count, answer)}</p>`;
 };
 
 const NextWords = ({ props, value }) => {
