@@ -27,11 +27,11 @@ COLUMN_PX = 113  # two columns of this width leave room for the lines on a phone
 
 _WORDS = {  # the subtitle, and why a target token has no line
     "written": (
-        mark("lines: read most by the query that predicted a token"),
+        "lines: read most by the query that predicted a token",
         mark("nothing predicted it"),
     ),
     "read": (
-        mark("lines: read most by the target token's own query"),
+        "lines: read most by the target token's own query",
         mark("written last, not read again"),
     ),
 }
@@ -141,19 +141,19 @@ def alignment(
     unknown layer, head, row, by or threshold.
     """
     found = alignment_links(run, layer, head, row=row, by=by, threshold=threshold)
-    layers = say("mean of all layers") if layer == "mean" else say("layer {layer}", layer=layer)
-    heads = say("mean of heads") if head == "mean" else say("head {head}", head=head)
+    layers = "mean of all layers" if layer == "mean" else say("layer {layer}", layer=layer)
+    heads = "mean of heads" if head == "mean" else say("head {head}", head=head)
     legend = say("width and opacity: weight, 0 to 1")
     if threshold is not None:
-        thin = say("thin: other weights of at least {threshold}", threshold=numeral(threshold, "g"))
+        thin = f"thin: other weights of at least {threshold:g}"
         legend = f"{legend}<br>{thin}"
     others, links = (
         [(link.source, link.target, link.weight) for link in each]
         for each in (found.others, found.links)
     )
     return columns_figure(
-        say("Alignment: {layers}, {heads}", layers=layers, heads=heads),
-        say(_WORDS[by][0]),
+        f"Alignment: {layers}, {heads}",
+        _WORDS[by][0],
         legend,
         _columns(found, by),
         [*drawn_lines(others, (1, 1), _OPACITIES), *drawn_lines(links, (1, 6), _OPACITIES)],

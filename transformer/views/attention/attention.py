@@ -178,7 +178,7 @@ VIEW = View(
     order=110,
     part="heads",
     title=mark("Attention"),
-    help=mark("How much each query reads each key: every head small, the chosen one large."),
+    help="How much each query reads each key: every head small, the chosen one large.",
     parameters=(
         Text(name="cell", use="place", link="cell"),
         Choice(
@@ -224,10 +224,8 @@ VIEW = View(
     pictures=(
         Picture(
             name="heatmap",
-            title=mark("One head"),
-            help=mark(
-                "How much each query (row) reads each key (column): scores, masked, or weights."
-            ),
+            title="One head",
+            help=("How much each query (row) reads each key (column): scores, masked, or weights."),
             figure=attention_heatmap,
             answer=answer_heatmap,
             subject="run or batch",
@@ -243,8 +241,8 @@ VIEW = View(
         ),
         Picture(
             name="atlas",
-            title=mark("All heads"),
-            help=mark("The weights of every head, layers down and heads across."),
+            title="All heads",
+            help="The weights of every head, layers down and heads across.",
             figure=head_grid,
             answer=answer_atlas,
             subject="run or batch",
@@ -252,10 +250,8 @@ VIEW = View(
         ),
         Picture(
             name="lines",
-            title=mark("Lines"),
-            help=mark(
-                "One head as lines from a query to the keys it reads, wider for larger weights."
-            ),
+            title="Lines",
+            help=("One head as lines from a query to the keys it reads, wider for larger weights."),
             figure=query_lines,
             subject="run or batch",
             parameters=(
@@ -279,10 +275,8 @@ VIEW = View(
         ),
         Picture(
             name="flow",
-            title=mark("Heads put together"),
-            help=mark(
-                "The mean of the heads, rollout, or joint attention, with the exact weights."
-            ),
+            title="Heads put together",
+            help="The mean of the heads, rollout, or joint attention, with the exact weights.",
             answer=answer_flow,
             parameters=(
                 Choice(

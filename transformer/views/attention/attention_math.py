@@ -51,14 +51,11 @@ def figure_of(found: RowArithmetic) -> go.Figure:
     panels = _panels(len(found.key_labels))
     return style.figure(
         _traces(found),
-        say(
-            "One row, worked out: {attention}, layer {layer}, head {head}, query {query}",
-            attention=attention_name(found.site.stack, found.site.kind),
-            layer=found.site.layer,
-            head=found.head,
-            query=found.query,
+        (
+            f"One row, worked out: {attention_name(found.site.stack, found.site.kind)}, "
+            f"layer {found.site.layer}, head {found.head}, query {found.query}"
         ),
-        say("q meets every key; the scores become weights; the weights mix the values"),
+        "q meets every key; the scores become weights; the weights mix the values",
         height=panels["height"],
         margin={"l": 110, "r": 16, "t": 72, "b": _TICKS},
         showlegend=False,

@@ -54,9 +54,9 @@ def heads_over_texts(
     points = _points(found, kind, across, up, chosen)
     if found is None or not points:
         words = (
-            say("This model comes without such numbers; {command} measures them.", command=COMMAND)
+            f"This model comes without such numbers; {COMMAND} measures them."
             if found is None
-            else say("No head of this attention has both numbers.")
+            else "No head of this attention has both numbers."
         )
         hidden = {"visible": False}
         return style.figure(

@@ -42,8 +42,8 @@ def head_grid(run: Run | Batch, stack: str, kind: str, *, row: int = 0) -> go.Fi
     )
     return style.figure(
         [picture, _pointer_cells(rows, columns), _scale()],
-        say("{attention}, every head", attention=attention_title(stack, kind)),
-        say("rows of cells: query; columns: key; colours follow the square root of the " "weight"),
+        f"{attention_title(stack, kind)}, every head",
+        "rows of cells: query; columns: key; colours follow the square root of the weight",
         xaxis=style.axis(say("head"), **_places(columns), constrain="domain"),
         yaxis=style.axis(
             say("layer"), **_places(rows), constrain="domain", constraintoward="top",
@@ -73,7 +73,7 @@ def _pointer_cells(rows: list[float], columns: list[float]) -> go.Heatmap:
         customdata=np.asarray(numbers, dtype=np.uint8),
         colorscale=clear,
         showscale=False,
-        hovertemplate=say("layer %{customdata[0]}, head %{customdata[1]}<extra></extra>"),
+        hovertemplate="layer %{customdata[0]}, head %{customdata[1]}<extra></extra>",
     )
 
 

@@ -148,29 +148,20 @@ def draw_metric(found: Metrics, metric: str) -> go.Figure:
         **(style.signed(1) if metric == "order" else colours),
     )
     meta = {"metric": metric, "definition": chosen.definition}
-    title = say(
-        "{title}{unit} of every head, {attention}",
-        title=say(chosen.title),
-        unit=unit,
-        attention=attention_name(found.stack, found.kind),
-    )
+    title = f"{say(chosen.title)}{unit} of every head, {attention_name(found.stack, found.kind)}"
     layout = head_layout(cells.shape, meta)
     return style.figure(trace, title, _baselines(found, metric), **layout)
 
 
 def _baselines(found: Metrics, metric: str) -> str:
     if ALL[metric].repeats and not found.n_repeats:
-        return say("this text repeats no token with another between")
-    parts = (
-        []
-        if math.isnan(found.even[metric])
-        else [say("a uniform head: {even}", even=numeral(found.even[metric], ".2f"))]
-    )
+        return "this text repeats no token with another between"
+    parts = [] if math.isnan(found.even[metric]) else [f"a uniform head: {found.even[metric]:.2f}"]
     if ALL[metric].against == "shuffled":
         largest = [head.shuffled[metric][1] for head in found.heads if head.shuffled]
         most = numeral(max(largest, default=math.nan), ".2f")
-        parts.append(say("keys shuffled: at most {largest}", largest=most))
-    return ", ".join(parts) or say("no baseline: a uniform head's does not vary")
+        parts.append(f"keys shuffled: at most {most}")
+    return ", ".join(parts) or "no baseline: a uniform head's does not vary"
 
 
 VIEW = View(
@@ -179,9 +170,7 @@ VIEW = View(
     order=120,
     folded=True,
     title=mark("What each head does, in numbers"),
-    help=mark(
-        "One number for every head, such as its entropy, with a uniform head as the baseline."
-    ),
+    help=("One number for every head, such as its entropy, with a uniform head as the baseline."),
     parameters=(
         Choice(
             name="sort",
@@ -213,8 +202,8 @@ VIEW = View(
         ),
         Picture(
             name="metric_map",
-            title=mark("One metric of every head"),
-            help=mark("One metric of every head as a picture: layers down, heads across."),
+            title="One metric of every head",
+            help="One metric of every head as a picture: layers down, heads across.",
             figure=metrics_figure,
             parameters=(OF_STACK, KIND, Text(name="metric", default="entropy", use="request")),
             idle=True,

@@ -27,7 +27,7 @@ from transformer.analysis.attention_flow import (
     rollout_weights,
 )
 from transformer.checks import InvalidRequest, check_choice, shortened
-from transformer.messages import mark, numeral, say
+from transformer.messages import numeral, say
 from transformer.network_words import attention_name, attention_title, head_name
 from transformer.runs.head_data import (
     Head,
@@ -48,11 +48,11 @@ RANGES = ("fixed", "own")
 LOG_FLOOR = 1e-4  # weights below this share the darkest colour of the log scale
 
 _STAGE_TITLES = {
-    "scores": mark("scores q·k/√d, before the mask"),
-    "masked": mark("scores q·k/√d, masked"),
-    "weights": mark("weights, each row sums to 1"),
+    "scores": "scores q·k/√d, before the mask",
+    "masked": "scores q·k/√d, masked",
+    "weights": "weights, each row sums to 1",
 }
-_NUMBERS = mark(
+_NUMBERS = (
     "weight %{customdata[1]:.4f}<br>score %{customdata[0]:.3f}<br>allowed "
     "%{customdata[2]}<extra></extra>"
 )
@@ -89,7 +89,7 @@ def attention_heatmap(
     shown: dict[str, Any] = {"hoverinfo": "none"}
     if hover:
         numbers = np.stack([view.scores, view.weights, view.allowed.astype(np.float32)], axis=-1)
-        shown = cell_hover(*labels, "<br>" + say(_NUMBERS), numbers)
+        shown = cell_hover(*labels, "<br>" + _NUMBERS, numbers)
     if stage == "weights":
         cells = weight_cells(view.weights, view.allowed, scale, range_, **shown)
     else:  # the same bound before and after the mask, so that switching changes no colour
@@ -105,7 +105,7 @@ def attention_heatmap(
     return matrix_figure(
         cells,
         head_title(view),
-        say(_STAGE_TITLES[stage]),
+        _STAGE_TITLES[stage],
         *labels,
         meta=of | {"stage": stage, "scale": scale, "row": row, "range": range_},
     )
@@ -176,9 +176,9 @@ def head_title(view: HeadView) -> str:
 
 _NUMBER = "<br>%{customdata:.4f}<extra></extra>"
 _SUBTITLES = {
-    "mean": mark("mean weight, each row sums to 1"),
-    "rollout": mark("mean of heads and residual, multiplied over the layers"),
-    "joint": mark("mean of heads without the residual, multiplied over the layers"),
+    "mean": "mean weight, each row sums to 1",
+    "rollout": "mean of heads and residual, multiplied over the layers",
+    "joint": "mean of heads without the residual, multiplied over the layers",
 }
 
 
@@ -256,7 +256,7 @@ def flow_figure(
     return matrix_figure(
         weight_cells(shown, allowed, scale, range_, **told),
         _title(which, run, stack, kind, layer),
-        say(_SUBTITLES[which]),
+        _SUBTITLES[which],
         queries,
         keys,
         meta={
@@ -270,9 +270,9 @@ def _title(which: str, run: Run | Batch, stack: str, kind: str, layer: int | Non
     """With the layers that are averaged or multiplied: one or all, or those up to `layer`."""
     attention = attention_name(stack, kind)
     if which == "mean":
-        layers = say("all layers") if layer is None else say("layer {layer}", layer=layer)
-        return say("Mean of all heads, {attention}, {which}", attention=attention, which=layers)
-    title = say("Attention rollout") if which == "rollout" else say("Joint attention")
+        layers = "all layers" if layer is None else say("layer {layer}", layer=layer)
+        return f"Mean of all heads, {attention}, {layers}"
+    title = "Attention rollout" if which == "rollout" else "Joint attention"
     last = len(sites_of(run, stack, "self")) - 1 if layer is None else layer
-    layers = say("layer 0") if last == 0 else say("layers 0 to {last}", last=last)
-    return say("{title}, {attention}, {layers}", title=title, attention=attention, layers=layers)
+    layers = "layer 0" if last == 0 else f"layers 0 to {last}"
+    return f"{title}, {attention}, {layers}"

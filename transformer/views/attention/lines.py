@@ -207,25 +207,16 @@ def _links(view: HeadView, query: int | None, threshold: float) -> list[Link]:
 
 def _title(view: HeadView, query: int | None) -> str:
     head = head_name(view.head, view.is_off)
-    return say(
-        "Lines: {attention}, layer {layer}, {head}, {whose}",
-        attention=attention_name(view.site.stack, view.site.kind),
-        layer=view.site.layer,
-        head=head,
-        whose=say("all queries") if query is None else say("query {query}", query=query),
-    )
+    whose = "all queries" if query is None else f"query {query}"
+    attention = attention_name(view.site.stack, view.site.kind)
+    return f"Lines: {attention}, layer {view.site.layer}, {head}, {whose}"
 
 
 def _subtitle(count: int, threshold: float) -> str:
     least = numeral(threshold, "g")
     if count <= MOST_LINES:
-        return say("all weights of at least {threshold}", threshold=least)
-    return say(
-        "the strongest {most_lines} of {count} weights of at least {threshold}",
-        most_lines=numeral(MOST_LINES),
-        count=numeral(count),
-        threshold=least,
-    )
+        return f"all weights of at least {least}"
+    return f"the strongest {MOST_LINES:,} of {count:,} weights of at least {least}"
 
 
 def _columns(view: HeadView, query: int | None, links: Sequence[Link]) -> tuple[Column, Column]:

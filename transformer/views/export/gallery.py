@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
+from transformer.messages import say
+from transformer.network_words import attention_name, stack_name
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.run import Run
 from transformer.views import own_views
@@ -31,6 +33,7 @@ class Picture(NamedTuple):
 
     view: str
     figure: go.Figure
+    part: str = ""  # the attention, metric or stack that it shows
 
 
 def gallery(run: Run) -> Iterator[Picture]:
@@ -51,10 +54,10 @@ def gallery(run: Run) -> Iterator[Picture]:
     for stack, kind in run.trace.kinds():
         yield from _of_attention(run, stack, kind)
     for stack in run.position_matrices:
-        yield Picture("inputs", input_strips(run, stack))
-        yield Picture("similarity", position_similarity(run, stack))
+        yield Picture("inputs", input_strips(run, stack), stack_name(stack))
+        yield Picture("similarity", position_similarity(run, stack), stack_name(stack))
         if run.config.positions == "sinusoidal":
-            yield Picture("shift", position_shift(run, 1, stack))
+            yield Picture("shift", position_shift(run, 1, stack), stack_name(stack))
     for picture in (one for view in own_views() for one in view.pictures):  # by their defaults
         if picture.name in drawable() and (figure := picture.figure):
             with suppress(ValueError):  # of a run that it cannot draw
@@ -62,16 +65,16 @@ def gallery(run: Run) -> Iterator[Picture]:
 
 
 def _of_attention(run: Run, stack: str, kind: str) -> Iterator[Picture]:
-    found = metrics_of(run, stack, kind)
+    found, name = metrics_of(run, stack, kind), attention_name(stack, kind)
     for metric in found.metrics:
         if all(math.isnan(head.values[metric.name]) for head in found.heads):
             continue  # such as of repeats, where nothing is repeated
-        yield Picture("metrics", draw_metric(found, metric.name))
+        yield Picture("metrics", draw_metric(found, metric.name), f"{say(metric.title)}, {name}")
     if run.trace[stack, 0, kind].q is not None:
-        yield Picture("attention_math", attention_math(run, (stack, 0, kind), 0))
-    yield Picture("mean", mean_attention(run, stack, kind, hover=False))
+        yield Picture("attention_math", attention_math(run, (stack, 0, kind), 0), name)
+    yield Picture("mean", mean_attention(run, stack, kind, hover=False), name)
     if kind == "cross":
         yield Picture("alignment", alignment(run, "mean", "mean"))
         return
-    yield Picture("rollout", attention_rollout(run, stack, hover=False))
-    yield Picture("joint", joint_attention(run, stack, hover=False))
+    yield Picture("rollout", attention_rollout(run, stack, hover=False), name)
+    yield Picture("joint", joint_attention(run, stack, hover=False), name)

@@ -27,7 +27,7 @@ from transformer.messages import language, say
 from transformer.messages.markup import json_in_script, of_scripts, whole_page
 from transformer.model.functional import masked_softmax
 from transformer.model.trace import AttentionRecord
-from transformer.network_words import attention_name
+from transformer.network_words import attention_name, stack_name
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.head_data import array, head_view, records_of, weights_read
 from transformer.runs.run import Run
@@ -236,7 +236,7 @@ def _mask_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
         view = head_view(run, records_of(run, stack, kind)[0].site, 0)
         title = say("Mask: {attention}", attention=attention_name(stack, kind))
         figure = mask_heatmap(view.query_labels, view.key_labels, view.allowed, title)
-        result.append(_drawn(figure, pack))
+        result.append(_drawn(figure, pack, title))
     return result
 
 
@@ -245,18 +245,21 @@ def _position_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     for stack, matrix in run.position_matrices.items():
         size = matrix.shape[1]
         shown = sorted({0, 1, size // 8, size // 4, size // 2, size - 1})
-        result.append(_drawn(encodings.position_matrix(run, stack), pack))
-        result.append(_drawn(encodings.position_curves(run, shown, stack), pack))
+        matrix_title, curves_title = (
+            f"{say(PICTURES[name].title)}: {stack_name(stack)}" for name in ("positions", "curves")
+        )
+        result.append(_drawn(encodings.position_matrix(run, stack), pack, matrix_title))
+        result.append(_drawn(encodings.position_curves(run, shown, stack), pack, curves_title))
     return result
 
 
 def _more_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     result = []
-    for view, figure in gallery(run):
+    for view, figure, part in gallery(run):
         if view in _WORKED_OUT:  # in the page
             figure.data[-1].z = None
-        one = _drawn(figure, pack) | {"help": PICTURES[view].help, "view": view}
-        one["title"] = one["title"] or PICTURES[view].title
+        title = ": ".join(filter(None, (say(PICTURES[view].title), part)))
+        one = _drawn(figure, pack, title) | {"help": say(PICTURES[view].help), "view": view}
         if view == "similarity":
             stack = figure.layout.meta["stack"]
             one["data"][0]["z"] = {
@@ -269,13 +272,12 @@ def _more_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     return result
 
 
-def _drawn(figure: go.Figure, pack: Pack) -> dict[str, Any]:
-    """A figure as the page draws it, its title and subtitle as words."""
+def _drawn(figure: go.Figure, pack: Pack, title: str) -> dict[str, Any]:
+    """A figure as the page draws it, below this title."""
     plain: dict[str, Any] = json.loads(figure.to_json())
-    title = plain["layout"].pop("title", {})
+    plain["layout"].pop("title", None)
     return {
-        "title": title.get("text", ""),
-        "subtitle": re.sub(r"<br>", "; ", title.get("subtitle", {}).get("text", "")),
+        "title": title,
         "data": pack.plain(plain["data"]),
         "layout": pack.plain(plain["layout"]),
     }

@@ -295,8 +295,8 @@ _READS = {
 
 _POSITION = Int(
     name="position",
-    title=mark("Last token read"),
-    help=mark("Its place in the text; without one, the last."),
+    title="Last token read",
+    help="Its place in the text; without one, the last.",
     use="selection",
     optional=True,
 )
@@ -304,15 +304,15 @@ VIEW = View(
     name="journey",
     tab=mark("Journey"),
     order=0,
-    title=mark("What comes next, and why"),
-    help=mark("One token's way through the network, and what each part adds to the next token."),
+    title="What comes next, and why",
+    help=("One token's way through the network, and what each part adds to the next token."),
     pictures=(
         Picture(
             name="journey",
-            title=mark("What comes next, and why"),
-            help=mark(
-                "The next token's logits, what each head and feed-forward adds to one of them, and "
-                "what each layer would have predicted."
+            title="What comes next, and why",
+            help=(
+                "The next token's logits, what each head and feed-forward adds to one of "
+                "them, and what each layer would have predicted."
             ),
             answer=answer_journey,
             network=True,
@@ -320,8 +320,8 @@ VIEW = View(
                 _POSITION,
                 Int(
                     name="target",
-                    title=mark("Token"),
-                    help=mark("The id of the token that parts add to; without one, the likeliest."),
+                    title="Token",
+                    help="The id of the token that parts add to; without one, the likeliest.",
                     use="request",
                     optional=True,
                 ),
@@ -329,8 +329,8 @@ VIEW = View(
         ),
         Picture(
             name="without_head",
-            title=mark("Without one head"),
-            help=mark("The next token's logits with one head switched off (ablated)."),
+            title="Without one head",
+            help="The next token's logits with one head switched off (ablated).",
             answer=answer_without_head,
             network=True,
             parameters=(
@@ -341,14 +341,14 @@ VIEW = View(
         ),
         Picture(
             name="readers",
-            title=mark("Who reads what?"),
-            help=mark("How much every head reads one token at another."),
+            title="Who reads what?",
+            help="How much every head reads one token at another.",
             answer=answer_readers,
             parameters=(
                 OF_STACK,
-                Int(name="query", title=mark("Reading token"), use="selection", default=0),
+                Int(name="query", title="Reading token", use="selection", default=0),
                 KIND,
-                Int(name="key", title=mark("Token that is read"), use="selection", default=0),
+                Int(name="key", title="Token that is read", use="selection", default=0),
             ),
         ),
     ),

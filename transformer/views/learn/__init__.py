@@ -122,8 +122,8 @@ VIEW = View(
     tab=mark("Learn"),
     order=610,
     part="learned",
-    title=mark("Watch it learn"),
-    help=mark("A small network learns an exercise: its loss, its accuracy, and its heads."),
+    title="Watch it learn",
+    help="A small network learns an exercise: its loss, its accuracy, and its heads.",
     parameters=(
         Choice(name="task", title=mark("Exercise"), options=TASKS, default="induction"),
         Choice(

@@ -32,9 +32,9 @@ MASKS = ("padding", "causal", "combined")
 WHOLE_STEPS = 1, 2, 5, 10, 20, 50, 100, 10**6  # of labelled positions; Plotly's own can be halves
 
 _TITLES = {
-    "padding": mark("Padding mask: no one reads keys that are padding"),
-    "causal": mark("Causal mask: no one reads keys that come later"),
-    "combined": mark("Combined mask: what both masks allow"),
+    "padding": "Padding mask: no one reads keys that are padding",
+    "causal": "Causal mask: no one reads keys that come later",
+    "combined": "Combined mask: what both masks allow",
 }
 
 
@@ -63,7 +63,7 @@ def mask_heatmap(
         ygap=1 if len(query_labels) <= TEXT_LIMIT else 0,
         **cell_hover(query_labels, key_labels, ending, allowed.astype(np.uint8)),
     )
-    says = say("filled: may be read; hatched: hidden")
+    says = "filled: may be read; hatched: hidden"
     return matrix_figure(cells, title, says, query_labels, key_labels, meta={})
 
 
@@ -87,7 +87,7 @@ def mask_figure(
     stack = stack or batch.trace.kinds()[0][0]
     allowed = masks_of(batch, row, stack, kind)[which]
     queries, keys = batch.queries(stack, row), batch.keys(stack, kind, row)
-    return mask_heatmap(queries, keys, allowed, say(_TITLES[which]))
+    return mask_heatmap(queries, keys, allowed, _TITLES[which])
 
 
 def padded_batch(batch: Batch, *, stack: str | None = None) -> go.Figure:
@@ -103,11 +103,10 @@ def padded_batch(batch: Batch, *, stack: str | None = None) -> go.Figure:
     n_rows, length = real.shape
     shown = _tokens(batch, stack, real)
     cells = _filled(real, xgap=2, ygap=4, customdata=real.astype(np.uint8), **shown)
-    size = {"n_rows": n_rows, "length": length}
     return style.figure(
         cells,
-        say("Padded batch: {n_rows} sentences, each {length} tokens long", **size),
-        say("filled: a token; hatched: padding"),
+        f"Padded batch: {n_rows} sentences, each {length} tokens long",
+        "filled: a token; hatched: padding",
         shapes=[hatching(n_rows, length)],
         xaxis=style.axis(
             say("position"), range=[-0.5, length - 0.5],
@@ -140,18 +139,7 @@ def _tokens(batch: Batch, stack: str, real: BoolArray) -> dict[str, object]:
 
 
 SHOWN = ("weights", "difference")
-_REMOVED = {
-    ("padding", "weights"): mark("Weights without the padding mask: {whose}"),
-    ("causal", "weights"): mark("Weights without the causal mask: {whose}"),
-    ("padding", "difference"): mark(
-        "What changes in the weights without the padding mask: {whose}"
-    ),
-    ("causal", "difference"): mark("What changes in the weights without the causal mask: {whose}"),
-}
-_FREED = {
-    "padding": mark("{mean_freed_weight} % of the weight would go to padding"),
-    "causal": mark("{mean_freed_weight} % of the weight would go to the future"),
-}
+_FREED_TO = {"padding": "padding", "causal": "the future"}
 _NONE = {
     "padding": mark("Here the padding mask hides nothing: no key of this sentence is padding."),
     "causal": mark("Here the causal mask hides nothing: no key lies in the future."),
@@ -203,17 +191,13 @@ def mask_removed(
         **cell_hover(view.query_labels, view.key_labels, ending, both),
     )
     site, share = view.site, found.mean_freed_weight
-    whose = say(
-        "{attention}, layer {layer}, head {head}",
-        attention=attention_name(site.stack, site.kind),
-        layer=site.layer,
-        head=view.head,
-    )
+    whose = f"{attention_name(site.stack, site.kind)}, layer {site.layer}, head {view.head}"
+    what = "Weights" if show == "weights" else "What changes in the weights"
     meta = {"site": str(site), "head": view.head, "which": which, "show": show, "row": row}
     return matrix_figure(
         cells,
-        say(_REMOVED[which, show], whose=whose),
-        say(_FREED[which], mean_freed_weight=numeral(100 * share, ".1f")),
+        f"{what} without the {which} mask: {whose}",
+        f"{100 * share:.1f} % of the weight would go to {_FREED_TO[which]}",
         view.query_labels,
         view.key_labels,
         meta=meta | {"share": share},
@@ -267,7 +251,7 @@ VIEW = View(
     order=210,
     part="mask",
     title=mark("Masks"),
-    help=mark(
+    help=(
         "Which keys each query may read: padding hides filler, the causal mask hides the future."
     ),
     parameters=(
@@ -276,7 +260,7 @@ VIEW = View(
         Int(name="mask_head", default=0, use="place", link="mask_head"),
         Choice(
             name="without",
-            title=mark("Mask that is taken away"),
+            title="Mask that is taken away",
             options={"causal": mark("causal"), "padding": mark("padding")},
             optional=True,
             use="place",
@@ -286,8 +270,8 @@ VIEW = View(
     pictures=(
         Picture(
             name="padded",
-            title=mark("Padded batch"),
-            help=mark("Sentences of different length, filled up with padding to one length."),
+            title="Padded batch",
+            help="Sentences of different length, filled up with padding to one length.",
             figure=padded_batch,
             subject="batch",
             parameters=(STACK,),
@@ -295,7 +279,7 @@ VIEW = View(
         Picture(
             name="mask",
             title=mark("Masks"),
-            help=mark("Which keys each query may read, by each mask and by both."),
+            help="Which keys each query may read, by each mask and by both.",
             figure=mask_figure,
             subject="batch",
             parameters=(
@@ -307,8 +291,8 @@ VIEW = View(
         ),
         Picture(
             name="removal",
-            title=mark("A mask taken away"),
-            help=mark("The weights that the same scores would give without one mask."),
+            title="A mask taken away",
+            help="The weights that the same scores would give without one mask.",
             figure=mask_removed,
             answer=answer_removal,
             subject="batch",

@@ -39,7 +39,7 @@ FAMILIES = {
     "decoder": mark("decoder alone"),
     "encoder": mark("encoder alone"),
 }
-_PLACEMENTS = {"pre": mark("norm before blocks"), "post": mark("norm after blocks")}
+_PLACEMENTS = {"pre": "norm before blocks", "post": "norm after blocks"}
 _HOVER_CHARACTERS = 52
 
 
@@ -55,10 +55,9 @@ def architecture(source: Run | ModelConfig) -> go.Figure:
     return style.figure(
         [_bars(config, plan)],
         say("Architecture: {families}", families=say(FAMILIES[config.family])),
-        say(
-            "{total} parameters; {placements}<br>after a ·: parameters, in one layer",
-            total=numeral(total),
-            placements=say(_PLACEMENTS[config.norm]),
+        (
+            f"{total:,} parameters; {_PLACEMENTS[config.norm]}<br>after a ·: "
+            "parameters, in one layer"
         ),
         width=plan.width + MARGIN["l"] + MARGIN["r"],
         height=plan.height + MARGIN["t"] + MARGIN["b"],
@@ -233,9 +232,7 @@ VIEW = View(
     order=710,
     part="network",
     title=mark("Architecture"),
-    help=mark(
-        "The blocks of the network with their shapes and parameters, as data goes through them."
-    ),
+    help=("The blocks of the network with their shapes and parameters, as data goes through them."),
     pictures=(
         Picture(
             name="architecture",

@@ -72,7 +72,7 @@ VIEW = View(
     order=720,
     folded=True,
     title=mark("Equation, code and numbers"),
-    help=mark(
+    help=(
         "Each formula of the network beside our own lines that compute it and this run's numbers."
     ),
     pictures=(

@@ -60,9 +60,9 @@ def _table(run: Run, stack: str | None, formula: bool) -> tuple[str, str, Matrix
     if not formula:
         return chosen, run.config.positions, own, used
     name = (
-        say("sinusoidal formula")
+        "sinusoidal formula"
         if run.config.positions.startswith("sinusoidal")
-        else say("sinusoidal formula, not used by this model")
+        else "sinusoidal formula, not used by this model"
     )
     return chosen, name, formula_matrix(run, stack), used
 
@@ -81,13 +81,11 @@ def position_matrix(run: Run, stack: str | None = None, *, formula: bool = False
     line = {"type": "line", "line": _dashed(), **edge}
     return style.figure(
         style.signed_cells(matrix, hover, bar=say("value")),
-        say("Position matrix {of_stack} ({name})", of_stack=of_stack(chosen), name=name),
-        say("of the same size, to compare")
+        f"Position matrix {of_stack(chosen)} ({name})",
+        "of the same size, to compare"
         if formula
-        else say(
-            "the row of a position is added to its token; this run used {used} of {max_len} rows",
-            used=used,
-            max_len=max_len,
+        else (
+            f"the row of a position is added to its token; this run used {used} of {max_len} rows"
         ),
         xaxis=style.axis(say("dimension"), range=[-0.5, size - 0.5]),
         yaxis=style.axis(say("position"), range=[max_len - 0.5, -0.5]),
@@ -129,8 +127,8 @@ def position_curves(run: Run, dimensions: Sequence[int], stack: str | None = Non
     }
     positions, here = run.config.positions, of_stack(chosen)
     return line_figure(
-        say("Position curves {of_stack} ({positions})", of_stack=here, positions=positions),
-        say("one line a dimension; grey: the {used} positions that this run used", used=used),
+        f"Position curves {here} ({positions})",
+        f"one line a dimension; grey: the {used} positions that this run used",
         lines,
         style.axis(say("position"), range=[-0.5, len(matrix) - 0.5], tickformat="d"),
         shapes=[band],
@@ -187,12 +185,10 @@ def position_similarity(run: Run, stack: str | None = None, *, formula: bool = F
     cells = style.signed_cells(cosines, hover, bound=1, bar=say("cosine"))
     return style.figure(
         cells,
-        say("Similarity of positions, {stack} ({name})", stack=stack_name(chosen), name=name),
-        say("cosine of their vectors")
+        f"Similarity of positions, {stack_name(chosen)} ({name})",
+        "cosine of their vectors"
         if formula
-        else say(
-            "cosine of their vectors; dashed: the {used} positions that this run used", used=used
-        ),
+        else f"cosine of their vectors; dashed: the {used} positions that this run used",
         **square_axes(say("position"), say("position"), len(matrix)),
         shapes=[] if formula else [{"type": "rect", "line": _dashed(), **square}],
         meta={"stack": chosen, "used": used},
@@ -230,7 +226,7 @@ def _dashed() -> dict[str, Any]:
 
 def _used_note(used: int, max_len: int) -> dict[str, Any]:
     return {
-        "text": say("this run used the rows above"),
+        "text": "this run used the rows above",
         "xref": "x domain",
         "x": 1,
         "xanchor": "right",

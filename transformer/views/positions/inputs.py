@@ -125,10 +125,10 @@ def input_strips(run: Run, stack: str | None = None) -> go.Figure:
     headings = [say(look.heading) for look in _LOOKS.values()]
     return style.figure(
         cells,
-        say("What enters the first layer {of_stack}", of_stack=of_stack(found.stack)),
-        say("token vector + position vector; the model then norms the sum of each token")
+        f"What enters the first layer {of_stack(found.stack)}",
+        "token vector + position vector; the model then norms the sum of each token"
         if found.normalised
-        else say("token vector + position vector; the sum is what the layer reads"),
+        else "token vector + position vector; the sum is what the layer reads",
         height=min(_MOST_PX, max(_LEAST_PX, _ROW_PX * count)) + 72 + 90,
         margin={"l": 110, "r": 90, "t": 100, "b": 62},
         meta=_meta(found) | {"row_labels": list(found.labels), "headings": headings},
@@ -163,12 +163,8 @@ def input_token(run: Run, position: int | None = None, stack: str | None = None)
     chosen = check_whole("position", last if position is None else position, 0, last)
     colours = (style.LIGHT.accent, style.LIGHT.key, style.LIGHT.text)
     return line_figure(
-        say(
-            "Token {chosen} {of_stack}: its vector, its position's, and their sum",
-            chosen=chosen,
-            of_stack=of_stack(found.stack),
-        ),
-        say("one place a dimension"),
+        (f"Token {chosen} {of_stack(found.stack)}: its vector, its position's, and their sum"),
+        "one place a dimension",
         {
             say(look.name): (
                 found.part(name)[chosen],

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.checks import check_choice, check_whole
-from transformer.messages import mark, numeral, say
+from transformer.messages import mark, say
 from transformer.model.sites import Site
 from transformer.runs.head_data import SiteLike, array, check_head, labels_of
 from transformer.runs.run import Run
@@ -134,10 +134,9 @@ def rotary_angles(run: Run, stack: str = "decoder") -> go.Figure:
     )
     return style.figure(
         [cells],
-        say("By what angle each pair is rotated"),
-        say("pair 0 rotates fastest: once in {n} tokens; the last once in {many}",
-            n=numeral(_period(angles_of(run, stack)[:, 0]), ",.1f"),
-            many=numeral(_period(angles_of(run, stack)[:, -1]), ",.0f")),
+        "By what angle each pair is rotated",
+        f"pair 0 rotates fastest: once in {_period(angles_of(run, stack)[:, 0]):,.1f} tokens; "
+        f"the last once in {_period(angles_of(run, stack)[:, -1]):,.0f}",
         xaxis=style.axis(say("pair"), range=[-0.5, used.shape[1] - 0.5]),
         yaxis=style.axis(say("token"), range=[len(labels) - 0.5, -0.5]),
         meta={"stack": stack, "n_pairs": used.shape[1]},
@@ -178,11 +177,9 @@ def rotary_pair(
     degrees = np.degrees(found.angles[[found.query, found.key], pair])
     return style.figure(
         arrows,
-        say("Pair {pair} of layer {layer}, head {head}: rotated by its position",
-            pair=pair, layer=found.site.layer, head=head),
-        say("query {a} by {x}°, key {b} by {y}°",
-            a=style.label(found.labels[0]), x=numeral(degrees[0], ".1f"),
-            b=style.label(found.labels[1]), y=numeral(degrees[1], ".1f")),
+        f"Pair {pair} of layer {found.site.layer}, head {head}: rotated by its position",
+        f"query {style.label(found.labels[0])} by {degrees[0]:.1f}°, "
+        f"key {style.label(found.labels[1])} by {degrees[1]:.1f}°",
         xaxis=style.axis(say("feature {n}", n=both[0]), range=[-size, size],
                          zeroline=True, showgrid=True),
         yaxis=style.axis(say("feature {n}", n=both[1]), range=[-size, size],
@@ -222,10 +219,9 @@ def rotary_distance(
     )  # fmt: skip
     return style.figure(
         [line, here],
-        say("The score of {a} and {b}, by their distance",
-            a=style.label(found.labels[0]), b=style.label(found.labels[1])),
-        say("moved on together by up to {n} places, the score changes by {most} at most",
-            n=len(together) - 1, most=numeral(moved, ".1e")),
+        f"The score of {style.label(found.labels[0])} and {style.label(found.labels[1])}, "
+        "by their distance",
+        f"moved on together by up to {len(together) - 1} places, the score changes by {moved:.1e}",
         xaxis=style.axis(say("tokens from key to query")),
         yaxis=style.axis(say("score q·k / √d"), showgrid=True),
         showlegend=True,
@@ -280,27 +276,27 @@ VIEW = View(
     name="rotary",
     tab="Positions",
     order=320,
-    title=mark("Rotary positions"),
-    help=mark("Queries and keys are rotated by an angle that grows with their position."),
+    title="Rotary positions",
+    help="Queries and keys are rotated by an angle that grows with their position.",
     pictures=(
         Picture(
             name="rotary",
-            title=mark("Rotary positions"),
-            help=mark("The angle of each pair, one pair of q and k before and after, and scores."),
+            title="Rotary positions",
+            help="The angle of each pair, one pair of q and k before and after, and scores.",
             answer=answer_rotary,
             parameters=(SITE, _HEAD, _QUERY, _PAIR),
         ),
         Picture(
             name="rotary_pair",
-            title=mark("One pair, rotated"),
-            help=mark("One pair of features of a query and a key, before and after the rotation."),
+            title="One pair, rotated",
+            help="One pair of features of a query and a key, before and after the rotation.",
             figure=rotary_pair,
             parameters=(SITE, _HEAD, _QUERY, _KEY, _PAIR),
         ),
         Picture(
             name="rotary_distance",
-            title=mark("Score by distance"),
-            help=mark("The score of a query and a key at every distance from each other."),
+            title="Score by distance",
+            help="The score of a query and a key at every distance from each other.",
             figure=rotary_distance,
             parameters=(SITE, _HEAD, _QUERY, _KEY),
         ),

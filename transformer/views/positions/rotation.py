@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from transformer.checks import InvalidRequest, check_whole
-from transformer.messages import numeral, say
+from transformer.messages import say
 from transformer.network_words import of_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -129,15 +129,11 @@ def position_shift(
     matrix = found.matrix.astype(np.float32)
     return style.figure(
         style.signed_cells(matrix, hover, bar=say("factor")),
-        say("One matrix that moves any position {of_stack} by {k}", of_stack=stack, k=k),
-        say(
-            "best fit; it misses by {relative_miss} % of the vectors' size",
-            relative_miss=numeral(100 * found.relative_miss, ".0f"),
-        )
+        f"One matrix that moves any position {stack} by {k}",
+        (f"best fit; it misses by {100 * found.relative_miss:.0f} % of the vectors' size")
         if found.fitted
-        else say(
-            "a rotation for each pair of dimensions; it misses by at most {largest_miss}",
-            largest_miss=numeral(found.largest_miss, ".1e"),
+        else (
+            f"a rotation for each pair of dimensions; it misses by at most {found.largest_miss:.1e}"
         ),
         meta={name: getattr(found, name) for name in TOLD},
         **square_axes(here, there, min(size, shown or size), tickformat="d"),

@@ -101,11 +101,8 @@ def beam_tree(run: Run) -> go.Figure:
     )  # fmt: skip
     return style.figure(
         [*_edges(nodes), root, *_marks(search, nodes)],
-        say(
-            "Beam search: {n_steps} steps, {n_hypotheses} hypotheses found",
-            n_steps=n_steps, n_hypotheses=len(search.hypotheses),
-        ),
-        say("likeliest on top; thick: the way to the best hypothesis"),
+        f"Beam search: {n_steps} steps, {len(search.hypotheses)} hypotheses found",
+        "likeliest on top; thick: the way to the best hypothesis",
         margin=MARGIN,
         width=max(MIN_WIDTH, MARGIN["l"] + STEP_PX * (n_steps + 1) + MARGIN["r"]),
         height=MARGIN["t"] + RANK_PX * (n_ranks + 1) + MARGIN["b"],
@@ -182,7 +179,7 @@ def _marks(search: Search, nodes: Sequence[TreeNode]) -> list[go.Scatter]:
 def _hover(search: Search, node: TreeNode) -> str:
     words = say(STATES[node.state])
     if node.state == "alive" and node.step == len(search.tree) - 1:
-        words = say("not ended when the search stopped")
+        words = "not ended when the search stopped"
     lines = [
         style.hover(node.label),
         say("step {step}, rank {rank}: {words}", step=node.step, rank=node.rank, words=words),

@@ -103,11 +103,8 @@ def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figu
     nothing = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
     return style.figure(
         [_cells(run, view, names), _texts(run, view), nothing],
-        say("Logit lens {of_stack}", of_stack=of_stack(after)),
-        say(
-            "{what}<br>underlined: the same best token as the model's own, on top",
-            what=what_is_done(run),
-        ),
+        f"Logit lens {of_stack(after)}",
+        f"{what_is_done(run)}<br>underlined: the same best token as the model's own, on top",
         margin=MARGIN,
         dragmode=False,
         width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * columns + MARGIN["r"]),
@@ -133,8 +130,8 @@ def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figu
 def what_is_done(run: Run) -> str:
     """One honest sentence."""
     if run.config.norm == "pre":
-        return say("the model's final norm and head, put on streams that they were not trained for")
-    return say(
+        return "the model's final norm and head, put on streams that they were not trained for"
+    return (
         "the model's head, put on streams that it was not trained for (a post-norm "
         "model has no final norm)"
     )

@@ -21,9 +21,8 @@ def masked(found: MaskedToken) -> go.Figure:
     The token that stands in the text has an arrow before its label.
     """
     return paired_bars(
-        say("What stands at place {place}?", place=found.position),
-        say("{label} is masked: what the network says with the right side and without it",
-            label=style.label(found.label)),
+        f"What stands at place {found.position}?",
+        f"{style.label(found.label)} is masked: the network with and without the right side",
         found.labels,
         (
             Series(say("both sides"), found.probabilities, style.LIGHT.accent),
@@ -56,19 +55,19 @@ VIEW = View(
     name="masked",
     tab="Prediction",
     order=410,
-    title=mark("A masked token"),
-    help=mark("What an encoder says of a token that is hidden from it."),
+    title="A masked token",
+    help="What an encoder says of a token that is hidden from it.",
     pictures=(
         Picture(
             name="masked",
-            title=mark("A masked token"),
-            help=mark(
+            title="A masked token",
+            help=(
                 "The likeliest tokens for a masked place, from both sides and from the left alone."
             ),
             figure=masked,
             answer=answer_masked,
             network=True,
-            parameters=(Int(name="position", title=mark("Place"), use="selection", optional=True),),
+            parameters=(Int(name="position", title="Place", use="selection", optional=True),),
         ),
     ),
 )

@@ -46,7 +46,7 @@ def candidates(run: Run, step_index: int, *, limit: int = N_SHOWN) -> go.Figure:
     ]
     ids = [candidate.id for candidate in shown]
     return paired_bars(
-        say("Candidates of step {step_index}", step_index=step_index),
+        f"Candidates of step {step_index}",
         how_at(run, step),
         labels,
         (
@@ -225,17 +225,15 @@ VIEW = View(
     order=420,
     part="next",
     title=mark("Prediction"),
-    help=mark(
+    help=(
         "What each step could have chosen, what surprised the network, and what each layer said."
     ),
     parameters=(Int(name="lens", title=mark("First token of the lens"), default=0, link="lens"),),
     pictures=(
         Picture(
             name="candidates",
-            title=mark("Candidates"),
-            help=mark(
-                "The likeliest next tokens of a step, before and after temperature and filters."
-            ),
+            title="Candidates",
+            help=("The likeliest next tokens of a step, before and after temperature and filters."),
             figure=candidates,
             answer=answer_candidates,
             parameters=(Int(name="step", default=0, use="selection"),),

@@ -87,7 +87,7 @@ def surprisal(run: Run) -> go.Figure:
             },
         ),
         say("Surprisal of each token, −log₂ p"),
-        say("{summary}<br>hatched: given; plain: generated", summary=in_words(found)),
+        f"{in_words(found)}<br>hatched: given; plain: generated",
         margin={"l": 60, "r": 16, "t": 92, "b": 110},
         width=80 + style.COLUMN_PX * len(labels),
         height=440,

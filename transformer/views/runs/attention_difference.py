@@ -127,8 +127,9 @@ def attention_difference(
         "limit": limit,
         "kept": weights.sum(axis=1).mean(axis=0).tolist(),
     }
-    title = say("{of_b} in B − {of_a} in A", of_b=_named(of_b), of_a=_named(of_a))
-    says = say("on the tokens of both; colours from {least} to {most}", **style.ends(limit))
+    title = f"{_named(of_b)} in B − {_named(of_a)} in A"
+    ends = style.ends(limit)
+    says = f"on the tokens of both; colours from {ends['least']} to {ends['most']}"
     return matrix_figure(cells, title, says, queries, keys, meta=meta)
 
 

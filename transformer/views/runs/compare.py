@@ -81,8 +81,8 @@ def probability_difference(a: Run, b: Run) -> go.Figure:
     )
     return style.figure(
         bars,
-        say("Probability of each generated token: B − A"),
-        say("by the network, before temperature and filters; hatched: two different tokens"),
+        "Probability of each generated token: B − A",
+        "by the network, before temperature and filters; hatched: two different tokens",
         bargap=0.15,
         width=80 + style.COLUMN_PX * len(labels),
         height=400,
@@ -115,10 +115,8 @@ def candidates_compared(a: Run, b: Run, step: int, other_step: int) -> go.Figure
     labels = sorted(shown, key=lambda label: (-in_a.get(label, 0), -in_b.get(label, 0)))
     colours = style.LIGHT
     return paired_bars(
-        say(
-            "Next token: step {step} of A, step {other_step} of B", step=step, other_step=other_step
-        ),
-        say("probabilities by the network, before temperature and filters"),
+        f"Next token: step {step} of A, step {other_step} of B",
+        "probabilities by the network, before temperature and filters",
         labels,
         (
             _series("A", [in_a.get(label) for label in labels], of_a, colours.muted),
@@ -187,7 +185,7 @@ def answer_weighed(a: Run, b: Run, *, position: int) -> Answer:
     }
 
 
-_HEAD = HeadOrMean(name="other_head", title=mark("B's head"), default=0, use="request")
+_HEAD = HeadOrMean(name="other_head", title="B's head", default=0, use="request")
 VIEW = View(
     name="compare",
     tab=mark("What if?"),
@@ -199,18 +197,16 @@ VIEW = View(
         Picture(name="compare", answer=answer_compare, subject="runs"),
         Picture(
             name="outcomes",
-            title=mark("Probabilities of two runs"),
-            help=mark("How much likelier run B found each generated token than run A did."),
+            title="Probabilities of two runs",
+            help="How much likelier run B found each generated token than run A did.",
             figure=probability_difference,
             answer=partial(answer_drawn, probability_difference),
             subject="runs",
         ),
         Picture(
             name="difference",
-            title=mark("Attention of two runs"),
-            help=mark(
-                "The weights of a head in run B minus those in run A, on the tokens of both."
-            ),
+            title="Attention of two runs",
+            help="The weights of a head in run B minus those in run A, on the tokens of both.",
             figure=attention_difference,
             answer=partial(answer_drawn, attention_difference),
             subject="runs",
@@ -223,8 +219,8 @@ VIEW = View(
         ),
         Picture(
             name="weighed",
-            title=mark("Candidates of two runs"),
-            help=mark("What the next token could be, by a step of run A and by one of run B."),
+            title="Candidates of two runs",
+            help="What the next token could be, by a step of run A and by one of run B.",
             figure=candidates_compared,
             answer=answer_weighed,
             subject="runs",

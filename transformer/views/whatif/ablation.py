@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from transformer.analysis.ablation import HeadImportance, NextToken, head_importance
 from transformer.analysis.model_queries import ModelQueries
-from transformer.messages import mark, numeral, say
+from transformer.messages import mark, say
 from transformer.network_words import attention_name
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
@@ -22,7 +22,7 @@ from transformer.views.drawing.matrix import head_layout
 from transformer.views.parameters import KIND, OF_STACK, POSITION, Choice
 
 NUMBERS_UP_TO = 16  # heads across; more would not leave room for a number in each cell
-_HOW = {"zero": mark("its output set to 0"), "mean": mark("its output replaced by its mean")}
+_HOW = {"zero": "its output set to 0", "mean": "its output replaced by its mean"}
 
 
 def importance(
@@ -45,18 +45,10 @@ def importance(
         raise ValueError(f"no {stack} {kind}-attention was ablated; ablated: {known}")
     change = array(found.change[stack, kind])
     limit = max(style.bound_of(array(each), 1e-6) for each in found.change.values())
-    title = say(
-        "Change of ln p when each head alone is switched off, {attention}",
-        attention=attention_name(stack, kind),
-    )
-    subtitle = say(
-        "token {place}, {label}: p = {probability} with all heads; replaced by: "
-        "{how}; colours from {least} to {most}",
-        place=found.position,
-        label=style.label(label),
-        probability=numeral(math.exp(found.log_probability), ".4f"),
-        how=say(_HOW[by]),
-        **style.ends(limit),
+    title = f"Change of ln p when each head alone is switched off, {attention_name(stack, kind)}"
+    subtitle = (
+        f"token {found.position}, {style.label(label)}: p = "
+        f"{math.exp(found.log_probability):.4f} with all heads; replaced by: {_HOW[by]}"
     )
     # decimals that leave the largest change at least one digit of its own
     digits = min(4, max(2, 1 + math.ceil(-math.log10(limit))))
@@ -83,8 +75,8 @@ def predicted(found: NextToken, labels: Sequence[str], here: int) -> go.Figure:
     intact, trace 1: altered; y is the token's position, the likeliest by the intact network on top.
     """
     return paired_bars(
-        say("What comes at place {place}: intact and altered", place=found.position),
-        say("probabilities of the next token, after the same text"),
+        f"What comes at place {found.position}: intact and altered",
+        "probabilities of the next token, after the same text",
         labels,
         (
             Series("intact", found.intact.tolist(), style.LIGHT.muted),
@@ -124,14 +116,14 @@ VIEW = View(
     part="altered",
     folded=True,
     title=mark("What if heads were switched off?"),
-    help=mark(
-        "How much each head alone matters for one token, and what comes next with some switched "
-        "off."
+    help=(
+        "How much each head alone matters for one token, and what comes next with "
+        "some switched off."
     ),
     pictures=(
         Picture(
             name="importance",
-            title=mark("How much each head matters"),
+            title="How much each head matters",
             help=mark(
                 "The change of one token's log-probability when each head alone is switched off."
             ),
@@ -144,7 +136,7 @@ VIEW = View(
                 KIND,
                 Choice(
                     name="by",
-                    title=mark("Replaced by"),
+                    title="Replaced by",
                     options={"zero": mark("zero"), "mean": mark("its mean")},
                     default="zero",
                     use="request",

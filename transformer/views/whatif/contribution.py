@@ -46,13 +46,11 @@ def contribution(found: LogitContribution, label: str) -> go.Figure:
         textfont={"size": style.FONT_SIZE},
         hoverongaps=False,
     )
-    subtitle = say(
-        "token {place}, {token}: logit {logit}, the sum of all cells; scales of norms held",
-        place=found.position,
-        token=style.label(label),
-        logit=numeral(found.logit, ".4f"),
+    subtitle = (
+        f"token {found.position}, {style.label(label)}: logit {found.logit:.4f}, the "
+        "sum of all cells; scales of norms held"
     )
-    title = say("What each part adds to one logit")
+    title = "What each part adds to one logit"
     meta = {"row_labels": rows, "column_labels": columns, "limit": limit}
     down = [len(rows) - 0.5, -0.5]
     return style.figure(
@@ -161,13 +159,13 @@ VIEW = View(
     order=530,
     folded=True,
     title=mark("What did each part add to a token?"),
-    help=mark(
+    help=(
         "How much each head and feed-forward adds to the logit of one token; all cells sum to it."
     ),
     pictures=(
         Picture(
             name="contribution",
-            title=mark("Contribution to one logit"),
+            title="Contribution to one logit",
             help=mark("What each head and feed-forward adds to one logit, scales of norms held."),
             figure=contribution,
             answer=answer_contribution,
@@ -176,10 +174,10 @@ VIEW = View(
                 POSITION,
                 Int(
                     name="target",
-                    title=mark("Token"),
-                    help=mark(
-                        "The id of the token whose logit it is; without one, the one that "
-                        "stands there."
+                    title="Token",
+                    help=(
+                        "The id of the token whose logit it is; without one, the one that stands "
+                        "there."
                     ),
                     use="request",
                     optional=True,

@@ -59,7 +59,7 @@ VIEW = View(
     pictures=(
         Picture(
             name="next_token",
-            title=mark("Intact and altered"),
+            title="Intact and altered",
             help=mark(
                 "What comes next after the same text, by the intact and by the altered network."
             ),

@@ -65,12 +65,8 @@ def patching(
     shown = style.hover(target)
     return style.figure(
         [cells, above],
-        say("Change of ln p({shown}) by a patch: {parts}", shown=shown, parts=say(PARTS[part])),
-        say(
-            "ln p is {here} here and {there} in the other run; colours from {least} to {most}",
-            here=numeral(found.before, ".2f"), there=numeral(found.other, ".2f"),
-            **style.ends(limit),
-        ),
+        f"Change of ln p({shown}) by a patch: {PARTS[part]}",
+        f"ln p is {found.before:.2f} here and {found.other:.2f} in the other run",
         margin=MARGIN,
         dragmode=False,
         width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * n_places + MARGIN["r"]),
@@ -291,15 +287,13 @@ VIEW = View(
         Picture(name="other_text", answer=answer_other_text, network=True, parameters=(_POSITION,)),
         Picture(
             name="patching",
-            title=mark("Patch"),
-            help=mark(
-                "The change of one token's log-probability by a patch at each layer and place."
-            ),
+            title="Patch",
+            help=("The change of one token's log-probability by a patch at each layer and place."),
             figure=patching,
             answer=answer_patching,
             network=True,
             parameters=(
-                Text(name="other", title=mark("Another text"), use="request"),
+                Text(name="other", title="Another text", use="request"),
                 _POSITION,
                 Choice(name="stack", options=_STACKS, default="decoder", use="request"),
                 Choice(

@@ -64,7 +64,7 @@ const sizeOf = ({ layout }) => {
   return { change };
 };
 
-// one: {title, subtitle, help, view, data, layout}, packed. closed: it is a box to open,
+// one: {title, help, view, data, layout}, packed. closed: it is a box to open,
 // which stands open at first.
 const Picture = ({ one, closed = false, open = false, hidden = false }) => {
   const part = usePart();
@@ -75,11 +75,10 @@ const Picture = ({ one, closed = false, open = false, hidden = false }) => {
     () => isOpen && part.width > 0 && filled({ data: one.data, layout: one.layout }),
     [one, isOpen, part.width],
   );
-  const { title, subtitle, help, view } = one;
+  const { title, help, view } = one;
   const drawn = html`${help && html`<p class="note">${help}</p>`}
-    <p class="note">${subtitle}</p>
     <${Figure} part=${part} name=${view} class="figure" figure=${figure || null} wide=${title}
-      label=${[title, subtitle].filter(Boolean).join("; ")} ...${figure && sizeOf(figure)} />`;
+      label=${title} ...${figure && sizeOf(figure)} />`;
   const facts = part.shows({ view: view ?? "" });
   return closed
     ? html`<details open=${isOpen} hidden=${hidden} onToggle=${({ target }) => setOpen(target.open)} ...${facts}>
