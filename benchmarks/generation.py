@@ -100,10 +100,10 @@ def measure(shape: Shape, rounds: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         write(folder, shape)
-        model, packed = load(folder), load(folder, engine="packed")
+        model = load(folder)
         assert isinstance(model.network, DecoderOnly)
         prompt = list(model.prepare(PROMPT).ids)
-        tasks = _ours(model, packed, shape, prompt)
+        tasks = _ours(model, shape, prompt)
         tasks |= _peers(folder, model.network, prompt, shape)
     differences = check_equal(tasks)
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
@@ -128,10 +128,10 @@ def measure(shape: Shape, rounds: int) -> dict[str, Any]:
     }
 
 
-def _ours(model: Model, packed: Model, shape: Shape, prompt: list[int]) -> dict[str, Task]:
+def _ours(model: Model, shape: Shape, prompt: list[int]) -> dict[str, Task]:
     n_new = shape.n_new
 
-    def kept(model: Model = model) -> Run:
+    def kept() -> Run:
         run = model.generate(PROMPT, max_new_tokens=n_new)
         run.trace.weights("decoder")
         return run
@@ -152,7 +152,6 @@ def _ours(model: Model, packed: Model, shape: Shape, prompt: list[int]) -> dict[
     return {
         OURS: Task(run=kept, read=read, prompt=begun),
         "ours, no attention": Task(run=tokens, read=lambda ids: (ids, None)),
-        "ours without a C compiler, attention kept": Task(run=partial(kept, packed), read=read),
         "ours by the plain network, attention kept": Task(
             run=lambda: plainly(network, prompt, n_new), read=lambda result: result
         ),

@@ -70,8 +70,8 @@ def arguments() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--engine", choices=ENGINES, default=AUTO,
-        help="what generates one text: the step compiled here by the C compiler, PyTorch's "
-        "operations on packed weights, or the network itself; auto: the first that works",
+        help="what generates one text: the step compiled here by the C compiler, or the network "
+        "itself; auto: the first that works",
     )  # fmt: skip
     parser.add_argument(
         "--views", nargs="+", metavar="FOLDER", default=[],

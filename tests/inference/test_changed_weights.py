@@ -127,9 +127,8 @@ def check(network, engine):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("name", ["compiled", "packed"])
-def test_an_engine_reads_what_the_network_is_when_the_text_begins(name, change, network):
-    engine = engine_of(network, name)
+def test_a_text_begins_with_the_weights_as_they_are_then(change, network):
+    engine = engine_of(network, "compiled")
     check(network, engine)
     change(network)
     check(network, engine)
@@ -146,9 +145,8 @@ def test_a_network_whose_numbers_are_narrowed_and_widened_is_read_by_its_engine_
     check(network, engine)
 
 
-@pytest.mark.parametrize("name", ["compiled", "packed"])
-def test_texts_of_many_threads_are_whole_while_the_weights_are_packed_anew(name, network):
-    engine = engine_of(network, name)
+def test_threads_get_whole_texts_while_the_weights_are_read_again(network):
+    engine = engine_of(network, "compiled")
 
     def text(_):
         session = DecodeSession(engine)
@@ -163,12 +161,11 @@ def test_texts_of_many_threads_are_whole_while_the_weights_are_packed_anew(name,
             check(network, engine)
 
 
-@pytest.mark.parametrize("name", ["compiled", "packed"])
-def test_a_copied_model_has_its_engine_and_goes_its_own_way(name, tiny_model):
+def test_a_copied_model_has_its_engine_and_goes_its_own_way(tiny_model):
     import dataclasses
 
     network = copy.deepcopy(tiny_model.network)
-    model = dataclasses.replace(tiny_model, network=network, engine=engine_of(network, name))
+    model = dataclasses.replace(tiny_model, network=network, engine=engine_of(network, "compiled"))
     before = model.generate("the fox", max_new_tokens=6)
     other = copy.deepcopy(model)
     assert other.engine is not None

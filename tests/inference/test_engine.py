@@ -13,7 +13,6 @@ import transformer
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.choice import engine_of
 from transformer.inference.engines.compiled import AHEAD, CompiledDecoder
-from transformer.inference.engines.packed import PackedDecoder
 from transformer.inference.generation import generate
 from transformer.model.trace import Trace
 from transformer.model.transformer import build_transformer
@@ -28,12 +27,6 @@ def network(preset, **changes):
         vocab_size=V, d_model=24, n_heads=3, n_layers=2, d_ff=40, max_len=MAX_LEN, padding_id=0
     )
     return spread(build_transformer(preset, **sizes | EIGHT.get(preset, {}) | changes)).eval()
-
-
-@pytest.fixture(params=["compiled", "packed"])
-def engine(request):
-    """The name of each engine."""
-    return request.param
 
 
 def tokens(model, *, engine, n_new=8, prompt=(5,), **settings):
@@ -87,8 +80,8 @@ def test_greedy_tokens_are_read_several_at_once_and_stay_the_networks(preset, mo
 
 
 @pytest.mark.parametrize(("token", "n_read"), [(V, 0), (-V - 1, 0), (5, MAX_LEN - 1)])
-def test_a_token_or_a_place_that_there_is_not_is_refused(engine, token, n_read):
-    session = DecodeSession(engine_of(network("gpt"), engine))
+def test_an_unknown_token_or_position_is_refused(token, n_read):
+    session = DecodeSession(engine_of(network("gpt"), "compiled"))
     session.begin([5])
     for _ in range(n_read):
         session.read(7)
@@ -124,8 +117,8 @@ def test_a_long_prompt_is_read_as_by_the_network_with_all_its_attention(
         torch.testing.assert_close(ours, theirs, atol=5e-4, rtol=1e-4)
 
 
-def test_eight_threads_share_an_engine_and_get_their_own_texts(engine):
-    shared = engine_of(network("gpt"), engine)
+def test_eight_threads_share_an_engine_and_get_their_own_texts():
+    shared = engine_of(network("gpt"), "compiled")
 
     def one(seed):
         steps = tokens(
@@ -143,9 +136,8 @@ def test_eight_threads_share_an_engine_and_get_their_own_texts(engine):
 def test_another_precision_or_device_has_no_engine(to):
     other = network("gpt").to(to)
     assert engine_of(other) is None
-    for name in ("compiled", "packed"):
-        with pytest.raises(ValueError, match="needs float32 weights on a CPU; allowed: 'auto'"):
-            engine_of(other, name)
+    with pytest.raises(ValueError, match="needs float32 weights on a CPU; allowed: 'auto'"):
+        engine_of(other, "compiled")
     with pytest.raises(ValueError, match="needs float32 weights on a CPU; got torch"):
         CompiledDecoder(other)
 
@@ -157,11 +149,11 @@ def test_several_rows_are_left_to_the_network():
     assert session.ids == []
 
 
-def test_without_a_compiler_the_packed_weights_do_the_work(monkeypatch):
+def test_without_a_compiler_the_network_generates(monkeypatch):
     with pytest.raises(ValueError, match=r"engine must be one of \['auto', .*\]; got 'fast'"):
         engine_of(network("gpt"), "fast")
     monkeypatch.setattr("transformer.inference.engines.c_compiler.compiled_step", lambda: None)
-    assert engine_of(network("gpt")).name == "packed"
+    assert engine_of(network("gpt")) is None
     with pytest.raises(ValueError, match="needs a C compiler, and none was found"):
         engine_of(network("gpt"), "compiled")
 
@@ -174,12 +166,12 @@ def test_a_loaded_model_writes_and_traces_the_same_with_each_engine(
     request.getfixturevalue(name).save(tmp_path, dtype="float16")
     models = {
         engine: transformer.load(tmp_path, engine=engine)
-        for engine in ("network", "auto", "compiled", "packed")
+        for engine in ("network", "auto", "compiled")
     }
     bare = models["network"].weight_bytes
     for engine, model in models.items():
         if engine in ("auto", "compiled"):  # which reads float16 where the numbers are such
-            halves = (one.nbytes for one in model.engine.copies if one.dtype != torch.float32)
+            halves = (one.nbytes for one in model.engine.weights if one.dtype != torch.float32)
             assert model.weight_bytes == bare + sum(halves) > bare
         for n_new in (9, 40):  # past the window too
             asked, passes = dict(max_new_tokens=n_new, **settings), []
@@ -207,25 +199,6 @@ def test_a_loaded_model_writes_and_traces_the_same_with_each_engine(
                 torch.testing.assert_close(ours, torch.stack(streams), atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("preset", ["gpt", "vaswani-2017"])
-def test_there_is_one_copy_of_the_weights_and_the_network_computes_what_it_did(preset):
-    changes = dict(tie_embeddings=True, share_embeddings=preset != "gpt")
-    model, same = network(preset, **changes), network(preset, **changes)
-    packed = PackedDecoder(model)
-    projected = packed.layers[1].query_key_value.weight, model.decoder.layers[1].self_attention.key
-    places = [one.untyped_storage().data_ptr() for one in (projected[0], projected[1].weight)]
-    assert places[0] == places[1]
-    assert model.head.weight.data_ptr() == packed.head.weight.data_ptr()
-    assert model.head.weight is packed.embedding.tokens.weight
-    weights, others = model.state_dict(), same.state_dict()
-    assert list(weights) == list(others)
-    assert all(weights[name].equal(weight) for name, weight in others.items())
-    given = [torch.tensor([SOURCE])] if preset != "gpt" else []
-    ids = torch.tensor([[5, 7, 2, 8]])
-    with torch.inference_mode():
-        torch.testing.assert_close(model(*given, ids), same(*given, ids))
-
-
 def test_the_compiled_step_reads_the_networks_own_weights():
     model = network("gpt")
     session = DecodeSession(CompiledDecoder(model))
@@ -237,9 +210,10 @@ def test_the_compiled_step_reads_the_networks_own_weights():
     torch.testing.assert_close(again.read(8), 2 * before[1] - model.head(model.decoder.norm.bias))
 
 
-def test_packed_weights_are_no_weights_for_the_compiled_step():
+def test_weights_that_are_a_view_have_no_compiled_step():
     model = network("gpt")
-    PackedDecoder(model)
+    weight = model.head.weight
+    weight.data = weight.data.T.contiguous().T
     with pytest.raises(ValueError, match="needs weights that lie in one piece; got a view"):
         CompiledDecoder(model)
 

@@ -109,7 +109,7 @@ def test_a_device_that_is_not_there_gets_a_sentence(tiny_model, device):
             ask()
 
 
-@pytest.mark.parametrize("engine", ["compiled", "packed", "network"])
+@pytest.mark.parametrize("engine", ["compiled", "network"])
 def test_the_tensors_of_a_run_take_part_in_a_training(engine, tiny_model, tmp_path):
     tiny_model.save(tmp_path / "m")
     model = transformer.load(tmp_path / "m", engine=engine)

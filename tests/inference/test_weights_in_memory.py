@@ -57,7 +57,7 @@ def test_weights_kept_small_give_what_they_give_in_float32(llama):
         torch.testing.assert_close(model.network(ids), wide.eval()(ids), atol=1e-5, rtol=1e-5)
     whole = dataclasses.replace(model, network=wide, engine=None)
     said = whole.generate("a b", max_new_tokens=12).text
-    for name in ("compiled", "network", "packed"):  # the last changes the network
+    for name in ("compiled", "network"):
         other = dataclasses.replace(model, engine=engine_of(model.network, name))
         assert other.generate("a b", max_new_tokens=12).text == said
     assert model.network.head.weight.dtype == torch.float32

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import torch
 from torch import Tensor
 
-from transformer.inference.engines.buffers import (
-    Buffers,
-    Engine,
-    Greedy,
-    ReadsAhead,
-)
+from transformer.inference.engines.buffers import Buffers
+from transformer.inference.engines.engine import Engine, Greedy
 from transformer.model.hooks import ForwardContext
 from transformer.model.masks import causal_mask
 from transformer.model.sites import Site
@@ -27,7 +22,7 @@ class DecodeSession:
 
     ids: what was read. logits: (V,), for the token after it.
 
-    The prompt is read in one pass, by the engine where it can, else by the network itself; then
+    The prompt is read in one pass, by the engine or, where there is a source, by the network; then
     each `read` costs one row.
     """
 
@@ -42,31 +37,20 @@ class DecodeSession:
     def begin(self, ids: Sequence[int], source: Sequence[int] = ()) -> Tensor:
         """Read the prompt, and the source where there is an encoder: logits (V,)."""
         self.ids, self._ahead = list(ids), []
-        if self.engine.reads_prompts and not source:
-            return self._begin_fast()
         network, recorder = self.engine.network, FusedTrace()
-        device = network.device
-        read = torch.tensor([self.ids], device=device)
-        last = torch.arange(len(ids), device=device)[None] == len(ids) - 1
         if isinstance(network, EncoderDecoder):
-            given = torch.tensor([list(source)], device=device)
+            read = torch.tensor([self.ids])
+            given = torch.tensor([list(source)])
+            last = torch.arange(len(ids))[None] == len(ids) - 1
             memory = network.encode(given, hooks=[recorder])
-            logits = network.decode(read, memory, given, where=last, hooks=[recorder])
+            self.logits = network.decode(read, memory, given, where=last, hooks=[recorder])[0]
+            self.buffers = Buffers.of(recorder.trace, network.config)
+            self._reader = self.engine.reader(self.buffers)
         else:
-            logits = network(read, where=last, hooks=[recorder])
-        trace = recorder.trace
-        self.buffers = Buffers.of(trace, network.config)
-        self._read = self.engine.reader(self.buffers)
-        self._keep(trace)
-        self.logits = logits[0]
-        return self.logits
-
-    def _begin_fast(self) -> Tensor:
-        """All of the prompt by the engine, which a decoder alone is enough for."""
-        self.buffers = Buffers.empty(self.engine.network.config)
-        self._read = self.engine.reader(self.buffers)
-        self._keep(Trace())
-        self.logits = self._read(self.ids, 0)
+            self.buffers = Buffers.empty(network.config)
+            self._reader = self.engine.reader(self.buffers)
+            self.logits = self._reader.read(self.ids, 0)
+        self._keep(recorder.trace)
         return self.logits
 
     def read(self, *tokens: int, greedy: Greedy | None = None) -> Tensor:
@@ -85,10 +69,10 @@ class DecodeSession:
     def _fetch(self, tokens: Sequence[int], greedy: Greedy | None) -> list[tuple[int, Tensor]]:
         """The last of these tokens, and what was read beyond it, each with the logits after it; the
         last one first."""
-        position, reader = len(self.ids), cast(object, self._read)
-        if greedy and len(tokens) == 1 and isinstance(reader, ReadsAhead):
-            return reader.ahead(tokens[0], position, greedy)[::-1]
-        return [(tokens[-1], self._read(tokens, position))]
+        position = len(self.ids)
+        if greedy and len(tokens) == 1:
+            return self._reader.ahead(tokens[0], position, greedy)[::-1]
+        return [(tokens[-1], self._reader.read(tokens, position))]
 
     def trace_of(self, ids: Sequence[int]) -> Trace | None:
         """The trace of a text of which it has read the beginning, after reading the rest.

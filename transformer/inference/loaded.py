@@ -10,9 +10,9 @@ import torch
 
 from transformer.checkpoint import HeldOutSample
 from transformer.checks import check_text
-from transformer.inference.engines.buffers import Engine
 from transformer.inference.engines.changes import is_as_configured
-from transformer.inference.engines.choice import AUTO, engine_of
+from transformer.inference.engines.choice import engine_of
+from transformer.inference.engines.engine import Engine
 from transformer.messages import invalid, mark, say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
@@ -28,12 +28,10 @@ class Prepared(NamedTuple):
     ids: list[int]
 
 
-def _rebuilt(kind: Any, values: dict[str, Any], engine: str | None) -> Any:
+def _rebuilt(kind: Any, values: dict[str, Any], had_engine: bool) -> Any:
     network = values["network"]
-    if engine is None or not is_as_configured(network):
-        return kind(**values)
-    # Packed weights lie as no other engine reads them; a compiler need not be on this machine.
-    return kind(**values | {"engine": engine_of(network, engine if engine == "packed" else AUTO)})
+    engine = engine_of(network) if had_engine and is_as_configured(network) else None
+    return kind(**values | {"engine": engine})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
@@ -69,8 +67,7 @@ class LoadedModel:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied without its engine, which points into this process' memory."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        engine = None if self.engine is None else self.engine.name
-        return _rebuilt, (type(self), values | {"engine": None}, engine)
+        return _rebuilt, (type(self), values | {"engine": None}, self.engine is not None)
 
     @property
     def device(self) -> torch.device:

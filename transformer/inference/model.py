@@ -37,7 +37,7 @@ class Model(LoadedModel):
     @property
     def weight_bytes(self) -> int:
         """What the weights take of memory, with what the engine keeps beside the network's own."""
-        held = [*self.network.parameters(), *(self.engine.copies if self.engine else ())]
+        held = [*self.network.parameters(), *(self.engine.weights if self.engine else ())]
         storages = {x.untyped_storage().data_ptr(): x.untyped_storage() for x in held}
         return sum(storage.nbytes() for storage in storages.values())
 
@@ -240,8 +240,8 @@ def load(
     """A model ready to run: a bundled name ("stories"), a folder of ours or of another project
     (GPT-2, Pythia, Llama, Mistral, Qwen, Gemma, BERT, Marian), or hub:OWNER/NAME[@REVISION].
 
-    engine: what generates one text at a time, one of "auto", "compiled", "packed" and "network"
-    (see `inference/engines/`). max_len: tokens that another project's network reads at once, where
+    engine: what generates one text at a time, one of "auto", "compiled" and "network" (see
+    `inference/engines/`). max_len: tokens that another project's network reads at once, where
     it would read more. Raises CheckpointError (a ValueError) for an unknown name or a
     damaged folder, ValueError for an unknown device or engine.
     """

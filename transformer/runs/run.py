@@ -110,7 +110,7 @@ class Run(Drawable):
     lens: for each traced token, what each layer would have said comes next (an encoder: stands
     there). Both need the network: None until `analysis.with_lens` has computed them.
     search: of a beam search; ids, text and steps are those of its best hypothesis.
-    engine: what generated and traced it, "compiled", "packed" or the "network"; None if not known.
+    engine: what generated and traced it, "compiled" or the "network"; None if not known.
     read_as: the text as it was read, where quotes and spaces were made plain; else None.
     warnings: sentences on what in the text the model never learned to read, and on names of special
     tokens in it.

@@ -2,136 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from transformer.inference.engines.changes import Fingerprint, is_as_configured
-from transformer.messages import say
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
 from transformer.model.trace import Trace
-from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.runs.compact_trace import heads_at
-
-# What the engines repeat, which have the arithmetic of the parts written out: the values that they
-# know of these fields. A name that is added to one of the tables of `transformer/model/` is not
-# here until the engines are taught it.
-WRITTEN_OUT: dict[str, frozenset[str | bool]] = {
-    "family": frozenset({"decoder", "encoder-decoder"}),
-    "norm": frozenset({"pre", "post"}),
-    "norm_kind": frozenset({"layer", "rms", "rms-plus-one"}),
-    "positions": frozenset({"sinusoidal", "sinusoidal-halves", "learned", "rotary"}),
-    "score_divisor": frozenset({"d_head"}),
-    "shared_projection": frozenset({False}),
-    "activation": frozenset({"relu", "gelu", "gelu-tanh", "silu"}),
-}
-
-# (tokens, the first one's position) -> logits (V,) for the token after the last
-ReadTokens = Callable[[Sequence[int], int], Tensor]
-
-
-class Greedy(NamedTuple):
-    """What is read after a token if always the likeliest is taken.
-
-    most: as many tokens, the first one included. ends: what is not read. never: no token to take.
-    """
-
-    most: int
-    ends: Collection[int]
-    never: int | None
-
-
-@runtime_checkable
-class ReadsAhead(Protocol):
-    """Of what reads a text's tokens: whether several can be had sooner than one by one."""
-
-    def ahead(self, token: int, position: int, greedy: Greedy) -> list[tuple[int, Tensor]]:
-        """Reads a token and what follows it: each with the logits (V,) for the one after it."""
-
-
-class Packing:
-    """What engines share: their copy of the network's weights, made anew when these change."""
-
-    network: DecoderOnly | EncoderDecoder
-
-    def __init__(self, network: DecoderOnly | EncoderDecoder) -> None:
-        self.network, self._lock = network, threading.Lock()
-        self._usable = True
-        self._packed = Fingerprint(network, self.pack())
-
-    @classmethod
-    def lacks(cls, network: DecoderOnly | EncoderDecoder) -> str | None:
-        """See Engine."""
-        raise NotImplementedError
-
-    def pack(self) -> Sequence[Tensor]:
-        """Read the network's weights. Returns those of which it keeps a copy.
-
-        Texts that were begun keep what was packed before. Raises ValueError for weights that it
-        cannot read.
-        """
-        raise NotImplementedError
-
-    def refresh(self) -> bool:
-        """Called where a text begins: packs anew if the network was changed. Returns whether it
-        reads what the network is now."""
-        if not self._packed.same:
-            with self._lock:
-                if not self._packed.same:  # and no other thread has packed meanwhile
-                    self._repack()
-        return self._usable and not self._packed.is_hooked
-
-    @torch.inference_mode(False)  # the network's weights may become views of what is packed
-    def _repack(self) -> None:
-        copied: Sequence[Tensor] = ()
-        try:
-            fits = self._packed.same_parts or is_as_configured(self.network)
-            self._usable = fits and self.lacks(self.network) is None
-            if self._usable:
-                copied = self.pack()
-        except ValueError:
-            self._usable = False
-        self._packed = Fingerprint(self.network, copied)
-
-
-class Engine(Protocol):
-    """Reads one more token of a text faster than the network does. Shared by all texts.
-
-    reads_prompts: whether it also reads prompts faster, of a decoder alone.
-    """
-
-    reads_prompts: bool
-
-    @property
-    def name(self) -> str:
-        """What a run says that it was made with."""
-
-    @property
-    def about(self) -> str:
-        """How it reads the weights on this machine."""
-
-    @classmethod
-    def lacks(cls, network: DecoderOnly | EncoderDecoder) -> str | None:
-        """What it needs and this network or this machine does not have; None: nothing."""
-
-    @property
-    def network(self) -> DecoderOnly | EncoderDecoder:
-        """The network that it repeats."""
-
-    @property
-    def copies(self) -> Sequence[Tensor]:
-        """Weights that it keeps beside the network's own."""
-
-    def refresh(self) -> bool:
-        """See Packing."""
-
-    def reader(self, buffers: Buffers) -> ReadTokens:
-        """What reads the tokens of the text that these buffers belong to."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -185,36 +65,6 @@ class Buffers:
             _fill(row, heads[:1])
             _fill(memory.flatten(1, 2), heads[1:3])
         return buffers
-
-
-def unknown_in(config: ModelConfig) -> list[str]:
-    """The choices of a configuration that no engine knows, each as NAME=VALUE."""
-    return [
-        f"{name}={getattr(config, name)!r}"
-        for name, known in WRITTEN_OUT.items()
-        if getattr(config, name) not in known
-    ]
-
-
-def lacks_plain_weights(network: DecoderOnly | EncoderDecoder) -> str | None:
-    """What an engine for float32 on a CPU misses."""
-    plain = network.device.type == "cpu" and network.dtype == torch.float32
-    return None if plain else say("float32 weights on a CPU")
-
-
-def check_position(network: DecoderOnly | EncoderDecoder, token: int, position: int) -> None:
-    """Raises IndexError for a token or a position that the network does not have."""
-    size, room = network.head.out_features, network.config.output_max_len
-    if not (0 <= token < size and 0 <= position < room):
-        raise IndexError(
-            say(
-                "token {token} at place {place}; allowed: tokens below {size}, places below {room}",
-                token=token,
-                place=position,
-                size=size,
-                room=room,
-            )
-        )
 
 
 def _site(layer: int, kind: str) -> Site:
