@@ -32,7 +32,7 @@ const BY_HAND = {
   "ui/static/terms.js": "marks words in the texts of others",
   "ui/static/share.js": "saves a file",
   "views/export/exports.js": "saves pictures, whoever drew them",
-  "views/export/static/run_page.js": "mounts a page of its own",
+  "views/export/static/page.js": "mounts a page of its own",
   "views/export/static/notebook.js": "mounts a page of its own",
 };
 const UNDECLARED =

@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "views": LOADED | {"analysis"},
     "learning": LOADED | {"analysis", "training", "checkpoint"},
     "lessons": LOADED | {"analysis", "learning"},
-    "lesson": LOADED | {"checkpoint", "learning", "lessons", "ui", "views"},
+    "check_lessons": LOADED | {"checkpoint", "learning", "lessons", "ui", "views"},
     "ui": LOADED | {"analysis", "views", "checkpoint", "learning", "lessons", "training", ""},
     "serve": LOADED | {"checkpoint", "lessons", "ui", "views"},
     "__main__": LOADED | {"analysis", "views", "checkpoint", ""},

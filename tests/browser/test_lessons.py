@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page, expect
-from serving import LESSONS, second, tiny_model
-from visit import Visit, opened_alone
+from serving import second, tiny_model
+from visit import Visit
 
-from transformer.lessons.lesson import read_lesson
 from transformer.lessons.measures import GradingContext
 from transformer.ui.examples import example_of
-from transformer.ui.lessons import lesson_file
 from transformer.ui.service import Service
 
 SITE = "decoder.1.self"
@@ -108,40 +106,3 @@ def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(visit, ground
     assert page.evaluate("localStorage.getItem('solved-lessons')").count("twice.") == 5
     keep.uncheck()
     assert page.evaluate("localStorage.length") == 0
-
-
-def test_a_check_is_failed_and_passed_without_a_network(browser, service, ground, tmp_path):
-    lesson = read_lesson(LESSONS / "twice")
-    file = tmp_path / "lesson.html"
-    file.write_text(lesson_file(lesson, service), encoding="utf-8")
-    with opened_alone(browser, file) as tab:
-        tab.wait_for_selector(".attention[data-rev]")
-        tab.click(".card-next")
-        expect(tab.locator(".card-title")).to_have_text("A token")
-        tokens = tab.locator("#tokens .text-tokens button.token")
-        row = ground.run.trace[SITE].pattern[0, 0, 6]
-        best = int(row.argmax())
-        tokens.nth(int(row[:6].argmin())).click()
-        verdict(tab, "Not yet. The weight is")
-        tokens.nth(best).click()
-        check = lesson.steps[1].check
-        assert check is not None
-        expect(tab.locator(".card-verdict")).to_have_text(
-            f"Right. {check.grade(ground, {'token': best}).says}"
-        )
-
-        tab.click(".card-next")
-        tab.fill(".card-form input", "0")
-        tab.click(".card-form button")
-        verdict(tab, "Not yet. It is not 0")
-        for _ in range(2):
-            tab.click(".card-hint")
-        tab.click(".card-solve")
-        verdict(tab, "Right.")
-        expect(tab.locator(".card-form input")).to_have_value(str(len(ground.run.labels) - 7))
-
-        for _ in range(2):
-            tab.click(".card-next")
-        expect(tab.locator(".card-look")).to_contain_text("This step needs the page")
-        expect(tab.locator("main")).to_be_hidden()
-        expect(tab.locator(".card-check > button:visible")).to_have_count(0)

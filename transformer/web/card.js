@@ -1,5 +1,4 @@
-// A card of the tour or of a lesson: its words, what it asks, its hints and the verdict. On the page, and
-// in a lesson's file that needs no server.
+// A card of the tour or of a lesson: its words, what it asks, its hints and the verdict.
 
 import { useDocument, useEvent } from "./part.js";
 import { say } from "./messages.js";
@@ -127,7 +126,7 @@ const Check = ({ words, kind, state, answer, solve }) => {
  * words: see Words; deck: the lesson's name, "" for the tour, and over: what stands over the words;
  * place, count: of the card among its deck's. kind: of what it asks, "" for nothing; state: see useAnswers;
  * answer({number} or {option}): what the visitor says; solve(): the visitor wants to see it. leaf(by);
- * end(), where it can be put away; onward, {words, go}, where something follows the last card. focus: whether the title takes the focus as it first comes.
+ * end() puts it away; onward, {words, go}, where something follows the last card. focus: whether the title takes the focus as it first comes.
  * @param {Record<string, any>} props
  */
 export const Card = ({ words, deck, over, place, count, leaf, end, onward, focus, ...check }) => {
@@ -143,7 +142,7 @@ export const Card = ({ words, deck, over, place, count, leaf, end, onward, focus
   const press = (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input")) return;
     if (event.key in LEAFING) leaf(LEAFING[event.key]);
-    else if (event.key === "Escape" && end) end();
+    else if (event.key === "Escape") end();
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -162,7 +161,7 @@ export const Card = ({ words, deck, over, place, count, leaf, end, onward, focus
     <div class="card-buttons">
       <button type="button" class="card-back" disabled=${place === 0} onClick=${() => leaf(-1)}>${say("‹ Back")}</button>
       <button type="button" class="card-next" hidden=${!next} onClick=${next?.go}>${next?.words}</button>
-      ${end && html`<button type="button" class="card-end" onClick=${end}>${say("End")}</button>`}
+      <button type="button" class="card-end" onClick=${end}>${say("End")}</button>
     </div>
   </section>`;
 };

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,9 +52,6 @@ STYLES = (
     "views/attention/finding.css",
     "views/export/static/page.css",
 )
-LESSON = "views/export/static/lesson.js"
-LESSON_STYLES = (*STYLES, "ui/static/card.css", "views/export/static/lesson.css")
-LESSON_TABS = ("attention", "prediction", "masks", "positions")  # of the page, that a lesson shows
 PLOTLY = "ui/static/vendor/plotly-cartesian.min.js"
 _WORKED_OUT = ("similarity", "inputs")  # views whose last trace's cells follow from other numbers
 CLOSE = 2e-5  # of the largest score: worked-out scores this near are taken for the recorded ones
@@ -73,33 +69,23 @@ def page(run: Run, site: str = "", head: int = 0) -> str:
     """
     pack, at = Pack(), None
     if site:
-        at = {"site": str(head_view(run, site, head).site), "head": head, "stage": "weights"}
-    return whole(SCRIPT, STYLES, pack.text(content(run, pack) | {"at": at}))
+        at = {"site": str(head_view(run, site, head).site), "head": head}
+    return _filled(pack.text(content(run, pack) | {"at": at}))
 
 
-def lesson(title: str, steps: Sequence[dict[str, Any]], runs: Sequence[Run]) -> str:
-    """A lesson as one page: its steps, and the runs that they are about.
-
-    What the steps say and how they are graded is given; a step's "run" is the place of a run.
-    """
-    pack = Pack()
-    told = {"title": title, "steps": list(steps), "runs": [content(run, pack) for run in runs]}
-    return whole(LESSON, LESSON_STYLES, pack.text(told))
-
-
-def whole(script: str, styles: Sequence[str], data: str) -> str:
-    """A page that needs nothing else, in the language of this request. data: of a Pack."""
+def _filled(data: str) -> str:
+    """The template with its parts, in the language of this request. data: a pack's text."""
     # What may be chosen in the view of attention, with the one picture that needs no server.
     controls = VIEWS["attention"].schema()["controls"]
     picture = controls["picture"]
     picture["options"] = {"heatmap": picture["options"]["heatmap"]}
     declared = {"views": [{"name": "attention", "controls": controls}], "dark": dark_colours()}
     parts = {
-        "style": "\n".join(map(read_module, styles)),
+        "style": "\n".join(map(read_module, STYLES)),
         "schema": json_in_script(declared),
         "data": data,
         "plotly": _plotly(),
-        "script": bundle(script, said=of_scripts(language())),
+        "script": bundle(SCRIPT, said=of_scripts(language())),
     }
     # Split once, so that nothing inside a part is taken for a marker.
     template = whole_page(read_module(TEMPLATE), language())

@@ -1,7 +1,5 @@
-"""python -m transformer.lesson check [FOLDER]: whether lessons can be held with these models: every
-state opens, every check can be passed, and failed.
-
-python -m transformer.lesson export NAME --out FILE: a lesson as one HTML file, without a network.
+"""Check lessons with the models that they need: every state opens, every check can be passed and
+failed, every hint leads to the answer.
 """
 
 from __future__ import annotations
@@ -9,24 +7,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from transformer.checkpoint import bundled_names
-from transformer.checks import check_choice
 from transformer.command_line import Parser
 from transformer.inference.model import load
 from transformer.learning.recorded import recorded
-from transformer.lessons import FOLDER, add_lessons, all_lessons, read_folder
+from transformer.lessons import FOLDER, read_folder
 from transformer.lessons.attention_measures import first_row
 from transformer.lessons.checks import Answer, Check, Choose
 from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.measures import GradingContext
 from transformer.lessons.output_check import OutputCheck
-from transformer.messages import ENGLISH, languages, speaking
+from transformer.messages import speaking
 from transformer.runs.run import Run
 from transformer.ui.examples import shown_first
-from transformer.ui.lessons import answer_of, check_places, lesson_file, shown_by, state_of
+from transformer.ui.lessons import answer_of, check_places, shown_by, state_of
 from transformer.ui.service import Service
 from transformer.views import VIEWS
 
@@ -223,16 +219,6 @@ def check(folder: str, names: list[str]) -> int:
     return bad
 
 
-def export(name: str, names: list[str], language: str, out: Path) -> None:
-    """Write a lesson's file. Raises ValueError for an unknown lesson."""
-    known = all_lessons()
-    check_choice("lesson", name, known)
-    with speaking(language):
-        text = lesson_file(known[name], _served(names))
-        out.write_text(text, encoding="utf-8")
-        print(f"Saved {out} ({len(text.encode()) / 1e6:.1f} MB).")
-
-
 def _served(names: list[str]) -> Service:
     return Service([load(name) for name in names], trainings=0)
 
@@ -240,25 +226,13 @@ def _served(names: list[str]) -> Service:
 def main() -> None:
     """The command line."""
     parser = Parser(description=__doc__)
-    what = parser.add_subparsers(dest="what", required=True)
-    checked = what.add_parser("check", help="whether lessons can be held")
-    checked.add_argument("folder", nargs="?", default=str(FOLDER), help="default: the bundled ones")
-    saved = what.add_parser("export", help="a lesson as one HTML file, without a network")
-    saved.add_argument("name", help="such as attention")
-    saved.add_argument("--lessons", nargs="+", default=[], metavar="FOLDER", help="your own too")
-    saved.add_argument("--language", choices=languages(), default=ENGLISH)
-    saved.add_argument("--out", type=Path, help="default: NAME.html")
-    for one in (checked, saved):
-        one.add_argument(
-            "--checkpoints", nargs="+", default=bundled_names(), help="the models that are served"
-        )
-    asked = parser.parse_args()
+    parser.add_argument("folder", nargs="?", default=str(FOLDER), help="default: the bundled ones")
+    parser.add_argument(
+        "--checkpoints", nargs="+", default=bundled_names(), help="the models that are served"
+    )
+    options = parser.parse_args()
     try:
-        if asked.what == "check":
-            sys.exit(check(asked.folder, asked.checkpoints) > 0)
-        add_lessons(asked.lessons)
-        out = asked.out or Path(f"{asked.name}.html")
-        export(asked.name, asked.checkpoints, asked.language, out)
+        sys.exit(check(options.folder, options.checkpoints) > 0)
     except (ValueError, OSError) as error:
         sys.exit(f"{error}")
 
