@@ -66,7 +66,7 @@ PARTS = {  # of each tab: the one that it opens on, and others, each with its se
 }  # fmt: skip
 SECTIONS = {part: name for parts in PARTS.values() for part, name in parts.items() if name} | {
     "#view-corpus .panel": "corpus", ".compare": "compare", ".effect": "effect",
-    ".tree-box": "beams", ".targets": "targets", ".checkpoints": "checkpoints",
+    ".tree-box": "beams", ".targets": "targets",
 }  # fmt: skip
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
-
-from transformer.learning.checkpoints import story_training
+from playwright.sync_api import expect
 
 PLAN = {
     "task": "copy", "preset": "vaswani-2017", "n_layers": 1, "n_heads": 2, "n_steps": 150,
@@ -27,7 +25,6 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
     assert page.locator(".learn-heads canvas").count() == 2 * 4
     assert page.locator(".learn-controls select").nth(1).input_value() == PLAN["preset"]
     assert page.is_checked("[name='learn.feed_forward']")
-    look_back_at_the_story_model(page)
     page.get_by_role("button", name="Train", exact=True).click()
     page.wait_for_function(ON_ITS_WAY, arg=0)
     page.get_by_role("button", name="Pause", exact=True).click()
@@ -74,21 +71,3 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
     expect(page.locator(".problem:visible")).to_have_count(0)
     page.get_by_role("tab", name="Learn", exact=True).click()
     wait_for("state", "ended")
-
-
-def look_back_at_the_story_model(page: Page) -> None:
-    """From the opened tab: a button, the slider, a head; a link holds all of it."""
-    recorded, shown = story_training(), page.locator(".checkpoints")
-    assert recorded is not None
-    page.get_by_role("button", name="See the story model’s own training").click()
-    expect(shown).to_have_attribute("data-step", str(recorded.steps[-1]))
-    shown.locator(".checkpoints-back").press("Home")
-    expect(shown).to_have_attribute("data-step", "0")
-    expect(shown.locator(".learn-said li").first).to_contain_text("Before the first step")
-    expect(shown.locator(".checkpoints-wrote")).to_contain_text(recorded.standings[0].wrote[:40])
-    shown.locator(".checkpoints-heads button").nth(2 * 8 + 3).click()
-    expect(shown.locator(".checkpoints-title")).to_have_text("Layer 2, head 3")
-    page.wait_for_function(
-        "part => location.hash.includes(part)",
-        arg="checkpoints.step=0&checkpoints.layer=2&checkpoints.head=3",
-    )

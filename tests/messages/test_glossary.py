@@ -8,7 +8,7 @@ from transformer.messages.catalogues import catalogue, glossary, languages
 from transformer.messages.extract import sentences, sources
 
 # The field's own, whatever the glossary holds: one that stands on the page needs an entry.
-FIELD = """accuracy alignment attention batch beam bias candidate checkpoint
+FIELD = """accuracy alignment attention batch beam bias candidate
     cross-attention decoder dimension dropout embedding encoder entropy epoch feed-forward gradient
     greedy head hypothesis induction intervention key layer logit loss mask norm padding parameter
     patch perplexity position prompt query residual rollout rotary sampled score seed

@@ -27,7 +27,6 @@ from transformer.views import (
     predicted,
 )
 from transformer.views.attention.heatmap import SCALES
-from transformer.views.checkpoints import recorded_head
 from transformer.views.drawing import style
 from transformer.views.learn import MOST, learning_curves
 from transformer.views.prediction.masked import masked
@@ -184,14 +183,6 @@ def test_paired_bars_are_both_networks_probabilities():
         position=1, token=4, label="cat", ids=(9, 4), labels=("dog", "cat"), **shares
     )
     assert [tuple(bars.x) for bars in masked(token).data] == list(shares.values())
-
-
-def test_a_recorded_head_is_masked_above_its_diagonal():
-    weights = np.array([[1, 0, 0], [0.25, 0.75, 0], [0.04, 0.36, 0.6]], dtype=np.float32)
-    (cells,) = recorded_head(weights, ["a", "b", "c"], 1, 0).data
-    expected = np.where(np.tri(3, dtype=bool), np.sqrt(weights), np.nan)
-    np.testing.assert_allclose(cells.z, expected, rtol=1e-6)
-    np.testing.assert_array_equal(cells.customdata, weights)
 
 
 def test_curves_are_the_losses_at_their_steps():

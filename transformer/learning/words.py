@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transformer.analysis.head_measures import ALL
-from transformer.learning.checkpoints import CheckpointedTraining, CheckpointScores, HeadNumber
 from transformer.learning.record import Measurement, Record
 from transformer.messages import mark, numeral, say
 from transformer.model.sites import Site
@@ -87,68 +85,3 @@ def _smooth(losses: Sequence[float], step: int) -> float:
     """The mean loss of the steps up to this one."""
     part = losses[max(0, step - SMOOTH) : max(1, step)]
     return sum(part) / len(part)
-
-
-def told_at(training: CheckpointedTraining, place: int) -> list[str]:
-    """The scores at a checkpoint, and what has formed since the one before."""
-    now = training.standings[place]
-    n_layers, n_heads = training.shape
-    n_even, total = numeral(now.n_even), numeral(n_layers * n_heads)
-    even = say("{n} of {total} heads read uniformly.", n=n_even, total=total)
-    if now.step == 0:
-        loss = mark(
-            "Before the first step: {loss} nats a token, {bits} bits per byte on held-out text."
-        )
-    else:
-        loss = mark(
-            "After step {step} of {total}: {loss} nats a token, {bits} bits per byte on held-out "
-            "text."
-        )
-    told = say(
-        loss, step=numeral(now.step), total=numeral(training.total), loss=numeral(now.loss, ".2f"),
-        bits=numeral(now.bits_per_byte, ".3f"),
-    )  # fmt: skip
-    return [told, even, *_formed(now, training.standings[place - 1] if place else None)]
-
-
-def about(training: CheckpointedTraining) -> str:
-    """Which training it is, in a sentence."""
-    n_layers, n_heads = training.shape
-    return say(
-        "A second training of the same recipe, kept at {n} checkpoints: {n_layers} layers of "
-        "{n_heads} heads as in the model of this page, whose weights are another, longer "
-        "training's. After its {total} steps this one costs {loss} nats a token, {bits} bits per "
-        "byte, on held-out text.",
-        n=numeral(len(training.steps)), n_layers=n_layers, n_heads=n_heads,
-        total=numeral(training.total), loss=numeral(training.standings[-1].loss, ".2f"),
-        bits=numeral(training.standings[-1].bits_per_byte, ".3f"),
-    )  # fmt: skip
-
-
-def _formed(now: CheckpointScores, before: CheckpointScores | None) -> list[str]:
-    """Heads that stand out; new ones first."""
-    clear = [one for one in now.best if one.clear]
-    if before is None:
-        return [_reads(one) for one in clear]
-    stood = {one.metric for one in before.best if one.clear}
-    new = [_reads(one, before.step) for one in clear if one.metric not in stood]
-    none = say(
-        "Since step {step} no new kind of head has formed.", step=numeral(before.step)
-    )  # fmt: skip
-    return [*(new or [none]), *(_reads(one) for one in clear if one.metric in stood)]
-
-
-def _reads(one: HeadNumber, since: int | None = None) -> str:
-    """What a head does; since: the step before which no head did."""
-    label = ALL[one.metric].label
-    assert label is not None
-    sentence = mark("Layer {layer}, head {head} {does} ({value}; a uniform head: {even}).")
-    if since is not None:
-        sentence = mark(
-            "New since step {step}: layer {layer}, head {head} {does} ({value}; a uniform head: "
-            "{even})."
-        )
-    return say(
-        sentence, step=numeral(since or 0), layer=one.layer, head=one.head, does=say(label),
-        value=numeral(one.value, ".2f"), even=numeral(one.even, ".2f"),
-    )  # fmt: skip

@@ -1,5 +1,4 @@
-"""What the tab Learn asks the server, each in the caller's own visit, and the story model's
-recorded training: plain values in and out."""
+"""What the tab Learn asks the server, each in the caller's own visit: plain values in and out."""
 
 from __future__ import annotations
 
@@ -11,17 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from transformer.analysis.head_measures import ALL
-from transformer.checks import InvalidRequest, check_choice, check_whole
+from transformer.checks import InvalidRequest, check_choice
 from transformer.interventions.descriptions import Ablate, Break, interventions_of
 from transformer.interventions.hooks import hooks_of
-from transformer.learning.checkpoints import CheckpointedTraining, HeadNumber, story_training
 from transformer.learning.plan import Plan, held_out
 from transformer.learning.record import Record, Snapshot
 from transformer.learning.recorded import PLANS, recorded
-from transformer.learning.words import about, told, told_at
+from transformer.learning.words import told
 from transformer.learning.worker import BROKEN, DONE, LATE, STOPPED
 from transformer.messages import mark, numeral, say
 from transformer.training.exercises import EXERCISES, answer_of, share_right
@@ -31,13 +26,10 @@ from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
 from transformer.ui.trainings import CROWDED, ENDED, PUSHED_OUT, WAITING, Training
 from transformer.views import VIEWS
-from transformer.views.checkpoints import checkpoint_curves, recorded_head
 from transformer.views.learn import learning_curves
 
 RECORDED = "recorded-"  # before an exercise: the id of the training that comes with the page
 ASKED = 100  # held-out questions
-DRAWN = ("previous", "induction", "first")  # metrics whose best head has a curve
-OPENED = ("induction", "previous")  # whose best head is large at first
 WHY = {
     DONE: mark("All steps are done."),
     STOPPED: mark("Stopped."),
@@ -212,73 +204,3 @@ def _answer(training: Training, at: Any) -> str:
         return ""
     model = record.model(_kept(record, at).step, "asked")
     return answer_of(model, record.plan.exercise, training.question)
-
-
-# --- the view checkpoints ------------------------------------------------------------------------
-
-
-def recorded_checkpoint(data: Mapping[str, Any]) -> dict[str, Any]:
-    """{"step", "sentence", "layer", "head"}: what was recorded at a checkpoint.
-
-    step None: the last one; layer, head None: the head that came to stand out. Raises ValueError
-    for what was not kept.
-    """
-    training = story_training()
-    if training is None:
-        raise ValueError("no checkpoints of a training come with this page")
-    place, sentence, layer, head = _chosen_checkpoint(training, data)
-    now, read = training.standings[place], training.sentences[sentence]
-    surprisal = read.surprisal[place]
-    best = {metric: [one.best_by(metric) for one in training.standings] for metric in DRAWN}
-    shares = {
-        say(ALL[name].short): [one.value if one else None for one in best[name]] for name in DRAWN
-    }
-    return {
-        "about": about(training),
-        "steps": training.steps, "total": training.total, "step": now.step,
-        "said": told_at(training, place),
-        "start": training.start, "wrote": now.wrote.removeprefix(training.start),
-        "sentences": [one.text for one in training.sentences],
-        "labels": read.labels,
-        "surprisal": [None if np.isnan(one) else round(float(one), 2) for one in surprisal],
-        "mean": float(np.nanmean(surprisal)),
-        "picture": read.atlas(place).answer(),
-        "signs": [_sign(one) for one in now.best if one.clear],
-        "layer": layer, "head": head,
-        "large": recorded_head(
-            read.weights(place, layer, head), read.labels, layer, head
-        ),
-        "curves": checkpoint_curves(
-            training.curve, training.steps, [one.loss for one in training.standings], shares,
-            total=training.total, at=now.step,
-        ),
-    }  # fmt: skip
-
-
-def _chosen_checkpoint(
-    training: CheckpointedTraining, data: Mapping[str, Any]
-) -> tuple[int, int, int, int]:
-    """(number of the checkpoint, sentence, layer, head)."""
-    values = {
-        one.name: one.check(data.get(one.name, one.default))
-        for one in VIEWS["checkpoints"].parameters
-    }
-    steps, (n_layers, n_heads) = training.steps, training.shape
-    step = steps[-1] if values["step"] is None else values["step"]
-    check_choice("step", step, steps)
-    check_whole("sentence", values["sentence"], 0, len(training.sentences) - 1)
-    last = training.standings[-1]
-    found = [last.best_by(metric) for metric in OPENED]
-    first = next((one for one in found if one is not None and one.clear), last.best[0])
-    layer = first.layer if values["layer"] is None else values["layer"]
-    head = first.head if values["head"] is None else values["head"]
-    check_whole("layer", layer, 0, n_layers - 1)
-    check_whole("head", head, 0, n_heads - 1)
-    return steps.index(step), values["sentence"], layer, head
-
-
-def _sign(one: HeadNumber) -> dict[str, Any]:
-    metric = ALL[one.metric]
-    does, value = say(metric.label or metric.title), numeral(one.value, ".2f")
-    label = say("{does}: {value}", does=does, value=value)
-    return {"layer": one.layer, "head": one.head, "sign": metric.sign, "label": label}

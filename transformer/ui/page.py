@@ -16,7 +16,6 @@ import numpy as np
 
 from transformer.analysis.atlas import atlas
 from transformer.inference.model import Model
-from transformer.learning.checkpoints import story_training
 from transformer.messages import language, mark
 from transformer.messages.markup import translated
 from transformer.runs.head_data import head_view
@@ -169,7 +168,6 @@ def _lay_out(service: Service) -> None:
         | small
         | {part: b64encode(small[part].tobytes()).decode("ascii") for part in ("pixels", "masked")},
         "tasks": {one.name: {"title": one.title, "words": one.words} for one in EXERCISES.values()},
-        "checkpoints": story_training() is not None,
     }
     # Plotly's first figure is slow
     answer(service, PICTURES["heatmap"], {"run": run["run"], "site": str(site), "head": head})

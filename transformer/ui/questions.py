@@ -41,7 +41,6 @@ def questions(service: Service) -> dict[str, Question]:
             learning.examined, lessons.lessons, lessons.lesson, lessons.grade, lessons.solve, kept,
         )
     }  # fmt: skip
-    works["recorded_checkpoint"] = learning.recorded_checkpoint
     found = [Question(name=name, work=work) for name, work in works.items()]
     found.append(Question(name="export", work=partial(_file, service), line="files"))
     for one in PICTURES.values():

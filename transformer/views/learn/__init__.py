@@ -4,7 +4,6 @@ curves are its loss, and below it what share of the questions it answers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import plotly.graph_objects as go
 
@@ -43,9 +42,28 @@ def learning_curves(
     shares = [curve(measured, accuracy, name, colours.accent, share=True)]
     if score_name:
         shares.append(curve(measured, score, score_name, colours.key, dash="dash", share=True))
-    return two_pictures(
-        [loss], shares, title=say("Loss and accuracy"), of=say("share"), at=at,
-        range=[0, 1.01 * total],
+    muted = colours.muted
+    here = {
+        "type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper",
+        "line": {"color": muted, "width": 1, "dash": "dot"},
+    }  # fmt: skip
+    return style.figure(
+        [loss, *shares],
+        say("Loss and accuracy"),
+        height=HEIGHT,
+        margin={"l": 56, "r": 12, "t": 94, "b": 44},
+        xaxis=style.axis(say("step"), anchor="y", range=[0, 1.01 * total]),
+        yaxis=style.axis(
+            say("share"), range=[-0.02, 1.04], domain=[0, GAP - 0.06],
+            showgrid=True, tickformat=".0%", nticks=5,
+        ),
+        yaxis2=style.axis(
+            say("loss, nats"), domain=[GAP, 1], rangemode="tozero", showgrid=True,
+            anchor="x", nticks=5,
+        ),
+        legend=style.LEGEND_ABOVE,
+        shapes=[] if at is None else [here],
+        hovermode="closest",
     )  # fmt: skip
 
 
@@ -68,44 +86,6 @@ def curve(
         x=list(steps), y=list(values), customdata=list(steps), name=name, mode=mode,
         line={"color": colour, "width": width, "dash": dash}, marker={"size": 4, "color": colour},
         hovertemplate=f"{said}<extra>{style.escape(name)}</extra>", yaxis="y" if share else "y2",
-    )  # fmt: skip
-
-
-def two_pictures(
-    losses: Sequence[go.Scatter],
-    shares: Sequence[go.Scatter],
-    *,
-    title: str,
-    of: str,
-    at: float | None,
-    most: float = 1.0,
-    **steps: Any,
-) -> go.Figure:
-    """Losses above (on the axis y2), shares below, over the same steps. of: what the shares are;
-    most: the largest that has room. at: where a line goes through both; steps: what more is said of
-    the steps' axis."""
-    muted = style.LIGHT.muted
-    here = {
-        "type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper",
-        "line": {"color": muted, "width": 1, "dash": "dot"},
-    }  # fmt: skip
-    return style.figure(
-        [*losses, *shares],
-        title,
-        height=HEIGHT,
-        margin={"l": 56, "r": 12, "t": 94, "b": 44},
-        xaxis=style.axis(say("step"), anchor="y", **steps),
-        yaxis=style.axis(
-            of, range=[-0.02 * most, 1.04 * most], domain=[0, GAP - 0.06],
-            showgrid=True, tickformat=".0%", nticks=5,
-        ),
-        yaxis2=style.axis(
-            say("loss, nats"), domain=[GAP, 1], rangemode="tozero", showgrid=True,
-            anchor="x", nticks=5,
-        ),
-        legend=style.LEGEND_ABOVE,
-        shapes=[] if at is None else [here],
-        hovermode="closest",
     )  # fmt: skip
 
 
@@ -144,5 +124,5 @@ VIEW = View(
         Int(name="seed", title=mark("Seed"), default=0, most=2**32 - 1),
     ),
     pictures=(),
-    gets=("tasks", "checkpoints"),
+    gets=("tasks",),
 )  # fmt: skip

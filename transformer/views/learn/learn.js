@@ -13,13 +13,13 @@ import { Control } from "../../web/controls.js";
 import { declaredFields } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
 import { fieldsOf } from "../../web/link_text.js";
-import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
+import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { reactive, showProblem } from "../../web/store.js";
 
 // All heads of an exercise's example, small.
 
 // The heads of one attention as the server sends them; the rest: see HeadGrid.
-export const SmallHeads = ({ picture, ...grid }) => {
+const SmallHeads = ({ picture, ...grid }) => {
   const atlas = useMemo(() => atlasOf(picture), [picture]);
   return html`<${HeadGrid} atlas=${atlas} ...${grid} />`;
 };
@@ -163,8 +163,6 @@ const Buttons = ({ props, training, facts, status, question, again }) => {
     <button type="button" class="one-step" disabled=${still} onClick=${steer("step")}>${say("One step")}</button>
     <button type="button" class="stop" disabled=${!isLive(facts)} onClick=${steer("stop")}>${say("Stop")}</button>
     <button type="button" class="recorded" onClick=${showRecorded}>${say("Show the recorded training")}</button>
-    <button type="button" class="to-checkpoints" hidden=${!props.checkpoints}
-      onClick=${() => openSection("checkpoints")}>${say("See the story model’s own training")}</button>
     <span class="learn-status" role="status">${status}</span>
   </div>`;
 };
