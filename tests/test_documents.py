@@ -143,4 +143,4 @@ def test_the_views_of_the_document_fit_into_the_package(tmp_path):
     theirs = "label_lengths or first_letters or fits_it or imports"
     told = python("-m", "pytest", "-q", "-k", theirs, *(f"tests/{name}" for name in tests))
     assert "first_letters" not in told
-    assert int(re.search(r"(\d+) passed", told)[1]) >= 15, told
+    assert int(re.search(r"(\d+) passed", told)[1]) >= 11, told

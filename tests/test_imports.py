@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "check_lessons": LOADED | {"checkpoint", "learning", "lessons", "ui", "views"},
     "ui": LOADED | {"analysis", "views", "checkpoint", "learning", "lessons", "training", ""},
     "serve": LOADED | {"checkpoint", "lessons", "ui", "views"},
-    "__main__": LOADED | {"analysis", "views", "checkpoint", ""},
+    "__main__": LOADED | {"analysis", "checkpoint", ""},
     # transformer/__init__.py, the public face; it names what draws runs, for the first picture
     "": LOADED | {"analysis", "views", "checkpoint"},
 }

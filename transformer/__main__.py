@@ -20,7 +20,6 @@ from transformer.inference.model import Model, load
 from transformer.inference.stream import Stream
 from transformer.runs.request import Request
 from transformer.runs.run import Run
-from transformer.views import saving
 
 _HELP = {
     "max_new_tokens": "how many tokens to generate at most",
@@ -59,11 +58,6 @@ def parser() -> Parser:
                   "help": f"a bundled model ({names}) or a folder (default: %(default)s)"},
         "device": {"default": "auto",
                    "help": "auto, cpu, cuda or cuda:NUMBER (default: %(default)s: a GPU if any)"},
-        "picture": {"nargs": "+", "metavar": ("NAME", "PARAMETER=VALUE"), "help": "a picture of "
-                    "the run, for --picture-file; --pictures lists them (default: off)"},
-        "picture-file": {"type": Path, "metavar": "FILE", "help": "where --picture goes: .html, "
-                         ".json (Plotly's) or .csv (its numbers)"},
-        "pictures": {"action": _ListPictures, "help": "list all pictures and stop"},
     }  # fmt: skip
     for name, (what, _) in _SAVED.items():
         told = f"also save the run as {what} (default: off)"
@@ -71,17 +65,6 @@ def parser() -> Parser:
     for name, settings in more.items():
         result.add_argument(f"--{name}", **settings)
     return result
-
-
-class _ListPictures(argparse.Action):
-    """Prints what every view offers, with its parameters, and stops."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
-        super().__init__(option_strings, dest, nargs=0, help=help)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(saving.listing())
-        parser.exit()
 
 
 def _option(field: dataclasses.Field[Any]) -> dict[str, Any]:
@@ -124,10 +107,9 @@ def _run(arguments: argparse.Namespace) -> None:
     places = {name: path for name in _SAVED if (path := getattr(arguments, name))}
     for name, path in places.items():
         _check_place(name, path)
-    picture = _picture(arguments)
     model = load(arguments.model, arguments.device)
     print(summary(model, request), file=sys.stderr)
-    _write(model, request, settings, places, picture)
+    _write(model, request, settings, places)
 
 
 def _write(
@@ -135,7 +117,6 @@ def _write(
     request: Request,
     settings: dict[str, Any],
     places: dict[str, Path],
-    picture: tuple[str, dict[str, Any], Path] | None,
 ) -> None:
     """Print the text, and save its run; those of sentences that are read alone are numbered."""
     parts = [request.text] if request.forced_tokens else model.reader.sentences(request.text)
@@ -143,27 +124,12 @@ def _write(
         end = "\n" if place == len(parts) else " "
         run = _print_text(model.stream(**settings | {"text": part}), model, end)
         _print_search(run)
-        if places or picture is not None:
+        if places:
             run = with_lens(model, run)
         number = "" if len(parts) == 1 else f"-{place}"
         for name, path in places.items():
             _save(run, name, path.with_stem(f"{path.stem}{number}"))
-        if picture is not None:
-            name, values, path = picture
-            saving.save(run, name, values, path.with_stem(f"{path.stem}{number}"))
     _print_reading(model, request.text, parts)
-
-
-def _picture(arguments: argparse.Namespace) -> tuple[str, dict[str, Any], Path] | None:
-    """The picture that is asked for, checked before the model is loaded."""
-    if arguments.picture is None and arguments.picture_file is None:
-        return None
-    if arguments.picture is None or arguments.picture_file is None:
-        raise ValueError("--picture and --picture-file go together; got one of them")
-    name, *given = arguments.picture
-    values = saving.check(name, given, arguments.picture_file)
-    _check_place("picture-file", arguments.picture_file)
-    return name, values, arguments.picture_file
 
 
 def summary(model: Model, request: Request) -> str:

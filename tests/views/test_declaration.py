@@ -1,27 +1,21 @@
-"""A view declares itself once; requests, links, files and the command line follow from that."""
+"""A view declares itself once; requests, links and exported pages follow from that."""
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import own_view as written
-import plotly.graph_objects as go
 import pytest
 from asking import asking
 
 from transformer import views
 from transformer.messages import catalogues
 from transformer.ui.store import RunStore
-from transformer.views import saving
 from transformer.views.declaration import find_views
 from transformer.views.export.gallery import gallery
 from transformer.views.parameters import Bool, Choice, HeadOrMean, Int, IntList, Number, Text
-from transformer.views.saving import as_csv, rows_of
 
 
 @pytest.mark.parametrize(
@@ -69,7 +63,7 @@ def own_view(tmp_path: Path) -> Iterator[None]:
     catalogues.catalogue.cache_clear()
 
 
-def test_a_new_view_is_asked_exported_and_written_by_the_command_line(own_view, run, tmp_path):
+def test_a_new_view_answers_requests_and_is_exported(own_view, run):
     store = RunStore()
     ask, key = asking(store, "own_lengths"), store.put(run)
     assert '"type":"bar"' in ask({"run": key, "least": 2, "unit": "bytes"})["figure"]
@@ -78,29 +72,6 @@ def test_a_new_view_is_asked_exported_and_written_by_the_command_line(own_view, 
     drawn = [picture.view for picture in gallery(run)]
     assert drawn[-2:] == ["own_lengths", "own_letters"]
 
-    assert "own_lengths: How many characters" in saving.listing()
-    path = tmp_path / "lengths.csv"
-    values = saving.check("own_lengths", ["least=2"], path)
-    saving.save(run, "own_lengths", values, path)
-    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
-    lengths = [(at, len(label)) for at, label in enumerate(run.labels)]
-    expected = [["", str(at), str(length)] for at, length in lengths if length >= 2]
-    assert rows == [["trace", "token", "characters"], *expected]
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "file", "sentence"),
-    [
-        ("nothing", [], "x.csv", "the picture must be one of"),
-        ("lens", ["last=2"], "x.csv", "lens takes NAME=VALUE"),
-        ("lens", ["first=two"], "x.csv", "first must be a whole number"),
-        ("lens", [], "x.pdf", "must end in one of"),
-    ],
-)
-def test_the_command_line_refuses_a_picture_in_one_sentence(name, given, file, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        saving.check(name, given, Path(file))
-
 
 def test_a_folder_that_declares_no_view_is_told(tmp_path, monkeypatch):
     (tmp_path / "odd_view").mkdir()
@@ -108,19 +79,3 @@ def test_a_folder_that_declares_no_view_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(views, "__path__", [*views.__path__, str(tmp_path)])
     with pytest.raises(ValueError, match="VIEW of odd_view must be a View"):
         list(find_views(views.__name__, [str(tmp_path)]))
-
-
-def test_a_heatmap_is_a_table_under_its_labels_and_points_are_rows_of_their_trace():
-    labels = {"tickvals": [0, 1], "ticktext": ["<b>a &lt;b&gt;</b>", "c"]}
-    figure = go.Figure(
-        [go.Heatmap(z=[[1, np.nan], [0.5, 2]])],
-        {"xaxis": labels, "yaxis": {"tickvals": [1], "ticktext": ["\u2068q\u2069"]}},
-    )
-    assert list(rows_of(figure)) == [["", "a <b>", "c"], [0, 1, ""], ["q", 0.5, 2]]
-    assert as_csv(figure).splitlines()[0] == ",a <b>,c"
-    figure = go.Figure(
-        [go.Bar(name="one", x=[1, 2], y=[3, 4]), go.Scatter(name="two", y=[5])],
-        {"xaxis": {"title": {"text": "place"}}, "yaxis": {"title": {"text": "bits"}}},
-    )
-    head = ["trace", "place", "bits"]
-    assert list(rows_of(figure)) == [head, ["one", 1, 3], ["one", 2, 4], [], head, ["two", 0, 5]]

@@ -155,7 +155,7 @@ def _add_routes(
         known = {one.name: one for one in picture.parameters}
 
         async def get(request: Request) -> Response:
-            """By query: each value as a link or a command line writes it. Answers about a visitor's
+            """By query: each value as a link writes it. Answers about a visitor's
             own run are stored nowhere; those about the page's examples are, and revalidated."""
             data = {
                 name: known[name].read(text) if name in known else text

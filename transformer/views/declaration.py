@@ -2,7 +2,7 @@
 
 A folder of `transformer/views/` (or of a folder named by `--views`) holds the views of one
 question: its `__init__.py` has a `VIEW`, or `VIEWS`. From that declaration follow a view's place on
-the page, the fields of a share link, what programs and the command line may ask, and the table of
+the page, the fields of a share link, what programs may ask, and the table of
 its numbers. NAME.js in the folder draws the view in place of the controls and pictures that the
 page makes by itself; NAME.css and LANGUAGE.po, its sentences in a language, are found there too.
 """
@@ -10,7 +10,6 @@ page makes by itself; NAME.css and LANGUAGE.po, its sentences in a language, are
 from __future__ import annotations
 
 import importlib
-import inspect
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -140,12 +139,6 @@ def tabs(views: Iterable[View]) -> dict[str, list[View]]:
 def tab_name(tab: str) -> str:
     """A tab's name in links and to the page's scripts, whatever the page's language."""
     return re.sub(r"[\W_]+", "-", tab.lower()).rstrip("-")
-
-
-def takes_argument(function: Callable[..., Any], name: str) -> bool:
-    """Whether a function can be given an argument by this name."""
-    parameters = inspect.signature(function).parameters.values()
-    return any(one.name == name or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
 def is_figure(value: Any) -> bool:

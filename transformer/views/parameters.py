@@ -1,7 +1,7 @@
 """What a view may be told: named parameters with their range, their default and their words.
 
 A declaration here is the only place that knows them: the page draws a control from it, a share link
-gets a field, a program's request and the command line are checked by it.
+gets a field, a program's request is checked by it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Parameter(ABC):
         """The value, if it is allowed; None has been dealt with."""
 
     def read(self, text: str) -> Any:
-        """The value that a link or a command line writes as `text`; still to be checked."""
+        """Parse the text of a query string or a link; `check` still judges the value."""
         return None if text == "" and self.optional else text
 
     def schema(self) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from transformer.views.positions.rotation import position_shift
 from transformer.views.prediction.beams import beam_tree
 from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.surprisal import surprisal, why_none
-from transformer.views.saving import drawable
 
 
 class Picture(NamedTuple):
@@ -59,7 +58,8 @@ def gallery(run: Run) -> Iterator[Picture]:
         if run.config.positions == "sinusoidal":
             yield Picture("shift", position_shift(run, 1, stack), stack_name(stack))
     for picture in (one for view in own_views() for one in view.pictures):  # by their defaults
-        if picture.name in drawable() and (figure := picture.figure):
+        run_alone = picture.subject in ("run", "run or batch") and not picture.network
+        if run_alone and (figure := picture.figure):
             with suppress(ValueError):  # of a run that it cannot draw
                 yield Picture(picture.name, figure(run, **picture.checked({})))
 
