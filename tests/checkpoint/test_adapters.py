@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -192,10 +193,35 @@ ENDLESS = [
 ]
 
 
-@pytest.mark.parametrize(("part", "step"), ENDLESS)
-def test_a_tokenizer_that_makes_texts_endless_is_refused(copied, part, step):
+LONG = r"may make a text .* times as long; allowed"
+PARTS = "its steps have .* parts; allowed: at most 500"
+BACKTRACKS = "its patterns backtrack without end"
+PIECE = {"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}}
+SPECIAL = {"id": "<|endoftext|>", "ids": [0], "tokens": ["<|endoftext|>"]}
+
+
+def split(pattern: str) -> dict[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+
+
+COSTLY = [
+    *((*step, LONG) for step in ENDLESS),
+    ("post_processor", TEMPLATE | {"single": TEMPLATE["single"] * 6}, LONG),
+    ("post_processor", TEMPLATE | {"single": [PIECE] * 400 + TEMPLATE["single"],
+                                   "special_tokens": {"<|endoftext|>": SPECIAL}}, PARTS),
+    ("normalizer", {"type": "Sequence", "normalizers": [{"type": "NFC"}] * 600}, PARTS),
+    *(("pre_tokenizer", split(pattern), BACKTRACKS) for pattern in (
+        "(?:a|a|aa)+!", "(a+)+$", r"(\p{L}+)+!", "(?:ab|abab|ab)+c", "([0-9]|[0-9])+x", "(.|.)+Q",
+        r"(?:\s|\s)+Z",
+    )),
+    ("normalizer", DOUBLES | {"pattern": {"Regex": "(?:word|wordword)+;"}}, BACKTRACKS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "step", "sentence"), COSTLY)
+def test_a_costly_tokenizer_is_refused(copied, part, step, sentence):
     change(copied / "tokenizer.json", **{part: step})
-    with pytest.raises(CheckpointError, match=r"may make a text .* times as long; allowed"):
+    with pytest.raises(CheckpointError, match=sentence):
         transformer.load(copied)
 
 

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.checks import check_file, shortened
 from transformer.messages import invalid, numeral, say
+from transformer.tokenizer.cost import check_cost
 from transformer.tokenizer.labels import byte_level, show
 
 PADDING = "<|padding|>"
@@ -113,7 +114,9 @@ class Tokenizer:
             ) from error
         try:
             found = cls(bpe)
-            _check_plain(json.loads(bpe.to_str()), in_bytes=not found._known)
+            content = json.loads(bpe.to_str())
+            _check_plain(content, in_bytes=not found._known)
+            check_cost(bpe, content)
             found._check_texts()
             return found
         except ValueError as error:

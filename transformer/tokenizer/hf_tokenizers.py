@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import shutil
 from collections.abc import Iterable, Sequence
@@ -15,12 +14,11 @@ from typing import Any
 from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.checks import check_file, needs_package, shortened, text_of
-from transformer.messages import invalid, numeral, say
+from transformer.messages import invalid, say
 from transformer.tokenizer import Tokenizer, around
+from transformer.tokenizer.cost import check_cost
 from transformer.tokenizer.labels import byte_level, show
 
-MOST_GROWTH = 1_000  # times as long as a text its tokenizer may make it
-_STEPS = ("normalizer", "pre_tokenizer", "post_processor")
 MARIAN_FILES = ("source.spm", "target.spm", "vocab.json")
 MASKS = ("[MASK]", "<mask>")  # what hides a token is called, where no file says it
 _UNKNOWN = "<unk>"
@@ -98,14 +96,10 @@ class FastTokenizer(TheirTokenizer):
             raise invalid(
                 "{path} is not a readable tokenizer file: {error}", path=path, error=error
             ) from error
-        grown = math.prod(_growth(content[part]) for part in _STEPS)
-        if grown > MOST_GROWTH:
-            raise invalid(
-                "{path} may make a text {grown} times as long; allowed: at most {most} times",
-                path=path,
-                grown=numeral(grown, ",.0f"),
-                most=numeral(MOST_GROWTH),
-            )
+        try:
+            check_cost(bpe, content)
+        except ValueError as error:
+            raise ValueError(f"{path} cannot be used: {error}") from error
         bpe.no_truncation()
         bpe.no_padding()
         bpe.encode_special_tokens = True
@@ -161,24 +155,6 @@ class FastTokenizer(TheirTokenizer):
             return name.removeprefix(prefix).encode() if goes_on else f" {name}".encode()
         byte = _BYTE.fullmatch(name) if model.get("byte_fallback") else None
         return bytes([int(byte[1], 16)]) if byte else name.replace(_SPACE, " ").encode()
-
-
-def _growth(step: dict[str, Any] | None) -> float:
-    """How many times as long a step of a tokenizer.json may make a text, at most, roughly."""
-    if step is None:
-        return 1.0
-    for inner in ("normalizers", "pretokenizers", "processors"):
-        if inner in step:
-            return math.prod(map(_growth, step[inner]))
-    kind = step["type"]
-    if kind == "Replace":
-        plain = step["pattern"].get("String")
-        return max(1.0, len(step["content"]) / len(plain)) if plain else 1.0 + len(step["content"])
-    if kind == "TemplateProcessing":
-        return float(max(1, sum("Sequence" in piece for piece in step["single"])))
-    return {"ByteLevel": 4.0, "Prepend": 1.0 + len(step.get("prepend", "")), "Metaspace": 2.0}.get(
-        kind, 1.0
-    )
 
 
 def _names(bpe: BPETokenizer, vocab_size: int) -> list[str]:
