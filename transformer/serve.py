@@ -12,6 +12,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 # The server sends requests to itself alone, never through a proxy; Gradio's import would fail with
 # one of SOCKS. Only `serve` lets models be fetched through the user's.
@@ -21,7 +22,11 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # before Gradio is imported
 os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(2**62)
 if "GRADIO_TEMP_DIR" not in os.environ:  # else Gradio shares one with everybody on the machine
-    os.environ["GRADIO_TEMP_DIR"] = tempfile.mkdtemp(prefix="transformer-")
+    for left in Path(tempfile.gettempdir()).glob("transformer-page-*"):  # by one that was killed
+        _, _, pid, *_ = left.name.split("-")
+        if pid.isdigit() and Path("/proc/self").exists() and not Path("/proc", pid).exists():
+            shutil.rmtree(left, ignore_errors=True)
+    os.environ["GRADIO_TEMP_DIR"] = tempfile.mkdtemp(prefix=f"transformer-page-{os.getpid()}-")
     atexit.register(shutil.rmtree, os.environ["GRADIO_TEMP_DIR"], ignore_errors=True)
 
 import torch
@@ -93,6 +98,12 @@ def arguments() -> argparse.Namespace:
         "--embed-on", nargs="+", metavar="ORIGIN", default=os.environ.get("EMBED_ON", "").split(),
         help="other pages that may show this one inside them, as https://courses.example; a Space "
         "is told by its variable EMBED_ON, with spaces between them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--trusted-hosts", nargs="+", metavar="NAME",
+        default=os.environ.get("TRUSTED_HOSTS", "").split(),
+        help="names under which a proxy passes requests on to a server that listens on this "
+        "machine alone, as viz.example; '*': any; the variable TRUSTED_HOSTS says the same",
     )  # fmt: skip
     return parser.parse_args()
 
@@ -191,7 +202,7 @@ def serve(gpu: Decorator | None = None) -> None:
         os.environ["no_proxy"] = no_proxy
         launch(
             models, host=asked.host, port=asked.port, gpu=gpu, mcp=asked.mcp,
-            trainings=asked.trainings, embed_on=asked.embed_on,
+            trainings=asked.trainings, embed_on=asked.embed_on, trusted_hosts=asked.trusted_hosts,
         )  # fmt: skip
     except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"{error}")

@@ -12,7 +12,7 @@ import pytest
 from starlette.responses import HTMLResponse
 
 from transformer.inference import deadline
-from transformer.ui import errors, limits, request_guard
+from transformer.ui import errors, hosts_for, limits, request_guard
 from transformer.ui.asgi_guard import API, FROM, RESOURCES, AsgiGuard
 from transformer.ui.fair_scheduler import Caller
 from transformer.ui.request_guard import POLICY, policy_for, safe_headers
@@ -341,3 +341,33 @@ def test_only_named_pages_may_show_the_page_inside_them() -> None:
     gate = gate_before(HTMLResponse(""))
     gate.policy = policy_for(others)
     assert loops.answer(gate, "/").headers["content-security-policy"] == gate.policy
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("localhost:7860", 200), ("127.0.0.1", 200), ("[::1]:7860", 200), ("viz.example", 200),
+        ("VIZ.example:80", 200), ("", 421), ("evil.example:7860", 421), ("10.0.0.1", 421),
+        ("localhost.evil.example", 421), ("[::1", 421), ("127.0.0.1.evil.example", 421),
+    ],
+)  # fmt: skip
+def test_a_local_server_is_not_used_under_another_sites_name(name, status, monkeypatch):
+    monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
+    inside = Inside()
+    gate = gate_before(inside)
+    gate.hosts = hosts_for("127.0.0.1", ["viz.example"], "")
+    got, content = exchange(gate, "/", method="GET", headers=[(b"host", name.encode())])
+    assert got == status
+    assert bool(inside.scopes) == (status == 200)
+    if status == 421:
+        assert content["code"] == "unknown_host"
+
+
+def test_a_server_on_a_network_or_behind_a_proxy_has_any_name(monkeypatch):
+    monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
+    assert hosts_for("0.0.0.0", [], "") is None
+    assert hosts_for("::", [], "") is None
+    assert hosts_for(None, ["*"], "") is None
+    assert hosts_for(None, [], "https://viz.example/below") == {"viz.example"}
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "127.0.0.1")
+    assert hosts_for("::1", [], "") is None

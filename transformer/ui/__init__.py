@@ -17,7 +17,7 @@ from transformer.inference.model import Model
 from transformer.messages import say
 from transformer.ui import process
 from transformer.ui.api import check_tools, in_json
-from transformer.ui.asgi_guard import AsgiGuard
+from transformer.ui.asgi_guard import AsgiGuard, host_of, is_local
 from transformer.ui.components import put_first
 from transformer.ui.examples import cards
 from transformer.ui.experiments import Decorator
@@ -47,12 +47,15 @@ def launch(
     mcp: bool = False,
     trainings: int = MAX_TRAININGS,
     embed_on: Sequence[str] = (),
+    trusted_hosts: Sequence[str] = (),
 ) -> None:
     """Serve the page until interrupted.
 
     host None: what the environment says (GRADIO_SERVER_NAME), else this machine only. mcp: serve
     the API's endpoints as tools too. trainings: networks trained at the same time. embed_on:
-    origins of other pages that may show this one inside them. Raises ValueError for models that
+    origins of other pages that may show this one inside them. trusted_hosts: names by which a
+    server that listens on this machine alone may be asked besides localhost, as a proxy passes them
+    on; "*": any. Raises ValueError for models that
     cannot be served together, for what is no origin, or without the package that tools need;
     RuntimeError if the queue has ended by a mistake, so that whatever watches over the server can
     start it anew.
@@ -71,7 +74,7 @@ def launch(
     print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     put_first(first_look(service), cards(service.models), offered(service.models))
     page = build(service)
-    shutdown = Shutdown(page._queue)
+    shutdown, hosts = Shutdown(page._queue), hosts_for(host, trusted_hosts, root)
     fonts = [name.strip(' "') for name in FONT.split(",")]  # the system's: nothing is fetched
     process.freeze_gc()
     page.launch(
@@ -79,7 +82,7 @@ def launch(
             "routes": [Mount(PREFIX, resource_app(service, code_question(page)))],
             "middleware": [
                 Middleware(BelowPath),
-                guard_of(service, page, shutdown, mcp, policy),
+                guard_of(service, page, shutdown, mcp, policy, hosts),
                 Middleware(CompressedPage, quality=QUALITY),
             ],
             "lifespan": process.watched(in_json(page)),
@@ -119,8 +122,25 @@ def launch(
         )
 
 
+def hosts_for(host: str | None, trusted: Sequence[str], root: str) -> frozenset[str] | None:
+    """The names that are checked in requests' Host headers; None: none are.
+
+    Only a server that listens on this machine alone checks them. It knows the name in
+    GRADIO_ROOT_PATH, and a proxy that FORWARDED_ALLOW_IPS names may use any.
+    """
+    listens = host_of(host or os.environ.get("GRADIO_SERVER_NAME", "localhost"))
+    if "*" in trusted or not is_local(listens) or os.environ.get("FORWARDED_ALLOW_IPS"):
+        return None
+    return frozenset(host_of(name) for name in (*trusted, root if "://" in root else "") if name)
+
+
 def guard_of(
-    service: Service, page: gr.Blocks, shutdown: Shutdown, mcp: bool = False, policy: str = POLICY
+    service: Service,
+    page: gr.Blocks,
+    shutdown: Shutdown,
+    mcp: bool = False,
+    policy: str = POLICY,
+    hosts: frozenset[str] | None = None,
 ) -> Middleware:
     """The guard before the page; what waits for those who leave is dropped from the queue."""
     began = time.monotonic()
@@ -163,6 +183,7 @@ def guard_of(
         tools=mcp,
         policy=policy,
         shutdown=shutdown,
+        hosts=hosts,
     )
 
 

@@ -6,14 +6,15 @@ of each request, and cancels requests whose client has left.
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import secrets
 import sys
 import traceback
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl, urlencode
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -73,7 +74,9 @@ class AsgiGuard:
     health: the answer of /health, sent with 503 where its status is not "ok". ready: the status
     that /ready answers in the same way. shares: each tool call takes a place in its "tools". leave:
     called with the session of a visitor who has left. tools: whether the endpoints are served as
-    tools over MCP. policy: the page's Content-Security-Policy. shutdown: ends the server.
+    tools over MCP. policy: the page's Content-Security-Policy. shutdown: ends the server. hosts:
+    names by which the server may be asked besides this machine's own, so that no page of another
+    site can use it by a name that leads here; None: any.
     """
 
     def __init__(
@@ -87,11 +90,12 @@ class AsgiGuard:
         tools: bool = False,
         policy: str = POLICY,
         shutdown: Shutdown | None = None,
+        hosts: Collection[str] | None = None,
     ) -> None:
         self.app, self.health, self.ready = app, health, ready
         self.shares, self.leave = shares, leave
         self.policy, self.tools = policy, tools
-        self.shutdown = shutdown or Shutdown()
+        self.shutdown, self.hosts = shutdown or Shutdown(), hosts
         self._pages: dict[Hashable, list[Message]] = {}
         self._sign = secrets.token_urlsafe(16).encode() + b" "  # known to this process alone
 
@@ -111,7 +115,10 @@ class AsgiGuard:
     async def _answer(self, scope: Scope, guard: RequestGuard) -> None:
         path, method = path_of(scope), scope["method"]
         post = method == "POST"
-        if method not in METHODS and path not in TOOLS:
+        name = host_of(Headers(scope=scope).get("host", ""))
+        if self.hosts is not None and name not in self.hosts and not is_local(name):
+            await guard.answer(421, public_error(unknown_host(name)))
+        elif method not in METHODS and path not in TOOLS:
             await guard.answer(405, _wrong_method(", ".join(METHODS)), ALLOW)
         elif self.shutdown.begun and not _stream_of(scope, path):
             await self.shutdown.refuse(guard)
@@ -261,6 +268,32 @@ class AsgiGuard:
 def _wrong_method(allowed: str) -> dict[str, str]:
     return public_error(
         InvalidRequest("method", "A request's method must be one of {allowed}.", allowed=allowed)
+    )
+
+
+def host_of(address: str) -> str:
+    """The name or IP address in a Host header, an address of a page, or a name alone."""
+    try:
+        return urlsplit(address if "://" in address else f"//{address}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_local(name: str) -> bool:
+    """Whether a name or IP address always means this machine; no other site can have it."""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+
+
+def unknown_host(name: str) -> InvalidRequest:
+    """The error for a request under a name that the server was not told."""
+    return InvalidRequest(
+        "unknown_host",
+        "This server may be asked as localhost alone; got {got}. Its owner can allow other names "
+        "by --trusted-hosts.",
+        got=shortened(name),
     )
 
 
