@@ -117,7 +117,7 @@ def test_all_of_a_hostile_search_is_drawn_in_the_dark(browser, tiny_encoder_deco
         see_all(tab, "#more > details")
         assert tab.evaluate(EMPTY) == 0
         assert set(tab.evaluate(INKS)) == {style.DARK.text}
-        lens = tab.locator("#more > details", has_text="Logit lens of").locator(".figure")
+        lens = tab.locator("#more > details[data-view=lens]").locator(".figure")
         lens.scroll_into_view_if_needed()
         tab.mouse.move(*lens.evaluate(PLACE, [4, 0]))
         expect(lens.locator(".hovertext")).to_have_count(1)
