@@ -21,7 +21,7 @@ run: $(VENV)/.run
 	$(BIN)/python app.py --port $(PORT)
 
 test: $(VENV)/.dev
-	$(BIN)/python tests/chromium.py
+	$(BIN)/python tools/chromium.py
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/.dev $(TOOLS)/.done
@@ -40,14 +40,14 @@ format: $(VENV)/.dev $(TOOLS)/.done
 
 mutants: $(VENV)/.dev
 	$(PIP) $(call GROUP,mutants)
-	$(BIN)/python tests/mutants.py $(ARGS)
+	$(BIN)/python tools/mutants.py $(ARGS)
 
 lock: | $(BIN)/python
 	$(PIP) uv
-	$(BIN)/python tests/lock.py
+	$(BIN)/python tools/lock.py
 
 bench: $(VENV)/.dev $(PEERS)/.done
-	$(BIN)/python tests/chromium.py
+	$(BIN)/python tools/chromium.py
 	$(BIN)/python -m benchmarks --peers-python $(PEERS)/bin/python
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.visitors

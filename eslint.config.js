@@ -76,7 +76,7 @@ export default [
     languageOptions: { globals: globals.node },
   },
   {
-    files: ["tests/page_modules.js"],
+    files: ["tests/kit/page_modules.js"],
     languageOptions: { globals: globals.browser, sourceType: "script" },
   },
 ];

@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks import command_line, results, served
 from benchmarks.report import page_table
-from tests.chromium import ARGUMENTS, LAYOUT_SHIFT, find
+from tools.chromium import ARGUMENTS, LAYOUT_SHIFT, find
 
 CLICKS = 7  # the phone shows one layer at a time, the first head is chosen
 DESK: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}

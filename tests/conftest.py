@@ -6,14 +6,14 @@ import gc
 from collections.abc import Iterator
 from pathlib import Path
 
-import chromium
 import pytest
 import torch
-from builders import tiny
 from hypothesis import settings
-from pictured import batch_of, sampled_run, scripted_run
+from kit.models import tiny
+from kit.runs import batch_of, sampled_run, scripted_run
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
+from tools import chromium
 from transformer import Batch, Model, Run, Tokenizer, with_lens
 from transformer.views.export import html
 

@@ -12,10 +12,9 @@ import time
 import httpx
 import psutil
 import pytest
-import serving
-import warm
-from builders import ONE_FILE, save_model, tiny
 from gradio_client import Client
+from kit import prefork, serving
+from kit.models import ONE_FILE, save_model, tiny
 
 import transformer
 from transformer import Model, serve
@@ -107,7 +106,7 @@ def test_a_port_that_is_taken_or_impossible_ends_the_server_with_one_sentence():
         other.bind(("127.0.0.1", 0))
         other.listen()
         taken = other.getsockname()[1]
-        ended = warm.run([sys.executable, "app.py", "--port", str(taken)])
+        ended = prefork.run([sys.executable, "app.py", "--port", str(taken)])
     assert ended.returncode == 1
     assert ended.stderr.startswith(f"cannot listen on 127.0.0.1 port {taken}: ")
     assert ended.stderr.count("\n") == 1

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import warm
-from builders import save_model
+from kit import prefork
+from kit.models import save_model
 
 import transformer
 from transformer import Model, Request
@@ -29,7 +29,7 @@ def test_the_command_prints_the_text_that_the_model_generates(folder: Path) -> N
     asked = {"max_new_tokens": 9, "temperature": 0.7, "top_k": 7, "seed": 5}
     settings = [f"--{name.replace('_', '-')}={value}" for name, value in asked.items()]
     command = [sys.executable, "-m", "transformer", "the fox ", "--model", str(folder)]
-    done = warm.run(command + settings)
+    done = prefork.run(command + settings)
     expected = transformer.load(folder).generate("the fox ", **asked)
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip("\n").startswith(expected.text.rstrip("\n"))

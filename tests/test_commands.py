@@ -12,9 +12,9 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-import warm
+from kit import prefork
+from kit.training import recipe, written
 from packaging.requirements import Requirement
-from trainings import recipe, written
 
 import transformer
 from transformer.checks import needs_package
@@ -45,7 +45,7 @@ def run(line: str) -> subprocess.CompletedProcess[str]:
     """A line as somebody types it."""
     python, *more = shlex.split(line)
     assert python == "python"
-    return warm.run([sys.executable, *more], env={**os.environ, "GOMP_SPINCOUNT": "20000"})
+    return prefork.run([sys.executable, *more], env={**os.environ, "GOMP_SPINCOUNT": "20000"})
 
 
 # Each in a fork of one process, which has imported what takes long, and without its slow end.

@@ -16,7 +16,7 @@ from threading import Event, Thread
 
 import httpx
 import pytest
-import serving
+from kit import serving
 
 from benchmarks import API, ROOT
 from benchmarks.replicas import CONFIGURATION, NGINX, balanced, before, nginx

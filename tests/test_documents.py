@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import own_view
 import pytest
-import serving
+from kit import own_view, serving
 
 import transformer
 

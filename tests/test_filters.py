@@ -7,7 +7,7 @@ import math
 
 import pytest
 import torch
-from pictured import sampled_run
+from kit.runs import sampled_run
 from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from transformer import Model

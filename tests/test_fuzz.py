@@ -9,12 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
-import loops
 import pytest
-import serving
-from asking import ENDPOINTS, asking
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from kit import aio, serving
+from kit.client import ENDPOINTS, asking
 
 from transformer import Model
 from transformer.ui import build
@@ -62,7 +61,7 @@ def endpoints(service: Service) -> dict[str, Callable[..., Any]]:
     async def made() -> gr.Blocks:  # inside a loop, else Gradio opens some and leaves them open
         return build(service)
 
-    return {str(fn.api_name): fn.fn for fn in loops.run(made()).fns.values() if fn.fn}
+    return {str(fn.api_name): fn.fn for fn in aio.run(made()).fns.values() if fn.fn}
 
 
 def is_sentence(text: str) -> bool:

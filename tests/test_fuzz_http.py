@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 import plotly
 import pytest
-import serving
+from kit import serving
 
 from transformer.ui.errors import NO_EVENT
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-import serving
+from kit import serving
 
 from transformer.messages.catalogues import ENGLISH, catalogue, languages
 from transformer.ui.language import ASKED

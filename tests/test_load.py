@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import asyncio
 
-import loops
 import psutil
 import pytest
-import serving
+from kit import aio, serving
 
 import transformer
 from benchmarks.fuzz import fuzz
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.slow
 def test_visitors_at_once_each_get_what_they_get_alone() -> None:
     server = serving.running()
     tasks = tasks_for([transformer.load("stories"), server.translator], 6)
-    report = loops.run(load(server.url, tasks, visitors=6, seconds=4, server=None))
+    report = aio.run(load(server.url, tasks, visitors=6, seconds=4, server=None))
     assert report.failures() == []
     figures = report.figures()
     assert figures["pages_opened"] == 6
@@ -33,7 +32,7 @@ def test_a_mixed_up_result_is_a_fault() -> None:
     server = serving.running()
     one, other = tasks_for([transformer.load("stories")], 2)
     (mixed,) = [type(one)(chosen=one.chosen, alone=other.alone)]
-    report = loops.run(load(server.url, [mixed], visitors=1, seconds=0.2, server=None))
+    report = aio.run(load(server.url, [mixed], visitors=1, seconds=0.2, server=None))
     assert any("other tokens than alone" in fault for fault in report.failures())
 
 
@@ -43,7 +42,7 @@ def test_odd_requests_from_callers_who_leave_do_the_server_no_harm(
     server, sleep = serving.running(), asyncio.sleep
     # Memory, before which it waits long at the end, is judged over many more.
     monkeypatch.setattr(asyncio, "sleep", lambda seconds, *more: sleep(min(seconds, 1), *more))
-    found = loops.run(fuzz(server.url, 120, psutil.Process(server.process.pid)))
+    found = aio.run(fuzz(server.url, 120, psutil.Process(server.process.pid)))
     faults = [fault for fault in found.faults if not fault.startswith("memory grew")]
     assert faults == []
     assert sum(found.answers.values()) > 55

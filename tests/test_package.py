@@ -14,8 +14,8 @@ from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
-import serving
 from gradio_client import Client
+from kit import serving
 from packaging.requirements import Requirement
 
 import transformer

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from altered import T, close, given, read
-from builders import L, network
+from kit.interventions import T, close, given, read
+from kit.models import L, network
 
 from transformer.interventions.descriptions import Patch
 from transformer.interventions.hooks import ActivationCache, hooks_of

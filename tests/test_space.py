@@ -16,8 +16,8 @@ from unittest.mock import create_autospec
 
 import httpx
 import pytest
-import serving
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+from kit import serving
 
 import transformer
 from deploy import space

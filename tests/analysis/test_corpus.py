@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from builders import save_model
-from hf_tokenizers import byte_fallback, byte_level, marian_files, unigram, word_piece
+from kit.hf_folders import byte_fallback, byte_level, marian_files, unigram, word_piece
+from kit.models import save_model
 
 from transformer import Model, bundled_names, load
 from transformer.analysis.corpus import Summary, dossiers, over_texts, summary_of

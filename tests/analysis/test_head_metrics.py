@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
-from pictured import relabelled
+from kit.runs import relabelled
 
 from transformer import Run, Site, Trace
 from transformer.analysis.head_measures import ALL, cells_of, repeats_of

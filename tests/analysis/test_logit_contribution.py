@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import tiny
-from drawn import configurations, model_of_drawn
 from hypothesis import HealthCheck, given, settings
+from kit.models import tiny
+from kit.strategies import configurations, model_of_drawn
 from torch import Tensor, nn
 
 from transformer.analysis.logit_contribution import LogitContribution, logit_contribution

@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 import torch
-from builders import tiny
+from kit.models import tiny
 
 import transformer
 from transformer import Break, with_lens

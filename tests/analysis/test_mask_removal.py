@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from asking import asking
+from kit.client import asking
 
 from transformer import Batch, Model
 from transformer.analysis.mask_removal import acting_masks, masks_of, without_mask

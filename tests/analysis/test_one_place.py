@@ -7,9 +7,9 @@ import dataclasses
 
 import pytest
 import torch
-from builders import EIGHT, model_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kit.models import EIGHT, model_of
 from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from transformer.analysis.layer_at_position import layer_at_position

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from pictured import planted
+from kit.runs import planted
 from torch.nn import functional as F
 
 from transformer import Trace

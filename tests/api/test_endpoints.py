@@ -12,7 +12,7 @@ import pytest
 import torch
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-from serving import NAMES, Server, running
+from kit.serving import NAMES, Server, running
 
 from transformer.analysis.ablation import head_importance, next_token
 from transformer.analysis.held_out import broken

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import Any
 
-import loops
 import pytest
 import torch
-from asking import ENDPOINTS
+from kit import aio
+from kit.client import ENDPOINTS
+from kit.serving import running
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
-from serving import running
 
 from transformer.ui import api as tools
 from transformer.ui import launch
@@ -34,7 +34,7 @@ def in_session(ask: Callable[[ClientSession], Any]) -> Any:
             await session.initialize()
             return await ask(session)
 
-    return loops.run(session())
+    return aio.run(session())
 
 
 def asked(*calls: tuple[str, dict[str, Any]]) -> list[types.CallToolResult]:
@@ -113,7 +113,7 @@ def test_calls_at_the_same_time_get_their_own_results_and_end() -> None:
     async def all_of_them() -> list[dict[str, Any]]:
         return await asyncio.gather(*map(one, texts))
 
-    found = loops.run(all_of_them())
+    found = aio.run(all_of_them())
     alone = [list(running().model.generate(text, max_new_tokens=40).ids) for text in texts]
     assert [made["ids"] for made in found] == alone
 

@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import chromium
 import pytest
-import serving
-from bundled import MODELS
+from kit import serving
+from kit.browser import PAGE_MODULES, WAIT_MS, Open, Visit
+from kit.bundled import MODELS
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect
-from visit import PAGE_MODULES, WAIT_MS, Open, Visit
+
+from tools import chromium
 
 HERE = Path(__file__).parent
 STORED = "[localStorage.length, document.cookie]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from visit import COLOURS, PARTS, Visit, complaints
+from kit.browser import COLOURS, PARTS, Visit, complaints
 
 from transformer.views.drawing import style
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import serving
+from kit import serving
+from kit.browser import PARTS, Visit
 from playwright.sync_api import expect
-from visit import PARTS, Visit
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 INSTEAD = {

@@ -9,8 +9,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from kit.serving import Server
 from playwright.sync_api import expect
-from serving import Server
 
 from transformer import Run
 from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import httpx
-import loops
 import pytest
-import serving
-from asking import ENDPOINTS
-from below import below_a_path
 from gradio_client import Client
+from kit import aio, serving
+from kit.browser import PARTS
+from kit.client import ENDPOINTS
+from kit.proxy import below_a_path
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from playwright.sync_api import expect
-from visit import PARTS
 
 # (GRADIO_ROOT_PATH, whether the proxy removes the path)
 WAYS = (("/viz", True), ("viz/", False), ("https://viz.example/viz/", True), ("", True))
@@ -63,7 +62,7 @@ def test_the_page_works_below_a_path(below, opening):
     made = program.predict("The dog", max_new_tokens=2, api_name="/generate")
     assert len(made["steps"]) == 2
     program.close()
-    assert loops.run(_tools(below)) == len(ENDPOINTS)
+    assert aio.run(_tools(below)) == len(ENDPOINTS)
 
 
 async def _tools(address: str) -> int:

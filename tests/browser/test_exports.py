@@ -6,8 +6,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from kit.browser import Visit
 from playwright.sync_api import Download, expect
-from visit import Visit
 
 import transformer
 

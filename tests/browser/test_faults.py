@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
-import serving
+from kit import serving
+from kit.browser import WAIT_MS, Visit
 from playwright.sync_api import Page, Route, expect
-from visit import WAIT_MS, Visit
 
 from benchmarks.visitor import page_inputs
 from transformer.ui.errors import BUSY, ENDING

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from chromium import LAYOUT_SHIFT
 from playwright.sync_api import expect
+
+from tools.chromium import LAYOUT_SHIFT
 
 PAGE_JS = "**/ui/static/page.js"
 PLOTLY_JS = "**/plotly-cartesian.min.js"

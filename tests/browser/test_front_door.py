@@ -7,9 +7,9 @@ import re
 
 import pytest
 import torch
-from bundled import MODELS, Counted, continued, model, opening
+from kit.browser import OPEN, WAIT_MS, complaints
+from kit.bundled import MODELS, Counted, continued, model, opening
 from playwright.sync_api import expect
-from visit import OPEN, WAIT_MS, complaints
 
 from transformer.ui.examples import cards
 

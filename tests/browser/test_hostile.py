@@ -7,9 +7,9 @@ import json
 import re
 from urllib.parse import parse_qs, urlencode, urlparse
 
+from kit.browser import PARTS, Visit
+from kit.serving import MARKUP
 from playwright.sync_api import expect
-from serving import MARKUP
-from visit import PARTS, Visit
 
 from transformer import with_lens
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from kit.browser import Visit
 from playwright.sync_api import Locator, expect
-from visit import Visit
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import re
 
 import httpx
 import pytest
+from kit.browser import OPEN
 from playwright.sync_api import Request, expect
-from visit import OPEN
 
 
 def test_the_menu_brings_the_page_in_another_language_with_all_that_stands_on_it(visit):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from kit.browser import Visit
+from kit.serving import second, tiny_model
 from playwright.sync_api import Page, expect
-from serving import second, tiny_model
-from visit import Visit
 
 from transformer.lessons.measures import GradingContext
 from transformer.ui.examples import example_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from urllib.parse import urldefrag, urlencode, urlparse
 
-import serving
+from kit import serving
+from kit.browser import Visit
 from playwright.sync_api import expect
-from visit import Visit
 
 ALTERED = '{ type: "ablate", stack: "decoder", layer: 0, heads: [1] }'
 SEEN = """() => {

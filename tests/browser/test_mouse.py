@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from kit.browser import Visit
 from playwright.sync_api import Locator, expect
-from visit import Visit
 
 STEP_PX = 8  # less than a head: none on the way is left out
 UNDER = "([x, y]) => document.elementFromPoint(x, y)?.closest('button')?.textContent"

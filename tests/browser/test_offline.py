@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pictured import HOSTILE, relabelled
+from kit.browser import PLACE, complaints, opened_alone
+from kit.runs import HOSTILE, relabelled
 from playwright.sync_api import Browser, expect
-from visit import PLACE, complaints, opened_alone
 
 from transformer import with_lens
 from transformer.views.drawing import style

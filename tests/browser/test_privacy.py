@@ -11,8 +11,8 @@ from urllib.parse import urldefrag, urlencode
 
 import httpx
 import pytest
-import serving
-from visit import Visit
+from kit import serving
+from kit.browser import Visit
 
 SECRET = "Xanthippe whispers quokka"
 KEPT = """async () => [localStorage.length, sessionStorage.length,

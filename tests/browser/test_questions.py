@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from bundled import MOST, Counted, continued, model, opening
+from kit.browser import Visit
+from kit.bundled import MOST, Counted, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
-from visit import Visit
 
 from transformer import Ablate, Break, with_lens
 from transformer.analysis.journey import reading_weights

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 
 import pytest
-from bundled import opening
+from kit.browser import Visit
+from kit.bundled import opening
 from playwright.sync_api import Page, expect
-from visit import Visit
 
 CHAT = "After ␣chat the network is about to choose the next word, ␣noir."
 

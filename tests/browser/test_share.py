@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
-import chromium
 import pytest
 import zxingcpp
+from kit.browser import PAGE_MODULES, WAIT_MS, Visit
 from PIL import Image
 from playwright.sync_api import Browser, Playwright, expect
-from visit import PAGE_MODULES, WAIT_MS, Visit
+
+from tools import chromium
 
 PUBLIC = "class.example"  # the name at which a proxy would offer the page
 

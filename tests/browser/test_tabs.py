@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kit.browser import Visit
+from kit.serving import Server
 from playwright.sync_api import expect
-from serving import Server
-from visit import Visit
 
 from transformer import Run, with_lens
 from transformer.analysis.layer_at_position import layer_at_position

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from kit.browser import Visit
+from kit.serving import Server
 from playwright.sync_api import expect
-from serving import Server
-from visit import Visit
 
 from transformer import Run
 from transformer.ui.examples import EXAMPLES

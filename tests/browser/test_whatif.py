@@ -7,10 +7,10 @@ from itertools import count
 
 import numpy as np
 import pytest
+from kit.browser import Visit
+from kit.serving import SAMPLE, Server
+from kit.what_if import WhatIf
 from playwright.sync_api import expect
-from serving import SAMPLE, Server
-from visit import Visit
-from whatif import WhatIf
 
 from transformer import Run
 from transformer.analysis.ablation import head_importance, next_token

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from hf_tokenizers import byte_fallback
-from published import change, write
+from kit.hf_folders import byte_fallback, change, write
 from safetensors.torch import load_file, save_file
 
 import transformer

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from builders import ONE_FILE, model_of, save_model
+from kit.models import ONE_FILE, model_of, save_model
 from safetensors.torch import load_file
 
 import transformer

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 import torch
-from families import FAMILIES, V, made
-from published import GONE, change
+from kit.hf_folders import GONE, change
+from kit.hf_models import FAMILIES, V, made
 
 from transformer.checkpoint.adapters import network_of, values_of
 from transformer.checkpoint.adapters.options import padding_of

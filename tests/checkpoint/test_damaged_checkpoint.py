@@ -9,7 +9,7 @@ import struct
 
 import pytest
 import torch
-from builders import ONE_FILE, save_model
+from kit.models import ONE_FILE, save_model
 from safetensors.torch import load, save
 
 import transformer

@@ -12,8 +12,8 @@ import shutil
 import pytest
 import torch
 import transformers
-from families import FAMILIES, SIZES, V, made
-from published import change
+from kit.hf_folders import change
+from kit.hf_models import FAMILIES, SIZES, V, made
 from safetensors.torch import load_file, save_file
 
 from transformer import Trace

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 import torch
-from published import PUBLISHED, change, publish
+from kit.hf_folders import PUBLISHED, change, publish
 
 import transformer
 from transformer.analysis.journey import last_read

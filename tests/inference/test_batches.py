@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from builders import model_of, tiny
+from kit.models import model_of, tiny
 
 from transformer import Ablate, Batch
 

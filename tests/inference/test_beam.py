@@ -7,8 +7,8 @@ import itertools
 
 import pytest
 import torch
-from builders import spread
-from generating import continued, tokens
+from kit.generation import continued, tokens
+from kit.models import spread
 
 from transformer.inference.beam import beam_search
 from transformer.model.transformer import EncoderDecoder, build_transformer

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from builders import spread
+from kit.models import spread
 from torch import nn
 
 from transformer import Trace, build_transformer

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from builders import EIGHT, spread
+from kit.models import EIGHT, spread
 
 import transformer
 from transformer.inference.decode_session import DecodeSession

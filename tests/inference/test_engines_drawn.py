@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from builders import spread
-from drawn import FIELDS, N_READ, configurations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kit.models import spread
+from kit.strategies import FIELDS, N_READ, configurations
 
 from transformer import ModelConfig, Sampling, Trace, build_transformer
 from transformer.inference.decode_session import DecodeSession

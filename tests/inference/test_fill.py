@@ -9,10 +9,9 @@ from random import Random
 
 import pytest
 import torch
-from builders import tiny
-from hf_tokenizers import word_piece
-from published import write
-from trainings import recipe, written
+from kit.hf_folders import word_piece, write
+from kit.models import tiny
+from kit.training import recipe, written
 
 import transformer
 from transformer import Tokenizer

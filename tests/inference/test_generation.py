@@ -5,11 +5,11 @@ from threading import Event
 
 import pytest
 import torch
-from builders import spread
-from drawn import configurations
-from generating import END, PROMPTS, SAMPLED, V, continued, network, tokens
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kit.generation import END, PROMPTS, SAMPLED, V, continued, network, tokens
+from kit.models import spread
+from kit.strategies import configurations
 
 from transformer import Sampling, build_transformer
 from transformer.inference import deadline

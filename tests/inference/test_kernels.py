@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from builders import spread
+from kit.models import spread
 
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines import c_compiler, kernels, library_cache

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import ONE_FILE
+from kit.models import ONE_FILE
 from safetensors.torch import load_file
 
 import transformer

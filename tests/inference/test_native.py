@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-import warm
+from kit import prefork
 
 from transformer.inference.engines import c_compiler as native
 from transformer.inference.engines import library_cache
@@ -43,7 +43,7 @@ def built():
 
 def elsewhere():
     """What a process of its own says of the look."""
-    return warm.run(COMMAND).stdout.strip()
+    return prefork.run(COMMAND).stdout.strip()
 
 
 def test_the_library_and_its_quickest_kernels_are_found_once_and_kept(cache, monkeypatch):
@@ -161,7 +161,7 @@ def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(cache
     told = [tmp_path / f"told-{place}" for place in range(2)]
     with contextlib.ExitStack() as files:
         opened = [files.enter_context(path.open("w")) for path in told]
-        started = [warm.Process(COMMAND, stdout=file, stderr=file) for file in opened]
+        started = [prefork.Process(COMMAND, stdout=file, stderr=file) for file in opened]
     assert [process.wait(120) for process in started] == [0] * 2
     assert [path.read_text().strip() for path in told] == ["True"] * 2
     assert len(list(cache.iterdir())) == 1

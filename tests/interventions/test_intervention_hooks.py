@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from altered import FAMILIES, T, attention_of, by_hand, close, embeddings_of, given, read
-from builders import T_MAX, C, H, ids, network
+from kit.interventions import FAMILIES, T, attention_of, by_hand, close, embeddings_of, given, read
+from kit.models import T_MAX, C, H, ids, network
 
 from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch

@@ -7,7 +7,7 @@ import json
 
 import pytest
 import torch
-from builders import H, L, config
+from kit.models import H, L, config
 
 from transformer.interventions.checks import MAX_CELLS
 from transformer.interventions.descriptions import (

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from builders import tiny
+from kit.models import tiny
 
 from transformer import Tokenizer
 from transformer.inference.model import Model

@@ -2,8 +2,8 @@ import math
 
 import pytest
 import torch
-from altered import FAMILIES, attention_of, close, given, read
-from builders import network, spread
+from kit.interventions import FAMILIES, attention_of, close, given, read
+from kit.models import network, spread
 
 from transformer import ModelConfig, Site, Trace
 from transformer.interventions.breaks import breaks_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from altered import close
-from builders import ids, network
+from kit.interventions import close
+from kit.models import ids, network
 
 from transformer import Trace
 from transformer.model.cache import KeyValueCache

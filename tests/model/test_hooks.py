@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from altered import FAMILIES, close, given, read
-from builders import C, H, L, ids, network
+from kit.interventions import FAMILIES, close, given, read
+from kit.models import C, H, L, ids, network
 
 from transformer.model.hooks import POINTS, Point
 from transformer.model.sites import sites_of

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from builders import FF, C, H, L, config, network
+from kit.models import FF, C, H, L, config, network
 from torch import nn
 
 from transformer.model.blocks import Dropout, FeedForward

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from builders import spread
-from drawn import N_READ, configurations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kit.models import spread
+from kit.strategies import N_READ, configurations
 from torch import Tensor
 
 from transformer import Trace, build_transformer, checkpoint

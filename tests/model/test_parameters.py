@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from builders import ids
+from kit.models import ids
 
 from transformer import build_transformer
 from transformer.model.inits import INITS

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from builders import tiny
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kit.models import tiny
 
 from transformer.model.rotary import RotarySettings, frequencies_of
 from transformer.views.positions.rotary import (

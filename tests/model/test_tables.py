@@ -7,8 +7,8 @@ import re
 
 import pytest
 import torch
-from altered import FAMILIES, given, read
-from builders import T_MAX, C, config, network
+from kit.interventions import FAMILIES, given, read
+from kit.models import T_MAX, C, config, network
 from torch import nn
 
 from transformer import ModelConfig, Trace

@@ -2,7 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from builders import V, ids, network
+from kit.models import V, ids, network
 
 from transformer import Site, Trace
 

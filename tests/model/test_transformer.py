@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from builders import ids, network
+from kit.models import ids, network
 from torch import nn
 
 from transformer import Trace

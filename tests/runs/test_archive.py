@@ -21,7 +21,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from pictured import HOSTILE, relabelled
+from kit.runs import HOSTILE, relabelled
 
 import transformer
 from transformer import Run, with_lens

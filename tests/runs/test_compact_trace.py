@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from builders import ids, network
+from kit.models import ids, network
 
 from transformer.interventions.descriptions import Ablate, Break, EditMask
 from transformer.interventions.hooks import hooks_of

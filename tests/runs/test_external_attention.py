@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import made
+from kit.hf_models import made
 
 import transformer
 from transformer import Batch, Run, from_attention

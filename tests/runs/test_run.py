@@ -4,9 +4,9 @@ import codecs
 import itertools
 
 import pytest
-from builders import model_of
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.models import model_of
 
 from transformer import Request, Run
 from transformer.inference.record import complete_characters

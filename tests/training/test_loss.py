@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from builders import ids, network
+from kit.models import ids, network
 
 from transformer.training.updates import NUMBERS, summed_nats
 

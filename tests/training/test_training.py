@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from trainings import LINES, command, losses, metadata, recipe, task, written
+from kit.training import LINES, command, losses, metadata, recipe, task, written
 
 import transformer
 from transformer.training import loop

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from trainings import ROOT
+from kit.training import ROOT
 
 import transformer
 from transformer.analysis.corpus.__main__ import main as corpus_command

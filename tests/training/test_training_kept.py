@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import torch
-import warm
-from trainings import LINES, ROOT, command, losses, metadata, recipe, task, weights, written
+from kit import prefork
+from kit.training import LINES, ROOT, command, losses, metadata, recipe, task, weights, written
 
 import transformer
 from transformer.training import loop
@@ -124,7 +124,7 @@ def test_the_processes_of_the_documented_command_have_the_losses_of_one(tmp_path
     own = {"stories": tmp_path / "tiny.toml", "FOLDER": data, "checkpoints/mine": two}
     torchrun, *words = line.split()
     assert (torchrun, own.keys() < set(words)) == ("torchrun", True)
-    finished = warm.run(
+    finished = prefork.run(
         [sys.executable, "-m", "torch.distributed.run", *(str(own.get(w, w)) for w in words)],
         env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
     )

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import loops
 import pytest
+from kit import aio
 from starlette.responses import HTMLResponse
 
 from transformer.inference import deadline
@@ -82,7 +82,7 @@ def exchange(
 ) -> tuple[int, Any]:
     """The same of a new gate before `inside`."""
     gate = gate_before(inside, asked.pop("left", None), tools)
-    return loops.run(answered(gate, path, *messages, **asked))
+    return aio.run(answered(gate, path, *messages, **asked))
 
 
 def body(content: bytes, more: bool = False) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def test_the_frameworks_own_request_for_a_tool_comes_from_where_the_call_does() 
         await answered(gate, f"{API}call/x", headers=forged, client=("10.0.0.9", 1))
         return [(scope["client"][0], len(scope["headers"])) for scope in inside.scopes]
 
-    assert loops.run(both()) == [("10.0.0.9", 2), ("10.0.0.9", 1), ("10.0.0.9", 1)]
+    assert aio.run(both()) == [("10.0.0.9", 2), ("10.0.0.9", 1), ("10.0.0.9", 1)]
 
 
 def test_only_so_many_calls_of_tools_are_under_way_and_others_wait_or_are_refused() -> None:
@@ -232,7 +232,7 @@ def test_only_so_many_calls_of_tools_are_under_way_and_others_wait_or_are_refuse
             call.cancel()
         return count, [status for status, _ in found]
 
-    count, found = loops.run(many())
+    count, found = aio.run(many())
     assert found == [200] * count
 
 
@@ -292,10 +292,10 @@ def test_a_server_that_ends_refuses_new_requests_but_not_streams_that_wait_for_a
     gate = gate_before(inside)
     gate.shutdown.begun = True
     for method, path in (("GET", "/"), ("GET", "/health"), ("POST", JOIN)):
-        answer = loops.run(answered(gate, path, body(b"{}"), method=method))
+        answer = aio.run(answered(gate, path, body(b"{}"), method=method))
         assert answer == (503, errors.public_error(errors.ENDING))
     stream = API + "queue/data"
-    assert loops.run(answered(gate, stream, method="GET", query_string=b"session_hash=a"))[0] == 200
+    assert aio.run(answered(gate, stream, method="GET", query_string=b"session_hash=a"))[0] == 200
     assert inside.asked == [stream]
 
 
@@ -340,7 +340,7 @@ def test_only_named_pages_may_show_the_page_inside_them() -> None:
 
     gate = gate_before(HTMLResponse(""))
     gate.policy = policy_for(others)
-    assert loops.answer(gate, "/").headers["content-security-policy"] == gate.policy
+    assert aio.answer(gate, "/").headers["content-security-policy"] == gate.policy
 
 
 @pytest.mark.parametrize(

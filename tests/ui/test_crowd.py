@@ -21,7 +21,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-import serving
+from kit import serving
 
 from transformer.messages import languages
 from transformer.serve import check_port

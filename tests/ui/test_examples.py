@@ -1,9 +1,9 @@
 """A model that reads less than its example: the page opens with as much of it as fits."""
 
-import loops
 import pytest
-from builders import tiny
-from links import opened
+from kit import aio
+from kit.client import opened
+from kit.models import tiny
 
 from transformer import Tokenizer
 from transformer.ui import build, handlers
@@ -21,7 +21,7 @@ def test_a_model_shorter_than_its_example_is_served_and_can_be_used(
     async def page() -> None:
         build(service)  # Gradio needs a loop
 
-    loops.run(page())
+    aio.run(page())
     example, whole = example_of(model), EXAMPLES[family]
     offered = [example.text, *example.suggestions, *example.batch]
     for text, longer in zip(offered, [whole.text, *whole.suggestions, *whole.batch], strict=True):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asking import asking
-from serving import tiny_translator
+from kit.client import asking
+from kit.serving import tiny_translator
 
 from transformer import Model
 from transformer.analysis import text_before

@@ -6,9 +6,9 @@ import re
 import threading
 from typing import Any
 
-import loops
 import pytest
-from asking import asking
+from kit import aio
+from kit.client import asking
 
 import transformer
 from transformer import Model, Run, with_lens
@@ -101,5 +101,5 @@ def test_of_a_file_for_which_nobody_waits_any_more_nothing_is_made() -> None:
         with pytest.raises(ValueError, match="nobody waits"):
             await waiting
 
-    loops.run(asked())
+    aio.run(asked())
     assert made == []

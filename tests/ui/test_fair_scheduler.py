@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
 
-import loops
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from serving import tiny_translator
+from kit import aio
+from kit.serving import tiny_translator
 
 from transformer import Model
 from transformer.inference.deadline import Deadline
@@ -182,7 +182,7 @@ def test_who_is_no_longer_wanted_does_not_wait_and_leaves_its_place() -> None:
         assert place.has
         taken = line.taken(B)  # which leaves its place where nobody holds it
         taker = thread(taken.__enter__)
-        loops.wait_until(lambda: line.counts()["waiting"])
+        aio.wait_until(lambda: line.counts()["waiting"])
         place.step_aside(lambda: False)
         assert not place.has
         taker.join(WAIT_S)
@@ -216,7 +216,7 @@ def test_a_short_request_does_not_wait_for_the_end_of_long_ones(
         ended[visitor] = time.monotonic()
 
     long = [thread(lambda name=f"long {n}": generate(name)) for n in range(AT_ONCE)]
-    loops.wait_until(lambda: service.shares["model"].counts()["running"] == AT_ONCE)
+    aio.wait_until(lambda: service.shares["model"].counts()["running"] == AT_ONCE)
     generate("short", max_new_tokens=2)
     for each in long:
         each.join(WAIT_S)

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
+from kit.serving import tiny_model
 from PIL import Image
-from serving import tiny_model
 
 from transformer.ui.examples import first_head
 from transformer.ui.handlers import example

@@ -12,12 +12,12 @@ import fastapi
 import gradio as gr
 import gradio.blocks
 import gradio.routes
-import loops
 import pytest
 import uvicorn
 from gradio import http_server, processing_utils, state_holder
 from gradio.data_classes import PredictBodyInternal
 from gradio.server_messages import ProcessCompletedMessage
+from kit import aio
 from uvicorn.server import ServerState
 
 from transformer import Model
@@ -85,9 +85,9 @@ def test_gradios_queue_ends_when_one_waits_whose_messages_are_not_kept(session: 
     async def asked() -> list[Any]:
         return await with_strangers(page(), session)
 
-    assert not loops.run(asked())[0]
+    assert not aio.run(asked())[0]
     gradio_patches.install()
-    assert loops.run(asked()) == [True, 0]
+    assert aio.run(asked()) == [True, 0]
 
 
 def test_who_leaves_no_longer_waits_in_the_queue() -> None:
@@ -103,7 +103,7 @@ def test_who_leaves_no_longer_waits_in_the_queue() -> None:
         assert sum(queue.shares["events"].counts().values()) == 2  # their places are free again
         return [event.session_hash for event in queue._waiting()]
 
-    assert loops.run(asked()) == ["stays", "stays"]
+    assert aio.run(asked()) == ["stays", "stays"]
 
 
 def sessions_after(*answers: tuple[str, int]) -> tuple[list[str], list[str]]:
@@ -121,7 +121,7 @@ def sessions_after(*answers: tuple[str, int]) -> tuple[list[str], list[str]]:
         await queue.push(body(queue.blocks, "last"), sent_from("here"), None)
         return list(queue.pending_messages_per_session), list(queue.pending_event_ids_session)
 
-    return loops.run(asked())
+    return aio.run(asked())
 
 
 def test_gradio_keeps_answers_that_nobody_fetches_and_ours_go_by_bytes_the_oldest_first(
@@ -145,7 +145,7 @@ def test_fetched_messages_no_longer_count() -> None:
         await box.get()
         return counted
 
-    before, after = loops.run(asked())
+    before, after = aio.run(asked())
     assert (10_000 < before < 12_000, after) == (True, 0)
 
 
@@ -164,9 +164,9 @@ def test_gradio_keeps_what_every_session_sent_and_got_and_we_do_not(tiny_model: 
     async def built() -> gr.Blocks:
         return build(Service([tiny_model]))
 
-    assert loops.run(kept(state_holder.StateHolder)) == 3
-    assert loops.run(kept(NoSessions)) == 0
-    page = loops.run(built())
+    assert aio.run(kept(state_holder.StateHolder)) == 3
+    assert aio.run(kept(NoSessions)) == 0
+    page = aio.run(built())
     assert isinstance(page.app.state_holder, NoSessions)
     assert [block for block in page.blocks.values() if block.stateful] == []
 
@@ -175,7 +175,7 @@ def test_gradio_fetches_what_an_input_names_and_we_do_not() -> None:
     block = Mock(proxy_url=None, async_move_resource_to_block_cache=AsyncMock(return_value="copy"))
     named = {"path": "http://127.0.0.1:1/x", "meta": {"_type": "gradio.FileData"}}
     for n_fetched in (1, 0):
-        loops.run(processing_utils.async_move_files_to_cache([{"deep": named}], block))
+        aio.run(processing_utils.async_move_files_to_cache([{"deep": named}], block))
         assert block.async_move_resource_to_block_cache.await_count == n_fetched
         block.reset_mock()
         gradio_patches.install()
@@ -190,13 +190,13 @@ def test_gradio_tells_what_was_sent_in_its_refusal_and_we_do_not() -> None:
         made.validate_inputs(next(iter(made.fns.values())), [*inputs])
 
     with pytest.raises(Exception, match="my words"):
-        loops.run(refuse("my words"))
+        aio.run(refuse("my words"))
     gradio_patches.install()
     for inputs in (["my words"], ["a", "b", "c"]):
         with pytest.raises(gr.Error, match=f"two needs 2 inputs; got {len(inputs)}") as refused:
-            loops.run(refuse(*inputs))
+            aio.run(refuse(*inputs))
         assert not refused.value.print_exception
-    loops.run(refuse("a", "b"))
+    aio.run(refuse("a", "b"))
 
 
 def test_a_full_queue_makes_room_for_another_address_tells_who_made_it_and_serves_in_turn() -> None:
@@ -220,7 +220,7 @@ def test_a_full_queue_makes_room_for_another_address_tells_who_made_it_and_serve
         return at_once, ended, order
 
     gradio_patches.install()
-    at_once, ended, order = loops.run(told())
+    at_once, ended, order = aio.run(told())
     assert (at_once, ended) == ([(str(BUSY), "queue_full")], [str(BUSY)])
     assert order == ["s0", "other", "s1", "s2"]
 
@@ -232,7 +232,7 @@ def test_gradio_lets_any_site_ask_as_the_visitor_and_we_do_not(method: str) -> N
 
     asking = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "GET"}
     for credentials in ("true", None):
-        answer = loops.answer(loops.run(app()), "/gradio_api/app_id", method, headers=asking)
+        answer = aio.answer(aio.run(app()), "/gradio_api/app_id", method, headers=asking)
         assert answer.headers["access-control-allow-origin"] == asking["Origin"]
         assert answer.headers.get("access-control-allow-credentials") == credentials
         gradio_patches.install()
@@ -264,7 +264,7 @@ def answer_of_a_mistake(error: Exception) -> str:
         messages = [box.get_nowait() for _ in range(box.qsize())]
         return str([message.model_dump() for message in messages])
 
-    return loops.run(asked())
+    return aio.run(asked())
 
 
 def test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not(
@@ -301,8 +301,8 @@ def test_gradios_server_waits_for_a_request_without_end_and_ours_does_not(
         await asyncio.sleep(0.2)
         return bool(transport.close.called)
 
-    assert not loops.run(closed(http_server.Server))
-    assert loops.run(closed(gradio_patches.Server))
+    assert not aio.run(closed(http_server.Server))
+    assert aio.run(closed(gradio_patches.Server))
 
 
 def test_gradio_asks_itself_over_http_to_begin_and_tries_ports_at_one_kind_of_address() -> None:

@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import loops
 import numpy as np
 import pytest
-import warm
-from asking import visiting
-from links import CONTROLS
+from kit import aio, prefork
+from kit.client import CONTROLS, visiting
 
 import transformer
 from transformer import Model
@@ -68,10 +66,10 @@ def test_a_training_is_stopped_and_is_a_model_afterwards(trains: Service, tmp_pa
             return facts["state"] == state and bool(facts["kept"])
 
         learning.steer(service, {"id": key, "do": "pause"})
-        loops.wait_until(lambda: stands("paused"))
+        aio.wait_until(lambda: stands("paused"))
         assert (facts["question"], facts["wanted"]) == ("ab", "ab")
         learning.steer(service, {"id": key, "do": "stop"})
-        loops.wait_until(lambda: stands("ended"))
+        aio.wait_until(lambda: stands("ended"))
         assert facts["at"] == facts["step"] == facts["kept"][-1]
         assert facts["why"] == "Stopped."
         early = learning.learned(service, {"id": key, "at": 1, "question": "abcd"})
@@ -86,7 +84,7 @@ def test_a_training_is_stopped_and_is_a_model_afterwards(trains: Service, tmp_pa
             resource.setrlimit(resource.RLIMIT_FSIZE, most)
 
         key = learning.train(service, {"plan": TINY})["id"]
-        loops.wait_until(lambda: stands("ended"))
+        aio.wait_until(lambda: stands("ended"))
         there, here = learning._training(service, key), make(Plan(**TINY))
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(packed["base64"]))) as files:
         files.extractall(tmp_path)
@@ -111,12 +109,12 @@ def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(
 ) -> None:
     monkeypatch.setattr(trainer_module, "SILENT_S", 2.0)
     stuck = trains.trainings.begin("a", Plan(**TINY | {"n_steps": 2000}))
-    loops.wait_until(lambda: stuck.record.losses)
+    aio.wait_until(lambda: stuck.record.losses)
     process = stuck.trainer._process
     next_one = trains.trainings.begin("b", Plan(**TINY))
     os.kill(process.pid, signal.SIGSTOP)
     # on a busy machine it may have ended too
-    loops.wait_until(lambda: next_one.state != "waiting")
+    aio.wait_until(lambda: next_one.state != "waiting")
     assert (stuck.state, stuck.why, process.wait(5)) == ("ended", "broken", -signal.SIGKILL)
 
 
@@ -131,7 +129,7 @@ print(trainer._process.pid, flush=True)
 
 
 def test_a_stopped_process_ends_with_the_server() -> None:
-    done = warm.run([sys.executable, "-c", ENDS])
+    done = prefork.run([sys.executable, "-c", ENDS])
     state = Path(f"/proc/{int(done.stdout)}/stat")
     assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
 

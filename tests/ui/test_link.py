@@ -10,8 +10,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from links import FORBIDDEN, SILENCED, deflated, opened
-from serving import tiny_translator
+from kit.client import FORBIDDEN, SILENCED, deflated, opened
+from kit.serving import tiny_translator
 
 from transformer import Model, Run
 from transformer.ui.link import SETTINGS, read_link, view_fields

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import httpx
 import numpy as np
 import pytest
-import serving
 import torch
+from kit import serving
 
 from transformer.runs.memory_budget import MemoryBudget
 from transformer.ui.errors import NO_MEMORY, Busy

@@ -5,8 +5,8 @@ import time
 from typing import Any
 
 import pytest
-from asking import asking, visiting
-from serving import tiny_model
+from kit.client import asking, visiting
+from kit.serving import tiny_model
 
 from transformer import Ablate, Model
 from transformer.analysis.step_filters import StepFilters

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import httpx
-import loops
 import plotly
+from kit import aio
 
 from transformer.ui import modules
 from transformer.ui.components import PLOTLY_JS
@@ -15,7 +15,7 @@ from transformer.ui.modules import APART, MAIN, MODULES, PACKAGE, PAGE, STYLE
 def ask(path: str, method: str = "GET", accept: str = "identity", tag: str = "") -> httpx.Response:
     """What is answered to a request for a path."""
     headers = {"accept-encoding": accept, "if-none-match": tag}
-    return loops.answer(MODULES, path, method, headers=headers)
+    return aio.answer(MODULES, path, method, headers=headers)
 
 
 def address(name: str) -> str:

@@ -3,10 +3,10 @@
 import threading
 from typing import Any
 
-import loops
 import pytest
-from links import CONTROLS
-from serving import tiny_translator
+from kit import aio
+from kit.client import CONTROLS
+from kit.serving import tiny_translator
 
 from transformer import Model
 from transformer.inference import deadline
@@ -62,7 +62,7 @@ def test_a_question_about_a_run_that_is_not_there_is_answered_once_it_says_how_i
     asked = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
     made = asked | {"made": {key: run_facts(run, key, here.model("tiny"))["link"]}}
     app = resource_app(there)
-    answers = (loops.answer(app, "heatmap", "POST", json=data) for data in (asked, made, asked))
+    answers = (aio.answer(app, "heatmap", "POST", json=data) for data in (asked, made, asked))
     lost, first, again = answers
     assert (lost.status_code, first.status_code) == (410, 200)
     assert again.content == first.content  # it is kept there now

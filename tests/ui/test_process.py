@@ -14,13 +14,10 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import app_with
 import httpx
-import loops
 import psutil
 import pytest
-import serving
-import warm
+from kit import aio, app_variants, prefork, serving
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from transformer.ui import PRIVATE
@@ -39,7 +36,7 @@ class Bounded(NamedTuple):
     """A server that may hold 256 files, with tools."""
 
     port: int
-    process: warm.Process
+    process: prefork.Process
     log: Path
 
     def client(self) -> httpx.Client:
@@ -55,7 +52,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bounded]:
 
 
 def test_a_server_may_hold_as_many_files_as_the_system_allows(server: Bounded) -> None:
-    most = (app_with.MOST_FILES, app_with.MOST_FILES)
+    most = (app_variants.MOST_FILES, app_variants.MOST_FILES)
     assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE) == most
 
 
@@ -240,7 +237,7 @@ def test_the_watchdog_hears_nothing_while_the_event_loop_is_blocked(
                     heard.recv(99)
 
     with systemd("@a-test-of-the-watchdog", monkeypatch, 0.03) as heard:
-        loops.run(lived(heard))
+        aio.run(lived(heard))
 
 
 def test_what_a_spaces_own_proxy_saw_is_believed_and_nothing_before_it() -> None:
@@ -252,7 +249,7 @@ def test_what_a_spaces_own_proxy_saw_is_believed_and_nothing_before_it() -> None
     told = [(b"x-forwarded-for", b"198.51.100.1, 203.0.113.9, 10.0.0.8")]
     for peer in ("10.0.0.5", "198.51.100.1"):
         scope: Any = {"type": "http", "client": (peer, 1), "headers": told}
-        loops.run(ProxyHeadersMiddleware(inside, PRIVATE)(scope, None, None))  # type: ignore[arg-type]
+        aio.run(ProxyHeadersMiddleware(inside, PRIVATE)(scope, None, None))  # type: ignore[arg-type]
     assert seen == ["203.0.113.9", "198.51.100.1"]
 
 

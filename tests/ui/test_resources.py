@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 import httpx
-import loops
 import pytest
+from kit import aio
 
 from transformer import Model
 from transformer.analysis import head_metrics
@@ -33,7 +33,7 @@ def example(service: Service) -> str:
 def asked(
     service: Service, path: str, *, headers: dict[str, str] | None = None, **query: Any
 ) -> httpx.Response:
-    return loops.answer(resource_app(service), path, params=query, headers=headers)
+    return aio.answer(resource_app(service), path, params=query, headers=headers)
 
 
 def test_numbers_come_in_json_for_who_does_not_accept_bytes(service: Service, example: str) -> None:
@@ -123,4 +123,4 @@ def test_behind_slow_questions_a_newcomer_is_told_when_to_ask_again_and_is_answe
             again = await asyncio.gather(*map(ask, runs))
             assert [one.status_code for one in again] == [200] * 4
 
-    loops.run(rush())
+    aio.run(rush())

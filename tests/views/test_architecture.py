@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from drawn import configurations
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.strategies import configurations
 from torch import nn
 
 from transformer import Model, ModelConfig, build_transformer

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pictured import relabelled
+from kit.runs import relabelled
 
 from transformer import Ablate, Model, Run
 from transformer.views import attention_difference, candidates_compared

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import own_view as written
 import pytest
-from asking import asking
+from kit import own_view as written
+from kit.client import asking
 
 from transformer import views
 from transformer.messages import catalogues

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import torch
-from asking import queries
-from builders import model_of
+from kit.client import queries
+from kit.models import model_of
 from torch import Tensor
 
 from transformer import Model, ModelConfig, Run, Tokenizer, views

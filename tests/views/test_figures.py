@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from pictured import planted, relabelled
+from kit.runs import planted, relabelled
 from PIL import Image
 
 from transformer.analysis.ablation import NextToken

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import torch
-from pictured import with_weights
+from kit.runs import with_weights
 
 from transformer import Run, Site, Trace
 from transformer.views import alignment, alignment_links, query_lines, query_links

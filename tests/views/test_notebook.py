@@ -8,10 +8,10 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
-import warm
-from pictured import HOSTILE, relabelled
+from kit import prefork
+from kit.browser import opened_alone
+from kit.runs import HOSTILE, relabelled
 from playwright.sync_api import expect
-from visit import opened_alone
 
 from transformer import views as figures
 from transformer.views.drawing import style
@@ -80,5 +80,5 @@ def test_the_notebook_runs_from_its_own_folder():
         "assert same.text == run.text and (folder / 'mine.html').stat().st_size > 10_000\n"
         "assert effect.change.max() > 1 and removal.mean_freed_weight > 0.1\n"
     )
-    done = warm.run([sys.executable, "-"], given=f"{script}\n{checks}", cwd=NOTEBOOK.parent)
+    done = prefork.run([sys.executable, "-"], given=f"{script}\n{checks}", cwd=NOTEBOOK.parent)
     assert done.returncode == 0, done.stderr

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from asking import asking
-from serving import tiny_translator
+from kit.client import asking
+from kit.serving import tiny_translator
 
 from transformer.analysis.patching import PatchEffect
 from transformer.ui.service import Service

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from builders import model_of
+from kit.models import model_of
 
 from transformer.views import (
     PICTURES,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pictured import sampled_run
+from kit.runs import sampled_run
 
 from transformer import Model, Run, with_lens
 from transformer.inference.beam import BeamNode, Hypothesis

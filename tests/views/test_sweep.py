@@ -14,10 +14,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 import pytest
-import serving
-from asking import queries
-from builders import tiny, tokenizer_of
-from pictured import HOSTILE, batch_of, relabelled, sampled_run, strings
+from kit import serving
+from kit.client import queries
+from kit.models import tiny, tokenizer_of
+from kit.runs import HOSTILE, batch_of, relabelled, sampled_run, strings
 
 from transformer import Batch, Model, Run, Tokenizer, views, with_lens
 from transformer.tokenizer import MASK

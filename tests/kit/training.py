@@ -15,7 +15,7 @@ from transformer.training.recipe import Recipe, load_recipe
 from transformer.training.state import log_entries
 from transformer.training.tasks import LanguageModel
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 RECIPE = """
 task = "language-model"

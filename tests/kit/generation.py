@@ -1,6 +1,6 @@
 """What the tests of generation share: a small network, prompts, and rows of steps."""
 
-from builders import spread
+from kit.models import spread
 
 from transformer import ModelConfig, Sampling, build_transformer
 from transformer.inference.generation import generate

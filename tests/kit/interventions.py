@@ -3,7 +3,7 @@
 import copy
 
 import torch
-from builders import ids
+from kit.models import ids
 
 FAMILIES = ["decoder", "encoder", "encoder-decoder"]
 T, TS = 6, 7

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+import base64
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -11,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from transformer import Model
+from transformer.ui import connect as opening
 from transformer.ui.errors import RunExpired, public_error
+from transformer.ui.link import SETTINGS
 from transformer.ui.questions import questions
 from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
@@ -65,7 +68,25 @@ def plain(value: Any) -> Any:
     if is_figure(value):
         return str(value.to_json(validate=False))
     if isinstance(value, np.ndarray):
-        return b64encode(value.tobytes()).decode("ascii")
+        return base64.b64encode(value.tobytes()).decode("ascii")
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items()}
     return value
+
+
+# ---- links ----
+
+# What stands in the page's controls when it opens.
+CONTROLS = dict(zip(SETTINGS, ("sample", 0.7, 40, 1, 4, 1, 40, 3), strict=True))
+SILENCED = {"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}
+FORBIDDEN = {"type": "mask", "stack": "decoder", "forbid": [[2, 1], [3, None]]}
+
+
+def deflated(state: bytes) -> str:
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(state) + packer.flush()
+    return f"z={base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
+
+
+def opened(service: Service, query: Any) -> list[dict[str, Any]]:
+    return list(opening.opened(service, "visitor", query, CONTROLS))

@@ -1,8 +1,8 @@
 """How sharp the tests are: small faults are planted, and the tests are to notice (`make mutants`).
 
-    python tests/mutants.py                    a sample of 400, a table, every survivor
-    python tests/mutants.py --all              every mutant; goes on where it was stopped
-    python tests/mutants.py --files transformer/model/attention.py --all
+    python tools/mutants.py                    a sample of 400, a table, every survivor
+    python tools/mutants.py --all              every mutant; goes on where it was stopped
+    python tools/mutants.py --files transformer/model/attention.py --all
 
 A mutant is one change that Cosmic Ray makes: another operator, number or comparison, a condition
 negated, a decorator or a loop's body gone. It meets the tests that ran its line, the quickest
@@ -44,7 +44,7 @@ BUILD = Path(os.environ.get("MUTANTS_BUILD", ROOT / "build" / "mutants"))
 ROOMS = (
     "model", "inference", "analysis", "runs", "checkpoint", "tokenizer", "interventions",
 )  # fmt: skip
-EQUIVALENT = tomllib.loads((ROOT / "tests" / "equivalent_mutants.toml").read_text("utf-8"))
+EQUIVALENT = tomllib.loads((ROOT / "tools" / "equivalent_mutants.toml").read_text("utf-8"))
 NOT_COPIED = (".*", "build", "node_modules", "__pycache__", "*.egg-info", "*.safetensors")
 IMPORTED = ("torch", "pytest", "transformers", "gradio", "plotly.graph_objects")
 MOST_TESTS_S = 60.0  # of tests that one mutant meets, as long as they took without it

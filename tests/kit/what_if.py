@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
+from kit.browser import Visit
 from playwright.sync_api import expect
-from visit import Visit
 
 from transformer import Model, Run
 from transformer.ui.examples import EXAMPLES

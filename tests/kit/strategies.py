@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from builders import model_of
 from hypothesis import strategies as st
+from kit.models import model_of
 
 from transformer import Model, ModelConfig, Tokenizer
 from transformer.model.activations import ACTIVATIONS

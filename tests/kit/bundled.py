@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from kit.browser import Visit
 from playwright.sync_api import Locator, Page
-from visit import Visit
 
 import transformer
 from transformer import Model, Run

@@ -1,5 +1,5 @@
 """One real server for all tests that need one, in a process of its own, on a free port: app.py,
-which also speaks "eo" (see app_with.py) and offers tools."""
+which also speaks "eo" (see app_variants.py) and offers tools."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import warm
-from builders import save_model, tiny, tokenizer_of
-from pictured import HOSTILE
+from kit import prefork
+from kit.models import save_model, tiny, tokenizer_of
+from kit.runs import HOSTILE
 
 from transformer import Model, Tokenizer
 from transformer.checkpoint import held_out_sample
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LESSONS = ROOT / "tests" / "lessons" / "own"
 START_S = 300
 TEXTS = [
@@ -53,7 +53,7 @@ class Server:
 
     url: str
     log: Path
-    process: warm.Process
+    process: prefork.Process
     model: Model
     hostile_translator: Model
     translator: Model
@@ -118,9 +118,8 @@ def second_server() -> tuple[str, int]:
     networks of other projects' formats ("tiny-llama", "tiny-bert", "tiny-roberta", "tiny-marian",
     and "many-heads" of 20 layers x 18 heads), the views of own_view.py and the lessons of
     LESSONS."""
-    import own_view
-    from hf_tokenizers import byte_fallback, word_piece
-    from published import roberta, write
+    from kit import own_view
+    from kit.hf_folders import byte_fallback, roberta, word_piece, write
 
     from benchmarks.scale import write_model
 
@@ -149,16 +148,16 @@ def started(
     log: Path,
     change: str = "",
     more: Sequence[str] = (),
-    start: Callable[..., Any] = warm.Process,
+    start: Callable[..., Any] = prefork.Process,
     host: str = "127.0.0.1",
     env: Mapping[str, str] | None = None,
 ) -> Any:
     """A server in a process of its own, which answers; what it writes is added to `log`.
 
-    change: of app.py, see app_with.py. more: other options of the command line. start:
+    change: of app.py, see app_variants.py. more: other options of the command line. start:
     subprocess.Popen for a start as a user's. host: where it listens. env: more of its environment.
     """
-    app = ["tests/app_with.py", change] if change else ["app.py"]
+    app = ["tests/kit/app_variants.py", change] if change else ["app.py"]
     command = [sys.executable, *app, "--host", host, "--port", str(port), *more]
     with log.open("a") as file:
         process = start(
@@ -179,7 +178,7 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def wait(url: str, process: warm.Process, log: Path) -> None:
+def wait(url: str, process: prefork.Process, log: Path) -> None:
     """Until it answers. Raises RuntimeError, with its log, if it ends or takes START_S."""
     give_up = time.monotonic() + START_S
     while time.monotonic() < give_up:
@@ -193,7 +192,7 @@ def wait(url: str, process: warm.Process, log: Path) -> None:
     raise RuntimeError(f"the server did not answer within {START_S} s:\n{log.read_text()}")
 
 
-def stop(process: warm.Process) -> None:
+def stop(process: prefork.Process) -> None:
     """End it, if it still runs."""
     process.terminate()
     try:

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
 import httpx
-import serving
 import uvicorn
+from kit import serving
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import StreamingResponse

@@ -1,4 +1,4 @@
-"""app.py with one thing changed: python tests/app_with.py NAME [app.py's options].
+"""app.py with one thing changed: python tests/kit/app_variants.py NAME [app.py's options].
 
 NAME: one of CHANGES.
 """
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, Never
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 MOST_FILES = 256
