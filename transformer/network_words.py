@@ -9,24 +9,13 @@ _ATTENTIONS = {
     ("decoder", "self"): mark("decoder self-attention"),
     ("decoder", "cross"): mark("decoder cross-attention"),
 }
-_TITLES = {
-    ("encoder", "self"): mark("Encoder self-attention"),
-    ("decoder", "self"): mark("Decoder self-attention"),
-    ("decoder", "cross"): mark("Decoder cross-attention"),
-}
 _STACKS = {"encoder": mark("encoder"), "decoder": mark("decoder")}
-_OF_STACKS = {"encoder": mark("of the encoder"), "decoder": mark("of the decoder")}
 _WITHOUT = {"causal": mark("without the causal mask"), "padding": mark("without the padding mask")}
 
 
 def attention_name(stack: str, kind: str) -> str:
     """ "decoder self-attention"; a place that no network has keeps its code names."""
     return say(_ATTENTIONS.get((stack, kind), f"{stack} {kind}-attention"))
-
-
-def attention_title(stack: str, kind: str) -> str:
-    """The same as a title begins, "Decoder self-attention"."""
-    return say(_TITLES[stack, kind])
 
 
 def head_name(head: int | str, is_off: bool = False) -> str:
@@ -40,11 +29,6 @@ def head_name(head: int | str, is_off: bool = False) -> str:
 def stack_name(stack: str) -> str:
     """ "decoder"."""
     return say(_STACKS[stack])
-
-
-def of_stack(stack: str) -> str:
-    """ "of the decoder", which follows a noun."""
-    return say(_OF_STACKS[stack])
 
 
 def without_mask(mask: str) -> str:

@@ -49,7 +49,7 @@ def test_a_sentence_says_what_goes_to_the_freed_keys(batch, translated):
     assert f"{100 * found.mean_freed_weight:.1f} %" in sentence_of(found)
     assert f"over the {int(translated.target_padding[0].sum())} queries" in sentence_of(found)
     longest = without_mask(batch, 1, "decoder.0.self", 0, "padding")
-    assert sentence_of(longest).startswith("Here the padding mask hides nothing")
+    assert sentence_of(longest).startswith("Here the mask hides nothing")
     short = without_mask(batch, 2, "decoder.0.self", 1, "padding")
     assert short.freed_weight[~short.text].min() > 0
     assert "the causal mask already hides it from the text" in sentence_of(short)

@@ -98,7 +98,7 @@ def test_what_padding_is_and_what_without_its_mask(asker):
     says = asker.page.locator(".removal-says")
     in_view(says)
     share = without_mask(batch, 0, "decoder.5.self", 0, "padding").mean_freed_weight
-    expect(says).to_contain_text(f"{100 * share:.1f} % of the weight would go to padding")
+    expect(says).to_contain_text(f"{100 * share:.1f} % of the weight would go to what it hides")
     expect(says).to_contain_text("where the causal mask already hides it from the text")
     assert asker.page.locator("[data-picture=without]").is_visible()
 

@@ -22,8 +22,7 @@ class Metric:
 
     against: the baseline that can differ from the head: "shuffled" or "even".
     label: what a head is said to do if the number is high (entropy: near that of a uniform head);
-    None if that says nothing. short, sign: the same in one or two words and in one character, for
-    the grid of heads.
+    None if that says nothing. sign: the same in one character, for the grid of heads.
     position: it is the mean weight of certain cells, see `cells_of`. repeats: of rows whose token
     stood in the text before.
     """
@@ -34,7 +33,6 @@ class Metric:
     unit: str = ""
     against: str = "even"
     label: str | None = None
-    short: str = ""
     sign: str = ""
     position: bool = False
     repeats: bool = False
@@ -45,7 +43,7 @@ ALL = {
     for metric in (
         Metric(
             name="entropy", title=mark("Entropy"), unit=mark("bits"),
-            label=mark("reads evenly"), short=mark("evenly"), sign="≈",
+            label=mark("reads evenly"), sign="≈",
             definition=mark("the entropy of a row's weights, 0 if it reads one key only"),
         ),
         Metric(
@@ -58,27 +56,27 @@ ALL = {
         ),
         Metric(
             name="previous", title=mark("Previous"), position=True, against="shuffled",
-            label=mark("reads the previous token"), short=mark("previous token"), sign="←",
+            label=mark("reads the previous token"), sign="←",
             definition=mark("the weight on the token just before the query (rows that have one)"),
         ),
         Metric(
             name="next", title=mark("Next"), position=True, against="shuffled",
-            label=mark("reads the next token"), short=mark("next token"), sign="→",
+            label=mark("reads the next token"), sign="→",
             definition=mark("the weight on the token just after the query (rows that may read it)"),
         ),
         Metric(
             name="itself", title=mark("Itself"), position=True, against="shuffled",
-            label=mark("reads itself"), short=mark("itself"), sign="○",
+            label=mark("reads itself"), sign="○",
             definition=mark("the weight on the query's own token"),
         ),
         Metric(
             name="first", title=mark("First"), position=True, against="shuffled",
-            label=mark("reads the first token"), short=mark("first token"), sign="⇤",
+            label=mark("reads the first token"), sign="⇤",
             definition=mark("the weight on the first key"),
         ),
         Metric(
             name="induction", title=mark("Induction"), position=True, against="shuffled",
-            repeats=True, label=mark("reads what followed the last time"), short=mark("induction"),
+            repeats=True, label=mark("reads what followed the last time"),
             sign="↻", definition=mark(
                 "the weight on the token that followed the last earlier occurrence of the query's "
                 "own token (rows whose token stood in the text before, with another between)"
@@ -86,37 +84,36 @@ ALL = {
         ),
         Metric(
             name="duplicate", title=mark("Duplicate"), position=True, against="shuffled",
-            repeats=True, label=mark("reads the same token further back"),
-            short=mark("duplicate token"), sign="=",
+            repeats=True, label=mark("reads the same token further back"), sign="=",
             definition=mark("the weight on that last earlier occurrence itself (the same rows)"),
         ),
         Metric(
             name="backwards", title=mark("Backwards"), position=True, against="shuffled",
-            repeats=True, label=mark("reads the text backwards"), short=mark("anti-diagonal"),
+            repeats=True, label=mark("reads the text backwards"),
             sign="↗", definition=mark(
                 "the weight on the token just before that last earlier occurrence (the same rows)"
             ),
         ),
         Metric(
             name="last", title=mark("Last"), position=True, against="shuffled",
-            label=mark("reads the last source token"), short=mark("last token"), sign="⇥",
+            label=mark("reads the last source token"), sign="⇥",
             definition=mark("the weight on the last source token, which is the sign that ends it"),
         ),
         Metric(
             name="mirror", title=mark("Mirror"), position=True, against="shuffled",
-            label=mark("reads the source backwards"), short=mark("anti-diagonal"), sign="↗",
+            label=mark("reads the source backwards"), sign="↗",
             definition=mark(
                 "the weight on the source token as far from the end as the query is from the start"
             ),
         ),
         Metric(
             name="most_read", title=mark("Most-read"),
-            label=mark("reads one token"), short=mark("one token"), sign="●",
+            label=mark("reads one token"), sign="●",
             definition=mark("the share of all reading that goes to the one key that is read most"),
         ),
         Metric(
             name="order", title=mark("Order"), against="shuffled", label=mark("reads in order"),
-            short=mark("aligned with the source"), sign="↘",
+            sign="↘",
             definition=mark(
                 "the correlation, -1 to 1, between a query's place and the mean place that it reads"
             ),

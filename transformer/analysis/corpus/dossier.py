@@ -159,5 +159,5 @@ def _traits(rows: Floats, names: Sequence[str]) -> tuple[str, ...]:
     means = rows.mean(axis=0)
     clear = (means >= CLEAR) & (rows > 0).all(axis=0)
     order = np.argsort(-means, kind="stable")
-    found = [names[place] for place in order if clear[place] and ALL[names[place]].short]
+    found = [names[place] for place in order if clear[place] and ALL[names[place]].sign]
     return tuple(found[:MOST_TRAITS])

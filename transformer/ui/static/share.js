@@ -101,7 +101,7 @@ export const useCode = (page) => {
   const outside = ({ target }) => target === box.current && close();
   const code = html`<dialog class="code-window" aria-label=${title} data-rev=${rev || undefined} ref=${box} onClick=${outside}>
       <div class="code-box">
-        <img class="code-picture" hidden=${!picture} src=${picture} alt=${say("QR code of a link to what is shown")} />
+        <img class="code-picture" hidden=${!picture} src=${picture} alt=${say("QR code")} />
         <div class="code-words">
           <h2 class="code-title">${title}</h2>
           <p class="code-says" role="status">${says}</p>

@@ -57,18 +57,11 @@ const agreementInWords = ({ row, byScore, byWeight, agrees }) => {
     byScore: tinyNumber(byScore),
     tolerance: numeral(row.tolerance.toExponential(0)).replace("-", "−"),
   };
-  const found =
-    byWeight < row.tolerance
-      ? say(
-          "Largest difference from the network's own weights: {byWeight}, below " +
-            "{tolerance}; from its own scores: {byScore}.",
-          values,
-        )
-      : say(
-          "Largest difference from the network's own weights: {byWeight}, not below " +
-            "{tolerance}; from its own scores: {byScore}.",
-          values,
-        );
+  const found = say(
+    "Largest difference from the network's own weights: {byWeight} (rounding: {tolerance}); " +
+      "from its own scores: {byScore}.",
+    values,
+  );
   return agrees ? found : `${say("This does not agree with the network.")} ${found}`;
 };
 
@@ -95,12 +88,7 @@ const KeyLine = ({ at, shown: { row, sums }, widest, chosen, choose }) => {
     ])}${bar(sums.weights[at], widest)}
   </tr>`;
 };
-const restInWords = (rest, { allowed }) => {
-  const hidden = rest.filter((at) => !allowed[at]).length;
-  return hidden
-    ? say("the other {count} keys, {hidden} of them hidden", { count: rest.length, hidden })
-    : say("the other {count} keys", { count: rest.length });
-};
+const restInWords = (rest) => say("the other {count} keys", { count: rest.length });
 const Table = ({ shown, chosen, choose }) => {
   const { row, sums, order } = shown;
   const [most, rest] = [order.slice(0, MOST_ROWS), order.slice(MOST_ROWS)];
@@ -116,7 +104,7 @@ const Table = ({ shown, chosen, choose }) => {
       ${most.sort((a, b) => a - b).map(line)}
       ${
         rest.length > 0 &&
-        html`<tr class="is-rest"><th scope="row">${restInWords(rest, row)}</th>
+        html`<tr class="is-rest"><th scope="row">${restInWords(rest)}</th>
           ${numbers(["", "", "", smallText(sum(sums.exps, rest)), smallText(left)])}${bar(left, widest)}
         </tr>`
       }

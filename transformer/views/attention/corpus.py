@@ -99,7 +99,7 @@ def _points(
     heads = [one for one in (found or {}).get("heads", ()) if one["kind"] == kind]
     member: dict[Any, tuple[int, str]] = {}
     for at, cluster in enumerate(clusters(heads)):
-        traits = ", ".join(say(ALL[name].short) for name in cluster.traits)
+        traits = ", ".join(say(ALL[name].title) for name in cluster.traits)
         group = at if at < len(SHAPES) and len(cluster.heads) > 1 else len(SHAPES)
         own = group, traits or say("nothing in particular")
         member |= dict.fromkeys(cluster.heads, own)

@@ -9,8 +9,7 @@ import { headMetrics, kindShown } from "./known.js";
 
 // The finding as a sentence; its head's name chooses the head, and the token where it shows best.
 const sentence = ({ stack, kind }, found) => {
-  const { layer, head, clear, did, short, number, value, even, n_rows: rows, weight } = found;
-  const next = kind === "cross" ? found.next_label : null;
+  const { layer, head, clear, does, title, number, value, even, n_rows: rows, weight } = found;
   const at = { layer, head };
   const choose = () => {
     setHead({ stack, kind, layer, head });
@@ -28,39 +27,30 @@ const sentence = ({ stack, kind }, found) => {
     weight: numeral(weight.toFixed(2)),
     query: html`<${Token} label=${found.query_label} />`,
     key: html`<${Token} label=${found.key_label} />`,
-    next: html`<${Token} label=${next} />`,
   };
   return [
     clear
       ? [
           say("The clearest of all heads on this text:"),
           " ",
-          sayWith("{head} {does}.", { head: pick, does: did }),
+          sayWith("{head} {does}.", { head: pick, does }),
         ]
       : sayWith("No head does just one thing on this text. The nearest is {head}, “{short}”.", {
           head: pick,
-          short,
+          short: title,
         }),
     " ",
-    // What reads a source is about to write its next token: the alignment is one place on.
-    next
-      ? sayWith(
-          "{number} {value} on average over {rows} tokens, {times} times that of a " +
-            "uniform head. Clearest at “{query}”: about to write “{next}”, it reads “{key}” " +
-            "({weight}).",
-          values,
-        )
-      : sayWith(
-          "{number} {value} on average over {rows} tokens, {times} times that of a " +
-            "uniform head. Clearest at “{query}”: it reads “{key}” ({weight}).",
-          values,
-        ),
+    sayWith(
+      "{number} {value} on average over {rows} tokens, {times} times that of a " +
+        "uniform head. Clearest at “{query}”: it reads “{key}” ({weight}).",
+      values,
+    ),
   ];
 };
 
 // The words of each sign that stands in the grid, once.
 const signsOf = (heads) =>
-  new Map(heads.filter(({ sign }) => sign).map(({ sign, short }) => [sign, short]));
+  new Map(heads.filter(({ sign }) => sign).map(({ sign, label }) => [sign, label]));
 
 export const HeadFinding = () => {
   const part = usePart();

@@ -14,7 +14,7 @@ from plotly.colors import hex_to_rgb
 
 from transformer.analysis.atlas import Atlas, Pixels, atlas
 from transformer.messages import say
-from transformer.network_words import attention_title
+from transformer.network_words import attention_name
 from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
 
@@ -42,7 +42,7 @@ def head_grid(run: Run | Batch, stack: str, kind: str, *, row: int = 0) -> go.Fi
     )
     return style.figure(
         [picture, _pointer_cells(rows, columns), _scale()],
-        f"{attention_title(stack, kind)}, every head",
+        f"Every head, {attention_name(stack, kind)}",
         "rows of cells: query; columns: key; colours follow the square root of the weight",
         xaxis=style.axis(say("head"), **_places(columns), constrain="domain"),
         yaxis=style.axis(

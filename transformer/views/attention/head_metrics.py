@@ -22,27 +22,6 @@ from transformer.views.drawing.matrix import head_layout
 from transformer.views.parameters import KIND, OF_STACK, Choice, Text
 
 DIGITS = 5
-# What a head did, by the metric that it is named after: the page's sentence begins "Head 5·0".
-DID = {
-    "previous": mark("looks one token back: each token reads the one before it"),
-    "next": mark("looks one token ahead: each token reads the one after it"),
-    "itself": mark("stays where it is: each token reads itself"),
-    "first": mark("rests on the first token, whatever comes after it"),
-    "last": mark("rests on the end of the source"),
-    "induction": mark(
-        "goes on as last time: where a token comes again, it reads what followed it before"
-    ),
-    "duplicate": mark(
-        "finds the same token: where a token comes again, it reads its earlier place"
-    ),
-    "backwards": mark(
-        "reads the text backwards: where a token comes again, it reads what stood before it: "
-        "anti-diagonal"
-    ),
-    "most_read": mark("reads one token: all others look at it"),
-    "mirror": mark("reads the source backwards, from its last token to its first: anti-diagonal"),
-    "order": mark("is aligned with the source: it reads it in order, token by token"),
-}
 
 
 def answer_metrics(item: Run, *, stack: str, kind: str) -> Answer:
@@ -58,14 +37,13 @@ def answer_metrics(item: Run, *, stack: str, kind: str) -> Answer:
 
 
 def _head(head: HeadMetrics, labels: Sequence[str]) -> dict[str, Any]:
-    """Its numbers, and its label in a sentence, in short and as a sign; null without one."""
+    """Its numbers, and its label in words and as a sign; null without one."""
     metric = ALL.get(head.named_after or "")
     return {
         "layer": head.layer,
         "head": head.head,
         "values": {name: _plain(value) for name, value in head.values.items()},
         "label": metric and metric.label and say(metric.label),
-        "short": metric and metric.short and say(metric.short),
         "sign": metric and metric.sign,
         "key": head.most_read_key,
         "key_label": labels[head.most_read_key],
@@ -80,11 +58,10 @@ def _finding(item: Run, found: Metrics) -> dict[str, Any] | None:
     labels = item.queries(found.stack)
     names = ("layer", "head", "clear", "value", "even", "n_rows", "query", "key", "weight")
     return {name: getattr(best, name) for name in names} | {
-        "did": say(DID[best.metric.name]),
-        "short": say(best.metric.short),
+        "does": best.metric.label and say(best.metric.label),
+        "title": say(best.metric.title),
         "number": say("Largest weight") if best.metric.name == "order" else say("Weight"),
         "query_label": labels[best.query],
-        "next_label": labels[best.query + 1] if best.query + 1 < len(labels) else None,
         "key_label": item.keys(found.stack, found.kind)[best.key],
     }
 

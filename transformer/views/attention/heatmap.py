@@ -28,7 +28,7 @@ from transformer.analysis.attention_flow import (
 )
 from transformer.checks import InvalidRequest, check_choice, shortened
 from transformer.messages import numeral, say
-from transformer.network_words import attention_name, attention_title, head_name
+from transformer.network_words import attention_name, head_name
 from transformer.runs.head_data import (
     Head,
     HeadView,
@@ -166,9 +166,10 @@ def _one(weight: float, scale: str) -> float:
 def head_title(view: HeadView) -> str:
     """ "Decoder self-attention, layer 5, head 0"."""
     site = view.site
+    attention = attention_name(site.stack, site.kind)
     return say(
         "{attention}, layer {layer}, {head}",
-        attention=attention_title(site.stack, site.kind),
+        attention=attention[:1].upper() + attention[1:],
         layer=site.layer,
         head=head_name(view.head, view.is_off),
     )

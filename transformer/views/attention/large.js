@@ -2,7 +2,7 @@
 
 import { isAblated, SwitchOff } from "../../ui/static/interventions.js";
 import { isStill } from "../../web/controls.js";
-import { views } from "../../web/link_text.js";
+import { pictureNamed, views } from "../../web/link_text.js";
 import { useAnswer, useEvent } from "../../web/part.js";
 import { numeral, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";
@@ -12,7 +12,7 @@ import { Heatmap } from "../../web/heatmap.js";
 import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { headShown, emit, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
 import { headLabel } from "./known.js";
-import { isHeatmap, numbersAsked, pictureTitle, Switches } from "./numbers.js";
+import { isHeatmap, MANY, numbersAsked, pictureTitle, Switches } from "./numbers.js";
 
 const LEAST_PX = 480; // the least side of the cells on a wide screen
 const MOST_ABOVE_PX = 200; // on a phone the rest above is scrolled away
@@ -21,22 +21,11 @@ const TOOLS_SHOW = window.matchMedia("(hover: none)"); // all the time: they sta
 const TOOLS_PX = 34;
 const MOST_ROWS = 240; // of the table: lines of all queries can be thousands, the strongest come first
 
-const NOTES = {
-  mean: say("The average of the heads. No single head need look like it."),
-  rollout: say(
-    "The mean of the heads, mixed half and half with the residual, multiplied " +
-      "through the layers. Values and feed-forward layers are left out, so this is " +
-      "not what a prediction was made from.",
-  ),
-  joint: say(
-    "The mean of the heads, multiplied through the layers as if there were no " +
-      "residual. Values and feed-forward layers are left out too, so this is not " +
-      "what a prediction was made from.",
-  ),
-  lines: say(
-    "Faint lines show all queries until you choose a token, in the text or here at the left.",
-  ),
-};
+// What is said of a picture: where nothing is chosen in it, what it shows of many heads.
+const noteOf = (picture) =>
+  picture === "lines"
+    ? say("Faint lines show all queries until you choose a token, in the text or here at the left.")
+    : MANY.includes(picture) && say(pictureNamed(picture)?.help ?? "");
 
 // ---- the numbers ----
 
@@ -182,7 +171,7 @@ export const Large = ({ view }) => {
       <h3 class="large-title">${title}${label && html`<span class="head-label">${label}</span>`}</h3>
       <span hidden=${!ofOne || !ablates}><${SwitchOff} of=${at} /></span>
       <${Switches} ...${{ fields, at, motion }} />
-      <p class="picture-note" hidden=${!NOTES[picture]}>${NOTES[picture]}</p>
+      <p class="picture-note" hidden=${!noteOf(picture)}>${noteOf(picture)}</p>
     </div>
     ${
       isHeatmap(picture)

@@ -9,12 +9,12 @@ import { headNumbers, STAGE_NAMES } from "../../web/head_numbers.js";
 import { useAnswer, useEvent } from "../../web/part.js";
 import { headShown, on, page, setHead, tracedFrom } from "../../web/store.js";
 import { once } from "./known.js";
-import { fieldsOf } from "../../web/link_text.js";
+import { fieldsOf, pictureNamed } from "../../web/link_text.js";
 import { html, useMemo, useRef, useState } from "../../web/preact.js";
 
 const KEPT = 64; // heads
 const CELLS_KEPT = 8_000_000; // of all of them: 9 bytes each
-const MANY = ["mean", "rollout", "joint"]; // pictures of many heads put together; a beginner does not look for them
+export const MANY = ["mean", "rollout", "joint"]; // pictures of many heads put together; a beginner does not look for them
 
 export const isHeatmap = (picture) => !["lines", "alignment"].includes(picture);
 
@@ -71,7 +71,7 @@ export const useFollowing = (cell) => {
 
 // The heading of the picture of a head that the view's fields ask for.
 export const pictureTitle = (fields, at) => {
-  const { stage, depth, picture, over_heads: over } = fields;
+  const { stage: shown, depth, picture, over_heads: over } = fields;
   const { layer, head } = at;
   const name = headName(layer, head);
   const attention = attentionOf(at);
@@ -82,17 +82,17 @@ export const pictureTitle = (fields, at) => {
     layer: say("layer {layer}, mean of its heads", { layer }),
     all: say("mean of all heads"),
   };
-  return {
-    heatmap: say("{name}: {attention}, {stage}", { name, attention, stage: STAGE_NAMES[stage] }),
-    lines: say("{name}: {attention}, lines", { name, attention }),
-    alignment: say("Most-read source token: {whose}", { whose: whose[over] }),
-    mean: say("Mean of the heads, {layer}: {attention}", {
-      layer: depth === "all" ? say("all layers") : say("layer {layer}", { layer }),
-      attention,
-    }),
-    rollout: say("Attention rollout, {layers}: {attention}", { layers, attention }),
-    joint: say("Joint attention, {layers}: {attention}", { layers, attention }),
+  const averaged = depth === "all" ? say("all layers") : say("layer {layer}", { layer });
+  const title = say(pictureNamed(picture).title || picture);
+  const [first, stage] = {
+    heatmap: [name, STAGE_NAMES[shown]],
+    lines: [name, say("lines")],
+    alignment: [title, whose[over]],
+    mean: [title, averaged],
+    rollout: [title, layers],
+    joint: [title, layers],
   }[picture];
+  return say("{name}: {attention}, {stage}", { name: first, attention, stage });
 };
 
 // ---- the numbers ----
@@ -194,10 +194,6 @@ export const tokenReader = (shown, isInSight) => async (token) => {
 
 // Which kind of attention a picture is of, where it is of one only.
 const KIND_OF = { alignment: "cross", rollout: "self", joint: "self" };
-const HINTS = {
-  fixed: say("Colours span 0 to 1: heads can be compared"),
-  own: say("Colours span 0 to the largest weight of this picture"),
-};
 
 export const isOffered = (picture, kind) => (KIND_OF[picture] ?? kind) === kind;
 
@@ -206,7 +202,7 @@ const FieldSwitch = ({ fields, field, words = {}, offers = Boolean, ...how }) =>
   const { title, options } = fieldsOf("attention")[field];
   const offered = Object.entries(options)
     .filter(([value]) => offers(value))
-    .map(([value, text]) => [value, words[value] ?? say(text), HINTS[value]]);
+    .map(([value, text]) => [value, words[value] ?? say(text)]);
   return html`<${Switch} name=${`attention-${field}`} title=${say(title)} options=${offered}
     value=${fields[field]} set=${(value) => (fields[field] = value)} data-field=${field}
     hidden=${offered.length < 2} ...${how} />`;

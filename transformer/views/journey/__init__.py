@@ -24,6 +24,7 @@ from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import KIND, OF_STACK, SITE, Int
+from transformer.views.whatif.contribution import feed_forward_name, head_name
 
 N_LIKELIEST, N_WITHOUT, N_RANKED = 10, 5, 10
 N_VECTOR = 24  # features of the first vector that are shown
@@ -173,13 +174,16 @@ def _reason(item: Run, found: Journey, tokens: Tokenizer) -> list[str]:
         said = [say(_MANY)]
     elif named is None or by_forward > _value(parts, named):
         at = int(forward.argmax())
-        said = [say(_FORWARD, layer=at, value=numeral(by_forward, "+.1f"))]
+        said = [say(_ADDS, part=feed_forward_name(at), value=numeral(by_forward, "+.1f"))]
     if named is None:
         return said + _settled(found, tokens)
     kind, layer, head = named["kind"], named["layer"], named["head"]
-    values = {"layer": layer, "head": head, "value": numeral(_value(parts, named), "+.1f")}
-    adds = (_OF_HEADS if said else _ADDS)[kind if len(parts.heads) > 1 else ""]
-    said += [say(adds, **values), _reads(item, found, kind, layer, head)]
+    part = head_name(layer, head, kind if len(parts.heads) > 1 else "")
+    value = numeral(_value(parts, named), "+.1f")
+    said += [
+        say(_OF_HEADS if said else _ADDS, part=part, value=value),
+        _reads(item, found, kind, layer, head),
+    ]
     is_little = _value(parts, named) < WORTH_A_LOOK * sum(_added(parts))
     return said + (_settled(found, tokens) if is_little else [])
 
@@ -270,19 +274,8 @@ _STANDS = mark("Where {read} stands, the network expects {word} ({percent}).")
 _SURE = mark("After {read} the network expects {word} ({percent}).")
 _LIKELY = mark("After {read} the likeliest is {word} ({percent}), but others are possible.")
 _OPEN = mark("After {read} much is possible: even the likeliest, {word}, has only {percent}.")
-_ADDS = {
-    "": mark("Layer {layer}, head {head} adds most to it ({value})."),
-    "self": mark("Layer {layer}, head {head} of self-attention adds most to it ({value})."),
-    "cross": mark("Layer {layer}, head {head} of cross-attention adds most to it ({value})."),
-}
-_OF_HEADS = {
-    "": mark("Of the heads, layer {layer}, head {head} adds most ({value})."),
-    "self": mark("Of the heads, layer {layer}, head {head} of self-attention adds most ({value})."),
-    "cross": mark(
-        "Of the heads, layer {layer}, head {head} of cross-attention adds most ({value})."
-    ),
-}
-_FORWARD = mark("The feed-forward of layer {layer} adds most to it ({value}).")
+_ADDS = mark("Most is added by {part} ({value}).")
+_OF_HEADS = mark("Of the heads, {part} adds most ({value}).")
 _MANY = mark("No part decides it alone; many add a little.")
 _READS = {
     "itself": mark("It reads {read} itself ({weight})."),

@@ -23,9 +23,11 @@ const NUMBERS_APART = 4; // where there is no room for all
 export const signed = (amount) => numeral(amount.toFixed(2).replace("-", "−"));
 // How much a part adds to the logit of the word, or takes from it.
 const inWords = (name, amount, word) =>
-  amount < 0
-    ? say("{name}: {amount} to the logit of “{word}”", { name, word, amount: signed(amount) })
-    : say("{name}: +{amount} to the logit of “{word}”", { name, word, amount: signed(amount) });
+  say("{name}: {amount} to the logit of “{word}”", {
+    name,
+    word,
+    amount: `${amount < 0 ? "" : "+"}${signed(amount)}`,
+  });
 export const share = (amount, most) => ({
   class: amount < 0 ? "takes" : "adds",
   style: { "--share": `${Math.min(100, (100 * Math.abs(amount)) / (most || 1)).toFixed(0)}%` },

@@ -67,11 +67,6 @@ const Padded = ({ part, name, place, label }) => {
 
 // What changes in one head when a mask is taken away.
 
-const WITHOUT = {
-  causal: say("Weights without the causal mask"),
-  padding: say("Weights without the padding mask"),
-};
-
 // fields: of the view.
 const Removal = ({ fields }) => {
   const part = usePart();
@@ -102,7 +97,7 @@ const Removal = ({ fields }) => {
     </div>
     <p class="removal-says" role="status">${none ? say("No other mask applies here.") : answer?.sentence}</p>
     <div class="two removal-pictures" hidden=${none}>
-      ${picture("without", answer && WITHOUT[answer.which], "weights")}
+      ${picture("without", say("Weights without this mask"), "weights")}
       ${picture("changes", say("What changes: these weights minus the network's own"), "difference")}
     </div>
     <p class="hint">${say("This repeats the softmax of this one head, over the scores that the network computed with its masks in place. In a network without the mask, later layers would read something else, so their scores would change too.")}</p>
@@ -110,13 +105,6 @@ const Removal = ({ fields }) => {
 };
 
 const FIRST = { row: 0, mask_site: "", mask_head: 0, without: null };
-const NOTES = {
-  "encoder self": say("The encoder reads the source both ways: padding alone is hidden."),
-  "decoder self": say("The decoder reads its own text: padding and the future are hidden."),
-  "decoder cross": say(
-    "The decoder's queries read the encoder's tokens: padding of the source is hidden.",
-  ),
-};
 
 // ---- what is chosen ----
 
@@ -134,13 +122,8 @@ const Sentences = ({ fields }) => {
 };
 
 // one(name): the picture of a mask.
-const EachMask = ({ one, fields }) => {
-  const { stack, kind } = siteChosen(fields);
+const EachMask = ({ one }) => {
   const hidden = page.batch.padding_hidden;
-  const causal = stack === "decoder" && kind === "self";
-  const left = causal
-    ? say("Only the causal mask is left. This is what the network used.")
-    : say("No mask is left. This is what the network used.");
   return html`<div class="three">
     <section>
       <h3>${say("Padding mask")}</h3>
@@ -161,7 +144,7 @@ const EachMask = ({ one, fields }) => {
       <p class="combined-note">${
         hidden
           ? say("A key may be read only if both masks allow it. This is what the network used.")
-          : left
+          : say("What the network used, without the padding mask.")
       }</p>
       ${one("combined")}
     </section>
@@ -186,23 +169,21 @@ const InPlace = ({ fields }) => {
     <section>
       <h3>${say("The batch, padded to one length")}</h3>
       <p>${say("Sentences differ in length, but a batch is a rectangle, so the shorter ones are filled up with padding.")}</p>
-      <${Padded} name="padded" place=${0} label=${say("The batch, scrollable")} part=${part} />
+      <${Padded} name="padded" place=${0} label=${say("The batch, padded to one length")} part=${part} />
     </section>
     <${Sentences} fields=${fields} />
     <div class="masks-head">
       <label hidden=${!many}>${`${say("Attention")} `}<${Select} class="pick-kind" value=${place}
         options=${kinds.map((one, index) => [index, kindOf(one)])} set=${pickKind} /></label>
-      <span class="kind-note">${many && NOTES[`${stack} ${kind}`]}</span>
     </div>
-    <${EachMask} one=${mask} fields=${fields} />
+    <${EachMask} one=${mask} />
   </div>`;
 };
 
 const Targets = () => {
   const part = usePart();
   return html`<div class="targets" ...${part.shows({ batch: page.batch.batch })}>
-    <p>${say("They are padded among themselves: a source and its translation differ in length.")}</p>
-    <${Padded} name="padded-targets" place=${1} label=${say("Their translations, scrollable")}
+    <${Padded} name="padded-targets" place=${1} label=${say("Their translations, which the decoder reads")}
       part=${part} />
   </div>`;
 };
@@ -255,7 +236,7 @@ const Masks = ({ value }) => {
   }, [given]);
   if (!page.batch) return null;
   const parts = { fields };
-  const { stacks, padding_hidden: hidden } = page.batch;
+  const { stacks } = page.batch;
   return html`<${InPlace} ...${parts} />
     ${
       stacks.length > 1 &&
@@ -264,11 +245,8 @@ const Masks = ({ value }) => {
     }
     <${Section} name="scores" title=${say("What it does to one head's scores")}
       finding=${say("a hidden key's score becomes −∞, its weight 0")}><${Scores} ...${parts} /><//>
-    <${Section} name="removal" title=${
-      hidden
-        ? say("What changes when a mask is taken away")
-        : say("What changes when another mask is taken away too")
-    } finding=${say("the share of the weight that would go where the mask hides")}>
+    <${Section} name="removal" title=${say("What changes when a mask is taken away")}
+      finding=${say("the share of the weight that would go where the mask hides")}>
       <${Removal} ...${parts} /><//>`;
 };
 export const mount = mounted(Masks);

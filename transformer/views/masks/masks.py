@@ -140,20 +140,6 @@ def _tokens(batch: Batch, stack: str, real: BoolArray) -> dict[str, object]:
 
 SHOWN = ("weights", "difference")
 _FREED_TO = {"padding": "padding", "causal": "the future"}
-_NONE = {
-    "padding": mark("Here the padding mask hides nothing: no key of this sentence is padding."),
-    "causal": mark("Here the causal mask hides nothing: no key lies in the future."),
-}
-_SENTENCES = {
-    "padding": mark(
-        "Without the padding mask, {share} of the weight would go to padding, on average over the "
-        "{count} queries that are text."
-    ),
-    "causal": mark(
-        "Without the causal mask, {share} of the weight would go to the future, on average over "
-        "the {count} queries that are text."
-    ),
-}
 
 
 def mask_removed(
@@ -209,8 +195,13 @@ def sentence_of(found: Removal) -> str:
     site, count = found.view.site, int(found.text.sum())
     share = f"{numeral(100 * found.mean_freed_weight, '.1f')} %"
     if not found.freed.any():
-        return say(_NONE[found.which])
-    start = say(_SENTENCES[found.which], share=share, count=count)
+        return say("Here the mask hides nothing.")
+    start = say(
+        "Without the mask, {share} of the weight would go to what it hides, on average over the "
+        "{count} queries that are text.",
+        share=share,
+        count=count,
+    )
     if found.which == "padding" and "causal" in acting_masks(site):
         right = say(
             "Padding stands on the right, where the causal mask already hides it from the text; "

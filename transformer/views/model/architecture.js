@@ -142,7 +142,7 @@ const Architecture = () => {
   return html`<div class=${beside ? "architecture beside" : "architecture"}
     ...${part.shows({ run: asked?.run, blocks: layout && blocks.length })}>
     <div class="architecture-body">
-      <div class="architecture-drawing" tabindex="0" role="region" aria-label=${say("Drawing of the network, scrollable")}>
+      <div class="architecture-drawing" tabindex="0" role="region" aria-label=${drawing}>
         <${Figure} part=${part} name="architecture" figure=${answer?.figure} label=${drawing}
           change=${fitted} on=${on} table=${false} />
         <div class="here" hidden=${!here} style=${inPx(at ?? {})} />

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from transformer.checks import InvalidRequest, check_choice, is_whole, shortened
 from transformer.messages import say
 from transformer.model.positions import sinusoidal_matrix
-from transformer.network_words import of_stack, stack_name
+from transformer.network_words import stack_name
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -81,7 +81,7 @@ def position_matrix(run: Run, stack: str | None = None, *, formula: bool = False
     line = {"type": "line", "line": _dashed(), **edge}
     return style.figure(
         style.signed_cells(matrix, hover, bar=say("value")),
-        f"Position matrix {of_stack(chosen)} ({name})",
+        f"Position matrix of the {chosen} ({name})",
         "of the same size, to compare"
         if formula
         else (
@@ -125,7 +125,7 @@ def position_curves(run: Run, dimensions: Sequence[int], stack: str | None = Non
         "fillcolor": style.LIGHT.line,
         "opacity": 0.5,
     }
-    positions, here = run.config.positions, of_stack(chosen)
+    positions, here = run.config.positions, f"of the {chosen}"
     return line_figure(
         f"Position curves {here} ({positions})",
         f"one line a dimension; grey: the {used} positions that this run used",

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_choice, check_whole
 from transformer.messages import mark, numeral, say
-from transformer.network_words import of_stack
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -125,7 +124,7 @@ def input_strips(run: Run, stack: str | None = None) -> go.Figure:
     headings = [say(look.heading) for look in _LOOKS.values()]
     return style.figure(
         cells,
-        f"What enters the first layer {of_stack(found.stack)}",
+        f"What enters the first layer of the {found.stack}",
         "token vector + position vector; the model then norms the sum of each token"
         if found.normalised
         else "token vector + position vector; the sum is what the layer reads",
@@ -163,7 +162,7 @@ def input_token(run: Run, position: int | None = None, stack: str | None = None)
     chosen = check_whole("position", last if position is None else position, 0, last)
     colours = (style.LIGHT.accent, style.LIGHT.key, style.LIGHT.text)
     return line_figure(
-        (f"Token {chosen} {of_stack(found.stack)}: its vector, its position's, and their sum"),
+        (f"Token {chosen} of the {found.stack}: its vector, its position's, and their sum"),
         "one place a dimension",
         {
             say(look.name): (

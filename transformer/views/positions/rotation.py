@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from transformer.checks import InvalidRequest, check_whole
 from transformer.messages import say
-from transformer.network_words import of_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
 from transformer.views.positions.encodings import matrix_of, square_axes
@@ -125,7 +124,7 @@ def position_shift(
     size = len(found.matrix)
     hover = say("from dimension %{x} to dimension %{y}<br>factor %{z:.4f}<extra></extra>")
     here, there = say("dimension of PE(pos)"), say("dimension of PE(pos + {k})", k=k)
-    stack = of_stack(found.stack)
+    stack = f"of the {found.stack}"
     matrix = found.matrix.astype(np.float32)
     return style.figure(
         style.signed_cells(matrix, hover, bar=say("factor")),

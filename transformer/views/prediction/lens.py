@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from transformer.checks import check_whole
 from transformer.messages import numeral, say
 from transformer.model.summary import last_stack
-from transformer.network_words import of_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
 
@@ -103,7 +102,7 @@ def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figu
     nothing = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
     return style.figure(
         [_cells(run, view, names), _texts(run, view), nothing],
-        f"Logit lens {of_stack(after)}",
+        f"Logit lens of the {after}",
         f"{what_is_done(run)}<br>underlined: the same best token as the model's own, on top",
         margin=MARGIN,
         dragmode=False,

@@ -27,7 +27,7 @@ const Surprisal = () => {
     <div class="surprisal-body" hidden=${Boolean(answer?.none)}>
       <p>${say("How many bits each token of the text cost the network: 0 if it was sure of it, 1 if it gave it a probability of one half, 2 for a quarter. Click a bar to choose the token before it.")} ${key("given", say("given"))} ${key("generated", say("generated"))}</p>
       <${TokenColumns} part=${part} name="surprisal" figure=${answer?.figure}
-        follows first=${run?.trace_start} wide=${say("Bars of surprisal, one a token")} />
+        follows first=${run?.trace_start} wide=${say("Surprisal of each token, −log₂ p")} />
     </div>
   </div>`;
 };
@@ -126,7 +126,7 @@ const Lens = ({ fields }) => {
       <div class="lens-rows" aria-hidden="true">${drawn && html`<${Rows} layout=${drawn.layout} />`}</div>
       <${TokenColumns} part=${part} name="lens" figure=${answer?.figure} change=${change}
         numbers=${(...cell) => cellText(meta, ...cell)} done=${setDrawn}
-        first=${run && run.trace_start + first} wide=${say("Logit lens, layers by tokens")} />
+        first=${run && run.trace_start + first} wide=${say("Logit lens: what each layer would have said")} />
     </div>
   </div>`;
 };
@@ -173,7 +173,7 @@ const SearchTree = () => {
     <section class="searched" hidden=${!searched}>
       <p>${say("Each column is a step, with the best extension on top. Lines lead from a text to its extensions; the path of the chosen translation is bold.")}</p>
       <${Figure} part=${part} class="tree" figure=${searched && answer?.figure}
-        wide=${say("Tree of the beam search, scrollable")} label=${say("Tree of the beam search")} />
+        wide=${say("Beam search")} label=${say("Beam search")} />
     </section>
   </div>`;
 };

@@ -95,7 +95,7 @@ const Outcomes = ({ pair }) => {
     <div class="compare-drawn" hidden=${Boolean(none)}>
       <p>${say("Up: the token was likelier in B. Down: it was likelier in A. These are the network's probabilities, before temperature and filters. Hatched: two different tokens. Click a bar to choose the token before it.")}</p>
       <${Figure} part=${part} name="outcomes" figure=${answer?.figure} table=${numbersOf}
-        wide=${say("Bars, one a token that both generated")}
+        wide=${say("How likely each generated token was: B − A")}
         on=${{ plotly_click: chooseBefore }} />
     </div>
   </section>`;

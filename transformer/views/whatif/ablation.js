@@ -41,25 +41,17 @@ const mostInWords = (most, label) => {
     before: percent(before),
     after: percent(after),
   };
-  return after < before
-    ? sayWith(
-        "{head} has the largest effect of all heads on this token: without it, “{token}” falls from {before} to {after}.",
-        told,
-      )
-    : sayWith(
-        "{head} has the largest effect of all heads on this token: without it, “{token}” rises from {before} to {after}.",
-        told,
-      );
+  return sayWith(
+    "{head} has the largest effect of all heads on this token: without it, “{token}” goes from {before} to {after}.",
+    told,
+  );
 };
 // What the map's colours mean.
-const mapInWords = ({ log_probability: intact, limit }, by) =>
+const mapInWords = ({ log_probability: intact, limit }) =>
   [
     say("With all heads the intact network gives it p = {probability}.", {
       probability: numeral(Math.exp(intact).toFixed(4)),
     }),
-    by === "mean"
-      ? say("One head at a time is replaced by its mean.")
-      : say("One head at a time is set to zero."),
     say("Blue: the token becomes less likely, so the head helped it. Orange: likelier."),
     say(
       "The colours go from {least} to {most}. Click a cell to choose its head.",
@@ -68,7 +60,7 @@ const mapInWords = ({ log_probability: intact, limit }, by) =>
   ].join(" ");
 
 const ImportanceMap = ({ part, answer, asked, toggle }) => {
-  const { stack, kind, position, by } = asked;
+  const { stack, kind, position } = asked;
   const title = sayWith(
     "Change of ln p of token {place}, “{token}”, when each head alone is switched off",
     tokenAt(position, answer.label),
@@ -76,7 +68,7 @@ const ImportanceMap = ({ part, answer, asked, toggle }) => {
   const choose = ({ points: [{ x: head, y: layer }] }) => toggle({ stack, kind, layer, head });
   return html`<div class="matter-box">
     <h4 class="matter-title">${title}</h4>
-    <p class="matter-says">${mapInWords(answer, by)}</p>
+    <p class="matter-says">${mapInWords(answer)}</p>
     <${Figure} part=${part} name="importance" figure=${answer.figure}
       on=${{ plotly_click: choose }} />
   </div>`;

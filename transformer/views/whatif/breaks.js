@@ -130,7 +130,7 @@ const Breaks = () => {
         onClick=${() => askAll(lines.map(({ what }) => what))}>${say("Run my text through each")}</button>
       <span class="breaks-says" role="status">${measuring ? say("Measuring each in turn …") : says}</span>
     </div>
-    <div class="wide" tabindex="0" role="region" aria-label=${say("What breaks, scrollable")}>
+    <div class="wide" tabindex="0" role="region" aria-label=${say("What breaks?")}>
       <table class="breaks-table">
         <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
         <tbody>${lines && lines.map(line)}</tbody>

@@ -39,11 +39,9 @@ const partInWords = ({ row, column }, { calcdata, layout }) => {
   const { row_labels: rows, column_labels: columns } = layout.meta;
   const told = {
     part: html`<b>${`${rows[row]}, ${columns[column]}`}</b>`,
-    value: numeral(Math.abs(value).toFixed(4)),
+    value: numeral(value.toFixed(4).replace("-", "−")),
   };
-  return value < 0
-    ? sayWith("{part} takes {value} from the logit.", told)
-    : sayWith("{part} adds {value} to the logit.", told);
+  return sayWith("{part} adds {value} to the logit.", told);
 };
 
 // What can be done with the head of the chosen cell, null without one.
@@ -95,7 +93,7 @@ const Found = ({ part, answer, position }) => {
     <h4 class="contribution-title">${title(html`<${Token} label=${answer.label} />`)}</h4>
     <p class="contribution-says" role="status">${[answer.sentence, ...intact].join(" ")}</p>
     <${Figure} part=${part} name="contribution" figure=${answer.figure} ...${cells}
-      wide=${say("Map of contributions")} />
+      wide=${say("Contribution to one logit")} />
     <p class="contribution-part" role="status">${of === answer && says}</p>
     <${HeadButtons} head=${head} />
     <p class="hint" id="contribution-keys">${say("Click a cell, or press Enter, to choose its part. Arrow keys move from cell to cell.")}</p>

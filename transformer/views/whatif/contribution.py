@@ -21,10 +21,10 @@ NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each ce
 _COLUMNS = {"self": mark("self {head}"), "cross": mark("cross {head}")}
 _COLUMN = mark("head {head}")
 _HEADS = {
+    "": mark("layer {layer}, head {head}"),
     "self": mark("layer {layer}, head {head} of self-attention"),
     "cross": mark("layer {layer}, head {head} of cross-attention"),
 }
-_HEAD = mark("layer {layer}, head {head}")
 
 
 def contribution(found: LogitContribution, label: str) -> go.Figure:
@@ -116,10 +116,9 @@ def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
     for kind, heads in found.heads.items():
         for layer, row in enumerate(heads.tolist()):
             for head, value in enumerate(row):
-                name = _HEADS[kind] if len(found.heads) > 1 else _HEAD
-                yield say(name, layer=layer, head=head), value
+                yield head_name(layer, head, kind if len(found.heads) > 1 else ""), value
     for layer, value in enumerate(found.feed_forward.tolist()):
-        yield say("the feed-forward of layer {layer}", layer=layer), value
+        yield feed_forward_name(layer), value
     for layer, value in enumerate(found.biases.tolist()):
         yield say("the biases of layer {layer}", layer=layer), value
     names = {
@@ -130,6 +129,16 @@ def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
         "output bias": say("the output bias"),
     }
     yield from ((names[name], value) for name, value in found.others.items())
+
+
+def head_name(layer: int, head: int, kind: str) -> str:
+    """A head in a sentence; kind: "self" or "cross", empty where there is only one."""
+    return say(_HEADS[kind], layer=layer, head=head)
+
+
+def feed_forward_name(layer: int) -> str:
+    """A feed-forward in a sentence."""
+    return say("the feed-forward of layer {layer}", layer=layer)
 
 
 def answer_contribution(

@@ -84,7 +84,7 @@ const Found = ({ part, answer, asked }) => {
   const [said, setSaid] = useState("");
   const [drawn, setDrawn] = useState(/** @type {any} */ (null)); // the answer whose map stands there
   const { cells, light } = useCells({
-    name: say("Map of patches, scrollable"),
+    name: say("What if a part came from another text?"),
     keys: "patch-keys",
     start: strongest,
     move: (cell, box) => {
@@ -106,7 +106,7 @@ const Found = ({ part, answer, asked }) => {
     <p class="patch-says">${inWords(answer)}</p>
     <${Figure} part=${part} name="patching" figure=${answer.figure} ...${cells}
       box=${{ ...cells.box, ...Object.fromEntries(data || []) }} done=${() => setDrawn(answer)}
-      change=${look} wide=${say("Map of patches, scrollable")} />
+      change=${look} wide=${say("What if a part came from another text?")} />
     <p class="patch-said" role="status" aria-live="polite">${said}</p>
     <p class="hint" id="patch-keys">${say("Click a cell, or press Enter, to run the text again with that patch instead of an earlier one. Arrow keys move from cell to cell.")}</p>
   </div>`;

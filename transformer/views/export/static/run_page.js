@@ -1,0 +1,242 @@
+// A run without a server: its text, attention, prediction, masks, positions and more, as components; and
+// how a page that carries its own data, in #data, and Plotly begins.
+
+import { isAblated } from "../../../ui/static/interventions.js";
+import { answerFrom } from "../../../web/ask.js";
+import { Select } from "../../../web/controls.js";
+import { setFields } from "../../../web/fields.js";
+import { Figure } from "../../../web/figure.js";
+import { headNumbers } from "../../../web/head_numbers.js";
+import { thinLabels } from "../../../web/labels.js";
+import { siteNamed } from "../../../web/link_text.js";
+import { Asked, before, placeAsked, placeRead } from "../../../web/looked_at.js";
+import { numeral, say, sayWith } from "../../../web/messages.js";
+import { usePart } from "../../../web/part.js";
+import { takePlotlyFrom } from "../../../web/plots.js";
+import { html, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
+import { page, setHead, setQuery } from "../../../web/store.js";
+import { Token } from "../../../web/text.js";
+import { Text } from "../../../web/tokens.js";
+import { Attention } from "../../attention/attention.js";
+import { canUnpack, filled, flatAtlas, flatOf, gunzip, unpack } from "./pack.js";
+
+// ---- the start ----
+
+/** @type {(id: string) => any} */
+const byId = (id) => document.getElementById(id);
+const tell = (text) => {
+  byId("problem").textContent = text;
+  byId("problem").hidden = false;
+  byId("content").hidden = true;
+};
+
+// show(data, place) fills the page.
+export const startWith = async (show) => {
+  if (!canUnpack) {
+    return tell(
+      say(
+        "This browser cannot unpack the page’s data: it has no DecompressionStream. " +
+          "Browsers made since 2023 have.",
+      ),
+    );
+  }
+  const texts = ["data", "plotly"].map((id) => byId(id).textContent);
+  const parts = await Promise.all([unpack(texts[0]), gunzip(texts[1])]).catch(() => null);
+  if (!parts) return tell(say("The page’s data is damaged; save the page again."));
+  const [data, library] = parts;
+  takePlotlyFrom(() => URL.createObjectURL(new Blob([library], { type: "text/javascript" })));
+  return show(data, byId("content"));
+};
+
+// ---- a whole picture of a run with its words: drawn at once, or when it is opened ----
+
+const TALLEST_PX = 640; // of a square picture
+
+const isSquare = ({ xaxis, yaxis }) =>
+  Boolean(yaxis?.scaleanchor && xaxis.ticktext && yaxis.ticktext);
+
+// How a figure stands there, see drawPicture.
+const sizeOf = ({ layout }) => {
+  if (isSquare(layout)) return { fit: { side: { height: TALLEST_PX }, bar: true } };
+  const change = ({ layout: { width, margin, xaxis } }) => {
+    if (xaxis.ticktext && xaxis.tickangle) thinLabels(xaxis, width - margin.l - margin.r);
+  };
+  return { change };
+};
+
+// one: {title, help, view, data, layout}, packed. closed: it is a box to open,
+// which stands open at first.
+const Picture = ({ one, closed = false, open = false, hidden = false }) => {
+  const part = usePart();
+  const [isOpen, setOpen] = useState(!closed || open);
+  useLayoutEffect(() => void (closed && setOpen(open)), [open]);
+  // Drawing changes it: each width has its own.
+  const figure = useMemo(
+    () => isOpen && part.width > 0 && filled({ data: one.data, layout: one.layout }),
+    [one, isOpen, part.width],
+  );
+  const { title, help, view } = one;
+  const drawn = html`${help && html`<p class="note">${help}</p>`}
+    <${Figure} part=${part} name=${view} class="figure" figure=${figure || null} wide=${title}
+      label=${title} ...${figure && sizeOf(figure)} />`;
+  const facts = part.shows({ view: view ?? "" });
+  return closed
+    ? html`<details open=${isOpen} hidden=${hidden} onToggle=${({ target }) => setOpen(target.open)} ...${facts}>
+        <summary>${title}</summary>${drawn}
+      </details>`
+    : html`<figure ...${facts}><figcaption>${title}</figcaption>${drawn}</figure>`;
+};
+
+// ---- what a step could have chosen ----
+
+const bar = (probability, most, name) => html`<td>
+  <span class=${name} style=${{ width: `${(70 * probability) / most}%` }} />${numeral((100 * probability).toFixed(2))}%
+</td>`;
+
+// A step, as html.py writes it.
+const Candidates = ({ token, candidates }) => {
+  const most = Math.max(...candidates.flatMap((c) => [c.probability, c.sampling_probability]));
+  const row = ({ id, label, probability, sampling_probability: after }) => {
+    const isChosen = id === token;
+    const shown = html`<${Token} label=${label} />`;
+    return html`<tr class=${[isChosen && "chosen", after === 0 && "cut"].filter(Boolean).join(" ")}>
+      <td>${isChosen ? ["▶ ", sayWith("{token} (chosen)", { token: shown })] : shown}</td>
+      ${bar(probability, most, "bar")}
+      ${after === 0 ? html`<td>✕ ${say("cut")}</td>` : bar(after, most, "bar after")}
+    </tr>`;
+  };
+  const heads = [say("Candidate"), say("by the network"), say("after temperature and filters")];
+  return html`<table>
+    <thead><tr>${heads.map((name) => html`<th>${name}</th>`)}</tr></thead>
+    <tbody id="candidates">${candidates.map(row)}</tbody>
+  </table>`;
+};
+
+// ---- attention: what the view of the page asks a server, from the file ----
+
+// Of the shown run, see html.py.
+/** @type {(of: {stack: string, kind: string}) => any} */
+const kindOf = ({ stack, kind }) =>
+  page.run.kinds.find((one) => one.stack === stack && one.kind === kind);
+const headOf = ({ mask, layers }, layer, head) => {
+  const part = (stored) => {
+    const all = flatOf(stored);
+    const size = all.length / stored.shape[0];
+    return all.subarray(head * size, (head + 1) * size);
+  };
+  const recorded = Object.entries(layers[layer]).map(([name, stored]) => [name, part(stored)]);
+  return { ...mask, allowed: flatOf(mask.allowed), ...Object.fromEntries(recorded) };
+};
+// The mean of all heads but those that are switched off.
+const meanOf = (kind) => {
+  const heads = Array.from({ length: page.run.n_heads }, (_, head) => head);
+  const weights = (layer, head) => headNumbers(headOf(kind, layer, head)).weights;
+  const every = kind.layers.flatMap((_, layer) =>
+    heads
+      .filter((head) => !isAblated({ ...kind, layer, head }))
+      .map((head) => weights(layer, head)),
+  );
+  const mean = (_, at) => every.reduce((sum, one) => sum + one[at], 0) / Math.max(1, every.length);
+  return { ...kind.mask, allowed: flatOf(kind.mask.allowed), weights: weights(0, 0).map(mean) };
+};
+answerFrom({
+  atlas: (of) => flatAtlas(kindOf(of).atlas),
+  metrics: (of) => kindOf(of).metrics,
+  flow: (of) => meanOf(kindOf(of)),
+  heatmap({ site, head }) {
+    const at = siteNamed("site", site, page.run);
+    return headOf(kindOf(at), at.layer, head);
+  },
+});
+
+// at: {site, head, stage, pin}, what is to be shown; null: as it is.
+const AttentionSection = ({ at, hidden }) => {
+  useLayoutEffect(() => {
+    if (hidden || !at) return;
+    setHead({ ...siteNamed("site", at.site, page.run), head: at.head });
+    setFields({ stage: at.stage, cell: at.pin ? `${at.pin.row},${at.pin.column}` : "" });
+  }, [page.run, at, hidden]);
+  return html`<section id="attention" aria-labelledby="attention-title" hidden=${hidden}>
+    <h2 id="attention-title">${say("Attention")}</h2><${Attention} />
+  </section>`;
+};
+
+// ---- the page ----
+
+// prediction
+
+const Prediction = ({ steps, start, hidden }) => {
+  const read = page.query ? placeRead() : start - 1; // at first, the last token that was given
+  const at = placeAsked(read) - start;
+  const step = steps[at];
+  const go = (value) => setQuery(before(start + Number(value)));
+  const seen = () =>
+    say("This step read tokens {first} to {last}; {count} tokens could be drawn.", {
+      first: step.window[0],
+      last: step.window[1] - 1,
+      count: step.n_kept,
+    });
+  return html`<section id="prediction" aria-labelledby="prediction-title" hidden=${hidden || !steps.length}>
+    <h2 id="prediction-title">${say("Prediction")}</h2>
+    ${step ? html`<${Asked} of=${read} />` : html`<p class="asked">${say("No step of this run chose what follows this token.")}</p>`}
+    <div class="controls">
+      <label>${say("Step")} <${Select} id="step" options=${[[-1, "–"], ...steps.map((_, place) => [place, place + 1])]}
+        value=${step ? at : -1} set=${go} /></label>
+      <span id="step-note">${step && seen()}</span>
+    </div>
+    ${step && html`<${Candidates} ...${step} />`}
+  </section>`;
+};
+
+// the whole
+
+const followDarkness = () => {
+  const darkness = window.matchMedia("(prefers-color-scheme: dark)");
+  const follow = () => {
+    document.documentElement.classList.toggle("dark", darkness.matches);
+    page.dark = darkness.matches;
+  };
+  darkness.addEventListener("change", follow);
+  follow();
+  return () => darkness.removeEventListener("change", follow);
+};
+
+const Pictures = ({
+  id,
+  title,
+  note,
+  hidden,
+  list,
+  children,
+}) => html`<section aria-labelledby=${`${id}-title`} hidden=${hidden}>
+  <h2 id=${`${id}-title`}>${title}</h2>${note && html`<p class="note">${note}</p>`}
+  <div id=${id} class=${list ? undefined : "figures"}>${children}</div>
+</section>`;
+
+// data: of a run, see html.py; its facts are the page's run. shown: the ids of the sections to show, all
+// of them without; inside: of the last, the pictures to show open; at: see AttentionSection.
+/** @param {Record<string, any>} props */
+export const RunPage = ({ data, shown = null, inside = null, at = null, hidden = false }) => {
+  useLayoutEffect(followDarkness, []);
+  const { run, steps, masks, positions, more } = data;
+  const isHidden = (id) => shown !== null && !shown.includes(id);
+  const pictures = (all) =>
+    all.map((one, place) => html`<${Picture} key=${`${run.run} ${place}`} ...${{ one }} />`);
+  const closed = (one, place) => {
+    const open = inside !== null && inside.includes(one.view);
+    return html`<${Picture} key=${`${run.run} ${place}`} closed open=${open}
+      hidden=${inside !== null && !open} ...${{ one }} />`;
+  };
+  return html`<main hidden=${hidden}>
+    <section id="tokens">
+      <${Text} facts=${run} />
+      <p class="note">${say("Outlined: given. Shaded: generated, the stronger the shade the likelier. Choose a token to mark what it reads and, if what follows it was generated, to see what else could have come.")}</p>
+    </section>
+    <${AttentionSection} at=${at} hidden=${isHidden("attention")} />
+    <${Prediction} steps=${steps} start=${run.n_prompt} hidden=${isHidden("prediction")} key=${run.run} />
+    <${Pictures} id="masks" title=${say("Masks")} hidden=${isHidden("masks")}>${pictures(masks)}<//>
+    <${Pictures} id="positions" title=${say("Positions")} hidden=${isHidden("positions")}>${pictures(positions)}<//>
+    <${Pictures} id="more" title=${say("More of the inside")} list
+      hidden=${isHidden("more")}>${more.map(closed)}<//>
+  </main>`;
+};
