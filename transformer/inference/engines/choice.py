@@ -33,7 +33,7 @@ def engine_of(
         if not missing and name in (kind.name, AUTO):
             return kind(network)
         if kind.name == name:
-            raise ValueError(f"engine {name!r} needs {missing}; allowed: 'auto'")
+            raise ValueError(f"engine '{name}' needs {missing}; allowed: 'auto'")
     return None
 
 

@@ -71,10 +71,10 @@ const Candidates = ({ token, candidates }) => {
     return html`<tr class=${[isChosen && "chosen", after === 0 && "cut"].filter(Boolean).join(" ")}>
       <td>${isChosen ? ["▶ ", sayWith("{token} (chosen)", { token: shown })] : shown}</td>
       ${bar(probability, most, "bar")}
-      ${after === 0 ? html`<td>${say("✕ cut")}</td>` : bar(after, most, "bar after")}
+      ${after === 0 ? html`<td>✕ ${say("cut")}</td>` : bar(after, most, "bar after")}
     </tr>`;
   };
-  const heads = [say("Candidate"), say("By the network"), say("After temperature and filters")];
+  const heads = [say("Candidate"), say("by the network"), say("after temperature and filters")];
   return html`<table>
     <thead><tr>${heads.map((name) => html`<th>${name}</th>`)}</tr></thead>
     <tbody id="candidates">${candidates.map(row)}</tbody>
@@ -200,7 +200,7 @@ const Page = ({ data }) => {
     <${Prediction} steps=${steps} start=${run.n_prompt} />
     <${Pictures} id="masks" title=${say("Masks")}>${pictures(masks)}<//>
     <${Pictures} id="positions" title=${say("Positions")}>${pictures(positions)}<//>
-    <${Pictures} id="more" title=${say("More of the inside")} note=${say("Each opens when it is wanted.")} list>
+    <${Pictures} id="more" title=${say("More of the inside")} list>
       ${pictures(more, { closed: true })}<//>
     </main>`;
 };
