@@ -5,22 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
-from transformer.views import PICTURES, attention_rollout
+from transformer.analysis.attention_flow import flow_weights
+from transformer.views import PICTURES, attention_flow
 
 
-@pytest.mark.parametrize(
-    ("which", "flow", "share"), [("rollout", rollout_weights, 0.5), ("joint", joint_weights, 1.0)]
-)
-def test_a_flow_is_every_path_through_the_layers_summed(translation, which, flow, share):
+@pytest.mark.parametrize(("which", "share"), [("rollout", 0.5), ("joint", 1.0)])
+def test_a_flow_is_every_path_through_the_layers_summed(translation, which, share):
     """share: of a layer that its attention has; the rest stays where it is."""
-    found, n = flow(translation, "encoder"), len(translation.source_labels)
+    found, n = flow_weights(translation, "encoder", which), len(translation.source_labels)
     means = [translation.trace["encoder", at, "self"].pattern[0].mean(dim=0) for at in (0, 1)]
-    layers = [mean_weights(translation, "encoder", "self", at) for at in (0, 1)]
+    layers = [flow_weights(translation, "encoder", layer=at) for at in (0, 1)]
     np.testing.assert_allclose(layers, np.stack(means), atol=1e-6)
-    np.testing.assert_allclose(
-        mean_weights(translation, "encoder", "self"), (means[0] + means[1]) / 2, atol=1e-6
-    )
+    mean = flow_weights(translation, "encoder")
+    np.testing.assert_allclose(mean, (means[0] + means[1]) / 2, atol=1e-6)
 
     def step(layer: int, to: int, source: int) -> float:
         return share * float(means[layer][to, source]) + (1 - share) * (to == source)
@@ -29,11 +26,11 @@ def test_a_flow_is_every_path_through_the_layers_summed(translation, which, flow
         for key in range(n):
             expected = sum(step(1, query, via) * step(0, via, key) for via in range(n))
             assert found[query, key] == pytest.approx(expected, abs=1e-6)
-            first = flow(translation, "encoder", 0)[query, key]
+            first = flow_weights(translation, "encoder", which, layer=0)[query, key]
             assert first == pytest.approx(step(0, query, key), abs=1e-6)
     asked = {"which": which, "stack": "encoder", "scale": "linear", "numbers": True}
     sent = PICTURES["flow"].ask(translation, given=asked, item=translation)["weights"]
-    drawn = PICTURES[which].figure(translation, "encoder").data[0].customdata
+    drawn = attention_flow(translation, "encoder", which).data[0].customdata
     np.testing.assert_array_equal(sent, found.astype("float32"))
     np.testing.assert_array_equal(drawn, sent)
 
@@ -41,12 +38,12 @@ def test_a_flow_is_every_path_through_the_layers_summed(translation, which, flow
 def test_a_layer_that_there_is_not_is_refused(run):
     for layer in (-1, 2, True, 0.5):
         with pytest.raises(ValueError, match="layer must be a whole number from 0 to 1"):
-            rollout_weights(run, "decoder", layer)
+            flow_weights(run, "decoder", "rollout", layer=layer)
 
 
 def test_a_row_of_a_batch_reads_no_padding(two_way):
-    found = rollout_weights(two_way, "encoder", row=0)
+    found = flow_weights(two_way, "encoder", "rollout", row=0)
     real = two_way.padding[0].numpy()
     assert (found[np.ix_(real, ~real)] == 0).all()
-    z = attention_rollout(two_way, "encoder", row=0).data[0].z
+    z = attention_flow(two_way, "encoder", "rollout", row=0).data[0].z
     assert np.isnan(z[:, ~real]).all()

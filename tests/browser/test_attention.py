@@ -13,7 +13,7 @@ from kit.serving import Server
 from playwright.sync_api import expect
 
 from transformer import Run
-from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
+from transformer.analysis.attention_flow import flow_weights
 from transformer.analysis.head_measures import ALL
 from transformer.inference.engines.choice import engine_of
 from transformer.ui.examples import EXAMPLES
@@ -123,15 +123,13 @@ def test_stages_scales_and_pictures_of_many_heads_are_switched(page, run):
         assert np.isnan(np.array(page.page.evaluate(Z), dtype=float)).sum() == empty
     page.switch("stages", "weights")
     page.switch("scales", "linear")
-    for picture, weights in {
-        "rollout": rollout_weights(run, "decoder"),
-        "joint": joint_weights(run, "decoder"),
-        "mean": mean_weights(run, "decoder", "self"),
-    }.items():
-        page.switch("pictures", picture)
+    page.switch("pictures", "flow")
+    for which in ("rollout", "joint", "mean"):
+        page.switch("combining", which)
+        weights = flow_weights(run, "decoder", which)
         np.testing.assert_allclose(page.page.evaluate(Z)[6][:7], weights[6, :7], atol=1e-5)
     page.press(page.page.locator(".depths label").first, draws=".attention")
-    wanted = mean_weights(run, "decoder", "self", 0)
+    wanted = flow_weights(run, "decoder", layer=0)
     np.testing.assert_allclose(page.page.evaluate(Z)[6][:7], wanted[6, :7], atol=1e-5)
     page.switch("pictures", "heatmap")
     page.switch("ranges", "own")

@@ -77,7 +77,7 @@ def test_every_view_of_a_text_and_its_translation_on_a_phone(visit, server):
     page.switch("pictures", "alignment")
     assert {"<b>x</b>", "{{value}}"} <= set(texts(page, ".lines .textpoint text"))
     page.attention("encoder self")
-    for picture in ("mean", "rollout", "joint", "lines", "heatmap"):
+    for picture in ("flow", "lines", "heatmap"):
         page.switch("pictures", picture)
         assert_clean(page, before, picture)
     long = run.source_labels.index("w" * 300)

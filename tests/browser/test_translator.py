@@ -48,8 +48,8 @@ def test_only_another_model_changes_what_is_shown_and_the_text_goes_with_it(stil
 
 def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(page, run):
     assert page.tokens.count() == len(run.ids)
-    alone = {"self": ["heatmap", "lines", "mean of heads", "through all layers", "joint"],
-             "cross": ["heatmap", "alignment", "lines", "mean of heads"]}  # fmt: skip
+    alone = {"self": ["heatmap", "lines", "heads combined"],
+             "cross": ["heatmap", "alignment", "lines", "heads combined"]}  # fmt: skip
     page.show_more()
     for stack, kind in [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")]:
         page.attention(f"{stack} {kind}")

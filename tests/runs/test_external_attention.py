@@ -40,7 +40,7 @@ def test_the_pictures_and_numbers_are_those_of_the_run_that_has_the_weights(run)
         ours, theirs = head_view(there, site, 1), head_view(run, site, 1)
         np.testing.assert_array_equal(ours.weights, theirs.weights)
         np.testing.assert_array_equal(ours.allowed, theirs.allowed)
-    for view in (("rollout",), ("metrics", "self", "previous")):
+    for view in (("flow", "rollout"), ("metrics", "self", "previous")):
         drawn = (one.draw(view[0], "decoder", *view[1:]).data[0].z for one in (there, run))
         np.testing.assert_allclose(*drawn)
     np.testing.assert_array_equal(there.heads().data[0].z, run.heads().data[0].z)

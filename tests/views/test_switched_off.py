@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from transformer import Ablate, Model, Run
-from transformer.analysis.attention_flow import joint_weights, mean_weights, rollout_weights
+from transformer.analysis.attention_flow import flow_weights
 from transformer.analysis.head_metrics import head_metrics, strongest
 from transformer.analysis.journey import journey, reading_weights
 from transformer.lessons.measures import GradingContext, of
@@ -76,16 +76,16 @@ def test_means_are_of_the_heads_that_read(run, tiny_model):
     recorded = patterns(run)
     reading = [head for at, layer in enumerate(recorded) for h, head in enumerate(layer)
                if (at, h) != (1, OFF)]  # fmt: skip
-    every = mean_weights(run, "decoder", "self")
+    every = flow_weights(run, "decoder")
     np.testing.assert_allclose(every, np.mean(reading, axis=0), atol=1e-6)
     silent = tiny_model.trace(
         TEXT, interventions=[Ablate("decoder", 1, range(tiny_model.config.n_heads))]
     )
     first = patterns(silent)[0].mean(axis=0)
-    np.testing.assert_allclose(mean_weights(silent, "decoder", "self"), first, atol=1e-6)
-    whole = rollout_weights(silent, "decoder")
+    np.testing.assert_allclose(flow_weights(silent, "decoder"), first, atol=1e-6)
+    whole = flow_weights(silent, "decoder", "rollout")
     np.testing.assert_allclose(whole, (first + np.eye(len(first))) / 2, atol=1e-6)
-    assert not joint_weights(silent, "decoder").any()
+    assert not flow_weights(silent, "decoder", "joint").any()
     assert not head_view(silent, SITE, "mean").weights.any()
 
 

@@ -25,10 +25,8 @@ from transformer.views.attention.heatmap import (
     RANGES,
     SCALES,
     STAGES,
+    attention_flow,
     attention_heatmap,
-    attention_rollout,
-    joint_attention,
-    mean_attention,
 )
 from transformer.views.attention.lines import query_lines, query_links
 from transformer.views.declaration import Picture, View, find_views
@@ -89,10 +87,10 @@ add_views(list(__path__))
 __all__ = [
     "MASKS", "PICTURES", "RANGES", "SCALES", "STAGES", "VIEWS", "Atlas", "Picture", "View",
     "add_views", "alignment", "alignment_links", "architecture", "atlas",
-    "attention_difference", "attention_heatmap", "attention_math", "attention_rollout",
+    "attention_difference", "attention_flow", "attention_heatmap", "attention_math",
     "beam_nodes", "beam_tree", "candidates", "candidates_compared", "contribution", "head_grid",
-    "head_metrics", "importance", "input_strips", "input_token", "joint_attention",
-    "logit_lens", "mask_figure", "mask_heatmap", "mask_removed", "masks_of", "mean_attention",
+    "head_metrics", "importance", "input_strips", "input_token",
+    "logit_lens", "mask_figure", "mask_heatmap", "mask_removed", "masks_of",
     "metrics_figure", "own_views", "padded_batch", "patching", "position_curves",
     "position_matrix", "position_shift", "position_similarity", "predicted",
     "probability_difference", "query_lines", "query_links", "row_arithmetic", "surprisal",

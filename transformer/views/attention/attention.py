@@ -1,4 +1,4 @@
-"""Attention: all heads small, one head large, heads put together, and lines between tokens, as
+"""Attention: all heads small, one head large, heads combined, and lines between tokens, as
 figures and as numbers; and one head as comma-separated values for a spreadsheet or data frame."""
 
 from __future__ import annotations
@@ -6,26 +6,25 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transformer.analysis.atlas import atlas as small_pictures
+from transformer.analysis.attention_flow import flow_weights
 from transformer.checks import check_choice
 from transformer.messages import mark
-from transformer.runs.head_data import Head, SiteLike, head_view, sites_of, stored_head
+from transformer.runs.head_data import Head, SiteLike, head_view, labels_of, sites_of, stored_head
 from transformer.runs.run import Batch, Run
 from transformer.views.attention.alignment import alignment as alignment_figure
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import (
+    FLOW_NAMES,
     STAGES,
+    attention_flow,
     attention_heatmap,
-    attention_rollout,
-    flow_figure,
-    flow_weights,
-    joint_attention,
-    mean_attention,
 )
 from transformer.views.attention.lines import query_lines
 from transformer.views.declaration import Answer, Picture, View
@@ -90,24 +89,26 @@ def mask_answer(allowed: NDArray[np.bool_], queries: Sequence[str], keys: Sequen
 
 
 def answer_flow(
-    item: Run,
+    item: Run | Batch,
     *,
-    which: str,
     stack: str,
-    kind: str = "self",
-    layer: int | None = None,
+    which: str,
+    kind: str,
+    layer: int | None,
+    row: int,
     scale: str,
     range: str,
     numbers: bool = False,
 ) -> Answer:
-    """Heads put together, "mean", "rollout" or "joint": the figure, or the weights and the mask."""
-    place = item, stack, kind, layer
+    """Many heads combined: the figure of `attention_flow`, or the weights and the mask."""
+    place = item, stack, which, kind, layer
     if not numbers:
-        return {"figure": flow_figure(which, *place, hover=False, scale=scale, range_=range)}
-    weights = flow_weights(which, *place).astype("float32")
-    allowed = stored_head(item.trace, sites_of(item, stack, kind)[0], 0, 0).allowed[0].cpu().numpy()
-    labels = item.queries(stack), item.keys(stack, kind)
-    return mask_answer(allowed, *labels) | {"weights": weights}
+        figure = attention_flow(*place, hover=False, scale=scale, range_=range, row=row)
+        return {"figure": figure}
+    weights = flow_weights(*place, row).astype("float32")
+    site = sites_of(item, stack, kind)[0]
+    allowed = stored_head(item.trace, site, row, 0).allowed[0].cpu().numpy()
+    return mask_answer(allowed, *labels_of(item, site, row)) | {"weights": weights}
 
 
 def head_csv(
@@ -171,6 +172,13 @@ _BY = Choice(
     default="written",
     link="by",
 )
+_WHICH = Choice(
+    name="which",
+    title=mark("Combined as"),
+    options=FLOW_NAMES,
+    default="mean",
+    link="which",
+)
 _LAYER = Int(name="layer", title=mark("Layer"), use="selection", optional=True)
 VIEW = View(
     name="attention",
@@ -195,13 +203,12 @@ VIEW = View(
                 "heatmap": mark("heatmap"),
                 "alignment": mark("alignment"),
                 "lines": mark("lines"),
-                "mean": mark("mean of heads"),
-                "rollout": mark("through all layers"),
-                "joint": mark("joint"),
+                "flow": mark("heads combined"),
             },
             default="heatmap",
             link="picture",
         ),
+        _WHICH,
         Choice(
             name="depth",
             title=mark("Layers"),
@@ -275,57 +282,24 @@ VIEW = View(
         ),
         Picture(
             name="flow",
-            title="Heads put together",
-            help="The mean of the heads, rollout, or joint attention, with the exact weights.",
+            title=mark("Heads combined"),
+            help=mark(
+                "Many heads as one map: their mean, or the means multiplied over the layers, with "
+                "the residual (rollout) or without it (joint). Values and MLP are left out."
+            ),
+            figure=attention_flow,
             answer=answer_flow,
+            subject="run or batch",
             parameters=(
-                Choice(
-                    name="which",
-                    options={
-                        "mean": mark("mean of heads"),
-                        "rollout": mark("rollout"),
-                        "joint": mark("joint attention"),
-                    },
-                    default="mean",
-                    use="request",
-                ),
                 OF_STACK,
+                replace(_WHICH, use="request"),
                 KIND,
                 _LAYER,
                 _SCALE,
                 _RANGE,
+                ROW,
                 Bool(name="numbers", use="request"),
             ),
-        ),
-        Picture(
-            name="mean",
-            title=mark("Mean of heads"),
-            help=mark(
-                "The average of the heads of a layer, or of all; no single head need look so."
-            ),
-            figure=mean_attention,
-            subject="run or batch",
-            parameters=(OF_STACK, KIND, _LAYER),
-        ),
-        Picture(
-            name="rollout",
-            title=mark("Rollout"),
-            help=mark(
-                "Mean weights and residual multiplied over layers; values and MLP are left out."
-            ),
-            figure=attention_rollout,
-            subject="run or batch",
-            parameters=(OF_STACK, _LAYER),
-        ),
-        Picture(
-            name="joint",
-            title=mark("Joint attention"),
-            help=mark(
-                "Mean weights multiplied over layers as if there were no residual connection."
-            ),
-            figure=joint_attention,
-            subject="run or batch",
-            parameters=(OF_STACK, _LAYER),
         ),
     ),
 )

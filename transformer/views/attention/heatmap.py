@@ -1,5 +1,4 @@
-"""Attention, large, as a heatmap of query x key: one head; and many, as their mean, rollout, or the
-joint map of a stack.
+"""Attention, large, as a heatmap of query x key: one head, or many combined.
 
 What the figure carries, besides the cells:
 
@@ -14,20 +13,15 @@ What the figure carries, besides the cells:
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.analysis.attention_flow import (
-    Weights,
-    joint_weights,
-    mean_weights,
-    rollout_weights,
-)
-from transformer.checks import InvalidRequest, check_choice, shortened
-from transformer.messages import numeral, say
+from transformer.analysis.attention_flow import flow_weights
+from transformer.checks import check_choice
+from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name, head_name
 from transformer.runs.head_data import (
     Head,
@@ -176,6 +170,11 @@ def head_title(view: HeadView) -> str:
 
 
 _NUMBER = "<br>%{customdata:.4f}<extra></extra>"
+FLOW_NAMES = {
+    "mean": mark("Mean of heads"),
+    "rollout": mark("Rollout"),
+    "joint": mark("Joint attention"),
+}
 _SUBTITLES = {
     "mean": "mean weight, each row sums to 1",
     "rollout": "mean of heads and residual, multiplied over the layers",
@@ -183,61 +182,10 @@ _SUBTITLES = {
 }
 
 
-class HeatmapOptions(TypedDict, total=False):
-    """How weights are drawn, and whose: arguments and defaults of `attention_heatmap`."""
-
-    scale: str
-    range_: str
-    row: int
-    hover: bool
-
-
-def mean_attention(
+def attention_flow(
     run: Run | Batch,
     stack: str,
-    kind: str = "self",
-    layer: int | None = None,
-    **look: Unpack[HeatmapOptions],
-) -> go.Figure:
-    """The mean of all heads of a layer; of all layers without one. Errors as `mean_weights`."""
-    return flow_figure("mean", run, stack, kind, layer, **look)
-
-
-def attention_rollout(
-    run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[HeatmapOptions]
-) -> go.Figure:
-    """Attention rollout of a stack's self-attention, see `rollout_weights`; errors alike."""
-    return flow_figure("rollout", run, stack, layer=layer, **look)
-
-
-def joint_attention(
-    run: Run | Batch, stack: str, layer: int | None = None, **look: Unpack[HeatmapOptions]
-) -> go.Figure:
-    """Joint attention of a stack's self-attention, see `joint_weights`; errors alike."""
-    return flow_figure("joint", run, stack, layer=layer, **look)
-
-
-def flow_weights(
-    which: str, run: Run | Batch, stack: str, kind: str = "self", layer: int | None = None,
-    row: int = 0,
-) -> Weights:  # fmt: skip
-    """Those of "mean", "rollout" or "joint"; errors as the functions of their names."""
-    if which == "mean":
-        return mean_weights(run, stack, kind, layer, row)
-    if kind != "self":
-        raise InvalidRequest(
-            "wrong_kind",
-            "{which} is defined for self-attention; got kind {kind}",
-            which=which,
-            kind=shortened(kind),
-        )
-    return (rollout_weights if which == "rollout" else joint_weights)(run, stack, layer, row)
-
-
-def flow_figure(
-    which: str,
-    run: Run | Batch,
-    stack: str,
+    which: str = "mean",
     kind: str = "self",
     layer: int | None = None,
     *,
@@ -246,8 +194,11 @@ def flow_figure(
     row: int = 0,
     hover: bool = True,
 ) -> go.Figure:
-    """Axes, hatching and colours of `attention_heatmap`; meta holds the labels and the picture."""
-    shown = flow_weights(which, run, stack, kind, layer, row).astype(np.float32)
+    """Many heads combined as one heatmap, see `flow_weights`; meta holds the labels and `which`.
+
+    scale, range_, row, hover: as of `attention_heatmap`. Errors as `flow_weights`.
+    """
+    shown = flow_weights(run, stack, which, kind, layer, row).astype(np.float32)
     check_choice("scale", scale, SCALES)
     check_choice("range_", range_, RANGES)
     site = sites_of(run, stack, kind)[0]
@@ -261,7 +212,7 @@ def flow_figure(
         queries,
         keys,
         meta={
-            "picture": which, "stack": stack, "kind": kind,
+            "which": which, "stack": stack, "kind": kind,
             "scale": scale, "range": range_, "row": row,
         },
     )  # fmt: skip

@@ -12,7 +12,7 @@ import { Heatmap } from "../../web/heatmap.js";
 import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { headShown, emit, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
 import { headLabel } from "./known.js";
-import { isHeatmap, MANY, numbersAsked, pictureTitle, Switches } from "./numbers.js";
+import { isHeatmap, numbersAsked, pictureTitle, Switches } from "./numbers.js";
 
 const LEAST_PX = 480; // the least side of the cells on a wide screen
 const MOST_ABOVE_PX = 200; // on a phone the rest above is scrolled away
@@ -25,7 +25,7 @@ const MOST_ROWS = 240; // of the table: lines of all queries can be thousands, t
 const noteOf = (picture) =>
   picture === "lines"
     ? say("Faint lines show all queries until you choose a token, in the text or here at the left.")
-    : MANY.includes(picture) && say(pictureNamed(picture)?.help ?? "");
+    : picture === "flow" && say(pictureNamed(picture)?.help ?? "");
 
 // ---- the numbers ----
 
@@ -146,9 +146,9 @@ export const Large = ({ view }) => {
   const { part, fields, shown, cell } = view;
   const at = headShown();
   useNumbers(view, at);
-  const { picture, stage, scale, range, by, depth, over_heads: over } = fields;
+  const { picture, which, stage, scale, range, by, depth, over_heads: over } = fields;
   // The shade of the text is of this picture too.
-  useLayoutEffect(() => emit("reading"), [shown.key, picture, by, depth, over]);
+  useLayoutEffect(() => emit("reading"), [shown.key, picture, which, by, depth, over]);
   const side = useRef(/** @type {any} */ (null));
   useEvent("look", () => {
     side.current.scrollIntoView({ block: "nearest", behavior: isStill() ? "instant" : "smooth" });
@@ -165,13 +165,14 @@ export const Large = ({ view }) => {
   const place = at.layer * page.run.n_heads + at.head;
   const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
   const motion = html`<${Motion} view=${view} hidden=${picture !== "heatmap"} />`;
+  const note = noteOf(picture);
   const look = { stage: picture === "heatmap" ? stage : "weights", scale, range };
   return html`<div class="large-side" ref=${side}>
     <div class="large-head">
       <h3 class="large-title">${title}${label && html`<span class="head-label">${label}</span>`}</h3>
       <span hidden=${!ofOne || !ablates}><${SwitchOff} of=${at} /></span>
       <${Switches} ...${{ fields, at, motion }} />
-      <p class="picture-note" hidden=${!noteOf(picture)}>${noteOf(picture)}</p>
+      <p class="picture-note" hidden=${!note}>${note}</p>
     </div>
     ${
       isHeatmap(picture)

@@ -14,8 +14,12 @@ import { html, useMemo, useRef, useState } from "../../web/preact.js";
 
 const KEPT = 64; // heads
 const CELLS_KEPT = 8_000_000; // of all of them: 9 bytes each
-export const MANY = ["mean", "rollout", "joint"]; // pictures of many heads put together; a beginner does not look for them
 
+// The heads as they are combined; rollout and joint attention are of self-attention alone.
+const combined = ({ which }, { kind }) => (kind === "self" ? which : "mean");
+// What the large picture shows: "heatmap", "alignment", "lines", or how heads are combined.
+export const shownAs = (fields, at) =>
+  fields.picture === "flow" ? combined(fields, at) : fields.picture;
 export const isHeatmap = (picture) => !["lines", "alignment"].includes(picture);
 
 export const firstHead = ({ stack, kind }) => ({ stack, kind, layer: 0, head: 0 });
@@ -82,27 +86,31 @@ export const pictureTitle = (fields, at) => {
     layer: say("layer {layer}, mean of its heads", { layer }),
     all: say("mean of all heads"),
   };
-  const averaged = depth === "all" ? say("all layers") : say("layer {layer}", { layer });
   const title = say(pictureNamed(picture).title || picture);
+  const how = shownAs(fields, at);
+  const heads = say(fieldsOf("attention").which.options[how] ?? "");
+  const averaged = depth === "all" ? say("all layers") : say("layer {layer}", { layer });
   const [first, stage] = {
     heatmap: [name, STAGE_NAMES[shown]],
     lines: [name, say("lines")],
     alignment: [title, whose[over]],
-    mean: [title, averaged],
-    rollout: [title, layers],
-    joint: [title, layers],
-  }[picture];
+    mean: [heads, averaged],
+    rollout: [heads, layers],
+    joint: [heads, layers],
+  }[how];
   return say("{name}: {attention}, {stage}", { name: first, attention, stage });
 };
 
 // ---- the numbers ----
 
 // What the server is asked: {name, data}; stacks: whose tokens are the rows and columns.
-export const numbersAsked = ({ picture, depth }, { stack, kind, layer, head }) => {
+export const numbersAsked = (fields, at) => {
   const { run } = page.run;
+  const { stack, kind, layer, head } = at;
   const stacks = { queries: stack, keys: readStack({ stack, kind }) };
-  if (MANY.includes(picture)) {
-    const of = { which: picture, stack, kind, layer: depth === "all" ? null : layer };
+  if (fields.picture === "flow") {
+    const depth = fields.depth === "all" ? null : layer;
+    const of = { which: combined(fields, at), stack, kind, layer: depth };
     return { name: "flow", data: { run, ...of, numbers: true }, stacks };
   }
   const site = siteName({ stack, layer, kind });
@@ -154,18 +162,22 @@ export const useAtlas = (part, wanted) => {
 // ---- what a token reads ----
 
 // Whose weights are shown: the fields of their picture, and their name.
-const source = (fields, { layer, head }) => {
+const source = (fields, at) => {
+  const { layer, head } = at;
   const { picture, over_heads: over, depth } = fields;
   const mean = (of) =>
     of === "all"
       ? say("The mean of all heads")
       : say("The mean of the heads of layer {layer}", { layer });
   if (picture === "alignment" && over !== "head") {
-    return { of: { picture: "mean", depth: over }, whose: mean(over) };
+    return { of: { picture: "flow", which: "mean", depth: over }, whose: mean(over) };
   }
-  if (picture === "mean") return { of: fields, whose: mean(depth) };
-  if (picture === "rollout") return { of: fields, whose: say("Attention through the layers") };
-  if (picture === "joint") return { of: fields, whose: say("Joint attention") };
+  const whose = {
+    mean: mean(depth),
+    rollout: say("Attention through the layers"),
+    joint: say("Joint attention"),
+  }[shownAs(fields, at)];
+  if (whose) return { of: fields, whose };
   return { of: { picture: "heatmap" }, whose: say("Layer {layer}, head {head}", { layer, head }) };
 };
 
@@ -181,7 +193,7 @@ export const tokenReader = (shown, isInSight) => async (token) => {
   const of = asks ? at : usual && { ...usual, layer: 0, head: 0 };
   const row = token.index - tracedFrom(token.stack);
   if (row < 0 || !of) return null;
-  const read = source(asks ? fields : { picture: "mean", depth: "all" }, of);
+  const read = source(asks ? fields : { picture: "flow", which: "mean", depth: "all" }, of);
   const { numbers, labels } = await store.get(numbersAsked(read.of, of));
   const width = labels.key.length;
   if (page.run.run !== run || row >= labels.query.length) return null;
@@ -193,7 +205,7 @@ export const tokenReader = (shown, isInSight) => async (token) => {
 // The switches above the attention picture: a field of the view each.
 
 // Which kind of attention a picture is of, where it is of one only.
-const KIND_OF = { alignment: "cross", rollout: "self", joint: "self" };
+const KIND_OF = { alignment: "cross" };
 
 export const isOffered = (picture, kind) => (KIND_OF[picture] ?? kind) === kind;
 
@@ -209,20 +221,23 @@ const FieldSwitch = ({ fields, field, words = {}, offers = Boolean, ...how }) =>
 };
 
 // fields: of the view; at: the chosen head; motion: a button that stands among them.
-export const Switches = ({ fields, at: { kind, layer }, motion }) => {
+export const Switches = ({ fields, at, motion }) => {
+  const { kind, layer } = at;
   const { picture, stage } = fields;
   const [isMore, showMore] = useState(false);
   const offers = (value) =>
-    isOffered(value, kind) && (isMore || value === picture || !MANY.includes(value));
+    isOffered(value, kind) && (isMore || value === picture || value !== "flow");
   const one = (field, look, pictures, more = {}) =>
     html`<${FieldSwitch} class=${look} hidden=${!pictures.includes(picture)} ...${{ fields, field, ...more }} />`;
-  const upTo = picture === "mean" || layer === 0 ? `${layer}` : say("0 to {layer}", { layer });
+  const upTo =
+    combined(fields, at) === "mean" || layer === 0 ? `${layer}` : say("0 to {layer}", { layer });
   const coloured = isMore && isHeatmap(picture) ? [picture] : [];
   const disabled = picture === "heatmap" && stage !== "weights";
   return html`<${FieldSwitch} field="picture" class="pictures" ...${{ fields, offers }} />
     ${one("stage", "stages", ["heatmap"])}
     ${motion}
-    ${one("depth", "depths", MANY, { words: { layer: upTo } })}
+    ${one("which", "combining", kind === "self" ? ["flow"] : [])}
+    ${one("depth", "depths", ["flow"], { words: { layer: upTo } })}
     ${one("threshold", "thresholds", ["lines"])}
     ${one("over_heads", "over", ["alignment"])}
     ${one("by", "by", ["alignment"])}

@@ -17,7 +17,7 @@ from transformer.views import own_views
 from transformer.views.attention.alignment import alignment
 from transformer.views.attention.attention_math import attention_math
 from transformer.views.attention.head_metrics import draw_metric, metrics_of
-from transformer.views.attention.heatmap import attention_rollout, joint_attention, mean_attention
+from transformer.views.attention.heatmap import FLOW_NAMES, attention_flow
 from transformer.views.model.architecture import architecture
 from transformer.views.positions.encodings import position_similarity
 from transformer.views.positions.inputs import input_strips
@@ -72,9 +72,8 @@ def _of_attention(run: Run, stack: str, kind: str) -> Iterator[Picture]:
         yield Picture("metrics", draw_metric(found, metric.name), f"{say(metric.title)}, {name}")
     if run.trace[stack, 0, kind].q is not None:
         yield Picture("attention_math", attention_math(run, (stack, 0, kind), 0), name)
-    yield Picture("mean", mean_attention(run, stack, kind, hover=False), name)
     if kind == "cross":
         yield Picture("alignment", alignment(run, "mean", "mean"))
-        return
-    yield Picture("rollout", attention_rollout(run, stack, hover=False), name)
-    yield Picture("joint", joint_attention(run, stack, hover=False), name)
+    for which, words in FLOW_NAMES.items() if kind == "self" else [("mean", FLOW_NAMES["mean"])]:
+        figure = attention_flow(run, stack, which, kind, hover=False)
+        yield Picture("flow", figure, f"{say(words)}, {name}")
