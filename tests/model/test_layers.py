@@ -5,7 +5,7 @@ import torch
 from kit.models import FF, C, H, L, config, network
 from torch import nn
 
-from transformer.model.blocks import Dropout, FeedForward
+from transformer.model.blocks import FeedForward
 from transformer.model.hooks import ForwardContext
 
 CAUSAL = ForwardContext(causal=True)
@@ -66,18 +66,6 @@ def test_a_whole_encoder_decoder_is_pytorchs_transformer(norm, activation):
     )
     found = ours(SOURCE, TARGET, src_is_text=SOURCE != 0, tgt_is_text=TARGET != 0)
     torch.testing.assert_close(found, ours.head(expected), atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("p", [0.1, 0.25, 0.5])
-def test_dropout_keeps_the_expectation_and_drops_about_p_while_training(p):
-    x = torch.randn(3, 7)
-    assert Dropout(p).eval()(x) is x
-    assert Dropout(0.0).train()(x) is x
-    dropped = Dropout(p).train()(torch.ones(500, 401))
-    assert (dropped == 0).float().mean().item() == pytest.approx(p, abs=0.006)
-    assert dropped.mean().item() == pytest.approx(1.0, abs=0.012)
-    (kept,) = dropped[dropped != 0].unique().tolist()
-    assert kept == pytest.approx(1 / (1 - p), abs=0.01)
 
 
 def test_training_drops_in_attention_only_where_the_model_asks():

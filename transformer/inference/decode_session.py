@@ -14,7 +14,7 @@ from transformer.model.masks import causal_mask
 from transformer.model.sites import Site
 from transformer.model.trace import Trace
 from transformer.model.transformer import EncoderDecoder
-from transformer.runs.compact_trace import CompactRecords, FusedTrace, Heads, heads_at
+from transformer.runs.compact_trace import CompactedRecords, CompactRecords, Heads, heads_at
 
 
 class DecodeSession:
@@ -37,20 +37,21 @@ class DecodeSession:
     def begin(self, ids: Sequence[int], source: Sequence[int] = ()) -> Tensor:
         """Read the prompt, and the source where there is an encoder: logits (V,)."""
         self.ids, self._ahead = list(ids), []
-        network, recorder = self.engine.network, FusedTrace()
+        network, config = self.engine.network, self.engine.network.config
+        trace = Trace(records=CompactedRecords(config.heads_per_key, exact=True))
         if isinstance(network, EncoderDecoder):
             read = torch.tensor([self.ids])
             given = torch.tensor([list(source)])
             last = torch.arange(len(ids))[None] == len(ids) - 1
-            memory = network.encode(given, hooks=[recorder])
-            self.logits = network.decode(read, memory, given, where=last, hooks=[recorder])[0]
-            self.buffers = Buffers.of(recorder.trace, network.config)
+            memory = network.encode(given, hooks=[trace])
+            self.logits = network.decode(read, memory, given, where=last, hooks=[trace])[0]
+            self.buffers = Buffers.of(trace, config)
             self._reader = self.engine.reader(self.buffers)
         else:
-            self.buffers = Buffers.empty(network.config)
+            self.buffers = Buffers.empty(config)
             self._reader = self.engine.reader(self.buffers)
             self.logits = self._reader.read(self.ids, 0)
-        self._keep(recorder.trace)
+        self._keep(trace)
         return self.logits
 
     def read(self, *tokens: int, greedy: Greedy | None = None) -> Tensor:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -27,10 +25,6 @@ class MultiHeadAttention(nn.Module):
     Departure, if asked for: W_q, W_k and W_v are (D, D) and shared by all heads.
     """
 
-    # Computes what the heads read, (B, Tq, H D), in another way, or returns None to leave it to
-    # `forward`. Set by a training (`training/attention.py`).
-    shortcut: Callable[[MultiHeadAttention, Tensor, ForwardContext], Tensor | None] | None = None
-
     def __init__(self, config: ModelConfig, site: Site) -> None:
         super().__init__()
         self.config, self.site = config, site
@@ -53,25 +47,21 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """x: (B, Tq, C) -> (B, Tq, C)."""
-        z = None if self.shortcut is None else self.shortcut(self, x, context)
-        z = self.z(x, context) if z is None else z  # (B, Tq, H D), the heads side by side
-        return context.at("attn_out", self.site, self.output(z))
-
-    def z(self, x: Tensor, context: ForwardContext, *, explicit: bool = False) -> Tensor:
-        """What the heads read: (B, Tq, H D). explicit: without PyTorch's fused kernel, as with
-        hooks that look at scores or pattern."""
         q, k, v = self.q_k_v(x, context)
+        q, k = context.at("q", self.site, q), context.at("k", self.site, k)
+        v = context.at("v", self.site, v)
         share = self.config.heads_per_key
         if share > 1:
-            k, v = (each.repeat_interleave(share, dim=1) for each in (k, v))  # (B, H, Tk, D)
-        if explicit or context.step_by_step:
-            z = self.explicit(q, k, v, context)
+            k, v = (heads.repeat_interleave(share, dim=1) for heads in (k, v))  # (B, H, Tk, D)
+        if context.step_by_step:
+            heads = self.explicit(q, k, v, context)
         else:
             padding, causal = context.masks_of(self.site)
             dropout = self.dropout if self.training else 0.0
             settings = (self.config.score_size, self.config.window, dropout)
-            z = fused_attention(q, k, v, padding, causal, *settings)
-        return z.transpose(1, 2).flatten(2)
+            heads = fused_attention(q, k, v, padding, causal, *settings)
+        joined = heads.transpose(1, 2).flatten(2)  # (B, Tq, H D)
+        return context.at("attn_out", self.site, self.output(joined))
 
     def q_k_v(self, x: Tensor, context: ForwardContext) -> tuple[Tensor, Tensor, Tensor]:
         """(B, H, Tq, D) of x; (B, G, Tk, D) twice of x, after those of the cache, or of the memory;
@@ -79,28 +69,21 @@ class MultiHeadAttention(nn.Module):
         cache, turn = context.cache, None if self.crosses else context.rotation
         q = self._heads(self.query, x, self.query_norm, turn)
         known = cache.get(self.site) if self.crosses and cache is not None else None
-        if known is None:
-            source = context.memory if self.crosses else x
-            assert source is not None
-            known = (
-                self._heads(self.key, source, self.key_norm, turn),
-                self._heads(self.value, source),
-            )
-            known = known if cache is None else cache.extend(self.site, *known)
-        k, v = known
-        if context.hooks:
-            padding, causal = context.masks_of(self.site)
-            q, k = context.at("q", self.site, q), context.at("k", self.site, k)
-            v = context.at(
-                "v", self.site, v, q=q, k=k, mask=combine(self._future(q, k, causal), padding)
-            )
-        return q, k, v
+        if known is not None:
+            return q, *known
+        source = context.memory if self.crosses else x
+        assert source is not None
+        k = self._heads(self.key, source, self.key_norm, turn)
+        v = self._heads(self.value, source)
+        return (q, k, v) if cache is None else (q, *cache.extend(self.site, k, v))
 
     def explicit(self, q: Tensor, k: Tensor, v: Tensor, context: ForwardContext) -> Tensor:
         """softmax(q kT / sqrt(D)) v, equation 1, each step open to hooks. Returns (B, H, Tq, D)."""
         site, (padding, causal) = self.site, context.masks_of(self.site)
+        sizes = (q.shape[2], k.shape[2])
+        future = causal_mask(*sizes, q.device, self.config.window) if causal else None
         shown = context.at("padding_mask", site, padding)
-        mask = combine(context.at("causal_mask", site, self._future(q, k, causal)), shown)
+        mask = combine(context.at("causal_mask", site, future), shown)
         scores = attention_scores(q, k, self.config.score_size)
         scores = context.at("scores", site, scores)
         mask = context.at("mask", site, mask, scores=scores)
@@ -119,8 +102,3 @@ class MultiHeadAttention(nn.Module):
             heads = made(x).unflatten(-1, (-1, self.config.d_head)).transpose(1, 2)
         heads = heads if norm is None else norm(heads)
         return heads if turn is None else rotated(heads, turn)
-
-    def _future(self, q: Tensor, k: Tensor, causal: bool) -> Tensor | None:
-        """(Tq, Tk) bool, which hides the future; None where nothing is hidden."""
-        window = self.config.window
-        return causal_mask(q.shape[2], k.shape[2], q.device, window) if causal else None

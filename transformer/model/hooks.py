@@ -33,7 +33,7 @@ POINTS: dict[str, str] = {
     "norm": "(B, T, C), what a norm of a layer makes of what it reads; stream",
     "q": "(B, H, Tq, D), queries, normalised and rotated where the network does so",
     "k": "(B, G, Tk, D), keys, likewise",
-    "v": "(B, G, Tk, D), values; q, k, mask",
+    "v": "(B, G, Tk, D), values",
     "padding_mask": "bool or None, what hides keys that are not text, of an attention",
     "causal_mask": "(Tq, Tk) bool or None, what hides the future",
     "scores": "(B, H, Tq, Tk), q kT / sqrt(D), before the mask",

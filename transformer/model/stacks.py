@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.messages import invalid
-from transformer.model.blocks import Dropout, Layer
+from transformer.model.blocks import Layer
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import PLAIN, ForwardContext
 from transformer.model.norms import norm_of
@@ -26,7 +26,7 @@ class Embedding(nn.Module):
         self.types = nn.Embedding(n_types, config.d_model) if n_types else None
         self.positions = POSITIONS[config.positions].make(config.max_len_of(stack), config.d_model)
         self.norm = _norm(config) if config.norm_embeddings else None
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.scale = config.d_model**0.5 if config.scale_embeddings else 1.0
 
     def forward(
