@@ -226,7 +226,7 @@ def _dashed() -> dict[str, Any]:
 
 def _used_note(used: int, max_len: int) -> dict[str, Any]:
     return {
-        "text": "this run used the rows above",
+        "text": say("this run used the rows above"),
         "xref": "x domain",
         "x": 1,
         "xanchor": "right",
