@@ -117,7 +117,7 @@ def test_every_document_can_be_reached_from_the_readme():
 
 def test_the_views_of_the_document_fit_into_the_package(tmp_path):
     """Once their sentences are translated, they pass what every view of the package passes."""
-    for name in ("transformer", "tests", "benchmarks", "checkpoints"):
+    for name in ("transformer", "tests", "benchmarks", "checkpoints", "tools"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     own_view.put_into(tmp_path / "transformer")

@@ -65,7 +65,7 @@ def endpoints(service: Service) -> dict[str, Callable[..., Any]]:
 
 
 def is_sentence(text: str) -> bool:
-    return bool(text.strip()) and "\n" not in text and len(text) < 600 and "Traceback" not in text
+    return bool(text.strip()) and "\n" not in text and len(text) < 1000 and "Traceback" not in text
 
 
 def answer(function: Callable[..., Any], **arguments: Any) -> Any:

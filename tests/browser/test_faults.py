@@ -167,7 +167,7 @@ def test_progress_that_arrives_with_a_refusal_does_not_hide_it(page):
         progress = {"data": [update, {"kind": "busy", "text": "1 token …"}, update]}
         messages = (
             {"msg": "process_generating", "output": progress, "success": True},
-            {"msg": "process_completed", "output": {"error": ENDING}, "success": False},
+            {"msg": "process_completed", "output": {"error": str(ENDING)}, "success": False},
             {"msg": "close_stream"},
         )
         body = "".join(
@@ -178,9 +178,9 @@ def test_progress_that_arrives_with_a_refusal_does_not_hide_it(page):
     page.page.route("**/queue/join*", join)
     page.page.route("**/queue/data*", refuse)
     page.enter("The little dog")
-    expect(page.page.get_by_role("alert")).to_have_text(ENDING)
+    expect(page.page.get_by_role("alert")).to_have_text(str(ENDING))
     page.page.wait_for_timeout(500)
-    expect(page.page.get_by_role("alert")).to_have_text(ENDING)
+    expect(page.page.get_by_role("alert")).to_have_text(str(ENDING))
     page.page.unroute_all()
     page.set_length(1)
     page.page.locator("#generate").click()

@@ -166,7 +166,7 @@ DAMAGES = [
        "weights so large that its results are no numbers")
       for name in ("head.weight", "embedding.tokens.weight")),
     *((damage, f"{told}.*needed: a plain byte-level BPE") for told, damage in OTHER_IDS.items()),
-    (splitting_first(PATTERN), "the tokenizer's own pattern cannot split this text"),
+    (splitting_first(PATTERN), "its patterns backtrack without end"),
     (splitting_first({**PATTERN, "pattern": {"String": "é"}, "behavior": "Removed"}),
      "stand for another text"),
 ]  # fmt: skip

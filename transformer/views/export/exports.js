@@ -28,7 +28,7 @@ const nameOf = (box) => {
   );
   const title = before.at(-1)?.textContent.trim();
   const label = before.at(-1)?.querySelector(".head-label")?.textContent; // its last part
-  return (label ? `${title.slice(0, -label.length)}: ${label}` : title) || "picture";
+  return (label && title ? `${title.slice(0, -label.length)}: ${label}` : title) || "picture";
 };
 // {name, box, draw(format)} each; of the whole page, whoever drew them.
 const picturesSeen = () => {

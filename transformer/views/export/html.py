@@ -79,7 +79,12 @@ def _filled(data: str) -> str:
     controls = VIEWS["attention"].schema()["controls"]
     picture = controls["picture"]
     picture["options"] = {"heatmap": picture["options"]["heatmap"]}
-    declared = {"views": [{"name": "attention", "controls": controls}], "dark": dark_colours()}
+    view = {
+        "name": "attention",
+        "controls": controls,
+        "pictures": VIEWS["attention"].schema()["pictures"],
+    }
+    declared = {"views": [view], "dark": dark_colours()}
     parts = {
         "style": "\n".join(map(read_module, STYLES)),
         "schema": json_in_script(declared),

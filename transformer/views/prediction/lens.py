@@ -129,7 +129,7 @@ def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figu
 def what_is_done(run: Run) -> str:
     """One honest sentence."""
     if run.config.norm == "pre":
-        return "the model's final norm and head, put on streams that they were not trained for"
+        return say("the model's final norm and head, put on streams that they were not trained for")
     return (
         "the model's head, put on streams that it was not trained for (a post-norm "
         "model has no final norm)"
