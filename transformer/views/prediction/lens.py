@@ -130,7 +130,7 @@ def what_is_done(run: Run) -> str:
     """One honest sentence."""
     if run.config.norm == "pre":
         return say("the model's final norm and head, put on streams that they were not trained for")
-    return (
+    return say(
         "the model's head, put on streams that it was not trained for (a post-norm "
         "model has no final norm)"
     )
