@@ -23,7 +23,7 @@ os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(2**62)
 if "GRADIO_TEMP_DIR" not in os.environ:  # else Gradio shares one with everybody on the machine
     for left in Path(tempfile.gettempdir()).glob("transformer-page-*"):  # by one that was killed
-        _, _, pid, *_ = left.name.split("-")
+        pid = left.name.split("-")[2]
         if pid.isdigit() and Path("/proc/self").exists() and not Path("/proc", pid).exists():
             shutil.rmtree(left, ignore_errors=True)
     os.environ["GRADIO_TEMP_DIR"] = tempfile.mkdtemp(prefix=f"transformer-page-{os.getpid()}-")

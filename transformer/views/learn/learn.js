@@ -146,7 +146,7 @@ const statusOf = (id, { state, why, before, step, total, plan }) => {
   });
 };
 
-const Buttons = ({ props, training, facts, status, question, again }) => {
+const Buttons = ({ training, facts, status, question, again }) => {
   const { shown, show, plan, showRecorded } = training;
   const how = facts?.state;
   const steer = (wish) =>
