@@ -101,7 +101,7 @@ def test_a_model_whose_example_fails_is_told_and_the_others_are_offered(
         Service([deaf, odd])
 
 
-def test_a_port_that_is_taken_or_impossible_ends_the_server_with_one_sentence():
+def test_a_taken_or_impossible_port_ends_the_server_with_one_sentence():
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -117,9 +117,7 @@ def test_a_port_that_is_taken_or_impossible_ends_the_server_with_one_sentence():
             serve.check_port("127.0.0.1", port)
 
 
-def test_with_all_bundled_models_it_starts_in_time_in_little_memory_and_leaves_nothing(
-    tmp_path, monkeypatch
-):
+def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch):
     """Interrupted while it generates. Ended by SIGTERM: ui/test_process.py."""
     temporary, log = tmp_path / "temporary", tmp_path / "server.log"
     temporary.mkdir()

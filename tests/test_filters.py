@@ -47,7 +47,7 @@ def first_cuts(
         (None, 0.6, 0.25), (15, 0.8, 0.2), (30, 0.5, 0.1), (7, 1.0, None),
     ],
 )  # fmt: skip
-def test_the_filter_that_cut_a_candidate_is_the_first_that_cuts_it_in_transformers(
+def test_the_named_filter_is_the_first_that_cuts_in_transformers(
     tiny_model: Model, temperature: float, k: int | None, p: float | None, m: float | None
 ) -> None:
     run = tiny_model.generate(

@@ -112,7 +112,7 @@ def offences(path):
             yield name
 
 
-def test_a_file_imports_only_what_its_room_may_and_never_itself_through_others():
+def test_imports_follow_the_rooms_and_form_no_cycle():
     found = {str(path): [*offences(path)] for path in FILES}
     assert {path: wrong for path, wrong in found.items() if wrong} == {}
     edges = {module_of(path): {*imports(path)} - {"transformer"} for path in FILES}

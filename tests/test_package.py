@@ -109,9 +109,7 @@ def test_the_wheel_tells_what_it_needs_and_who_made_it(wheel):
     assert not [one for one in needed if "==" in str(one.specifier)]
 
 
-def test_an_installed_package_has_its_programs_and_opens_the_page_from_another_folder(
-    programs, tmp_path
-):
+def test_an_installed_package_serves_the_page_from_another_folder(programs, tmp_path):
     (about,) = programs.parent.rglob("transformer_attention_visualizer-*.dist-info")
     scripts = Distribution.at(about).entry_points
     assert {"transformer-generate", "transformer-train", "transformer-page"} <= scripts.names

@@ -82,7 +82,7 @@ def test_the_locks_hold_all_that_is_needed_in_the_versions_that_are_pinned():
             assert hashes, one
 
 
-def test_every_tool_for_the_scripts_is_pinned_exactly_and_from_no_registry_of_its_own():
+def test_javascript_tools_are_pinned_with_hashes_and_no_registry():
     wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))
     assert all(re.fullmatch(r"[\d.]+", one) for one in wanted["devDependencies"].values())
     assert "dependencies" not in wanted  # the page needs none
@@ -165,3 +165,9 @@ def test_no_comment_or_document_names_a_file_or_module_that_is_not_there():
                 if not placeholder and not any(one.endswith(end) for one in names):
                     wrong.append((path.name, name))
     assert wrong == []
+
+
+def test_every_test_has_a_name_of_at_most_70_characters():
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    names = [name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)]
+    assert [name for name in names if len(name) > 70] == []

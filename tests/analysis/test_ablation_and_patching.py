@@ -102,7 +102,7 @@ def test_the_next_token_is_predicted_with_the_interventions_and_without(tiny_mod
             assert probabilities[at].log().item() == pytest.approx(wanted, abs=1e-4)
 
 
-def test_after_the_end_the_likeliest_token_of_the_intact_network_is_asked_about(model):
+def test_the_target_after_the_end_is_the_intact_networks_likeliest(model):
     off = Ablate("decoder", 0, [1])
     run = model.generate(TEXT, max_new_tokens=4, interventions=[off])
     end = len(run.ids)
@@ -114,7 +114,7 @@ def test_after_the_end_the_likeliest_token_of_the_intact_network_is_asked_about(
     assert logit_contribution(model, run, end).target == likeliest
 
 
-def test_what_nothing_predicts_is_refused(tiny_model, tiny_encoder):
+def test_a_position_that_nothing_predicts_is_refused(tiny_model, tiny_encoder):
     run = tiny_model.generate(TEXT, max_new_tokens=2)
     for place in (0, len(run.ids) + 1, -1, True, "3"):
         with pytest.raises(ValueError, match="the token must be one that the network predicted"):
@@ -148,7 +148,7 @@ def test_the_samples_loss_is_that_of_the_evaluation(tiny_model, tiny_encoder_dec
     assert sample_loss(tiny_model) is None
 
 
-def test_every_break_stands_beside_the_intact_network(tiny_model):
+def test_every_break_is_measured_against_the_intact_network(tiny_model):
     model = with_sample(tiny_model, ["The fox said hello."])
     intact, *others = broken(model)
     assert (intact.what, intact.loss) == (None, sample_loss(model))

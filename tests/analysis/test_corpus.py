@@ -216,7 +216,7 @@ def test_heads_that_do_alike_are_clustered_and_named_after_what_they_share():
     assert [one.heads for one in clusters(heads[:1])] == [((0, 0),)]
 
 
-def test_a_trait_is_what_the_mean_has_much_of_and_every_head_more_than_the_mean_head():
+def test_a_trait_is_high_on_average_and_above_average_in_every_head():
     rows = np.array([[2.0, 6.0, 0.01], [2.0, -0.1, 0.01]])
     assert _traits(rows, ["previous", "first", "entropy"]) == ("previous",)
 

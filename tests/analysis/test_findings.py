@@ -23,7 +23,7 @@ def translator():
     return transformer.load("translate-en-fr")
 
 
-def test_head_0_of_the_last_layer_is_the_clearest_and_adds_half_of_the_logit(stories):
+def test_head_5_0_is_the_clearest_and_adds_half_of_the_logit(stories):
     run = stories.trace(NAMES)
     best = strongest(run, head_metrics(run, "decoder", "self"))
     assert (best.layer, best.head, best.metric.name, best.clear) == (5, 0, "induction", True)

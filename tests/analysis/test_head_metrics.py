@@ -109,7 +109,7 @@ def test_a_text_of_one_token_has_no_numbers(run):
 # --- the baselines --------------------------------------------------------------------------------
 
 
-def test_shuffled_copies_are_the_keys_at_other_places_and_the_same_each_time(run):
+def test_shuffled_copies_permute_the_keys_reproducibly(run):
     found = head_metrics(run, "decoder", "self")
     record = run.trace["decoder.1.self"]
     size = record.k.shape[2]
@@ -291,7 +291,7 @@ def test_the_finding_is_the_labelled_head_furthest_above_an_even_one(run):
     assert best.weight == pytest.approx(float(weights[best.query, best.key]))
 
 
-def test_without_a_label_the_nearest_head_is_the_finding_and_is_said_to_be_so(run):
+def test_without_a_label_the_nearest_head_is_found_and_not_clear(run):
     scores = torch.zeros(1, 2, 30, 30)
     scores[0, 1].diagonal(-1).fill_(2.0)  # more than others, but below LEAST_WEIGHT
     leaning = with_scores(run, scores)
@@ -303,7 +303,7 @@ def test_without_a_label_the_nearest_head_is_the_finding_and_is_said_to_be_so(ru
     assert strongest(even, head_metrics(even, "decoder", "self")) is None
 
 
-def test_of_heads_in_order_and_of_one_token_the_clearest_cell_is_told(translation):
+def test_the_finding_names_the_clearest_cell_of_order_and_most_read(translation):
     clearer = torch.arange(1.0, 11)[:, None] / 9
     for name, cell in (("order", (9, 9)), ("most_read", (9, 2))):
         made = with_scores(translation, planted(name) * clearer, False, "cross")

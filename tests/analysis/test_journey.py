@@ -72,7 +72,7 @@ def close(got: Tensor, wanted: Tensor, room: float = 2e-4) -> None:
 
 @drawn
 @given(config=configurations())
-def test_parts_sum_to_the_logit_of_a_plain_pass_and_the_lens_reads_each_stream(config, tokenizer):
+def test_journey_parts_sum_to_the_logit_and_the_lens_reads_each_stream(config, tokenizer):
     model = model_of_drawn(config, tokenizer)
     run, network = run_of(model, "The fox"), model.network
     stack = network.last_stack
@@ -134,7 +134,7 @@ def test_an_altered_runs_journey_is_of_the_altered_network(tiny_model):
     assert found.parts.total == pytest.approx(float(wanted.max()), abs=1e-3)
 
 
-def test_where_a_logit_is_no_sum_of_parts_the_rest_is_told(tiny_model, tokenizer):
+def test_a_journey_without_parts_still_has_logits_and_a_finding(tiny_model, tokenizer):
     altered = (
         Break("no-final-norm"), EditMask("decoder", without=["causal"]),
         Patch("decoder", 0, [1], "Nobody said hello"),
@@ -172,9 +172,7 @@ def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(tiny_
     torch.testing.assert_close(*rows, atol=1e-6, rtol=1e-5)
 
 
-def test_the_first_place_is_the_last_token_that_is_no_end_or_the_hidden_one(
-    tiny_model, tiny_encoder, tokenizer
-):
+def test_the_default_position_is_the_last_token_before_the_end(tiny_model, tiny_encoder, tokenizer):
     run = tiny_model.generate("The fox", max_new_tokens=2, forced_tokens=[5, tokenizer.end_id])
     assert run.ids[-1] == tokenizer.end_id
     assert last_read(tiny_model, run) == len(run.ids) - 2

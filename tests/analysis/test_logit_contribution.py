@@ -87,7 +87,7 @@ def test_each_part_adds_itself_times_its_gradient_and_all_sum_to_the_logit(confi
             torch.testing.assert_close(heads[at].double(), each, atol=1e-4, rtol=0)
 
 
-def test_what_has_no_such_sum_is_refused_in_a_sentence(
+def test_a_logit_that_is_no_sum_of_parts_is_refused(
     tiny_model, tiny_encoder, tokenizer, monkeypatch
 ):
     run = tiny_model.generate("The fox", max_new_tokens=2)

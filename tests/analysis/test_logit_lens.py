@@ -31,9 +31,7 @@ def test_the_lens_of_a_network_with_a_break_is_that_networks_own(tiny_model):
         assert found == pytest.approx(step.candidates[0].probability, rel=1e-3)
 
 
-def test_the_lens_needs_the_model_that_made_the_run_and_ends_at_the_deadline(
-    tiny_model, tiny_encoder
-):
+def test_the_lens_needs_the_runs_model_and_ends_at_the_deadline(tiny_model, tiny_encoder):
     run = tiny_model.trace("the fox")
     assert run.lens is run.surprisal is None
     with pytest.raises(ValueError, match=r"needed: the run that transformer.with_lens\(model"):

@@ -21,7 +21,7 @@ TEXT = "the fox said hello"
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_layer_at_a_place_ends_where_the_recorded_stream_does(name, tokenizer):
+def test_a_layer_at_a_position_reproduces_the_recorded_stream(name, tokenizer):
     sizes = dict(d_model=24, n_heads=3, n_layers=2, d_ff=40, max_len=20)
     known = dict(vocab_size=tokenizer.vocab_size, **EIGHT.get(name, {}))
     model = model_of(name, preset(name, **sizes, **known), tokenizer)
@@ -83,7 +83,7 @@ def test_the_filters_of_a_step_are_those_it_was_drawn_with(
             )
 
 
-def test_of_a_text_that_slid_no_step_is_worked_out_again(tiny_model):
+def test_step_filters_are_none_after_the_window_slides(tiny_model):
     slid = tiny_model.generate(TEXT, max_new_tokens=40, temperature=2.0, seed=3)
     assert step_filters(tiny_model, slid, 0) is None
     assert step_filters(tiny_model, slid, len(slid.steps) - 1) is None

@@ -57,7 +57,7 @@ def values_of(result: types.CallToolResult) -> Any:
     return json.loads(text_of(result))
 
 
-def test_every_endpoint_is_a_tool_that_says_what_it_does_and_nothing_else_is_one() -> None:
+def test_exactly_the_endpoints_are_tools_with_descriptions() -> None:
     listed = in_session(ClientSession.list_tools).tools
     assert {tool.name for tool in listed} == set(ENDPOINTS)
     for tool in listed:
@@ -88,7 +88,7 @@ def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged() -> None:
     assert not [word for word in ("page_generate", "gpt", "guessed") if word in written]
 
 
-def test_runs_of_many_calls_do_not_push_out_each_other_as_one_visitors_would() -> None:
+def test_tool_runs_do_not_evict_each_other() -> None:
     texts = [f"Text {place} & <b>“bird”</b>" for place in range(MAX_VISITOR_RUNS + 2)]
     made = asked(*[("trace", {"text": text}) for text in texts])
     place = {"run": values_of(made[0])["run"], "site": "decoder.1.self", "head": 2}

@@ -63,7 +63,7 @@ def visible(page: Visit) -> list[str]:
     return sorted({text for text in said if not NAMES.fullmatch(text)})
 
 
-def test_axe_finds_nothing_and_all_of_the_page_is_said_in_the_visitors_language(visit, server):
+def test_the_page_is_accessible_and_entirely_translated(visit, server):
     """In a language in which every sentence of the catalogue stands in ⟦ ⟧. All of the page on the
     first tab, then the tabs, beside which nothing changes; of a translator those that it has more
     on."""

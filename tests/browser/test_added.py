@@ -50,7 +50,7 @@ def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(page):
 @pytest.mark.parametrize(
     ("name", "ends"), [("tiny-bert", ("[CLS]", "[SEP]")), ("tiny-roberta", ("<s>", "</s>"))]
 )
-def test_a_hidden_word_of_any_family_is_guessed_and_special_tokens_are_marked(page, name, ends):
+def test_hidden_words_are_guessed_and_special_tokens_marked(page, name, ends):
     page.go(f"model={name}&tab=journey")
     mask = {"tiny-bert": "[MASK]", "tiny-roberta": "<mask>"}[name]
     page.enter("The [MASK] is sleeping on the bed.")
@@ -67,7 +67,7 @@ def test_a_hidden_word_of_any_family_is_guessed_and_special_tokens_are_marked(pa
     expect(first).to_be_visible()
 
 
-def test_a_grid_of_many_heads_is_one_picture_that_scrolls_to_the_chosen_head(page):
+def test_a_grid_of_many_heads_is_one_image_and_scrolls_to_the_head(page):
     page.go("model=many-heads&tab=attention")
     page.wait_drawn(".attention")
     page.wait_drawn(".heads-side")

@@ -217,7 +217,7 @@ def test_scripts_of_the_page_that_cannot_be_loaded_are_told(browser, slow):
     context.close()
 
 
-def test_a_generation_ends_where_it_is_stopped_and_where_its_page_is_closed(page, slow):
+def test_a_generation_ends_when_stopped_or_when_its_page_is_closed(page, slow):
     page.set_length(200)
     page.enter("Once upon a time")
     page.page.wait_for_selector("#tokens .generated")

@@ -51,7 +51,7 @@ def test_a_picture_stands_before_any_script_and_the_page_takes_its_place(held, s
     expect(look).to_be_hidden()  # it does not come back where the journey is left
 
 
-def test_of_a_link_nothing_is_seen_but_what_it_shows(held, server):
+def test_a_link_never_flashes_the_stored_example(held, server):
     page, let_go = held
     page.goto(f"{server.url}#tab=masks", wait_until="commit")
     look = page.locator("#first-look")

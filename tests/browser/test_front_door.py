@@ -91,7 +91,7 @@ def the_text_is_played_token_by_token_with_what_each_reads(visitor: Counted) -> 
     assert page.evaluate("viz.query.index") == here - 1
 
 
-def test_the_picture_is_large_and_the_text_in_sight_on_every_screen_and_projected(door):
+def test_the_heatmap_is_large_and_the_text_visible_on_every_screen(door):
     """In a window of the first size, which then takes the others."""
     page = door
     page.go("model=stories&tab=attention")
@@ -184,7 +184,7 @@ def test_a_card_stays_in_sight_above_the_section_that_it_opens(door, address):
     page.wait_for_function(OPEN)
 
 
-def test_what_is_hidden_from_an_encoder_is_said_large_and_a_press_hides_more(door):
+def test_hidden_words_are_guessed_and_a_click_hides_another(door):
     door.go("model=fill-in&tab=journey")
     page = door.page
     door.enter("The [MASK] ran up the [MASK].")

@@ -105,7 +105,7 @@ def test_every_view_of_a_text_and_its_translation_on_a_phone(visit, server):
                 assert "<b>x</b>" in "".join(texts(page, part)), part
 
 
-def test_what_is_typed_into_any_box_is_text_there_and_in_what_is_made_of_it(still, server):
+def test_text_typed_into_any_box_is_never_markup(still, server):
     page, encode = still, server.model.tokenizer.encode
     page.go("model=tiny&tab=attention")
     page.set_length(3)

@@ -39,7 +39,7 @@ def choose(page: Visit, place: int) -> None:
     )
 
 
-def test_the_picture_and_the_bars_say_what_the_server_says_and_a_bar_takes_its_token(page, server):
+def test_the_journey_and_bars_match_the_server_and_a_bar_forces_its_token(page, server):
     choose(page, 4)
     said = told(page, position=4)
     config = server.model.config
@@ -60,7 +60,7 @@ def test_the_picture_and_the_bars_say_what_the_server_says_and_a_bar_takes_its_t
     assert page.labels()[last + 1] == wanted
 
 
-def test_who_reads_what_by_keyboard_escape_lets_go_and_a_press_leads_to_its_tab(page):
+def test_readers_work_by_keyboard_and_parts_lead_to_their_tabs(page):
     choose(page, 6)
     page.page.get_by_role("button", name="Who reads what?").press("Enter")
     page.tokens.nth(6).focus()

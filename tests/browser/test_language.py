@@ -10,7 +10,7 @@ from kit.browser import OPEN
 from playwright.sync_api import Request, expect
 
 
-def test_the_menu_brings_the_page_in_another_language_with_all_that_stands_on_it(visit):
+def test_the_language_menu_keeps_text_run_and_selection(visit):
     page = visit(own={})
     visits: set[str] = set()  # that the server is told of, as long as the page lives
 
@@ -117,7 +117,7 @@ def said(visit):
 
 
 @pytest.mark.parametrize("way", ["replaced", "moved"])
-def test_a_page_that_the_browser_translates_shows_the_next_text_as_any_page_does(way, visit):
+def test_a_page_translated_by_the_browser_still_updates(way, visit):
     """Tokens and numbers are left out of a translation; no sentence stays that of another text."""
     both = [visit(), visit()]
     for text in ("The dog ran home.", "A fox"):

@@ -95,7 +95,7 @@ def test_every_tab_opens_as_it_was_left(page):
     assert page.page.locator("#lines textarea").input_value() == "The fox.\nThe dog ran."
 
 
-def test_links_typed_and_back_and_forward_are_followed_without_loading_the_page(page):
+def test_links_and_history_are_followed_without_a_reload(page):
     page.page.evaluate("window.before = true")
     page.set_length(4)
     generated(page, "The fox", "The bird", "The cow")
@@ -119,7 +119,7 @@ def test_links_typed_and_back_and_forward_are_followed_without_loading_the_page(
     assert page.page.evaluate("window.before")
 
 
-def test_who_only_looks_asks_nothing_copies_the_link_and_is_followed_by_a_space(visit, server):
+def test_looking_runs_nothing_and_the_link_can_be_copied(visit, server):
     # the last: an outer page elsewhere shows one of this machine
     permissions = ["clipboard-read", "clipboard-write", "local-network-access"]
     own = {"permissions": permissions, "viewport": {"width": 1440, "height": 900}}

@@ -58,7 +58,7 @@ def altered(visit: Visit) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("layer", range(6))
-def test_from_each_head_a_straight_line_leads_to_the_button_that_switches_it_off(journey, layer):
+def test_the_pointer_reaches_each_heads_off_button_in_a_straight_line(journey, layer):
     for head in range(8):
         button = off(journey, f"layer {layer}, head {head}")
         said = straight(journey, journey.head(layer, head), button)
@@ -67,9 +67,7 @@ def test_from_each_head_a_straight_line_leads_to_the_button_that_switches_it_off
 
 
 @pytest.mark.parametrize(("layer", "head"), [(5, 0), (0, 0), (2, 7)])
-def test_the_press_at_its_end_switches_off_that_head_and_the_next_one_switches_it_on(
-    journey, layer, head
-):
+def test_the_off_button_switches_its_head_off_and_on_again(journey, layer, head):
     name = f"layer {layer}, head {head}"
     straight(journey, journey.head(layer, head), off(journey, name))
     journey.page.mouse.down()
@@ -84,7 +82,7 @@ def test_the_press_at_its_end_switches_off_that_head_and_the_next_one_switches_i
     journey.page.wait_for_function("() => !viz.run.interventions.length")
 
 
-def test_hover_shows_a_head_for_as_long_as_it_lasts_and_a_press_until_it_is_let_go(journey):
+def test_hover_previews_a_head_and_a_click_keeps_it(journey):
     bars, page = journey.page.locator(".next-words"), journey.page
     faded = bars.get_by_text(re.compile("Faded: without"))
     page.mouse.move(*middle(journey.head(3, 3)))
@@ -121,7 +119,7 @@ def test_a_translators_heads_are_named_with_their_kind(door, kind):
             assert straight(visit, pressed, off(visit, name)) == f"Switch off {name}"
 
 
-def test_of_a_network_that_only_reads_a_pressed_head_stays_and_nothing_offers_to_switch_it_off(
+def test_an_encoders_head_can_be_selected_but_not_switched_off(
     door,
 ):
     for visit in opened(door, "model=fill-in&tab=journey"):

@@ -25,7 +25,7 @@ LOADED = """(address) => new Promise((done) => {
 ASKED = "(address) => fetch(address, { mode: 'no-cors' }).then(() => 'asked', () => 'refused')"
 
 
-def test_what_is_typed_or_linked_leaves_no_trace_elsewhere_in_the_log_or_on_disk(visit, server):
+def test_typed_or_linked_text_is_neither_logged_nor_stored(visit, server):
     logged = len(server.log.read_bytes())  # others wrote before
     state = urlencode({"model": "tiny", "text": SECRET, "length": "3"})
     page = visit(f"{server.url}?__theme=dark#{state}", own={})

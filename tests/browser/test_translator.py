@@ -26,7 +26,7 @@ def run(server: Server) -> Run:
     return server.translator.generate(EXAMPLE.text, **EXAMPLE.settings)
 
 
-def test_only_another_model_changes_what_is_shown_and_the_text_goes_with_it(still, server):
+def test_choosing_another_model_keeps_the_text(still, server):
     page = still
     page.set_length(6)
     page.generate("The fox")

@@ -77,7 +77,7 @@ def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif):
     whatif.shows(intact)
 
 
-def test_what_each_head_matters_and_adds_is_asked_for_and_a_cell_chooses_its_head(whatif):
+def test_importance_and_contribution_are_pythons_and_cells_select_heads(whatif):
     """About the word after the chosen token."""
     page, run = whatif.page, whatif.run()
     whatif.see(".ablation")
@@ -173,7 +173,7 @@ def branch(whatif: WhatIf, step: int) -> Run:
     return made
 
 
-def test_another_token_is_taken_and_the_tree_is_walked_without_running_the_network(writing):
+def test_branches_are_walked_without_running_the_network(writing):
     whatif, page, step = writing, writing.page, 2
     run, first = whatif.run(), whatif.visit.shown_run()
     page.evaluate("() => { window.heard = 0; viz.on('run', () => (window.heard += 1)); }")

@@ -77,9 +77,7 @@ def test_an_ordinary_token_that_pads_their_batches_is_text_in_a_text(family, tmp
     assert model.generate("The cat", max_new_tokens=1, forced_tokens=[fill]).text == "The cat?"
 
 
-def test_an_adapter_has_the_functions_of_the_document_and_is_blamed_for_others(
-    copied, llama, monkeypatch
-):
+def test_an_adapter_with_other_signatures_is_named_in_the_error(copied, llama, monkeypatch):
     def config(values, max_len):
         return ADAPTERS["llama"].config({**values, "model_type": "llama"}, max_len)
 

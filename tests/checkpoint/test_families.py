@@ -141,7 +141,7 @@ def test_a_folder_without_a_head_that_guesses_words_says_what_it_has(family, nam
         network_of(tmp_path, values_of(tmp_path), 96)
 
 
-def test_of_a_folder_saved_twice_the_whole_file_is_read(tmp_path):
+def test_a_whole_weights_file_is_preferred_to_an_older_index(tmp_path):
     made("llama", 1, seed=1).save_pretrained(tmp_path, max_shard_size="5KB")
     made("llama", 1, seed=2).save_pretrained(tmp_path / "again")
     assert (tmp_path / "model.safetensors.index.json").is_file()
@@ -156,7 +156,7 @@ def test_of_a_folder_saved_twice_the_whole_file_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_beam_search_ranks_what_transformers_ranks_after_the_last_step_too(seed, tmp_path):
+def test_beam_search_ranks_as_transformers_does(seed, tmp_path):
     theirs = made("marian", seed, seed=seed)
     theirs.final_logits_bias[0, 0] += (3, 6, 0)[seed]  # some like to end
     theirs.save_pretrained(tmp_path)

@@ -58,9 +58,7 @@ def test_one_beam_is_greedy_decoding(seed):
     assert [list(result.hypotheses[0].ids) for result in found] == tokens(greedy)
 
 
-def test_rows_of_a_batch_are_searched_as_alone_and_live_hypotheses_alone_are_read(
-    ending_network, monkeypatch
-):
+def test_batch_rows_are_searched_as_alone_reading_live_hypotheses_only(ending_network, monkeypatch):
     network, decode, read = ending_network, ending_network.decode, []
 
     def counted(target, memory, source, *, src_is_text, cache):

@@ -135,7 +135,7 @@ def test_a_text_begins_with_the_weights_as_they_are_then(change, network):
     check(network, engine)
 
 
-def test_a_network_whose_numbers_are_narrowed_and_widened_is_read_by_its_engine_again(network):
+def test_an_engine_resumes_once_the_network_is_float32_again(network):
     engine = engine_of(network, "compiled")
     assert engine.refresh()
     network.double()

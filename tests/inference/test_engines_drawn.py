@@ -65,9 +65,7 @@ def same_trace(found, wanted):
     n_threads=st.integers(1, 2),
     pieces=st.lists(st.integers(1, 3), min_size=1, max_size=4).filter(lambda n: sum(n) <= N_READ),
 )
-def test_every_engine_that_supports_a_configuration_reads_as_the_network_does(
-    config, stored, n_threads, pieces
-):
+def test_every_engine_reads_as_the_network_does(config, stored, n_threads, pieces):
     """pieces: how many tokens are read at once; the first of them by `begin`."""
     for kind in KINDS:
         if config.family == "encoder":  # it generates nothing
@@ -99,9 +97,7 @@ def test_every_engine_that_supports_a_configuration_reads_as_the_network_does(
     prompt=st.lists(st.integers(0, 5), min_size=1, max_size=N_READ),
     sampling=st.none() | st.just(Sampling(temperature=0.9, top_k=7)),
 )
-def test_generation_takes_the_networks_tokens_past_the_window_and_behind_padding_too(
-    config, prompt, sampling
-):
+def test_every_engine_generates_the_networks_tokens_past_the_window(config, prompt, sampling):
     network, both = spread(build_transformer(config)).eval(), config.family == "encoder-decoder"
     asked = dict(
         sources=[SOURCE] if both else None, max_new_tokens=config.output_max_len + 4, end_id=-1,
@@ -131,7 +127,7 @@ ODD = Norm(title="Odd", does="{size}", make=lambda size, eps: torch.nn.RMSNorm(s
     (ACTIVATIONS, SINUS, {"activation": "odd"}),
     (NORMS, ODD, {"norm_kind": "odd", "norm_embeddings": True}),
 ])  # fmt: skip
-def test_what_an_engine_was_not_taught_is_left_to_the_network(table, entry, changes, monkeypatch):
+def test_an_unsupported_table_entry_is_left_to_the_network(table, entry, changes, monkeypatch):
     monkeypatch.setitem(table, "odd", entry)
     network = spread(build_transformer(small(**changes))).eval()
     assert engine_of(network) is None

@@ -111,7 +111,7 @@ def test_nothing_is_computed_after_all_rows_have_ended_or_nobody_asks():
     assert len(passes) == 1 + 3
 
 
-def test_a_generation_ends_at_its_deadline_or_when_nobody_waits_and_says_why(monkeypatch):
+def test_a_generation_ends_at_its_deadline_or_when_cancelled(monkeypatch):
     now, asked = [100.0], Event()
     monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
     stream = generate(network(), [PROMPTS[0]], max_new_tokens=9, end_id=V)

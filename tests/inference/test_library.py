@@ -132,7 +132,7 @@ def test_the_tensors_of_a_run_take_part_in_a_training(engine, tiny_model, tmp_pa
 LONG = "the fox said hello " * 30
 
 
-def test_a_text_that_is_too_long_for_an_encoder_is_refused_wherever_it_is_read(tiny_encoder):
+def test_a_text_too_long_for_an_encoder_is_refused(tiny_encoder):
     for read in (tiny_encoder.trace, tiny_encoder.prepare):
         with pytest.raises(ValueError, match=r"the text is \d+ tokens long; .* reads at most 28"):
             read(LONG)

@@ -33,7 +33,7 @@ def test_a_silenced_head_is_a_head_without_a_way_out(family, norm):
         assert not torch.allclose(wanted, read(model, text), atol=1e-3)
 
 
-def test_a_decoders_head_silenced_by_its_mean_says_what_it_said_on_average_so_far():
+def test_mean_ablation_in_a_decoder_uses_the_positions_so_far():
     model = network()
     text = given(model)
     layer = model.decoder.layers[1].self_attention

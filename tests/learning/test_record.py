@@ -50,7 +50,7 @@ def test_a_training_is_written_and_read_back():
         assert (again.snapshots[10].pictures[kind].pixels == small.pixels).all()
 
 
-def test_half_of_a_message_of_the_process_that_trains_is_the_end():
+def test_half_a_message_from_the_training_process_is_its_end():
     file, message = io.BytesIO(), ("key", "ask", "é‹")
     send(file, message)
     assert receive(io.BytesIO(file.getvalue())) == message

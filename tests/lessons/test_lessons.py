@@ -284,9 +284,7 @@ def test_a_step_is_graded_and_solved_as_the_page_asks(experiments, tmp_path, mon
             lessons_of_page.grade(experiments, given | {"answer": answer} | wrong)
 
 
-def test_what_cannot_be_held_is_found_and_each_hint_is_followed_to_the_answer(
-    tmp_path, experiments
-):
+def test_faulty_steps_and_hints_are_reported(tmp_path, experiments):
     run = experiments.store.run(experiments.examples["tiny"][0])
     best = check_of({"click": "head", "of": "first"}).right_answer(
         GradingContext(run=run, models=experiments.queries)

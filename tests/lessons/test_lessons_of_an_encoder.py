@@ -27,7 +27,7 @@ def chances(model: Model, ids: tuple[int, ...], place: int) -> torch.Tensor:
         return model.network(torch.tensor([ids]))[0, place].softmax(dim=-1)
 
 
-def test_an_encoder_is_measured_from_both_sides_and_from_the_left_and_says_what_it_finds(service):
+def test_an_encoder_is_measured_from_both_sides_and_from_the_left(service):
     ground = shown_by(service, {"model": "tiny", "text": HIDDEN, "tab": "prediction"})
     model, ids = service.model("tiny"), ground.run.ids
     places = [at for at, index in enumerate(ids) if index == model.tokenizer.mask_id]

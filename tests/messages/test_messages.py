@@ -137,7 +137,7 @@ TEMPLATE = """<style>@media (x) { p > b { color: red; } }</style>
 <p>/*text*/</p><p>×</p><p>7</p>"""
 
 
-def test_texts_of_a_template_are_put_into_another_language_and_nothing_else_of_it(monkeypatch):
+def test_only_the_texts_of_a_template_are_translated(monkeypatch):
     said = ["Edit the mask", "Rows: query; columns: key."]
     assert list(markup.sentences(TEMPLATE)) == said
     known = Catalogue(messages={sentence: f"⟦{sentence}⟧" for sentence in said})

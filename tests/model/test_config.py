@@ -101,7 +101,7 @@ DESCRIBED = {
 }  # fmt: skip
 
 
-def test_what_is_not_said_is_as_in_the_papers_base_model():
+def test_defaults_are_the_papers_base_model():
     config = ModelConfig(vocab_size=37_000)
     sizes = (config.d_model, config.n_heads, config.n_layers, config.d_ff, config.dropout)
     assert sizes == (512, 8, 6, 2048, 0.1)

@@ -26,7 +26,7 @@ def test_a_given_mask_stands_in_place_of_the_networks_own(family):
     close(model(tokens, mask=window), logits)  # the fused kernel reads it too
 
 
-def test_a_source_mask_hides_the_same_from_the_target_and_a_square_one_only_from_the_source():
+def test_a_source_mask_also_hides_keys_from_cross_attention():
     model, source, target = network("encoder-decoder"), ids(1, TS), ids(1, T)
     first_five = (torch.arange(TS) < 5)[None, None, None]
     short = model(source[:, :5], target)

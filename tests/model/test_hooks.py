@@ -25,7 +25,7 @@ class Listening:
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_pass_shows_every_named_point_in_order_and_what_is_told_beside_it(family, norm):
+def test_hooks_see_every_named_point_in_order_with_its_context(family, norm):
     for positions in ("learned", "rotary"):
         model, heard = network(family, norm=norm, positions=positions), Listening()
         read(model, given(model), hooks=[heard])
@@ -68,7 +68,7 @@ def test_hooks_are_met_one_after_the_other_and_a_trace_is_the_last_of_them():
     assert trace.residuals["decoder"][1].abs().max() == 0
 
 
-def test_a_part_of_the_weights_put_by_a_hook_is_what_the_values_are_weighed_by():
+def test_values_are_weighted_by_the_pattern_that_a_hook_returns():
     model, heard = network(), Listening()
 
     def first_key_only(point, value, **beside):

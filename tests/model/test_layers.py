@@ -75,7 +75,7 @@ def test_training_drops_in_attention_only_where_the_model_asks():
         assert torch.allclose(stack(x, CAUSAL), stack(x, CAUSAL)) == same
 
 
-def test_dropout_inside_the_feed_forward_acts_behind_its_activation_while_training():
+def test_feed_forward_dropout_acts_after_the_activation_in_training():
     block = FeedForward(config(activation="gelu", feed_forward_dropout=0.5))
     seen = []
     block.contract.register_forward_pre_hook(lambda _module, given: seen.append(given[0]))

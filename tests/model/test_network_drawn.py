@@ -96,7 +96,7 @@ def close(got: Tensor, wanted: Tensor, room: float = 1e-7) -> None:
 
 @drawn_often
 @given(case=cases())
-def test_a_trace_changes_nothing_and_each_of_its_numbers_follows_from_the_one_before(case):
+def test_tracing_leaves_logits_unchanged_and_records_consistent_numbers(case):
     trace, config = Trace(), case.network.config
     real = case.target.is_text
     traced = case.logits(trace=trace)
@@ -127,7 +127,7 @@ def test_a_trace_changes_nothing_and_each_of_its_numbers_follows_from_the_one_be
 
 @drawn_often
 @given(case=cases(torch.float32), known=st.booleans())
-def test_what_a_compact_trace_computes_again_is_what_the_network_computed(case, known):
+def test_a_compact_trace_recomputes_what_the_network_computed(case, known):
     """known: that it is computed again as the network does, which is otherwise found out."""
     whole, share = Trace(), case.network.config.heads_per_key
     known &= case.network.config.score_divisor == "d_head"
@@ -154,7 +154,7 @@ def test_each_row_of_a_padded_batch_is_what_it_is_alone(case):
 
 @drawn_often
 @given(case=cases(), data=st.data())
-def test_a_text_read_in_pieces_with_a_cache_is_the_text_read_at_once(case, data):
+def test_reading_in_pieces_with_a_cache_equals_reading_at_once(case, data):
     """So no position reads its future: with a cache there is none yet."""
     network, target, cache = case.network, case.target, KeyValueCache()
     if network.config.family == "encoder":

@@ -77,7 +77,7 @@ def test_a_new_network_does_not_train_so_that_two_calls_agree():
     assert not torch.equal(model(tokens), model(tokens))
 
 
-def test_each_cell_is_the_papers_formula_to_the_last_digit_and_nothing_is_trained_or_stored():
+def test_sinusoidal_positions_are_the_papers_formula_and_not_trained():
     matrix = sinusoidal_matrix(5_001, 6)
     for position in (0, 1, 10, 5_000):
         angles = [position / 10_000 ** (2 * pair / 6) for pair in range(3)]

@@ -74,7 +74,7 @@ def test_the_pictures_show_the_networks_own_angles_and_vectors(run):
     assert lengths[:2] == pytest.approx([lengths[0]] * 2)
 
 
-def test_moved_on_together_the_score_stays(run):
+def test_a_rotary_score_depends_on_distance_alone(run):
     drawn = rotary_distance(run, "decoder.0.self", 1, 6, 4)
     assert drawn.layout.meta["moved"] < 1e-4
     line, here = drawn.data
@@ -82,7 +82,7 @@ def test_moved_on_together_the_score_stays(run):
     assert max(line.y) - min(line.y) > 1e-3
 
 
-def test_what_does_not_turn_has_no_such_picture(run, tiny_model):
+def test_networks_without_rotary_positions_have_no_rotary_picture(run, tiny_model):
     (together, *_) = VIEW.pictures
     told = together.ask(run, given={"site": "decoder.0.self", "head": 1, "pair": 7})
     assert (told["turns"], told["n_pairs"], told["pair"].layout.meta["pair"]) == (True, 1, 0)

@@ -9,7 +9,7 @@ from transformer import Site, Trace
 BATCH = torch.tensor([[5, 3, 8, 0, 0], [7, 1, 2, 4, 9]])
 
 
-def test_sites_come_in_the_order_of_the_data_and_shapes_tell_queries_from_keys():
+def test_sites_are_in_data_order_with_queries_before_keys():
     trace = Trace()
     network("encoder-decoder")(ids(2, 6), BATCH, trace=trace)
     layers = [f"decoder.{layer}.{kind}" for layer in range(2) for kind in ("self", "cross")]
@@ -40,13 +40,13 @@ def test_eight_threads_that_share_one_model_get_maps_of_their_own():
              "decoder.0.both", "decoder.0.self.1", "decoder.².self", "decoder.٣.self",
              "decoder..self", " decoder.0.self"],
 )  # fmt: skip
-def test_what_is_no_site_gets_a_sentence_that_shows_one(text):
+def test_a_malformed_site_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match=r"e\.g\. 'decoder\.0\.self'; got"):
         Site.parse(text)
     assert Site.parse("decoder.12.cross") == Site("decoder", 12, "cross")
 
 
-def test_records_are_detached_float32_even_while_training_in_half_precision():
+def test_records_are_detached_float32_while_training_in_bfloat16():
     model, trace = network().train(), Trace()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         model(BATCH, trace=trace)

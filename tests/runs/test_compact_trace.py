@@ -45,7 +45,7 @@ def compact(trace):
     return made
 
 
-def test_a_record_that_the_network_did_not_make_stays_as_it_is():
+def test_a_record_not_made_by_the_network_is_stored_unchanged():
     weights, site = torch.rand(1, 2, 3, 3), Site("decoder", 0, "self")
     trace = Trace()
     trace.record_attention(site, weights, weights, None)
@@ -60,7 +60,7 @@ def test_a_record_that_the_network_did_not_make_stays_as_it_is():
         again[site]
 
 
-def test_what_is_moved_is_the_same_and_still_takes_little_room():
+def test_moving_a_compact_trace_keeps_it_equal_and_compact():
     trace = compact(recorded("encoder-decoder"))
     there = moved(trace, "cpu")
     assert bytes_of(there) == bytes_of(trace)
@@ -74,7 +74,7 @@ def test_what_is_moved_is_the_same_and_still_takes_little_room():
     assert k.untyped_storage().nbytes() == k.nbytes  # no view of all that the heads read
 
 
-def test_a_trace_of_its_own_takes_no_more_than_it_needs_and_shares_what_was_shared():
+def test_a_cloned_trace_copies_each_shared_tensor_once():
     base = torch.rand(3, 2, 50, 4)
     q, k, v = base[:, :, :5].unbind()
     heads = Heads(q[None], k[None], v[None], torch.ones(5, 5, dtype=torch.bool).tril())
@@ -160,9 +160,7 @@ def test_one_head_of_one_sentence_is_that_of_the_whole_record(tiny_encoder_decod
         (Break("hard-attention"), True),
     ],
 )
-def test_an_altered_pass_keeps_scores_and_weights_where_heads_do_not_give_them_again(
-    altered, all_in_full
-):
+def test_an_intervened_pass_stores_scores_that_qkv_cannot_reproduce(altered, all_in_full):
     model = network("decoder")
     hooks, tokens = hooks_of([altered], model.config), ids(2, 7)
     whole, stored = Trace(), Trace(records=CompactedRecords())

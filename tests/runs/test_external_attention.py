@@ -33,7 +33,7 @@ def random_weights(*shape: int, causal: bool = False) -> np.ndarray[Any, Any]:
     return weights
 
 
-def test_the_pictures_and_numbers_are_those_of_the_run_that_has_the_weights(run):
+def test_figures_of_external_weights_are_those_of_the_run(run):
     there = own(run)
     assert there.trace.sites == run.trace.sites
     for site in run.trace.sites:

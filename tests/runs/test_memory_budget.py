@@ -68,7 +68,7 @@ def test_a_kind_with_bytes_of_its_own_keeps_them_and_takes_no_more():
     assert (kept(made), kept(made, "model")) == ("fg", "bc")
 
 
-def test_what_has_grown_makes_others_go_and_the_newest_stays_whatever_its_size():
+def test_growth_evicts_others_and_the_newest_always_stays():
     made = budget(3)
     fill(made, "abc")
     made.resize("run", "b", SIZE + 5_000)
@@ -114,7 +114,7 @@ def test_an_owner_that_is_silent_loses_each_kind_at_its_age(clock):
     assert not made.has("model", "m")
 
 
-def test_what_a_visitor_who_left_had_goes_soon_but_not_what_is_asked_for_again(clock):
+def test_entries_of_a_visitor_who_left_expire_unless_used_again(clock):
     made = budget(run=Limits(age_s=600))
     fill(made, "ab", owner="me")
     fill(made, "c", owner="you")
@@ -144,7 +144,7 @@ def test_numbers_of_a_run_are_worked_out_once_and_only_the_latest_are_kept(tiny_
     assert "".join(made) == "abcdb"  # b went when d came
 
 
-def test_of_threads_that_ask_at_the_same_time_one_works_it_out(tiny_model, monkeypatch):
+def test_of_concurrent_threads_only_one_computes_a_memoized_value(tiny_model, monkeypatch):
     run, made, begun, ready = tiny_model.trace("a"), [], threading.Event(), threading.Event()
 
     def make() -> int:
@@ -177,9 +177,7 @@ def test_of_threads_that_ask_at_the_same_time_one_works_it_out(tiny_model, monke
 
 
 @pytest.mark.parametrize("large", [torch.zeros(250_000), [np.zeros((2, 62_500))[:, :1]]])
-def test_what_is_remembered_counts_goes_where_room_is_short_and_goes_with_its_run(
-    tiny_model, large
-):
+def test_memoized_values_count_are_evicted_and_go_with_their_run(tiny_model, large):
     """A view counts with all that it is a view of."""
     budget = MemoryBudget(3_200_000, {REMEMBERED: Limits()})
     runs = [tiny_model.trace("a") for _ in range(4)]

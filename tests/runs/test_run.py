@@ -159,6 +159,6 @@ def test_the_text_of_a_stream_never_shows_half_a_character(tiny_model, tokenizer
 @given(raw=st.binary() | st.tuples(st.text(), st.binary(max_size=3)).map(
     lambda parts: parts[0].encode() + parts[1]
 ))  # fmt: skip
-def test_bytes_that_are_no_text_are_replaced_and_only_the_unfinished_left_out(raw):
+def test_invalid_utf8_is_replaced_and_unfinished_characters_left_out(raw):
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     assert complete_characters(raw) == decoder.decode(raw)

@@ -25,7 +25,7 @@ def test_value_and_gradient_are_those_of_cross_entropy(smoothing, n_rows):
     assert torch.allclose(found, wanted, atol=1e-6)
 
 
-def test_the_gradient_of_a_target_that_is_nearly_certain_is_not_rounded_away():
+def test_the_gradient_of_a_nearly_certain_target_is_not_rounded_away():
     logits = torch.tensor([[7.0, 0.0, 0.0]]).bfloat16().requires_grad_()
     loss = summed_nats(logits, torch.tensor([0]))
     loss.backward()
@@ -44,7 +44,7 @@ def over(logits, targets, rows, places, smoothing=0.0):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_a_networks_loss_is_the_mean_over_what_it_predicts_and_over_no_padding(smoothing):
+def test_a_networks_loss_is_the_mean_over_predicted_tokens_not_padding(smoothing):
     decoder, encoder, tokens = network(), network("encoder"), ids(2, 4)
     told = {"smoothing": smoothing} if smoothing else {}  # none is the default
     is_text = TARGET != 0

@@ -32,7 +32,7 @@ def test_an_exercise_asks_what_it_says(task):
             assert answer == (question if task == "copy" else "".join(reversed(question)))
 
 
-def test_a_step_can_be_asked_and_the_same_arguments_give_the_same_whatever_else_is_drawn():
+def test_the_same_arguments_give_the_same_steps_whatever_else_is_drawn():
     wanted = dict(task="sort", n_steps=3, d_model=16, n_heads=2, d_ff=16)
     state, (one, *_) = torch.get_rng_state(), steps(**wanted)
     assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn from the shared generator
@@ -49,7 +49,7 @@ def test_a_step_can_be_asked_and_the_same_arguments_give_the_same_whatever_else_
     assert next(steps(**wanted | {"seed": 5})).loss != one.loss
 
 
-def test_what_cannot_be_trained_is_told():
+def test_impossible_trainings_are_refused():
     for wanted, told in (
         (dict(task="fly"), r"task must be one of \['copy', 'reverse', .*\]; got 'fly'"),
         (dict(task="copy", n_steps=0), "n_steps must be 1 to 5000; got 0"),

@@ -63,9 +63,7 @@ def test_training_uses_the_gpu(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_trains_says_what_happened_evaluates_and_looks_for_memorised_text(
-    tmp_path, data, capsys
-):
+def test_the_commands_train_evaluate_and_find_memorised_text(tmp_path, data, capsys):
     recipe(tmp_path, steps=12)
     out = tmp_path / "o"
     assert main(command(tmp_path / "tiny.toml", data, out)[2:]) == 0
@@ -178,7 +176,7 @@ def test_a_character_of_the_validation_part_alone_ends_no_training(tmp_path, mon
     assert re.match(r"error: \S+one.txt, line 3: the text holds 'z'", capsys.readouterr().err)
 
 
-def test_without_the_packages_of_training_one_sentence_says_how_to_get_them(
+def test_a_missing_training_package_is_named_with_its_pip_command(
     tmp_path, data, monkeypatch, capsys
 ):
     recipe(tmp_path, steps=1)

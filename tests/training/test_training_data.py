@@ -53,7 +53,7 @@ def test_an_epoch_predicts_every_token_of_every_document_once(rows, epoch):
 
 
 @given(st.integers(1, 500), st.integers(2, 60))
-def test_windows_score_each_prediction_once_with_half_the_context_behind_it(length, max_len):
+def test_windows_score_each_token_once_with_half_the_context_before_it(length, max_len):
     cut = windows(length, max_len)
     scored = [place for _, first, stop in cut for place in range(first, stop)]
     assert scored == list(range(length))
@@ -101,7 +101,7 @@ def test_end_markers_part_documents_alike_for_training_and_corpora(tmp_path, con
         assert lines[number - 1] == document.split("\n")[0]
 
 
-def test_without_markers_a_corpus_has_a_text_a_line_and_a_training_one_document(tmp_path):
+def test_without_markers_each_line_is_a_corpus_text(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("one\n\ntwo \n", encoding="utf-8-sig")
     assert list(texts_of(path)) == ["one", "two"]

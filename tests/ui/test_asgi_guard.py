@@ -148,7 +148,7 @@ REFUSED: list[tuple[int, str, list[str], list[dict[str, Any]]]] = [
 ]
 
 
-def test_a_request_is_refused_in_a_sentence_before_the_framework_sees_it() -> None:
+def test_bad_requests_are_refused_before_gradio_sees_them() -> None:
     for status, told, paths, requests in REFUSED:
         for path, asked in itertools.product(paths, requests):
             inside, left = Inside(), list[str]()
@@ -159,13 +159,13 @@ def test_a_request_is_refused_in_a_sentence_before_the_framework_sees_it() -> No
             assert inside.asked == left == [], (path, asked)
 
 
-def test_a_body_is_bounded_by_what_it_is_too() -> None:
+def test_the_body_limit_counts_received_bytes() -> None:
     half = body(b"x" * (limits.MAX_REQUEST_BYTES // 2 + 1), more=True)
     assert exchange(Inside(), JOIN, half, half) == (413, errors.public_error(errors.TOO_LARGE))
     assert exchange(Inside(), JOIN, half, body(b""))[0] == 200
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_body_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_guard, "BODY_S", 0.02)
 
     async def drips() -> dict[str, Any]:
@@ -175,7 +175,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyP
     assert exchange(Inside(), JOIN, receive=drips) == (408, errors.public_error(errors.TOO_SLOW))
 
 
-def test_gradio_gets_only_what_it_keeps_from_other_visitors() -> None:
+def test_query_parameters_that_could_leak_do_not_reach_gradio() -> None:
     for path, given, passed in (
         ("/", b"deep_link=abc&__theme=dark", b""),
         ("/config", b"deep%5Flink=abc&page=x", b"page="),
@@ -190,7 +190,7 @@ def test_gradio_gets_only_what_it_keeps_from_other_visitors() -> None:
 # --- tools ----------------------------------------------------------------------------------------
 
 
-def test_the_frameworks_own_request_for_a_tool_comes_from_where_the_call_does() -> None:
+def test_gradios_request_for_a_tool_counts_for_the_callers_address() -> None:
     async def both() -> list[Any]:
         inside = Inside()
         gate = gate_before(inside, tools=True)
@@ -203,7 +203,7 @@ def test_the_frameworks_own_request_for_a_tool_comes_from_where_the_call_does() 
     assert aio.run(both()) == [("10.0.0.9", 2), ("10.0.0.9", 1), ("10.0.0.9", 1)]
 
 
-def test_only_so_many_calls_of_tools_are_under_way_and_others_wait_or_are_refused() -> None:
+def test_tool_calls_beyond_the_limit_wait_or_are_refused() -> None:
     """Calls that are half sent keep nobody out."""
 
     async def many() -> tuple[int, list[Any]]:
@@ -239,7 +239,7 @@ def test_only_so_many_calls_of_tools_are_under_way_and_others_wait_or_are_refuse
 # --- mistakes, and who leaves ---------------------------------------------------------------------
 
 
-def test_a_mistake_inside_is_a_sentence_without_its_values(
+def test_an_internal_error_is_reported_without_its_values(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     foreign = exchange(Inside(KeyError("my secret")), JOIN)
@@ -255,7 +255,7 @@ def test_a_mistake_inside_is_a_sentence_without_its_values(
     assert out == ""
 
 
-def test_who_goes_before_the_answer_is_finished_or_says_so_is_told_by_name() -> None:
+def test_a_visitor_who_leaves_is_reported_by_session() -> None:
     """All tools' calls are of no session: an empty name would end them all."""
     left: list[str] = []
     stream, gone = {"method": "GET", "left": left}, [body(b""), GONE]
@@ -269,14 +269,14 @@ def test_who_goes_before_the_answer_is_finished_or_says_so_is_told_by_name() -> 
     assert left == ["abc", "event1", "closes"]
 
 
-def test_a_question_is_its_sessions() -> None:
+def test_a_request_belongs_to_its_session() -> None:
     inside = Inside()
     for asked in ({"headers": named(b"mine")}, {"headers": named(b"mine"), "method": "GET"}, {}):
         exchange(inside, RESOURCES + "heatmap", **asked)
     assert inside.callers == [Caller("127.0.0.1", session) for session in ("mine", "mine", "")]
 
 
-def test_a_question_whose_asker_has_gone_is_told_to_stop() -> None:
+def test_a_request_is_cancelled_when_its_client_disconnects() -> None:
     async def inside(_scope: Any, receive: Any, send: Any) -> None:
         await receive()
         while not deadline.is_over():
@@ -287,7 +287,7 @@ def test_a_question_whose_asker_has_gone_is_told_to_stop() -> None:
     assert exchange(inside, RESOURCES + "heatmap", body(b"{}"), GONE)[0] == 200
 
 
-def test_a_server_that_ends_refuses_new_requests_but_not_streams_that_wait_for_an_end() -> None:
+def test_a_server_shutting_down_serves_only_open_streams() -> None:
     inside = Inside()
     gate = gate_before(inside)
     gate.shutdown.begun = True
@@ -302,7 +302,7 @@ def test_a_server_that_ends_refuses_new_requests_but_not_streams_that_wait_for_a
 # --- headers --------------------------------------------------------------------------------------
 
 
-def test_what_depends_on_the_language_says_so_and_nothing_is_taken_for_another_type() -> None:
+def test_answers_vary_by_language_and_forbid_type_sniffing() -> None:
     given = [(b"content-type", b"text/css")]
     always = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-referrer"}
     assert dict(safe_headers(given)) == dict(given) | always
@@ -312,7 +312,7 @@ def test_what_depends_on_the_language_says_so_and_nothing_is_taken_for_another_t
     }  # fmt: skip
 
 
-def test_what_an_answer_depends_on_is_said_once() -> None:
+def test_vary_is_not_repeated() -> None:
     kind = (b"content-type", b"application/json")
     said = dict(safe_headers([kind, (b"vary", b"Accept, Accept-Language")]))[b"vary"]
     assert said == b"Accept, Accept-Language"
@@ -351,7 +351,7 @@ def test_only_named_pages_may_show_the_page_inside_them() -> None:
         ("localhost.evil.example", 421), ("[::1", 421), ("127.0.0.1.evil.example", 421),
     ],
 )  # fmt: skip
-def test_a_local_server_is_not_used_under_another_sites_name(name, status, monkeypatch):
+def test_a_local_server_refuses_other_host_names(name, status, monkeypatch):
     monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
     inside = Inside()
     gate = gate_before(inside)
@@ -363,7 +363,7 @@ def test_a_local_server_is_not_used_under_another_sites_name(name, status, monke
         assert content["code"] == "unknown_host"
 
 
-def test_a_server_on_a_network_or_behind_a_proxy_has_any_name(monkeypatch):
+def test_host_checks_are_off_on_a_network_or_behind_a_proxy(monkeypatch):
     monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
     assert hosts_for("0.0.0.0", [], "") is None
     assert hosts_for("::", [], "") is None

@@ -84,7 +84,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 # --- the first visitors ---------------------------------------------------------------------------
 
 
-def test_a_class_in_each_language_gets_the_scripts_of_a_new_server_for_the_price_of_one(
+def test_scripts_are_compressed_once_for_a_whole_class(
     server: Server,
 ) -> None:
     """This is the first test: nothing has been asked for before."""
@@ -130,7 +130,7 @@ def test_the_name_of_a_session_is_checked_where_it_is_read(server: Server) -> No
                 assert (answer.status_code, answer.json()) == (400, {"detail": str(NO_HASH)})
 
 
-def test_a_body_of_very_many_chunks_is_refused_before_it_costs_anything(server: Server) -> None:
+def test_a_body_of_very_many_chunks_is_refused_cheaply(server: Server) -> None:
     chunk, end = b"1\r\n \r\n", b"2\r\n{}\r\n0\r\n\r\n"
     assert b" 422 " in answer_to(server, HEAD + chunk * (MAX_CHUNKS - 1) + end)  # it is read
     assert b" 400 " in answer_to(server, HEAD + chunk * (MAX_CHUNKS + 1))
@@ -139,7 +139,7 @@ def test_a_body_of_very_many_chunks_is_refused_before_it_costs_anything(server: 
     assert server.cpu_s() - before < 1  # 3.5 s if all are read
 
 
-def test_headers_that_are_too_long_are_refused_before_they_are_parsed(server: Server) -> None:
+def test_overlong_headers_are_refused_before_parsing(server: Server) -> None:
     line, rest = b"GET /health HTTP/1.1\r\n", b"Host: a\r\nConnection: close\r\n\r\n"
     before = server.cpu_s()
     for _ in range(10):
@@ -179,7 +179,7 @@ def test_a_code_of_a_long_address_is_refused_before_it_is_made(server: Server) -
 # --- the page -------------------------------------------------------------------------------------
 
 
-def test_the_page_is_made_once_for_all_who_see_it_alike_and_differs_for_others(
+def test_the_page_is_rendered_once_for_each_language_and_host(
     server: Server,
 ) -> None:
     with server.client() as client:
@@ -204,7 +204,7 @@ def test_the_page_is_made_once_for_all_who_see_it_alike_and_differs_for_others(
         assert server.cpu_s() - before < 2.5  # 5 s where each is made anew
 
 
-def test_who_loads_pages_without_end_does_not_keep_others_waiting(server: Server) -> None:
+def test_endless_page_loads_do_not_delay_others(server: Server) -> None:
     """Pages that nobody has seen before: each under another name of the server."""
     over, loaded, waited = threading.Event(), list[float](), list[float]()
 
@@ -235,7 +235,7 @@ def test_who_loads_pages_without_end_does_not_keep_others_waiting(server: Server
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have 127.0.0.1 alone")
-def test_one_address_cannot_take_all_connections_and_whoever_finds_none_is_told(
+def test_one_address_cannot_take_all_connections(
     server: Server,
 ) -> None:
     health = b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -281,7 +281,7 @@ def test_it_is_served_at_addresses_of_ipv6(host: str, tmp_path: Path) -> None:
     check_served(Server(tmp_path / "log", host=host, more=["--mcp"]), "[::1]")
 
 
-def test_proxies_of_the_environment_are_not_asked_for_the_server_itself(tmp_path: Path) -> None:
+def test_proxy_variables_do_not_stop_the_server(tmp_path: Path) -> None:
     """Nobody listens there. Python starts anew: Gradio reads the environment as it is imported."""
     proxies = {"http": "http", "https": "http", "all": "socks5"}
     env = {f"{name}_proxy": f"{kind}://127.0.0.1:9" for name, kind in proxies.items()}
@@ -307,7 +307,7 @@ def check_served(server: Server, host: str) -> None:
         serving.stop(server.process)
 
 
-def test_a_crowd_at_the_door_does_not_end_a_server_that_may_hold_few_files(tmp_path: Path) -> None:
+def test_a_crowd_at_startup_does_not_end_a_server_with_few_files(tmp_path: Path) -> None:
     """It is there from the first moment, before the server has said that it runs."""
     port, over, log = serving.free_port(), threading.Event(), tmp_path / "log"
     with contextlib.ExitStack() as crowd, ThreadPoolExecutor(1) as pool:

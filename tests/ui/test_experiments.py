@@ -38,7 +38,7 @@ def ask(service: Service, view: str, **data: Any) -> dict[str, Any]:
     return asking(service, view)(data)
 
 
-def test_the_head_that_matters_most_has_the_chances_before_and_after_of_the_token_asked_about(
+def test_the_most_important_head_has_probabilities_before_and_after(
     service: Service, altered: str
 ) -> None:
     asked = {"stack": "decoder", "kind": "self", "by": "mean"}
@@ -69,7 +69,7 @@ def fresh(service: Service) -> str:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_question_ends_within_its_time_and_when_nobody_waits_for_it(
+def test_an_experiment_ends_at_its_deadline_or_when_cancelled(
     service: Service, name: str, fresh: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between two of its batches, not only before the first one."""
@@ -96,7 +96,7 @@ def test_a_question_ends_within_its_time_and_when_nobody_waits_for_it(
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_what_is_too_much_for_the_time_is_refused_before_it_begins(
+def test_an_experiment_too_large_for_its_time_is_refused_at_once(
     service: Service, name: str, fresh: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny = service.model("tiny")
@@ -109,7 +109,7 @@ def test_what_is_too_much_for_the_time_is_refused_before_it_begins(
         question(service, name, fresh, 3)
 
 
-def test_one_question_at_a_time_and_no_endless_waiting(
+def test_experiments_run_one_at_a_time_with_bounded_waiting(
     service: Service, altered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = threading.Event()

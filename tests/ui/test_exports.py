@@ -62,7 +62,7 @@ def test_a_file_name_has_safe_characters_only(kept: tuple[Service, str, Run]) ->
         assert len(name) <= exports.LONGEST_NAME + 30
 
 
-def test_a_wrong_wish_gets_a_sentence(kept: tuple[Service, str, Run]) -> None:
+def test_an_invalid_export_is_refused(kept: tuple[Service, str, Run]) -> None:
     service, key, _ = kept
     for data, sentence in (
         ({"form": "exe"}, "form must be one of ['json', 'npz', 'html', 'csv']; got 'exe'"),
@@ -73,7 +73,7 @@ def test_a_wrong_wish_gets_a_sentence(kept: tuple[Service, str, Run]) -> None:
         assert sentence in ask(service, run=key, **data)["error"]
 
 
-def test_what_is_too_large_is_refused_before_it_is_made(
+def test_a_too_large_export_is_refused_before_it_is_made(
     kept: tuple[Service, str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, key, _ = kept
@@ -86,7 +86,7 @@ def test_what_is_too_large_is_refused_before_it_is_made(
     assert "error" not in ask(service, run=key, form="csv", site="decoder.0.self")
 
 
-def test_of_a_file_for_which_nobody_waits_any_more_nothing_is_made() -> None:
+def test_a_file_is_not_made_once_its_visitor_has_left() -> None:
     gone, made = threading.Event(), list[str]()
 
     async def asked() -> None:

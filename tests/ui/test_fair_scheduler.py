@@ -69,7 +69,7 @@ DONE = st.one_of(CALLERS, st.sampled_from(["leave", "aside"]))
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(SHARED), st.lists(st.tuples(DONE, st.integers(0, 30)), max_size=40))
-def test_whoever_comes_and_goes_nothing_is_idle_or_crowded(
+def test_the_scheduler_is_never_idle_nor_over_its_limits(
     clock: Clock, resource: Resource, events: list[tuple[Caller | str, int]]
 ) -> None:
     line, here = Line(resource), list[Place]()
@@ -106,7 +106,7 @@ def test_whoever_comes_and_goes_nothing_is_idle_or_crowded(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=4))
-def test_addresses_that_always_wait_are_served_equally_however_much_they_ask(
+def test_waiting_addresses_are_served_equally_however_much_they_ask(
     clock: Clock, asked: list[int]
 ) -> None:
     line = Line(Resource(1))
@@ -118,7 +118,7 @@ def test_addresses_that_always_wait_are_served_equally_however_much_they_ask(
         assert max(found) - min(found) <= 1
 
 
-def test_who_used_more_waits_for_who_used_less_but_not_for_who_was_away(
+def test_heavy_users_wait_for_light_ones_but_absence_earns_no_credit(
     clock: Clock,
 ) -> None:
     line, new = Line(Resource(1)), Caller("c")
@@ -129,7 +129,7 @@ def test_who_used_more_waits_for_who_used_less_but_not_for_who_was_away(
     assert A in order[2:4]  # and not after 1000 s
 
 
-def test_who_used_a_slice_more_waits_for_one_that_has_begun(clock: Clock) -> None:
+def test_a_started_request_yields_to_one_that_used_a_slice_less(clock: Clock) -> None:
     line = Line(Resource(1, begun=2, slice_s=0.5))
     assert served(line, clock, [line.join(THREE)]) == [THREE]
     begun, other = line.join(A), line.join(B)  # another session of the address that used more
@@ -142,7 +142,7 @@ def test_who_used_a_slice_more_waits_for_one_that_has_begun(clock: Clock) -> Non
 @pytest.mark.parametrize(
     ("greedy", "other"), [(A, B), (Caller("a", "greedy"), Caller("a", "other"))]
 )
-def test_a_full_line_refuses_the_newest_of_the_address_and_session_that_has_most(
+def test_a_full_line_refuses_the_newest_request_of_the_busiest_caller(
     greedy: Caller, other: Caller
 ) -> None:
     line, told = Line(Resource(1, waiting=5)), list[Place]()
@@ -174,7 +174,7 @@ def test_addresses_of_one_ipv6_network_are_one() -> None:
     assert address_of("") == ""
 
 
-def test_who_is_no_longer_wanted_does_not_wait_and_leaves_its_place() -> None:
+def test_a_cancelled_request_neither_waits_nor_keeps_its_slot() -> None:
     line = Line(Resource(1, begun=2, slice_s=0.0))
     with line.taken(A) as place:
         with line.taken(A, lambda: False) as none:
@@ -225,7 +225,7 @@ def test_a_short_request_does_not_wait_for_the_end_of_long_ones(
     assert labels["short"] == list(alone.labels[: alone.n_prompt + 2])
 
 
-def test_who_holds_a_place_of_the_network_waits_for_no_other_line() -> None:
+def test_holding_one_slot_forbids_waiting_for_another() -> None:
     """Two who did so, and one the other way round, would wait for each other for ever."""
     here = shares()
     for first, second in (("model", "experiments"), ("experiments", "model")):

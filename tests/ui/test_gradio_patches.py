@@ -81,7 +81,7 @@ async def with_strangers(made: gr.Blocks, session: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("session", ["", "pushed out"])
-def test_gradios_queue_ends_when_one_waits_whose_messages_are_not_kept(session: str) -> None:
+def test_the_queue_survives_events_of_an_evicted_session(session: str) -> None:
     async def asked() -> list[Any]:
         return await with_strangers(page(), session)
 
@@ -90,7 +90,7 @@ def test_gradios_queue_ends_when_one_waits_whose_messages_are_not_kept(session: 
     assert aio.run(asked()) == [True, 0]
 
 
-def test_who_leaves_no_longer_waits_in_the_queue() -> None:
+def test_a_visitor_who_leaves_is_removed_from_the_queue() -> None:
     async def asked() -> list[str]:
         gradio_patches.install()
         made = page()
@@ -124,7 +124,7 @@ def sessions_after(*answers: tuple[str, int]) -> tuple[list[str], list[str]]:
     return aio.run(asked())
 
 
-def test_gradio_keeps_answers_that_nobody_fetches_and_ours_go_by_bytes_the_oldest_first(
+def test_unfetched_answers_are_evicted_by_bytes_oldest_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers = [(f"s{place}", 900_000) for place in range(6)]
@@ -149,7 +149,7 @@ def test_fetched_messages_no_longer_count() -> None:
     assert (10_000 < before < 12_000, after) == (True, 0)
 
 
-def test_gradio_keeps_what_every_session_sent_and_got_and_we_do_not(tiny_model: Model) -> None:
+def test_no_session_state_is_kept(tiny_model: Model) -> None:
     """Nor does the page need it."""
 
     async def kept(of: type[state_holder.StateHolder]) -> int:
@@ -171,7 +171,7 @@ def test_gradio_keeps_what_every_session_sent_and_got_and_we_do_not(tiny_model: 
     assert [block for block in page.blocks.values() if block.stateful] == []
 
 
-def test_gradio_fetches_what_an_input_names_and_we_do_not() -> None:
+def test_files_named_by_an_input_are_not_fetched() -> None:
     block = Mock(proxy_url=None, async_move_resource_to_block_cache=AsyncMock(return_value="copy"))
     named = {"path": "http://127.0.0.1:1/x", "meta": {"_type": "gradio.FileData"}}
     for n_fetched in (1, 0):
@@ -181,7 +181,7 @@ def test_gradio_fetches_what_an_input_names_and_we_do_not() -> None:
         gradio_patches.install()
 
 
-def test_gradio_tells_what_was_sent_in_its_refusal_and_we_do_not() -> None:
+def test_a_wrong_number_of_inputs_is_refused_without_quoting_them() -> None:
     async def refuse(*inputs: str) -> None:
         """As a function of two inputs does."""
         with gr.Blocks(analytics_enabled=False) as made:
@@ -199,7 +199,7 @@ def test_gradio_tells_what_was_sent_in_its_refusal_and_we_do_not() -> None:
     aio.run(refuse("a", "b"))
 
 
-def test_a_full_queue_makes_room_for_another_address_tells_who_made_it_and_serves_in_turn() -> None:
+def test_a_full_queue_evicts_for_another_address_and_serves_in_turn() -> None:
     async def told() -> tuple[list[Any], ...]:
         queue = page()._queue
         assert isinstance(queue, Queue)
@@ -226,7 +226,7 @@ def test_a_full_queue_makes_room_for_another_address_tells_who_made_it_and_serve
 
 
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
-def test_gradio_lets_any_site_ask_as_the_visitor_and_we_do_not(method: str) -> None:
+def test_cross_origin_requests_get_no_credentials(method: str) -> None:
     async def app() -> fastapi.FastAPI:
         return gradio.routes.App.create_app(page())
 
@@ -267,7 +267,7 @@ def answer_of_a_mistake(error: Exception) -> str:
     return aio.run(asked())
 
 
-def test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not(
+def test_a_handlers_error_is_logged_and_answered_without_its_values(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     mistake = AttributeError("my words")
@@ -283,7 +283,7 @@ def test_gradio_tells_and_logs_whatever_a_mistake_holds_and_we_do_not(
     assert "a sentence" in answer_of_a_mistake(gr.Error("a sentence", print_exception=False))
 
 
-def test_gradios_server_waits_for_a_request_without_end_and_ours_does_not(
+def test_unfinished_headers_time_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(gradio_patches, "HEADERS_S", 0.05)
@@ -305,7 +305,7 @@ def test_gradios_server_waits_for_a_request_without_end_and_ours_does_not(
     assert aio.run(closed(gradio_patches.Server))
 
 
-def test_gradio_asks_itself_over_http_to_begin_and_tries_ports_at_one_kind_of_address() -> None:
+def test_launch_needs_neither_an_http_request_nor_ipv4() -> None:
     """So a proxy, IPv6 and a crowd end its server: see test_crowd.py."""
     assert "httpx.get(" in inspect.getsource(gr.Blocks.launch)
     assert "s.bind((LOCALHOST_NAME, port))" in inspect.getsource(http_server.start_server)
@@ -314,7 +314,7 @@ def test_gradio_asks_itself_over_http_to_begin_and_tries_ports_at_one_kind_of_ad
     assert http_server.LOCALHOST_NAME == "127.0.0.1"
 
 
-def test_our_scripts_still_have_something_to_mend_in_gradios() -> None:
+def test_gradios_scripts_still_need_our_patches() -> None:
     """first.js stops a clock of its loading message, which it knows by its source, and says what
     the browser's language is; connection.js replaces fetch for the queue's two questions."""
     assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"

@@ -158,7 +158,7 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> Trainings:
     return Trainings(shares()["trainings"])
 
 
-def test_one_is_trained_at_a_time_and_the_others_are_told_how_many_are_before_them(
+def test_trainings_run_one_at_a_time_and_know_their_place_in_line(
     turns: Trainings,
 ) -> None:
     plan = Plan(**TINY)
@@ -188,7 +188,7 @@ def test_a_visitor_has_one_training_and_nobody_else_finds_it(turns: Trainings) -
         Trainings(shares(trainings=0)["trainings"]).begin("a", plan)
 
 
-def test_what_rests_while_others_wait_or_is_looked_at_by_nobody_ends(
+def test_paused_or_unwatched_trainings_end_while_others_wait(
     turns: Trainings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, now = Plan(**TINY), time.monotonic()
@@ -209,7 +209,7 @@ def test_what_rests_while_others_wait_or_is_looked_at_by_nobody_ends(
         turns.find("b", waiting.key)
 
 
-def test_what_cannot_be_trained_is_told_in_a_sentence(service: Service) -> None:
+def test_an_impossible_plan_is_refused(service: Service) -> None:
     for plan, told in (
         ({"preset": "gpt"}, "with a task"),
         ({**TINY, "fly": 1}, "a training must be an object of"),
@@ -236,7 +236,7 @@ def test_a_recorded_training_can_be_looked_at_by_all_and_is_counted_once(service
     assert 1_000_000 < held["bytes"] < 4_000_000
 
 
-def test_each_visit_has_its_own_network_and_a_link_to_anothers_says_whose_it_was(
+def test_each_visit_has_its_own_network_that_no_other_visit_can_use(
     service: Service,
 ) -> None:
     names, steps = ("me", "you"), PLANS["copy"].kept()[-2:]
@@ -260,7 +260,7 @@ def test_each_visit_has_its_own_network_and_a_link_to_anothers_says_whose_it_was
     assert [own for _, own in service.names("somebody else")] == ["tiny"]
 
 
-def test_a_visits_networks_go_soon_after_it(
+def test_a_visits_networks_are_deleted_soon_after_it(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with visiting("me"):

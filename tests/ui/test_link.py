@@ -90,7 +90,7 @@ def test_a_link_asks_for_as_many_tokens_as_give_its_run_again(
     assert len(read_link(urlencode(state)).forced_tokens) == min(3, length)
 
 
-def test_what_cannot_be_had_becomes_a_sentence_and_the_rest_is_used(service: Service) -> None:
+def test_an_invalid_part_of_a_link_is_reported_and_the_rest_used(service: Service) -> None:
     for query, sentence in (
         ("model=nope", "model must be one of ['tiny', 'tiny-encoder', 'tiny-translator']"),
         ("method=beam&text=a", "method must be one of ['sample', 'greedy']; got 'beam'"),
@@ -111,7 +111,7 @@ def test_what_cannot_be_had_becomes_a_sentence_and_the_rest_is_used(service: Ser
         assert told["view"] == {"site": "decoder.1.self", "stage": "masked"}
 
 
-def test_a_link_that_cannot_be_read_is_one_sentence_and_changes_nothing(service: Service) -> None:
+def test_an_unreadable_link_is_one_error_and_changes_nothing(service: Service) -> None:
     for query, sentence in (
         ("text=" + "a" * 9000, "a link must have at most 8,000 characters; got 9,005"),
         ("&".join(f"x{place}=1" for place in range(65)), "the link cannot be read"),
@@ -128,7 +128,7 @@ def test_a_link_that_cannot_be_read_is_one_sentence_and_changes_nothing(service:
         assert sentence in only["share"]["problems"][0]
 
 
-def test_names_of_the_framework_are_left_out_and_the_first_of_two_counts() -> None:
+def test_a_link_ignores_gradios_parameters_and_repeated_names() -> None:
     assert len(read_link("&".join(f"x{place}=1" for place in range(64))).problems) == 64
     found = read_link("?__theme=dark&view=api&__sign=secret&head=3&head=4")
     assert (found.view, found.problems, found.asks_for_a_run) == ({"head": "3"}, (), False)
@@ -165,9 +165,7 @@ QUERIES = st.one_of(
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(QUERIES)
-def test_whatever_a_query_is_the_page_opens_with_a_run_or_with_a_sentence(
-    service: Service, query: Any
-) -> None:
+def test_any_query_opens_the_page_with_a_run_or_an_error(service: Service, query: Any) -> None:
     changes = opened(service, query)
     told = changes[-1]["share"]
     assert all(problem.strip() and len(problem) < 900 for problem in told["problems"])

@@ -30,7 +30,7 @@ def holding_one() -> MemoryBudget:
 
 
 @pytest.mark.parametrize("allocate", KINDS.values(), ids=KINDS)
-def test_kept_runs_go_where_an_allocation_fails_and_work_is_done(
+def test_kept_runs_are_evicted_when_an_allocation_fails(
     allocate: Callable[[], object],
 ) -> None:
     budget = holding_one()
@@ -50,7 +50,7 @@ def test_kept_runs_go_where_an_allocation_fails_and_work_is_done(
     assert memory.facts()["failed"] == 3
 
 
-def test_another_error_is_not_taken_for_want_of_memory() -> None:
+def test_other_errors_are_not_mistaken_for_lack_of_memory() -> None:
     budget = holding_one()
     memory = Memory(budget)
     for error in (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), ValueError("memory")):

@@ -46,7 +46,7 @@ def adopted(service: Service, visitor: str) -> str:
         return str(adopt(service, {"id": "recorded-copy", "at": None})["model"])
 
 
-def test_models_under_ever_new_session_names_take_no_more_than_their_share(
+def test_models_of_ever_new_sessions_stay_within_their_share(
     service: Service,
 ) -> None:
     service.budget.kinds[limits.MODELS] = Limits(most_bytes=1_500_000, most_own=4)
@@ -60,7 +60,7 @@ def test_models_under_ever_new_session_names_take_no_more_than_their_share(
         service.model(names[0], "visitor 0")
 
 
-def test_what_is_remembered_of_every_step_of_many_runs_takes_no_more_than_its_share(
+def test_memoized_step_filters_stay_within_their_share_of_memory(
     service: Service,
 ) -> None:
     service.budget.kinds[REMEMBERED] = Limits(most_bytes=200_000)
@@ -75,7 +75,7 @@ def test_what_is_remembered_of_every_step_of_many_runs_takes_no_more_than_its_sh
     assert 100_000 < held["bytes"] <= 200_000
 
 
-def test_a_silent_visits_runs_go_before_its_model_whose_example_is_made_again(
+def test_an_idle_visits_runs_are_evicted_before_its_model(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, now = adopted(service, "me"), time.monotonic()

@@ -22,7 +22,7 @@ def address(name: str) -> str:
     return f"/{MODULES.address(name)}"
 
 
-def test_a_file_is_served_under_its_path_in_the_package_and_may_be_kept_for_ever():
+def test_a_file_is_served_under_its_package_path_as_immutable():
     name = "views/attention/attention.js"
     answer = ask(address(name))
     assert answer.content == (PACKAGE / name).read_bytes()
@@ -33,7 +33,7 @@ def test_a_file_is_served_under_its_path_in_the_package_and_may_be_kept_for_ever
     assert ask(address(name), "POST").status_code == 405
 
 
-def test_a_file_comes_in_the_best_form_that_is_accepted_and_not_where_the_browser_has_that_form():
+def test_a_file_has_the_best_accepted_encoding_and_an_etag_for_each():
     tags = set()
     for accepted, coding in (
         ("gzip, deflate, br, zstd", "br"), ("gzip", "gzip"), ("br;q=0, gzip", "gzip"),
@@ -48,7 +48,7 @@ def test_a_file_comes_in_the_best_form_that_is_accepted_and_not_where_the_browse
     assert len(tags) == 3
 
 
-def test_nothing_else_is_served_nor_another_versions_address_answered_with_this_ones_file():
+def test_no_other_file_and_no_other_version_is_served():
     paths = (
         *("", "/etc/passwd", "../../app.py", "ui/asgi_guard.py", "ui/static/%2e%2e/asgi_guard.py"),
         *("ui/static/", "ui/static/status.html", "views/attention/attention.py"),
@@ -86,7 +86,7 @@ def test_the_first_script_stays_small():
     assert len(MODULES.assets[PAGE].encoded("br")) < 78_000
 
 
-def test_the_page_takes_all_style_sheets_as_one_that_outweighs_gradios():
+def test_all_style_sheets_are_one_that_overrides_gradios():
     style = ask(address(STYLE)).text
     sheets = [path for path in PACKAGE.rglob("*.css") if APART not in path.as_posix()]
     assert style.startswith(":root:root:root {\n")

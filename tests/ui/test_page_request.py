@@ -54,9 +54,7 @@ def test_a_batch_is_read_again_as_it_was(here: Service, there: Service, hidden: 
             assert first.trace[site].pattern.equal(again.trace[site].pattern)
 
 
-def test_a_question_about_a_run_that_is_not_there_is_answered_once_it_says_how_it_was_made(
-    here: Service, there: Service
-) -> None:
+def test_an_unknown_run_is_regenerated_from_its_request(here: Service, there: Service) -> None:
     run = here.generate("tiny", "The fox", max_new_tokens=4)
     key = here.store.put(run)
     asked = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
@@ -69,7 +67,7 @@ def test_a_question_about_a_run_that_is_not_there_is_answered_once_it_says_how_i
     assert there.store.run(key).ids == run.ids
 
 
-def test_the_stored_examples_are_those_of_every_server_and_a_state_without_more_is_theirs(
+def test_every_server_has_the_same_examples_and_opens_with_them(
     here: Service, there: Service
 ) -> None:
     assert here.examples == there.examples
@@ -78,13 +76,13 @@ def test_the_stored_examples_are_those_of_every_server_and_a_state_without_more_
         assert run_of(there, asked) is there.store.run(run)
 
 
-def test_where_too_many_are_made_the_page_is_told_to_ask_on(there: Service) -> None:
+def test_a_busy_server_asks_the_page_to_retry_a_regeneration(there: Service) -> None:
     there.shares["model"].resource = Resource(0, threads=0)
     with pytest.raises(RunExpired, match="The server is busy with other requests"):
         Regenerator(there).make({"d" * 22: GOOD})
 
 
-def test_nothing_is_kept_of_a_run_for_which_nobody_waits(there: Service) -> None:
+def test_an_abandoned_regeneration_keeps_nothing(there: Service) -> None:
     gone = threading.Event()
     gone.set()
     with (
@@ -110,14 +108,14 @@ NO_RUNS: list[tuple[Any, str]] = [
 ]
 
 
-def test_what_makes_no_run_gets_a_sentence(there: Service) -> None:
+def test_an_invalid_regeneration_is_refused(there: Service) -> None:
     for made, sentence in NO_RUNS:
         with pytest.raises(ValueError, match=sentence):
             Regenerator(there).make(made)
         assert not there.store.has("c" * 22)
 
 
-def test_controls_that_make_no_request_get_a_sentence() -> None:
+def test_invalid_controls_are_refused() -> None:
     for changed, altered, sentence in (
         ({"temperature": None}, {}, "temperature is empty: give a number"),
         ({"length": None, "method": "greedy"}, {}, "max_new_tokens is empty"),

@@ -56,7 +56,7 @@ def test_a_server_may_hold_as_many_files_as_the_system_allows(server: Bounded) -
     assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE) == most
 
 
-def test_callers_who_never_end_their_headers_do_not_keep_others_out(server: Bounded) -> None:
+def test_unfinished_headers_do_not_keep_others_out(server: Bounded) -> None:
     before = server.log.stat().st_size
     with ExitStack() as stack:
         for _ in range(300):
@@ -70,7 +70,7 @@ def test_callers_who_never_end_their_headers_do_not_keep_others_out(server: Boun
     assert logged.count("socket.accept() out of system resource: OSError in") == 1
 
 
-def test_a_second_request_that_never_ends_is_not_waited_for_either(server: Bounded) -> None:
+def test_an_unfinished_second_request_times_out(server: Bounded) -> None:
     """A caller who sends what an answer did not wait for is no longer between two requests."""
     for first in ("", "Content-Length: 99\r\n"):
         with socket.create_connection(("127.0.0.1", server.port), timeout=20) as caller:
@@ -82,7 +82,7 @@ def test_a_second_request_that_never_ends_is_not_waited_for_either(server: Bound
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux alone has it")
-def test_a_connection_whose_answer_is_never_read_is_ended(server: Bounded) -> None:
+def test_a_connection_whose_answer_is_never_read_is_closed(server: Bounded) -> None:
     with server.client() as client, socket.socket() as caller:
         at = client.get("").text.split('as="script" fetchpriority="low" href="', 1)[1].split('"')[0]
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -114,7 +114,7 @@ def test_a_malformed_call_of_a_tool_logs_nothing_that_was_typed(server: Bounded)
     assert WORDS not in server.log.read_text()
 
 
-def test_the_page_is_packed_as_it_can_be_kept_by_nobody_and_differs_by_language(
+def test_the_page_is_compressed_and_never_cached_across_languages(
     server: Bounded,
 ) -> None:
     with server.client() as client:
@@ -128,7 +128,7 @@ def test_the_page_is_packed_as_it_can_be_kept_by_nobody_and_differs_by_language(
             assert "content-encoding" not in other.headers
 
 
-def test_a_forged_address_is_no_other_one_and_at_the_end_all_are_told(server: Bounded) -> None:
+def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server: Bounded) -> None:
     """A full queue makes room for another address, and not for one that only says so; when the
     server ends, streams and questions get a sentence, and the process ends as it was told."""
     with server.client() as client, ThreadPoolExecutor(24) as pool:
@@ -193,7 +193,7 @@ def systemd(name: str, monkeypatch: pytest.MonkeyPatch, seconds: float) -> Itera
         yield heard
 
 
-def test_systemd_hears_when_the_server_is_ready_that_it_lives_and_that_it_stops(
+def test_systemd_is_notified_of_ready_watchdog_and_stopping(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port, offered = serving.free_port(), [str(serving.running().log.parent / "tiny")]
@@ -217,7 +217,7 @@ def test_systemd_hears_when_the_server_is_ready_that_it_lives_and_that_it_stops(
         assert told[-1] == b"STOPPING=1"
 
 
-def test_the_watchdog_hears_nothing_while_the_event_loop_is_blocked(
+def test_the_watchdog_is_silent_while_the_event_loop_is_blocked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     @asynccontextmanager
@@ -240,7 +240,7 @@ def test_the_watchdog_hears_nothing_while_the_event_loop_is_blocked(
         aio.run(lived(heard))
 
 
-def test_what_a_spaces_own_proxy_saw_is_believed_and_nothing_before_it() -> None:
+def test_only_the_spaces_own_proxy_is_trusted_for_addresses() -> None:
     seen: list[Any] = []
 
     async def inside(scope: Any, _receive: Any, _send: Any) -> None:

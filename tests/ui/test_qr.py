@@ -23,7 +23,7 @@ def test_a_code_leads_to_an_address_that_others_can_open() -> None:
         assert reachable(page, "127.0.0.1", 7861, lambda: None, root=public) == f"{public}/"
 
 
-def test_where_nobody_else_could_open_it_there_is_no_code() -> None:
+def test_there_is_no_code_for_an_address_only_this_machine_can_open() -> None:
     own = r"python app\.py --host 0\.0\.0\.0"
     wrong = ("", "javascript:alert(1)", "file:///etc", "http:///x", "http://ü.example/")
     for page, host, sentence in (

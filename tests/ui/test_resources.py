@@ -44,9 +44,7 @@ def test_numbers_come_in_json_for_who_does_not_accept_bytes(service: Service, ex
     assert base64.b64decode(packed["base64"]) == pixels.tobytes()
 
 
-def test_what_a_visitor_typed_is_kept_on_no_disk_and_what_is_nobodys_is_sent_once(
-    service: Service, example: str
-) -> None:
+def test_only_answers_about_stored_examples_may_be_cached(service: Service, example: str) -> None:
     own = service.store.put(service.generate("tiny", "My words", max_new_tokens=2))
     kept = asked(service, "heatmap", run=own, **HEAD).headers["cache-control"]
     assert kept == "private, no-store"
@@ -59,7 +57,7 @@ def test_what_a_visitor_typed_is_kept_on_no_disk_and_what_is_nobodys_is_sent_onc
     assert other.headers["etag"] != tag
 
 
-def test_a_mistake_is_a_sentence_that_nobody_keeps(service: Service, example: str) -> None:
+def test_errors_are_never_cached(service: Service, example: str) -> None:
     for path, query, status, code in (
         ("heatmap", {"run": "gone"}, 410, "run_expired"),
         ("heatmap", {"run": example, "head": "x"}, 400, "out_of_range"),
@@ -83,7 +81,7 @@ def test_each_picture_has_a_route_that_says_what_it_takes(service: Service) -> N
     assert "<code>GET /heatmap</code>" in asked(service, "/").text
 
 
-def test_behind_slow_questions_a_newcomer_is_told_when_to_ask_again_and_is_answered_then(
+def test_a_newcomer_behind_slow_requests_gets_retry_after(
     service: Service, example: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [

@@ -23,7 +23,7 @@ def test_the_page_says_that_the_time_was_up(
         assert "It reached the 20 s that one request may take." in status["text"]
 
 
-def test_who_leaves_is_told_to_all_who_must_know_and_who_stops_ends_what_is_their_own() -> None:
+def test_leaving_or_stopping_ends_only_the_visitors_own_requests() -> None:
     told: list[str] = []
     here = Sessions(told.append)
     for end in (here.leave, here.stop):

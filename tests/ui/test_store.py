@@ -21,7 +21,7 @@ def test_a_run_is_found_by_its_id_and_by_nothing_else(tiny_model: Model) -> None
             store.run(guess)
 
 
-def test_the_run_that_was_used_least_recently_makes_room_and_a_pinned_one_never(
+def test_the_least_recently_used_run_is_evicted_unless_pinned(
     tiny_model: Model,
 ) -> None:
     run = tiny_model.trace("Hello")

@@ -43,7 +43,7 @@ def test_an_alteration_changes_the_text_as_its_card_says(service: Service, title
         assert shown_by(service, state | {"text": other}).run.text.endswith(after)
 
 
-def test_the_example_is_read_and_its_next_token_is_the_one_that_the_first_card_names(
+def test_the_first_card_names_the_token_that_the_example_predicts(
     service: Service,
 ):
     model = service.model("stories")

@@ -53,7 +53,7 @@ def ran(script: str) -> str:
     return str(done.stdout)
 
 
-def test_a_bundle_does_what_its_modules_do_once_each_and_may_give_what_they_export():
+def test_a_bundle_runs_each_module_once_and_can_export():
     order = ["b/sums.js", "a/effect.js", "a/start.js"]
     assert needed_by("a/start.js", read=PARTS.__getitem__) == order
     assert ran(bundle("a/start.js", read=PARTS.__getitem__)) == "42 3 2\n"

@@ -121,7 +121,7 @@ def test_a_line_is_drawn_for_each_weight_of_at_least_the_threshold(run, query, t
     assert [link.weight for link in links] == sorted((link.weight for link in links), reverse=True)
 
 
-def test_of_very_many_lines_the_strongest_are_drawn_and_it_says_so(run):
+def test_only_the_strongest_of_very_many_lines_are_drawn(run):
     even = torch.ones(80, 80).tril()
     weights = (even / even.sum(dim=1, keepdim=True))[None, None]
     figure = query_lines(with_weights(run, weights), "decoder.0.self", 0, None, 0.01)

@@ -48,7 +48,7 @@ def patterns(run: Run, stack: str = "decoder", kind: str = "self") -> np.ndarray
     return np.stack([array(run.trace[site].pattern[0]) for site in sites])
 
 
-def test_the_trace_keeps_what_was_computed_and_whatever_reads_has_none_of_it(run):
+def test_the_trace_keeps_an_ablated_head_that_nothing_else_shows(run):
     recorded = patterns(run)
     np.testing.assert_allclose(recorded[1, OFF].sum(axis=-1), 1, atol=1e-5)
     view = head_view(run, SITE, OFF)
