@@ -168,7 +168,7 @@ DAMAGES = [
     *((damage, f"{told}.*needed: a plain byte-level BPE") for told, damage in OTHER_IDS.items()),
     (splitting_first(PATTERN), "its patterns backtrack without end"),
     (splitting_first({**PATTERN, "pattern": {"String": "é"}, "behavior": "Removed"}),
-     "stand for another text"),
+     "decode to another text"),
 ]  # fmt: skip
 
 

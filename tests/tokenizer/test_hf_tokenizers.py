@@ -85,7 +85,7 @@ def test_a_special_name_that_is_typed_is_ordinary_text(kind):
 
 def test_more_tokens_than_the_network_has_are_refused(kind):
     _, ours, _, folder = kind
-    with pytest.raises(ValueError, match="needed: ids below that"):
+    with pytest.raises(ValueError, match="needed: ids below the network"):
         FastTokenizer(folder / "tokenizer.json", ours.ids, 50)
 
 

@@ -11,8 +11,7 @@ from typing import Any
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BPETokenizer
 
-from transformer.checks import check_file, shortened
-from transformer.messages import invalid, numeral, say
+from transformer.checks import InvalidRequest, check_file, shortened
 from transformer.tokenizer.cost import check_cost
 from transformer.tokenizer.labels import byte_level, show
 
@@ -55,11 +54,7 @@ class Tokenizer:
             self._specials[self._mask_id] = MASK
         names = {index: name for name, index in bpe.get_vocab().items()}
         if set(names) != set(range(len(names))):
-            raise invalid(
-                "its {n_names} ids must count up from 0; highest: {highest}",
-                n_names=len(names),
-                highest=max(names),
-            )
+            raise ValueError(f"its {len(names)} ids must count up from 0; highest: {max(names)}")
         self._by_character = isinstance(bpe.model, models.WordLevel)
         to_bytes = _character if self._by_character else byte_level
         self._bytes = [
@@ -73,11 +68,7 @@ class Tokenizer:
         """Learn merges from texts. vocab_size counts the 256 bytes and the three specials."""
         smallest = 256 + len(SPECIALS)
         if vocab_size < smallest:
-            raise invalid(
-                "vocab_size must be at least {smallest}; got {got}",
-                smallest=smallest,
-                got=vocab_size,
-            )
+            raise ValueError(f"vocab_size must be at least {smallest}; got {vocab_size}")
         bpe = BPETokenizer(models.BPE())
         bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         bpe.decoder = decoders.ByteLevel()
@@ -109,9 +100,7 @@ class Tokenizer:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # bare Exception, and a panic that is not even that
-            raise invalid(
-                "{path} is not a readable tokenizer file: {error}", path=path, error=error
-            ) from error
+            raise ValueError(f"{path} is not a readable tokenizer file: {error}") from error
         try:
             found = cls(bpe)
             content = json.loads(bpe.to_str())
@@ -120,9 +109,7 @@ class Tokenizer:
             found._check_texts()
             return found
         except ValueError as error:
-            raise invalid(
-                "{path} is not a tokenizer of this project: {error}", path=path, error=error
-            ) from error
+            raise ValueError(f"{path} is not a tokenizer of this project: {error}") from error
 
     def with_mask(self) -> Tokenizer:
         """The same with one more special token, the last id, that hides another; itself if it has
@@ -159,7 +146,8 @@ class Tokenizer:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise invalid(
+            raise InvalidRequest(
+                "invalid_unicode",
                 "the text holds half of a surrogate pair at character {start}, which "
                 "is not valid Unicode; allowed: any valid Unicode text",
                 start=error.start,
@@ -174,7 +162,9 @@ class Tokenizer:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # the library panics where a pattern takes too long
-            raise invalid("the tokenizer's own pattern cannot split this text") from error
+            raise InvalidRequest(
+                "unsplittable_text", "the tokenizer's own pattern cannot split this text"
+            ) from error
 
     def prompt(self, text: str) -> list[int]:
         """What a decoder goes on from, or an encoder alone reads: the end of another text first."""
@@ -262,7 +252,7 @@ class Tokenizer:
         """Raise ValueError unless the ids of a few hard texts are their bytes."""
         for text in () if self._known else HARD:
             if self.to_bytes(self.encode(text)) != text.encode():
-                raise invalid("the ids of {text} stand for another text", text=shortened(text))
+                raise ValueError(f"the ids of {shortened(text)} decode to another text")
 
     def unknown(self, text: str) -> frozenset[str]:
         """The characters of a text that have no ids."""
@@ -272,22 +262,19 @@ class Tokenizer:
         if missing := self.unknown(text):
             unknown = next(character for character in text if character in missing)
             allowed = "".join(sorted(self._known.difference(SPECIALS)))
-            raise invalid(
+            raise InvalidRequest(
+                "unknown_character",
                 "the text holds {unknown}, which this model never learned; allowed: "
                 "the {n_allowed} characters {allowed}",
                 unknown=shortened(unknown),
-                n_allowed=numeral(len(allowed)),
+                n_allowed=len(allowed),
                 allowed=shortened(allowed),
             )
 
     def _special(self, name: str) -> int:
         index = self._bpe.token_to_id(name)
         if index is None:
-            raise invalid(
-                "the tokenizer has no {name} token; needed: {allowed}",
-                name=name,
-                allowed=list(SPECIALS),
-            )
+            raise ValueError(f"the tokenizer has no {name} token; needed: {list(SPECIALS)}")
         return index
 
 
@@ -299,11 +286,11 @@ def _check_plain(content: dict[str, Any], *, in_bytes: bool) -> None:
     model, before = content["model"], content["pre_tokenizer"] or {"type": None}
     wrong = [name for name in ("truncation", "padding", "normalizer") if content[name] is not None]
     if in_bytes and model["type"] != "BPE":
-        wrong.append(say("a model of type {name}", name=model["type"]))
+        wrong.append(f"a model of type {model['type']}")
     wrong += ["dropout"] if model.get("dropout") else []
     *splits, last = before["pretokenizers"] if before["type"] == "Sequence" else [before]
     wrong += [
-        say("a pre_tokenizer of type {name}", name=one["type"])
+        f"a pre_tokenizer of type {one['type']}"
         for one, allowed in [*((split, "Split") for split in splits), (last, "ByteLevel")]
         if in_bytes and one["type"] != allowed
     ]
@@ -311,17 +298,14 @@ def _check_plain(content: dict[str, Any], *, in_bytes: bool) -> None:
     for one in content["added_tokens"]:
         taken = [name for name in ("lstrip", "rstrip", "single_word") if one[name]]
         if taken:
-            names, token = ", ".join(taken), shortened(one["content"])
-            wrong.append(say("{names} for the token {token}", names=names, token=token))
+            wrong.append(f"{', '.join(taken)} for the token {shortened(one['content'])}")
     if wrong:
-        raise invalid("it has {wrong}; needed: a plain byte-level BPE", wrong=", ".join(wrong))
+        raise ValueError(f"it has {', '.join(wrong)}; needed: a plain byte-level BPE")
 
 
 def _character(name: str) -> bytes:
     if len(name) != 1:
-        raise invalid(
-            "token {name} is no character; needed: single characters", name=shortened(name)
-        )
+        raise ValueError(f"token {shortened(name)} is no character; needed: single characters")
     return name.encode()
 
 

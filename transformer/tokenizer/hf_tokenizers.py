@@ -14,7 +14,7 @@ from typing import Any
 from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.checks import check_file, needs_package, shortened, text_of
-from transformer.messages import invalid, say
+from transformer.messages import say
 from transformer.tokenizer import Tokenizer, around
 from transformer.tokenizer.cost import check_cost
 from transformer.tokenizer.labels import byte_level, show
@@ -93,9 +93,7 @@ class FastTokenizer(TheirTokenizer):
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # bare Exception, and a panic that is not even that
-            raise invalid(
-                "{path} is not a readable tokenizer file: {error}", path=path, error=error
-            ) from error
+            raise ValueError(f"{path} is not a readable tokenizer file: {error}") from error
         try:
             check_cost(bpe, content)
         except ValueError as error:
@@ -161,12 +159,9 @@ def _names(bpe: BPETokenizer, vocab_size: int) -> list[str]:
     names = [""] * vocab_size
     for name, index in bpe.get_vocab().items():
         if index >= vocab_size:
-            raise invalid(
-                "the tokenizer has a token {index}, {name}, and the network {vocab_size}; "
-                "needed: ids below that",
-                index=index,
-                name=shortened(name),
-                vocab_size=vocab_size,
+            raise ValueError(
+                f"token {shortened(name)} has the id {index}; needed: ids below the network's "
+                f"vocabulary of {vocab_size}"
             )
         names[index] = name
     return names
@@ -270,13 +265,10 @@ def _vocabulary(path: Path, vocab_size: int) -> dict[str, int]:
         good = isinstance(found, dict) and _UNKNOWN in found
         good = good and all(isinstance(i, int) and 0 <= i < vocab_size for i in found.values())
     except (OSError, ValueError, RecursionError) as error:
-        raise invalid("{path} is not readable JSON: {error}", path=path, error=error) from error
+        raise ValueError(f"{path} is not readable JSON: {error}") from error
     if not good:
-        raise invalid(
-            "{path} must give each piece, {unknown} among them, an id below {vocab_size}",
-            path=path,
-            unknown=_UNKNOWN,
-            vocab_size=vocab_size,
+        raise ValueError(
+            f"{path} must give each piece, {_UNKNOWN} among them, an id below {vocab_size}"
         )
     return dict(found)
 
@@ -290,9 +282,7 @@ def _pieces(path: Path) -> Any:
         check_file(path)
         return SentencePieceProcessor(model_file=str(path))
     except (OSError, RuntimeError) as error:
-        raise invalid(
-            "{path} is not a readable SentencePiece model: {error}", path=path, error=error
-        ) from error
+        raise ValueError(f"{path} is not a readable SentencePiece model: {error}") from error
 
 
 def read(folder: Path, ids: SpecialIds, vocab_size: int) -> FastTokenizer | MarianTokenizer:
@@ -304,11 +294,10 @@ def read(folder: Path, ids: SpecialIds, vocab_size: int) -> FastTokenizer | Mari
         return MarianTokenizer(folder, ids, vocab_size)
     path = folder / "tokenizer.json"
     if not path.is_file():
-        raise invalid(
-            "{folder} holds no tokenizer.json; needed: one, or Marian's source.spm, target.spm "
+        raise ValueError(
+            f"{folder} holds no tokenizer.json; needed: one, or Marian's source.spm, target.spm "
             "and vocab.json (transformers writes it: AutoTokenizer.from_pretrained(...)"
-            ".save_pretrained(...))",
-            folder=folder,
+            ".save_pretrained(...))"
         )
     return FastTokenizer(path, ids, vocab_size)
 
@@ -331,8 +320,7 @@ def from_settings(folder: Path, settings: Any, vocab_size: int) -> FastTokenizer
             mask=None if settings.get("mask") is None else int(settings["mask"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise invalid(
-            "the ids under 'tokenizer' must be start, ends and padding; got {got}",
-            got=shortened(settings),
+        raise ValueError(
+            f"the ids under 'tokenizer' must be start, ends and padding; got {shortened(settings)}"
         ) from error
     return read(folder, ids, vocab_size)

@@ -6,7 +6,6 @@ import unicodedata
 from functools import lru_cache
 
 from transformer.checks import shortened
-from transformer.messages import invalid
 
 _VISIBLE = {" ": "␣", "\n": "⏎", "\t": "⇥"}
 # Letters, marks and symbols that draw nothing, and the sign that stands for broken text elsewhere.
@@ -66,6 +65,6 @@ def byte_level(name: str) -> bytes:
     try:
         return bytes(table[character] for character in name)
     except KeyError as error:
-        raise invalid(
-            "token {name} is not byte-level; needed: a byte-level BPE", name=shortened(name)
+        raise ValueError(
+            f"token {shortened(name)} is not byte-level; needed: a byte-level BPE"
         ) from error

@@ -11,10 +11,10 @@ from random import Random
 import torch
 from torch import Tensor
 
-from transformer.checks import shortened
+from transformer.checks import InvalidRequest, shortened
 from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
-from transformer.messages import invalid, mark
+from transformer.messages import mark
 from transformer.model.hooks import Hook
 from transformer.model.network import IGNORED, Transformer
 from transformer.model.sites import Site
@@ -227,7 +227,8 @@ def check_question(exercise: Exercise, question: object) -> str:
     most = exercise.longest // 2 + 1  # one character more than the longest that was learned
     good = isinstance(question, str) and set(question) <= set(exercise.letters)
     if not isinstance(question, str) or not good or not 1 <= len(question) <= most:
-        raise invalid(
+        raise InvalidRequest(
+            "invalid_question",
             "the question must be 1 to {most} of the characters {letters}; got {got}",
             most=most,
             letters=exercise.letters,

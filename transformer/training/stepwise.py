@@ -10,10 +10,9 @@ from typing import Any
 
 import torch
 
-from transformer.checks import check_choice, check_flag, shortened
+from transformer.checks import check_choice, check_flag, check_whole
 from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.model import Model, device_of
-from transformer.messages import invalid
 from transformer.model.blocks import FeedForward
 from transformer.model.config import ModelConfig
 from transformer.model.presets import preset as preset_of
@@ -97,10 +96,7 @@ def steps(
     check_choice("task", task, EXERCISES)
     exercise = EXERCISES[task]
     n_steps = exercise.n_steps if n_steps is None else n_steps
-    if isinstance(n_steps, bool) or not isinstance(n_steps, int) or not 1 <= n_steps <= MOST_STEPS:
-        raise invalid(
-            "n_steps must be 1 to {most}; got {got}", most=MOST_STEPS, got=shortened(n_steps)
-        )
+    check_whole("n_steps", n_steps, 1, MOST_STEPS)
     whole(1, 10_000).check("batch", batch)
     whole(1).check("measure_every", measure_every)
     check_flag("feed_forward", feed_forward)

@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
+from transformer.checks import InvalidRequest
 from transformer.inference.logit_sources import pad, text_in
-from transformer.messages import invalid, say
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import Hook, unchanged
 from transformer.model.network import IGNORED
@@ -88,8 +88,11 @@ def updates(
         all_nats, n_ending = add(told).tolist()
         loss = all_nats / total
         if not math.isfinite(loss):
-            raise invalid(
-                "the loss became {loss} at step {step}; lower learning_rate", loss=loss, step=step
+            raise InvalidRequest(
+                "training_diverged",
+                "the loss became {loss} at step {step}; lower learning_rate",
+                loss=loss,
+                step=step,
             )
         yield Update(
             step=step + 1, epoch=epoch, index=index, tokens=total, loss=loss, norm=float(norm),
@@ -250,10 +253,7 @@ def check_gradients(optimizer: torch.optim.Optimizer, *_: Any) -> None:
     """A hook before an optimizer's step. Raises RuntimeError where gradients were set to None."""
     if any(parameter.grad is None for parameter in updated_by(optimizer)):
         raise RuntimeError(
-            say(
-                "the gradients that lie side by side were replaced; allowed: "
-                "zero_grad(set_to_none=False)"
-            )
+            "flattened gradients were set to None; call zero_grad(set_to_none=False)"
         )
 
 
