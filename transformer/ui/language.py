@@ -23,14 +23,15 @@ WORDS = ("label", "info", "placeholder")
 OF_BUTTONS = ("button", "markdown", "tabitem")  # components whose value or label is ours
 _template = lru_cache(maxsize=1024)(translated)
 
-_WORDINGS: dict[str, tuple[str, dict[str, object]]] = {}  # what `wording` made, by its English text
-_MADE: dict[str, Callable[[], str]] = {}  # what `remade` made, by its English text
+# By the English text of the built page: its sentence and values, or the function that makes it.
+_LAZY_TEXTS: dict[str, tuple[str, dict[str, object]]] = {}
+_LAZY_FACTORIES: dict[str, Callable[[], str]] = {}
 
 
-def wording(sentence: str, /, **values: object) -> str:
-    """A control's words: English while the page is built, `localized` for each visitor."""
+def lazy_text(sentence: str, /, **values: object) -> str:
+    """A control's words: English while the page is built; `translate` says them to a visitor."""
     if language() == ENGLISH:
-        _WORDINGS[filled(sentence, values)] = sentence, values
+        _LAZY_TEXTS[filled(sentence, values)] = sentence, values
     return say(sentence, **values)
 
 
@@ -47,18 +48,18 @@ def language_of(scope: Scope | None) -> str:
     return chosen(", ".join(accepted))
 
 
-def remade(make: Callable[[], str]) -> str:
-    """A text of the built page that is made anew, and not only said, in each visitor's language."""
+def lazy_factory(make: Callable[[], str]) -> str:
+    """Text regenerated, not just translated, for each visitor."""
     text = make()
-    _MADE[text] = make
+    _LAZY_FACTORIES[text] = make
     return text
 
 
-def localized(text: str) -> str:
-    """What was said in English when the page was built, in this request's language."""
-    if text in _MADE:
-        return _MADE[text]()
-    sentence, values = _WORDINGS.get(text, (text, {}))
+def translate(text: str) -> str:
+    """A text of the built page, in this request's language."""
+    if text in _LAZY_FACTORIES:
+        return _LAZY_FACTORIES[text]()
+    sentence, values = _LAZY_TEXTS.get(text, (text, {}))
     return say(sentence, **values)
 
 
@@ -67,24 +68,24 @@ def page_of(config: dict[str, Any]) -> dict[str, Any]:
     if not catalogue(language()).messages:
         return config
     components = [one | {"props": _props(one)} for one in config["components"]]
-    return config | {"title": localized(config["title"]), "components": components}
+    return config | {"title": translate(config["title"]), "components": components}
 
 
 def _props(component: Mapping[str, Any]) -> dict[str, Any]:
     props: dict[str, Any] = dict(component["props"])
     for name in WORDS + (("value",) if component["type"] in OF_BUTTONS else ()):
         if isinstance(props.get(name), str):
-            props[name] = localized(props[name])
+            props[name] = translate(props[name])
     if component["type"] == "radio":
-        props["choices"] = [(localized(words), value) for words, value in props["choices"]]
+        props["choices"] = [(translate(words), value) for words, value in props["choices"]]
     if isinstance(props.get("html_template"), str):
         props["html_template"] = _template(props["html_template"], language())
         props["js_on_load"] = str(props.get("js_on_load")).replace(LOST, say(LOST))
     value = props.get("value")
     if isinstance(value, dict) and set(value) == {"kind", "text", "at"}:  # a status
-        props["value"] = value | {"text": localized(value["text"])}
+        props["value"] = value | {"text": translate(value["text"])}
     if isinstance(value, dict) and isinstance(value.get("how"), str):  # a run
-        props["value"] = value | {"how": localized(value["how"])}
+        props["value"] = value | {"how": translate(value["how"])}
     return props
 
 

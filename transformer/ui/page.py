@@ -40,7 +40,7 @@ from transformer.ui.examples import (
     temperature_of,
 )
 from transformer.ui.gradio_patches import install
-from transformer.ui.language import named, remade, wording
+from transformer.ui.language import lazy_factory, lazy_text, named
 from transformer.ui.limits import MAX_NEW_TOKENS
 from transformer.ui.link import SETTINGS
 from transformer.ui.page_data import (
@@ -79,24 +79,26 @@ def settings_of(example: Example) -> list[Any]:
     """
     temperature = gr.Slider(
         0, 2, temperature_of(example.methods[0]), step=0.05,
-        label=wording("Temperature (0 = greedy)"),
+        label=lazy_text("Temperature (0 = greedy)"),
         elem_id="temperature", elem_classes=["setting-temperature"],
     )  # fmt: skip
-    with gr.Accordion(wording("Settings"), open=False, elem_id="settings"):
+    with gr.Accordion(lazy_text("Settings"), open=False, elem_id="settings"):
         choices = [(METHODS[name], name) for name in example.methods]
-        method = gr.Radio(choices, value=choices[0][1], label=wording("Method"), elem_id="method")
+        method = gr.Radio(choices, value=choices[0][1], label=lazy_text("Method"), elem_id="method")
         with gr.Row():
-            top_k = _number("top_k", wording("Top-k (0 = off)"), 90, precision=0)
-            top_p = _number("top_p", wording("Top-p (1 = off)"), 90)
+            top_k = _number("top_k", lazy_text("Top-k (0 = off)"), 90, precision=0)
+            top_p = _number("top_p", lazy_text("Top-p (1 = off)"), 90)
         with gr.Row():
-            beams = _number("beams", wording("Beams (to {most})", most=MAX_BEAMS), 120, precision=0)
-            penalty = _number("penalty", wording("Length penalty"), 120)
+            beams = _number(
+                "beams", lazy_text("Beams (to {most})", most=MAX_BEAMS), 120, precision=0
+            )
+            penalty = _number("penalty", lazy_text("Length penalty"), 120)
         with gr.Row():
             length = _number(
-                "length", wording("New tokens (to {most})", most=MAX_NEW_TOKENS), 120,
+                "length", lazy_text("New tokens (to {most})", most=MAX_NEW_TOKENS), 120,
                 value=example.settings["max_new_tokens"], precision=0, elem_id="length",
             )  # fmt: skip
-            seed = _number("seed", wording("Seed"), 120, precision=0)
+            seed = _number("seed", lazy_text("Seed"), 120, precision=0)
     return [method, temperature, top_k, top_p, beams, penalty, length, seed]
 
 
@@ -108,31 +110,31 @@ def _number(name: str, words: str, min_width: int, **more: Any) -> gr.Number:
 def _of_masks(model: Model) -> dict[str, Any]:
     """The batch's box and its two buttons."""
     lines = gr.Textbox(
-        "\n".join(example_of(model).batch), label=wording("Sentences, one a line"), lines=3,
+        "\n".join(example_of(model).batch), label=lazy_text("Sentences, one a line"), lines=3,
         max_lines=8, elem_id="lines",
     )  # fmt: skip
     with gr.Row(elem_id="read-batch"):
         show = gr.Button(
-            wording("Show the masks"), variant="primary", size="sm", elem_id="show-masks"
+            lazy_text("Show the masks"), variant="primary", size="sm", elem_id="show-masks"
         )
         bare = gr.Button(
-            wording("What if there were no padding mask?"), size="sm", elem_id="without-padding"
+            lazy_text("What if there were no padding mask?"), size="sm", elem_id="without-padding"
         )
     return {"lines": lines, "show": show, "bare": bare}
 
 
 def _of_whatif(model: Model) -> dict[str, Any]:
     """What all its views have in common."""
-    introduction = remade(lambda: whatif_introduction(model))
+    introduction = lazy_factory(lambda: whatif_introduction(model))
     return {"introduction": gr.Markdown(introduction, elem_id="whatif-introduction")}
 
 
 def _of_model(model: Model) -> dict[str, Any]:
     """The card and all settings, and the glossary."""
-    with gr.Accordion(wording("Model card"), open=False, elem_id="about-model"):
-        card = gr.Markdown(remade(lambda: model_card(model)), elem_id="card")
-    with gr.Accordion(wording("All settings"), open=False, elem_id="all-settings"):
-        table = gr.Markdown(remade(lambda: settings_table(model)), elem_id="settings-table")
+    with gr.Accordion(lazy_text("Model card"), open=False, elem_id="about-model"):
+        card = gr.Markdown(lazy_factory(lambda: model_card(model)), elem_id="card")
+    with gr.Accordion(lazy_text("All settings"), open=False, elem_id="all-settings"):
+        table = gr.Markdown(lazy_factory(lambda: settings_table(model)), elem_id="settings-table")
     component("glossary", script="terms")
     return {"card": card, "table": table}
 
@@ -157,7 +159,7 @@ def _lay_out(service: Service) -> None:
     model, headline_text, share = _top_line(service, name)
     run, batch = handlers.example(service, name)
     stored = service.store.run(service.example(name)[0])
-    run["how"] = remade(lambda: how_chosen(stored))
+    run["how"] = lazy_factory(lambda: how_chosen(stored))
     site, head = first_head(run)
     place = {"run": run["run"], "stack": site.stack, "kind": site.kind}
     small = answer(service, PICTURES["atlas"], place)
@@ -188,13 +190,13 @@ def _lay_out(service: Service) -> None:
 
 def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown, gr.HTML]:
     with gr.Row(elem_id="top"):
-        gr.Markdown(wording("# Transformer, seen from inside"))
+        gr.Markdown(lazy_text("# Transformer, seen from inside"))
         model = gr.Dropdown(
-            list(service.models), value=name, show_label=False, label=wording("Model"),
+            list(service.models), value=name, show_label=False, label=lazy_text("Model"),
             elem_id="model", container=False, filterable=False,
         )  # fmt: skip
         headline_text = gr.Markdown(
-            remade(lambda: headline(service.model(name))), elem_id="headline"
+            lazy_factory(lambda: headline(service.model(name))), elem_id="headline"
         )
         header = component("header", languages=named(), space=os.environ.get("SPACE_ID"))
     return model, headline_text, header
@@ -210,12 +212,12 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
                 chip.click(None, chip, text, js="(text) => text", **PRIVATE)
     with gr.Row(elem_id="buttons"):
         start = gr.Button(example.action, variant="primary", elem_id="generate")
-        stop = gr.Button(wording("Stop"), interactive=False, elem_id="stop")
+        stop = gr.Button(lazy_text("Stop"), interactive=False, elem_id="stop")
     around = partial(component, script="around_text")
     altered = around("altered", INTACT)
     drawn_seed = around("seed")
     status = around(
-        "status", handlers.said("done", wording("A stored example, read by this model."))
+        "status", handlers.said("done", lazy_text("A stored example, read by this model."))
     )
     tokens = around("tokens", run)
     component("hidden_words", folder="views/prediction")
@@ -246,7 +248,7 @@ def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
     """
     placed: dict[str, Any] = {}
     for tab, shown in tabs(VIEWS.values()).items():
-        with gr.Tab(wording(tab), id=tab_name(tab)) as part:
+        with gr.Tab(lazy_text(tab), id=tab_name(tab)) as part:
             opened = calling("ui/static/main.js", f"tabShown({tab_name(tab)!r})")
             part.select(None, js=opened, **PRIVATE)
             if placed:  # the first tab is the journey itself

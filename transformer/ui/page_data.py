@@ -18,7 +18,7 @@ from transformer.runs.run import Batch, Run
 from transformer.tokenizer import Tokenizer
 from transformer.training.exercises import EXERCISES
 from transformer.ui.examples import shown_first
-from transformer.ui.language import wording
+from transformer.ui.language import lazy_text
 from transformer.ui.limits import MAX_SECONDS
 from transformer.ui.page_request import state_of_run
 from transformer.ui.store import SIGN, is_own
@@ -242,7 +242,7 @@ def model_card(model: Model) -> str:
     card = model.cards.get(language(), model.card)
     if card.startswith("---\n"):
         card = card[4:].partition("\n---\n")[2].lstrip("\n")
-    return card or wording("{name} has no model card.", name=model.name)
+    return card or lazy_text("{name} has no model card.", name=model.name)
 
 
 def settings_table(model: Model) -> str:
