@@ -31,7 +31,7 @@ def llama(tmp_path_factory):
 
 @pytest.fixture
 def copied(llama, tmp_path):
-    """A folder of one's own to damage."""
+    """A copy of the folder to damage."""
     return shutil.copytree(llama[0], tmp_path / "my-llama")
 
 

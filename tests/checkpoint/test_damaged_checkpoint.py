@@ -1,4 +1,4 @@
-"""What a checkpoint folder gets that is no good: one sentence, and nothing is unpickled."""
+"""A damaged checkpoint folder is refused in one sentence, and nothing is unpickled."""
 
 import json
 import math

@@ -136,7 +136,7 @@ HEADLESS = [
 def test_a_folder_without_a_head_that_guesses_words_says_what_it_has(family, name, tmp_path):
     size = 1 if family in ("gpt_neox", "llama", "mistral") else 0  # not tied
     getattr(transformers, name)(made(family, size).config).save_pretrained(tmp_path)
-    said = rf"this folder has no head that guesses words \(architectures: \['{name}'\]\)"
+    said = rf"this folder has no head that predicts tokens \(architectures: \['{name}'\]\)"
     with pytest.raises(ValueError, match=said):
         network_of(tmp_path, values_of(tmp_path), 96)
 

@@ -1,4 +1,4 @@
-"""Where a model comes from, and where it is written: a bundled name, a folder, or the hub."""
+"""Read a model from a bundled name, a folder or the hub, and write one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from pathlib import Path
 
 from transformer.checkpoint import adapters, folder, hub
 from transformer.checkpoint.adapters import MAX_LEN
-from transformer.checkpoint.folder import BUNDLED, Checkpoint, bundled_names
-from transformer.checkpoint.parts import CheckpointError, HeldOutSample, held_out_sample
+from transformer.checkpoint.folder import (
+    BUNDLED,
+    Checkpoint,
+    CheckpointError,
+    HeldOutSample,
+    bundled_names,
+    held_out_sample,
+)
 from transformer.checkpoint.writing import DTYPES, save
 
 __all__ = [
@@ -17,15 +23,15 @@ __all__ = [
 
 
 def read(source: str | Path, max_len: int = MAX_LEN) -> Checkpoint:
-    """A bundled checkpoint ("stories"), a folder, or hub:OWNER/NAME[@REVISION].
+    """Read a bundled checkpoint ("stories"), a folder, or hub:OWNER/NAME[@REVISION].
 
-    max_len: tokens that another project's network reads at once, where it would read more.
-    Raises CheckpointError (a ValueError) for what is not there, is damaged or is not read.
+    max_len: limits the tokens that another project's network reads at once.
+    Raises CheckpointError (a ValueError) for a model that is missing, damaged or not supported.
     """
     name = str(source)
-    of_hub = name.startswith(hub.PREFIX)
-    place = hub.fetched(name) if of_hub else source
-    if name in bundled_names() or not adapters.is_theirs(Path(place)):
-        return folder.read(place)
-    short_name = hub.short_name(name) if of_hub else Path(place).resolve().name
-    return adapters.read(Path(place), short_name, max_len)
+    on_hub = name.startswith(hub.PREFIX)
+    path = hub.fetched(name) if on_hub else source
+    if name in bundled_names() or not adapters.is_foreign(Path(path)):
+        return folder.read(path)
+    short_name = hub.short_name(name) if on_hub else Path(path).resolve().name
+    return adapters.read(Path(path), short_name, max_len)

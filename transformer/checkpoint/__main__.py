@@ -1,4 +1,4 @@
-"""python -m transformer.checkpoint convert SOURCE FOLDER: another project's model in our format."""
+"""python -m transformer.checkpoint convert SOURCE FOLDER: convert another project's model."""
 
 from __future__ import annotations
 
@@ -6,38 +6,37 @@ import sys
 
 from transformer import checkpoint
 from transformer.command_line import Parser
-from transformer.messages import say
 
 
 def main() -> None:
-    """Read a model and write it as a checkpoint folder of ours."""
+    """Read a model and write it as a checkpoint folder."""
     parser = Parser(description=__doc__)
     convert = parser.add_subparsers(dest="command", required=True).add_parser("convert")
     convert.add_argument("source", help="a folder, or hub:OWNER/NAME[@REVISION]")
-    convert.add_argument("folder", help="where to write; what is there is replaced")
+    convert.add_argument("folder", help="where to write; replaces a checkpoint there")
     convert.add_argument(
         "--max-len", type=int, default=checkpoint.MAX_LEN,
-        help="tokens that are read at once, where the network would read more",
+        help="the most tokens that the network reads at once",
     )  # fmt: skip
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
-        found = checkpoint.read(asked.source, asked.max_len)
-        stored = str(found.metadata.get("stored_in", "float32"))
+        model = checkpoint.read(options.source, options.max_len)
+        stored = str(model.metadata.get("stored_in", "float32"))
         dtype = stored if stored in checkpoint.DTYPES else "float32"
         checkpoint.save(
-            asked.folder,
-            found.network,
-            found.config,
-            found.tokenizer,
+            options.folder,
+            model.network,
+            model.config,
+            model.tokenizer,
             dtype=dtype,
-            card=found.card or None,
-            metadata=found.metadata,
-            sample=found.sample,
-            heads=found.heads,
+            card=model.card or None,
+            metadata=model.metadata,
+            sample=model.sample,
+            heads=model.heads,
         )
     except (ValueError, OSError) as error:
         sys.exit(str(error))
-    print(say("{folder}: {name}, in {dtype}", folder=asked.folder, name=found.name, dtype=dtype))
+    print(f"{options.folder}: {model.name}, in {dtype}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""hub:OWNER/NAME[@REVISION] -> a folder, by huggingface_hub and its cache."""
+"""hub:OWNER/NAME[@REVISION] -> a folder in the cache of huggingface_hub."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from transformer.checkpoint.parts import CheckpointError, unusable
+from transformer.checkpoint.folder import CheckpointError
 from transformer.checkpoint.weight_files import shard_names
 from transformer.checks import needs_package, shortened
-from transformer.messages import numeral, say
 
 PREFIX = "hub:"
 _NAME = re.compile(r"([\w.-]+(?:/[\w.-]+)?)(?:@([\w./-]+))?", re.ASCII)
-# All that is read, and nothing that could be run.
+# The files that are read; no code, no pickles.
 PATTERNS = [
     "config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json",
     "model-*.safetensors", "tokenizer.json", "source.spm", "target.spm", "vocab.json", "README.md",
@@ -24,31 +23,29 @@ PATTERNS = [
 def fetched(source: str) -> Path:
     """The folder of hub:OWNER/NAME[@REVISION], fetched once; later starts need no network.
 
-    Says its size on stderr before it is fetched, and how far it is. Raises CheckpointError.
+    Prints size and progress on stderr while fetching. Raises CheckpointError.
     """
     match = _NAME.fullmatch(source.removeprefix(PREFIX))
     if match is None:
-        raise unusable(
-            "a model on the hub is hub:OWNER/NAME or hub:OWNER/NAME@REVISION; got {got}",
-            got=shortened(source),
+        raise CheckpointError(
+            "a model on the hub is hub:OWNER/NAME or hub:OWNER/NAME@REVISION; got "
+            f"{shortened(source)}"
         )
     name, revision = match[1], match[2]
     try:
         import huggingface_hub
     except ImportError as error:
         raise CheckpointError(needs_package(source, "huggingface_hub")) from error
-    asked: dict[str, Any] = dict(repo_id=name, revision=revision, allow_patterns=PATTERNS)
+    request: dict[str, Any] = dict(repo_id=name, revision=revision, allow_patterns=PATTERNS)
     try:
-        return _whole(Path(huggingface_hub.snapshot_download(**asked, local_files_only=True)))
-    except (OSError, ValueError):  # not all of it is here
+        return _whole(Path(huggingface_hub.snapshot_download(**request, local_files_only=True)))
+    except (OSError, ValueError):  # not all files are cached
         pass
     try:
-        _say_size(huggingface_hub, name, revision)
-        return Path(huggingface_hub.snapshot_download(**asked))
-    except Exception as error:  # of many kinds: the network's, the hub's, the disk's
-        raise unusable(
-            "{source} cannot be fetched: {error}", source=source, error=_first_line(error)
-        ) from error
+        _print_size(huggingface_hub, name, revision)
+        return Path(huggingface_hub.snapshot_download(**request))
+    except Exception as error:  # raised by the network, the hub or the disk
+        raise CheckpointError(f"{source} cannot be fetched: {_first_line(error)}") from error
 
 
 def short_name(source: str) -> str:
@@ -68,14 +65,11 @@ def _whole(folder: Path) -> Path:
     return folder
 
 
-def _say_size(hub: Any, name: str, revision: str | None) -> None:
+def _print_size(hub: Any, name: str, revision: str | None) -> None:
     files = hub.HfApi().model_info(name, revision=revision, files_metadata=True).siblings or []
     wanted = hub.utils.filter_repo_objects(files, allow_patterns=PATTERNS, key=_file_name)
     size = sum(file.size or 0 for file in wanted)
-    sentence = say(
-        "{name}: {size} MB are fetched once and kept", name=name, size=numeral(size / 1e6, ",.1f")
-    )
-    print(sentence, file=sys.stderr, flush=True)
+    print(f"{name}: {size / 1e6:,.1f} MB are fetched once and kept", file=sys.stderr, flush=True)
 
 
 def _file_name(file: Any) -> str:

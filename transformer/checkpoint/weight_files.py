@@ -1,4 +1,4 @@
-"""Weights in safetensors files, each read when it is asked for."""
+"""Weights in safetensors files, each read from disk when it is looked up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from transformer.checks import shortened, text_of
-from transformer.messages import invalid, numeral, say
 
 READ = {
     "F16": torch.float16,
@@ -29,52 +28,48 @@ _SHARD = re.compile(r"[\w.-]{1,188}\.safetensors")
 class WeightFiles(Mapping[str, Tensor]):
     """Name -> tensor, of one checkpoint's files.
 
-    Nothing is kept: each asking reads the tensor anew into memory of its own, so that whoever
-    converts one and lets go what it was made of holds little more than the result. (The library's
-    own tensors all point into one map of the file, which stays as long as any of them.)
+    Nothing is cached: each look-up reads the tensor into new memory, so a caller that converts
+    tensors one by one holds little more than the result. (safetensors' own tensors share one map
+    of the file, which stays open as long as any of them.)
 
-    Raises ValueError, in one sentence, for a file that is not readable; asking raises it for a
-    tensor of other numbers than READ, or of numbers that are not finite.
+    Raises ValueError for an unreadable file; a look-up raises it for a tensor whose type is not in
+    READ, or whose numbers are not finite.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
         _check_room(paths)
-        self._places: dict[str, _Place] = {}
+        self._entries: dict[str, _Entry] = {}
         for path in paths:
             try:
-                self._places |= _places(path)
+                self._entries |= _entries(path)
             except (SafetensorError, OSError, ValueError, RuntimeError) as error:
                 raise _unreadable(path, error) from error
 
     @property
     def n_numbers(self) -> int:
         """How many numbers all tensors have."""
-        return sum(place.n_numbers for place in self._places.values())
+        return sum(entry.n_numbers for entry in self._entries.values())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._entries)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._entries)
 
     def __getitem__(self, name: str) -> Tensor:
-        place = self._places[name]
+        entry = self._entries[name]
         try:
-            tensor = place.read()
+            tensor = entry.read()
         except OSError as error:
-            raise _unreadable(place.path, error) from error
-        ends = torch.stack(tensor.aminmax()) if tensor.numel() else tensor  # needs no room
+            raise _unreadable(entry.path, error) from error
+        ends = torch.stack(tensor.aminmax()) if tensor.numel() else tensor  # without a copy
         if not bool(ends.isfinite().all()):
-            raise invalid(
-                "{folder} has numbers in {name} that are not finite",
-                folder=place.path.parent,
-                name=name,
-            )
+            raise ValueError(f"{entry.path.parent} has numbers in {name} that are not finite")
         return tensor
 
 
-class _Place:
-    """Where a tensor lies in a file, from its header's entry."""
+class _Entry:
+    """A tensor's place in a file, from the file's header."""
 
     def __init__(self, path: Path, name: str, about: dict[str, Any], start: int) -> None:
         self.path, self.name = path, name
@@ -85,33 +80,30 @@ class _Place:
     def read(self) -> Tensor:
         """The tensor, from the file."""
         if self._kind not in READ:
-            raise invalid(
-                "{folder} has {dtype} numbers in {name}; allowed: {allowed}",
-                folder=self.path.parent,
-                dtype=self._kind,
-                name=self.name,
-                allowed=", ".join(READ),
+            raise ValueError(
+                f"{self.path.parent} has {self._kind} numbers in {self.name}; allowed: "
+                f"{', '.join(READ)}"
             )
         tensor = torch.empty(self._shape, dtype=READ[self._kind])
         with self.path.open("rb") as file:
             file.seek(self._start)
             n_read = file.readinto(tensor.view(-1).view(torch.uint8).numpy().data)
         if n_read != tensor.nbytes:
-            raise OSError(say("it ended too early"))
+            raise OSError("it ended too early")
         return tensor
 
 
-def _places(path: Path) -> dict[str, _Place]:
-    """Where a file's tensors lie, once the library has checked all that its header says."""
-    if path.exists() and not path.is_file():  # a pipe would be waited for
-        raise OSError(say("{path} is no plain file", path=path))
+def _entries(path: Path) -> dict[str, _Entry]:
+    """A file's tensors, after safetensors has checked the header."""
+    if path.exists() and not path.is_file():  # a pipe would block
+        raise OSError(f"{path} is not a regular file")
     with safe_open(path, "pt"):
         pass
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
     header.pop("__metadata__", None)
-    return {name: _Place(path, name, about, 8 + size) for name, about in header.items()}
+    return {name: _Entry(path, name, about, 8 + size) for name, about in header.items()}
 
 
 def shard_names(index: Path) -> list[str]:
@@ -120,34 +112,30 @@ def shard_names(index: Path) -> list[str]:
         content = json.loads(text_of(index))
         named = {Path(name).name for name in content["weight_map"].values()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise invalid(
-            "{path} must be JSON that names the file of each weight under 'weight_map'", path=index
+        raise ValueError(
+            f"{index} must be JSON that names the file of each weight under 'weight_map'"
         ) from error
     for name in named:
         if not _SHARD.fullmatch(name):
-            raise invalid(
-                "{path} names the file {name}; allowed: names of at most 200 characters that end "
-                "in .safetensors",
-                path=index,
-                name=shortened(name),
+            raise ValueError(
+                f"{index} names the file {shortened(name)}; allowed: names of at most 200 "
+                "characters that end in .safetensors"
             )
     return sorted(named)
 
 
 def _check_room(paths: Sequence[Path]) -> None:
-    """Raise ValueError for files that this machine's memory does not hold."""
+    """Raise ValueError for files larger than this machine's memory."""
     size = sum(path.stat().st_size for path in paths if path.is_file())
     if size > (memory := memory_bytes()):
-        raise invalid(
-            "the weights in {folder} take {size} GB, and this machine has {memory} GB of memory",
-            folder=paths[0].parent,
-            size=numeral(size / 1e9, ",.1f"),
-            memory=numeral(memory / 1e9, ",.1f"),
+        raise ValueError(
+            f"the weights in {paths[0].parent} take {size / 1e9:,.1f} GB, and this machine has "
+            f"{memory / 1e9:,.1f} GB of memory"
         )
 
 
 def memory_bytes() -> float:
-    """The memory of this machine; infinite where the system does not say."""
+    """The memory of this machine; infinite if the system does not tell."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -155,4 +143,4 @@ def memory_bytes() -> float:
 
 
 def _unreadable(path: Path, error: Exception) -> ValueError:
-    return invalid("{path} is not a readable safetensors file: {error}", path=path, error=error)
+    return ValueError(f"{path} is not a readable safetensors file: {error}")

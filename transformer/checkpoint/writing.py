@@ -1,4 +1,4 @@
-"""Writing a checkpoint folder."""
+"""Write a checkpoint folder."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from transformer.checkpoint.parts import FORMAT, HeldOutSample
+from transformer.checkpoint.folder import FORMAT, HeldOutSample
 from transformer.checks import check_choice, shortened
-from transformer.messages import invalid, numeral
 from transformer.model.config import ModelConfig
 from transformer.model.weights import weights_of
 from transformer.tokenizer import Tokenizer
@@ -40,9 +39,9 @@ def save(
 ) -> None:
     """Write a checkpoint folder, replacing one that is there.
 
-    dtype: what the weights are stored in, one of DTYPES; None = the smallest that holds every
-    number exactly. Raises ValueError for another, and for one that is too small for a weight,
-    before anything is written; OSError where nothing can be written.
+    dtype: the type that the weights are stored in, one of DTYPES; None = the smallest that holds
+    every number exactly. Raises ValueError, before anything is written, for an unknown type or one
+    that is too small for a weight; OSError if writing fails.
     """
     if dtype is not None:
         check_choice("dtype", dtype, DTYPES)
@@ -53,7 +52,7 @@ def save(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise invalid("a model is saved as a folder; {path} is a file", path=folder) from None
+        raise ValueError(f"a model is saved as a folder; {folder} is a file") from None
     content = {"format": FORMAT, "model": config.to_dict(), "metadata": metadata or {}}
     (folder / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     tokenizer.save(folder / "tokenizer.json")
@@ -71,31 +70,29 @@ def save(
 
 
 def _exact(weights: dict[str, Tensor]) -> torch.dtype:
-    """The smallest type that holds all of these numbers as they are."""
-    for kind in (torch.bfloat16, torch.float16):  # most of the first fit the second
+    """The smallest type that holds all of these numbers exactly."""
+    for kind in (torch.bfloat16, torch.float16):  # in this order: most bfloat16 numbers fit float16
         if all(x.to(kind).to(x.dtype).equal(x) for x in weights.values()):
             return kind
     return torch.float32
 
 
 def _check_holds(kind: torch.dtype, weights: dict[str, Tensor]) -> None:
-    """Raise ValueError for a weight with a number that is infinite or none in this type."""
+    """Raise ValueError for a weight with a number that is not finite in this type."""
     for name, tensor in weights.items():
         ends = torch.stack(tensor.detach().aminmax()) if tensor.numel() else tensor
         if not bool(ends.isfinite().all()):
-            raise invalid("{name} has numbers that are not finite", name=name)
+            raise ValueError(f"{name} has numbers that are not finite")
         if not bool(ends.to(kind).isfinite().all()):
-            raise invalid(
-                "{name} has numbers up to {largest}, too large for dtype={dtype}; allowed: "
-                "'float32' or 'bfloat16'",
-                name=name,
-                largest=numeral(float(ends.abs().max()), "g"),
-                dtype=shortened(str(kind).removeprefix("torch.")),
+            dtype = shortened(str(kind).removeprefix("torch."))
+            raise ValueError(
+                f"{name} has numbers up to {float(ends.abs().max()):g}, too large for "
+                f"dtype={dtype}; allowed: 'float32' or 'bfloat16'"
             )
 
 
 def _write_shards(folder: Path, shards: list[dict[str, Tensor]]) -> None:
-    """All new files are complete before the first old one goes or is replaced."""
+    """Complete all new files before replacing or removing old ones."""
     names = [f"model-{n:05}-of-{len(shards):05}.safetensors" for n in range(1, len(shards) + 1)]
     for name, shard in zip(names, shards, strict=True):
         try:

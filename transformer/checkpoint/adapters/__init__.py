@@ -1,4 +1,4 @@
-"""Other people's folders: config.json, *.safetensors, a tokenizer -> a Checkpoint of ours.
+"""A folder of transformers (config.json, *.safetensors, a tokenizer) -> a Checkpoint.
 
 Nothing is ever unpickled.
 """
@@ -14,28 +14,32 @@ from torch import Tensor
 
 from transformer.checkpoint.adapters import bert, gpt2, llama, marian, neox
 from transformer.checkpoint.adapters.options import Values, padding_of
-from transformer.checkpoint.folder import Checkpoint, check_numbers, read_card
-from transformer.checkpoint.parts import CheckpointError, read_json, unusable
+from transformer.checkpoint.folder import (
+    Checkpoint,
+    CheckpointError,
+    Network,
+    check_numbers,
+    read_card,
+    read_json,
+)
 from transformer.checkpoint.weight_files import WeightFiles, shard_names
 from transformer.checks import shortened
-from transformer.messages import invalid, say
 from transformer.model.config import ModelConfig
-from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.model.weights import check_surplus, network_with
 from transformer.tokenizer import hf_tokenizers
 
-MAX_LEN = 1024  # tokens that are read at once, where the network would read more
+MAX_LEN = 1024  # the most tokens that a network reads at once, unless told otherwise
 
 
 class Adapter(Protocol):
-    """One of the modules beside: how a family's config.json and weights are read."""
+    """A module that reads a family's config.json and weights."""
 
     def config(self, values: Values, max_len: int, /) -> ModelConfig:
-        """Ours of theirs."""
+        """Convert their config to a ModelConfig."""
 
     @property
     def weights(self) -> Callable[..., dict[str, Tensor]]:
-        """weights(stored, config), or weights(stored, config, values): theirs under our names."""
+        """weights(stored, config) or weights(stored, config, values): rename their weights."""
 
 
 ADAPTERS: dict[str, Adapter] = {
@@ -47,23 +51,20 @@ ADAPTERS: dict[str, Adapter] = {
 }
 
 
-def is_theirs(folder: Path) -> bool:
-    """Whether a folder is one of another project, which says its model_type."""
+def is_foreign(folder: Path) -> bool:
+    """Whether a folder is another project's: its config.json has a model_type."""
     path = folder / "config.json"
     try:
-        content = read_json(path) if path.is_file() else None  # a pipe would be waited for
+        content = read_json(path) if path.is_file() else None  # a pipe would block
     except (OSError, CheckpointError):
         return False
     return isinstance(content, dict) and "model_type" in content and "format" not in content
 
 
-Network = DecoderOnly | EncoderOnly | EncoderDecoder
-
-
 def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
-    """Another project's folder. max_len: tokens that are read at once, where it would read more.
+    """Read another project's folder. max_len: limits the tokens that are read at once.
 
-    Raises CheckpointError that says what is wrong, in one sentence.
+    Raises CheckpointError with the reason in one sentence.
     """
     values = values_of(folder)
     try:
@@ -72,19 +73,17 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
         ids = _special_ids(values, config)
         tokenizer = hf_tokenizers.read(folder, ids, config.vocab_size)
         if config.padding_id is not None and tokenizer.text(config.padding_id):
-            # an ordinary token fills up their batches: in a text it is read, and it may be written
+            # batches are padded with an ordinary token, which a text may contain
             config = network.config = config.replace(padding_id=None)
         check_numbers(folder, network, config)
     except CheckpointError:
         raise
     except ValueError as error:
-        raise unusable("{name} cannot be read: {error}", name=name, error=error) from error
+        raise CheckpointError(f"{name} cannot be read: {error}") from error
     except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
-        raise unusable(
-            "{name} cannot be read: its config.json holds a value of an unexpected type or "
-            "size ({got})",
-            name=name,
-            got=error,
+        raise CheckpointError(
+            f"{name} cannot be read: its config.json holds a value of an unexpected type or size "
+            f"({error})"
         ) from error
     return Checkpoint(
         name=name,
@@ -102,7 +101,7 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
 
 
 def values_of(folder: Path) -> Values:
-    """What config.json says, with the ids of generation_config.json. Raises CheckpointError."""
+    """The values of config.json and the ids of generation_config.json. Raises CheckpointError."""
     values = _object(folder / "config.json")
     given = folder / "generation_config.json"
     special = _object(given) if given.is_file() else {}
@@ -110,23 +109,21 @@ def values_of(folder: Path) -> Values:
 
 
 def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Network, str]:
-    """The network of a folder, and what its weights are stored in, such as "bfloat16".
+    """The network of a folder, and the type of its stored weights, such as "bfloat16".
 
-    Raises ValueError for a model_type, an option or weights that are not read.
+    Raises ValueError for a model_type, an option or weights that are not supported.
     """
     kind = values.get("model_type")
     if not isinstance(kind, str) or kind not in ADAPTERS:
-        raise invalid(
-            "it has model_type {got}, which is not read yet; what is read: {allowed}; how to add "
-            "one: docs/contributing.md, 'A model family'",
-            got=shortened(kind),
-            allowed=sorted(ADAPTERS),
+        raise ValueError(
+            f"it has model_type {shortened(kind)}, which is not read yet; what is read: "
+            f"{sorted(ADAPTERS)}; how to add one: docs/contributing.md, 'A model family'"
         )
     config = _call(kind, "config", values, max_len)
     files = _files(folder)
     check_surplus(folder, config, files.n_numbers)
     weights = _call(kind, "weights", files, config, values)
-    if "head.weight" in weights:  # whatever config.json says: it is stored, with its own numbers
+    if "head.weight" in weights:  # config.json may claim that it is tied
         config = config.replace(tie_embeddings=False)
     if "target_embedding.tokens.weight" in weights:
         config = config.replace(share_embeddings=False)
@@ -136,9 +133,9 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
 
 
 def _call(kind: str, name: str, *given: Any) -> Any:
-    """What an adapter's function gives; `weights` gets config.json's values if it takes three.
+    """Call an adapter's function; `weights` gets config.json's values if it takes three arguments.
 
-    Raises RuntimeError for one that takes other arguments: a mistake in it, not in a folder.
+    Raises RuntimeError if it takes others: the adapter is wrong, not the folder.
     """
     function = getattr(ADAPTERS[kind], name)
     taken = given[: max(2, len(signature(function).parameters))]
@@ -146,11 +143,7 @@ def _call(kind: str, name: str, *given: Any) -> Any:
         signature(function).bind(*taken)
     except TypeError as error:
         needed = {"config": "config(values, max_len)", "weights": "weights(stored, config)"}[name]
-        sentence = say(
-            "the adapter of {name} must have {needed}: {error}",
-            name=kind, needed=needed, error=error,
-        )  # fmt: skip
-        raise RuntimeError(sentence) from error
+        raise RuntimeError(f"the adapter of {kind} must have {needed}: {error}") from error
     return function(*taken)
 
 
@@ -158,7 +151,7 @@ _IDS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"
 
 
 def _special_ids(values: Values, config: ModelConfig) -> hf_tokenizers.SpecialIds:
-    """What begins, ends and fills up a text. A network may know several ends."""
+    """The ids of start, ends and padding."""
     ends = _ids_in(values.get("eos_token_id"), config)
     two = config.family == "encoder-decoder"
     starts = _ids_in(values.get("pad_token_id" if two else "bos_token_id"), config)
@@ -170,7 +163,7 @@ def _special_ids(values: Values, config: ModelConfig) -> hf_tokenizers.SpecialId
 
 
 def _ids_in(got: Any, config: ModelConfig) -> list[int]:
-    """One id, or several, as far as the network has them."""
+    """One id or a list of them, without those outside the vocabulary."""
     given = got if isinstance(got, list) else [got]
     return [index for index in given if isinstance(index, int) and 0 <= index < config.vocab_size]
 
@@ -178,7 +171,7 @@ def _ids_in(got: Any, config: ModelConfig) -> list[int]:
 def _object(path: Path) -> dict[str, Any]:
     content = read_json(path)
     if not isinstance(content, dict):
-        raise unusable("{path} must hold an object", path=path)
+        raise CheckpointError(f"{path} must hold an object")
     return content
 
 
@@ -196,12 +189,11 @@ def _files(folder: Path) -> WeightFiles:
 
 
 def _without(folder: Path, path: Path) -> str:
-    """What to say where a weight file is missing."""
+    """The error message for a missing weight file."""
     if any(folder.glob("pytorch_model*.bin")):
-        return say(
-            "{folder} holds its weights as a pickle, which can run any program and is never read; "
+        return (
+            f"{folder} holds its weights as a pickle, which can run any program and is never read; "
             "needed: model.safetensors, which transformers writes: "
-            "AutoModel.from_pretrained(...).save_pretrained(..., safe_serialization=True)",
-            folder=folder,
+            "AutoModel.from_pretrained(...).save_pretrained(..., safe_serialization=True)"
         )
-    return say("{folder} holds no {name}; needed: its weights", folder=folder, name=path.name)
+    return f"{folder} holds no {path.name}; needed: its weights"

@@ -81,7 +81,7 @@ KINDS = {
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
-    """Our configuration of their config.json. Raises ValueError for unsupported options."""
+    """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     kind = values["model_type"]
     only(
         values, is_decoder=False, is_causal=False, add_cross_attention=False,
@@ -119,7 +119,7 @@ def _first_place(values: Values) -> int:
 
 
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
-    """Their weights under our names. Raises ValueError for a missing or a surplus one."""
+    """Rename their weights. Raises ValueError for a missing or an unknown one."""
     names = KINDS[values["model_type"]]
     theirs = Stored(stored, names.prefix, IGNORED, _present)
     biases = f"{names.head}.bias", names.bias  # the first is read where both are stored

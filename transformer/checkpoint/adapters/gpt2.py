@@ -1,4 +1,4 @@
-"""GPT-2 and DistilGPT-2: one matrix for q, k and v, and all matrices stand (in, out)."""
+"""GPT-2 and DistilGPT-2: one matrix for q, k and v; matrices are stored (in, out)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LAYER = {
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
-    """Our configuration of their config.json. Raises ValueError for unsupported options."""
+    """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     only(
         values, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False,
         add_cross_attention=False, is_causal=True,
@@ -52,7 +52,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
 
 
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
-    """Their weights under our names. Raises ValueError for a missing or a surplus one."""
+    """Rename their weights. Raises ValueError for a missing or an unknown one."""
     theirs = Stored(stored, PREFIX, IGNORED)
     if "lm_head.weight" not in theirs:
         only(values, tie_word_embeddings=True)

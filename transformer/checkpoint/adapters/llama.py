@@ -19,12 +19,11 @@ from transformer.checkpoint.adapters.options import (
     rotary_of,
     sizes_of,
 )
-from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 
 PREFIX = "model."
 IGNORED = (r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq", r"rotary_emb\.inv_freq")
-# What differs from Llama: our fields, and the values that stand for what is not in config.json.
+# Fields of ModelConfig that differ from Llama and are not in config.json.
 KINDS: dict[str, dict[str, Any]] = {
     "llama": {},
     "mistral": {},
@@ -47,11 +46,11 @@ _NORMS_OF_HEADS = {
     "self_attention.query_norm": "self_attn.q_norm",
     "self_attention.key_norm": "self_attn.k_norm",
 }
-_TIED = ("gemma",)  # where config.json says nothing
+_TIED = ("gemma",)  # unless config.json says otherwise
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
-    """Our configuration of their config.json. Raises ValueError for unsupported options."""
+    """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     kind = values["model_type"]
     sizes = sizes_of(values, max_len)
     width, n_heads = sizes["d_model"], sizes["n_heads"]
@@ -66,7 +65,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
     if kind == "gemma" and activation in (None, "gelu"):
         activation = "gelu_pytorch_tanh"  # what Gemma's first files mean by "gelu"
     if (rope := rope_of(values)).get("rope_type", rope.get("type")) not in (None, "default"):
-        only({**values, **rope}, partial_rotary_factor=1.0)  # else transformers reads none of it
+        only({**values, **rope}, partial_rotary_factor=1.0)  # which transformers would ignore
     base = values.get("rope_theta") or 10_000.0
     return ModelConfig(
         family="decoder",
@@ -89,27 +88,26 @@ def config(values: Values, max_len: int) -> ModelConfig:
 
 
 def _window(values: Values, max_len: int) -> int | None:
-    """How many tokens one reads; None where that is all that fit. Llama and Gemma have no windows,
-    whatever their config.json says."""
+    """How many tokens each token reads; None = all. Llama and Gemma ignore the window in their
+    config.json."""
     kind, n_layers = values["model_type"], values["num_hidden_layers"]
     slides_if_told = kind in ("qwen2", "qwen3") and values.get("use_sliding_window")
     window = values.get("sliding_window", 4096)
     if not (kind == "mistral" or slides_if_told) or window is None or window >= max_len:
         return None
     first = 0 if kind == "mistral" else values.get("max_window_layers", 28)
-    slides = [one == "sliding_attention" for one in values.get("layer_types") or ()]
+    slides = [kind == "sliding_attention" for kind in values.get("layer_types") or ()]
     slides = slides or [layer >= first for layer in range(n_layers)]
     if len(set(slides)) > 1:
-        raise invalid(
-            "some of its layers read {window} tokens and others all; what is read: one window "
-            "for all layers, or a --max-len of at most that",
-            window=window,
+        raise ValueError(
+            f"some of its layers read {window} tokens and others all; what is read: one window "
+            "for all layers, or a --max-len of at most that"
         )
     return int(window) if slides[0] else None
 
 
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
-    """Their weights under our names. Raises ValueError for a missing or a surplus one."""
+    """Rename their weights. Raises ValueError for a missing or an unknown one."""
     theirs = Stored(stored, PREFIX, IGNORED)
     ours = embedding_and_head(theirs, config, values, "embed_tokens.weight", "lm_head.weight")
     names = _LAYER | (_NORMS_OF_HEADS if config.norm_heads else {})

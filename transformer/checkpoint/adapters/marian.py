@@ -1,4 +1,4 @@
-"""Marian (opus-mt): an encoder-decoder whose targets begin with the padding's token."""
+"""Marian (opus-mt): an encoder-decoder whose targets begin with the padding token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from transformer.checkpoint.adapters.options import (
     only,
     sizes_of,
 )
-from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 
 PREFIX = "model."
@@ -45,7 +44,7 @@ _SIZES = (
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
-    """Our configuration of their config.json. Raises ValueError for unsupported options."""
+    """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     only(
         values, share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
         normalize_before=False, normalize_embedding=False, add_final_layer_norm=False,
@@ -72,20 +71,17 @@ def config(values: Values, max_len: int) -> ModelConfig:
 
 
 def _check_same(values: Values, name: str) -> None:
-    """Raise ValueError unless encoder and decoder have as many."""
+    """Raise ValueError unless encoder and decoder have the same number."""
     encoder, decoder = needed(values, f"encoder_{name}", f"decoder_{name}")
     if encoder != decoder:
-        raise invalid(
-            "its encoder has {name}={encoder} and its decoder {decoder}; what is read: as many "
-            "in both",
-            name=name,
-            encoder=encoder,
-            decoder=decoder,
+        raise ValueError(
+            f"its encoder has {name}={encoder} and its decoder {decoder}; what is read: as many in "
+            "both"
         )
 
 
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
-    """Their weights under our names. Raises ValueError for a missing or a surplus one."""
+    """Rename their weights. Raises ValueError for a missing or an unknown one."""
     theirs = Stored(stored, PREFIX, IGNORED)
     theirs.head(values, "final_logits_bias")
     tables = [f"{part}.weight" for part in _TABLES]

@@ -1,4 +1,4 @@
-"""GPT-NeoX, Pythia: q, k and v stand side by side for each head; blocks may be parallel."""
+"""GPT-NeoX, Pythia: one matrix holds each head's q, k and v; blocks may be parallel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LAYER = {
 
 
 def config(values: Values, max_len: int) -> ModelConfig:
-    """Our configuration of their config.json. Raises ValueError for unsupported options."""
+    """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     sizes = sizes_of(values, max_len)
     only(values, is_causal=True)
     share = rope_of(values).get("partial_rotary_factor", values.get("rotary_pct", 0.25))
@@ -56,7 +56,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
 
 
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
-    """Their weights under our names. Raises ValueError for a missing or a surplus one."""
+    """Rename their weights. Raises ValueError for a missing or an unknown one."""
     theirs = Stored(stored, PREFIX, IGNORED)
     ours = embedding_and_head(theirs, config, values, "embed_in.weight", "embed_out.weight")
     for layer in range(config.n_layers):

@@ -1,4 +1,4 @@
-"""What adapters share: values of another project's config.json, and its weights by their names."""
+"""Helpers of the adapters: values of another project's config.json, and its weights."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 from torch import Tensor
 
 from transformer.checks import shortened
-from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 
-# Their names of our activations.
+# transformers' name of an activation -> this project's.
 ACTIVATIONS = {
     "relu": "relu",
     "gelu": "gelu",
@@ -28,39 +27,31 @@ Values = Mapping[str, Any]
 
 
 def only(values: Values, **allowed: Any) -> None:
-    """Raise ValueError unless each of these options has the one value that is read, or none."""
+    """Raise ValueError unless each option is missing or has its one supported value."""
     for name, wanted in allowed.items():
         got = values.get(name)
         if got is not None and got != wanted:
-            raise invalid(
-                "it has {name}={got}; what is read: {name}={wanted}",
-                name=name,
-                got=shortened(got),
-                wanted=shortened(wanted),
+            raise ValueError(
+                f"it has {name}={shortened(got)}; what is read: {name}={shortened(wanted)}"
             )
 
 
 def one_of(values: Values, name: str, allowed: Mapping[str, str], default: str) -> str:
-    """Our name of a choice. Raises ValueError for one that we do not have."""
+    """Our name of a choice. Raises ValueError for an unsupported one."""
     got = values.get(name) or default
     if not isinstance(got, str) or got not in allowed:
-        raise invalid(
-            "it has {name}={got}; what is read: {allowed}",
-            name=name,
-            got=shortened(got),
-            allowed=list(allowed),
-        )
+        raise ValueError(f"it has {name}={shortened(got)}; what is read: {list(allowed)}")
     return allowed[got]
 
 
 def needed(values: Values, *names: str) -> list[Any]:
-    """The numbers of these. Raises ValueError for one that is not there, or is none."""
+    """The numbers under these names. Raises ValueError for a missing one."""
     for name in names:
         got = values.get(name)
         if got is None:
-            raise invalid("its config.json has no {name}; needed: a number", name=name)
+            raise ValueError(f"its config.json has no {name}; needed: a number")
         if isinstance(got, bool) or not isinstance(got, int | float):
-            raise invalid("it has {name}={got}; needed: a number", name=name, got=shortened(got))
+            raise ValueError(f"it has {name}={shortened(got)}; needed: a number")
     return [values[name] for name in names]
 
 
@@ -71,16 +62,16 @@ USUAL = (
 
 
 def sizes_of(values: Values, max_len: int, names: Sequence[str] = USUAL) -> dict[str, Any]:
-    """Our fields of sizes, by the names that these have there; max_len: the most that it may be."""
+    """Our fields of sizes, read from their names; max_len: limits the tokens read at once."""
     ours = ("vocab_size", "d_model", "n_heads", "n_layers", "max_len", "d_ff")
     sizes = dict(zip(ours, needed(values, *names), strict=False))
     return sizes | {"max_len": min(max_len, sizes["max_len"])}
 
 
 def padding_of(values: Values, vocab_size: int, text: Iterable[str] = ()) -> int | None:
-    """The id of padding; None where there is none, or where the same id is text.
+    """The id of padding; None without one, or if the same id is part of texts.
 
-    text: the names of ids that are text: what begins or ends one.
+    text: the names of ids that are part of texts, such as their end.
     """
     got = values.get("pad_token_id")
     taken: set[Any] = set()
@@ -92,13 +83,13 @@ def padding_of(values: Values, vocab_size: int, text: Iterable[str] = ()) -> int
 
 
 def rope_of(values: Values) -> dict[str, Any]:
-    """What is said of rotary positions: older files have rope_scaling, newer ones
-    rope_parameters. Where both stand, transformers reads the first."""
+    """The settings of rotary positions: older files have rope_scaling, newer ones rope_parameters.
+    If both are there, transformers reads the first."""
     return values.get("rope_scaling") or values.get("rope_parameters") or {}
 
 
 def rotary_of(values: Values, rotary_size: int, base: float) -> dict[str, Any]:
-    """Our fields of rotary positions. base: where `rope_of` says none."""
+    """Our fields of rotary positions. base: the default where `rope_of` has none."""
     given, (trained_len,) = rope_of(values), needed(values, "max_position_embeddings")
     kind = given.get("rope_type", given.get("type", "default"))
     scaling = one_of({"rope_type": kind}, "rope_type", _SCALINGS, "default")
@@ -121,7 +112,7 @@ def rotary_of(values: Values, rotary_size: int, base: float) -> dict[str, Any]:
     return fields
 
 
-# What guesses no words: of classifiers, rewards, questions and answers.
+# Weights of heads that predict no tokens: classifiers, rewards, question answering.
 _OTHER_HEADS = re.compile(
     r"(score|classifier|pre_classifier|qa_outputs|v_head|multiple_choice_head)\b"
 )
@@ -133,18 +124,15 @@ def _equal(one: Tensor, other: Tensor) -> bool:
 
 def _without_head(values: Values) -> ValueError:
     names = values.get("architectures")
-    return invalid(
-        "this folder has no head that guesses words (architectures: {names})",
-        names=shortened(names) if names else "?",
-    )
+    found = shortened(names) if names else "?"
+    return ValueError(f"this folder has no head that predicts tokens (architectures: {found})")
 
 
 class Stored:
-    """Weights under their own names, which are looked up when they are taken, so that of a file one
-    tensor is read after the other. prefix: what may stand before all of them, or be left out.
+    """Stored weights by name. A tensor is read from its file when it is taken.
 
-    ignored: patterns of names that are no part of the network that we have. called: what a name is
-    called today.
+    prefix: removed from names that have it. ignored: patterns of names that the network does not
+    need. called: converts an old name to today's.
     """
 
     def __init__(
@@ -160,19 +148,20 @@ class Stored:
         self._left = {name: own for name, own in names.items() if not dropped.fullmatch(name)}
 
     def __contains__(self, name: str) -> bool:
-        """Whether a weight of this name is left."""
+        """Whether this weight is stored and not taken yet."""
         return name in self._left
 
     def take(self, name: str) -> Tensor:
-        """The weight of this name. Raises ValueError where there is none."""
+        """Take a weight. Raises ValueError without one of this name."""
         if name not in self._left:
-            raise invalid("the weight {name} is missing; it is needed", name=shortened(name))
+            raise ValueError(f"the weight {shortened(name)} is missing; it is needed")
         return self._weights[self._left.pop(name)]
 
     def tied(self, table: str, *others: str) -> list[Tensor | None]:
-        """A matrix and others that are tied to it: itself, and None for each of the others that is
-        not stored, or that is stored with the same numbers. As transformers reads them: one that
-        is stored with other numbers is not tied, and where the first is not stored, another is it.
+        """A matrix and others that may be tied to it, each None if it is tied.
+
+        As in transformers: one that is not stored, or is stored with the same numbers, is tied;
+        if the first is not stored, the next one that is stored replaces it.
         """
         stored = [name for name in (table, *others) if name in self._left]
         first = self.take(stored[0] if stored else table)
@@ -180,12 +169,12 @@ class Stored:
         return [first, *(None if x is None or _equal(x, first) else x for x in rest)]
 
     def head(self, values: Values, *names: str) -> None:
-        """Raise ValueError where none of these weights is stored: there is no head to read."""
+        """Raise ValueError if none of these weights of a head is stored."""
         if not any(name in self._left for name in names):
             raise _without_head(values)
 
     def linear(self, ours: str, theirs: str) -> dict[str, Tensor]:
-        """A linear map, or a norm, under our name: its weight, and its bias if it has one."""
+        """A linear map or a norm, renamed: its weight, and its bias if it has one."""
         bias = f"{theirs}.bias" in self._left
         found = {f"{ours}.weight": self.take(f"{theirs}.weight")}
         return found | ({f"{ours}.bias": self.take(f"{theirs}.bias")} if bias else {})
@@ -193,7 +182,7 @@ class Stored:
     def layers(
         self, n_layers: int, ours: str, theirs: str, names: Mapping[str, str]
     ) -> dict[str, Tensor]:
-        """The linear maps and norms of every layer; names: theirs by ours, within a layer."""
+        """Linear maps and norms of every layer, renamed. names: by this project's name."""
         found: dict[str, Tensor] = {}
         for layer in range(n_layers):
             for mine, other in names.items():
@@ -201,20 +190,19 @@ class Stored:
         return found
 
     def finish(self, values: Values) -> None:
-        """Raise ValueError if a weight is left that no part of the network takes."""
+        """Raise ValueError if a weight was not taken."""
         if any(_OTHER_HEADS.match(name) for name in self._left):
             raise _without_head(values)
         if self._left:
-            raise invalid(
-                "it has a weight {name} that this network has no place for",
-                name=shortened(min(self._left)),
+            raise ValueError(
+                f"it has a weight {shortened(min(self._left))} that this network has no place for"
             )
 
 
 def embedding_and_head(
     theirs: Stored, config: ModelConfig, values: Values, table: str, head: str
 ) -> dict[str, Tensor]:
-    """The matrix of a single stack's tokens, and the head's where it has its own."""
+    """The token embedding of a single stack, and the head's matrix if it is not tied."""
     if not config.tie_embeddings:
         theirs.head(values, head)
         return {
