@@ -11,7 +11,6 @@ import torch
 from transformer.checks import check_number, check_whole
 from transformer.inference import deadline
 from transformer.inference.logit_sources import pad, text_in
-from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.request import MAX_BEAMS, MAX_LENGTH_PENALTY
@@ -67,7 +66,7 @@ def beam_search(
     check_whole("beams", beams, 1, MAX_BEAMS)
     check_number("length_penalty", length_penalty, 0.0, MAX_LENGTH_PENALTY)
     if not sources or not all(sources):
-        raise invalid("beam search needs at least one source, each of at least one token")
+        raise ValueError("beam search needs at least one source, each of at least one token")
     search = _Search(model, sources, start_id, end_id, beams, length_penalty)
     n_steps = min(max_new_tokens, model.config.output_max_len)
     for step in range(n_steps):

@@ -14,7 +14,6 @@ from transformer.inference.engines.engine import Greedy
 from transformer.inference.intervened import IntervenedSource
 from transformer.inference.logit_sources import LogitSource, logit_source_of
 from transformer.inference.sampling import apply_sampling, draw
-from transformer.messages import invalid
 from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.runs.request import Sampling
@@ -59,7 +58,9 @@ def generate(
     """
     rows = [list(prompt) for prompt in prompts]
     if not rows or not all(rows):
-        raise invalid("generation needs at least one token to go on from in each prompt; got none")
+        raise ValueError(
+            "generation needs at least one token to go on from in each prompt; got none"
+        )
     logit_source: LogitSource
     ends = {end_id, *more_ends}
     if not hooks:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from transformer.checks import InvalidRequest
 from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.inference.logit_sources import LogitSource
 from transformer.interventions.descriptions import Patch, check_all
 from transformer.interventions.hooks import ActivationCache, hooks_of
-from transformer.messages import invalid
 from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.runs.request import Request
@@ -35,7 +35,7 @@ class IntervenedSource(LogitSource):
         self.network, self.row, self.hooks = network, row, hooks
         if isinstance(network, EncoderDecoder):
             if not source:
-                raise invalid("an encoder-decoder needs a source of at least one token")
+                raise ValueError("an encoder-decoder needs a source of at least one token")
             self.source = torch.tensor([list(source)], device=network.device)
             self.memory = network.encode(self.source, hooks=hooks)
 
@@ -61,7 +61,8 @@ def check_interventions(model: LoadedModel, request: Request, prepared: Prepared
         if source and patch.stack == "decoder":
             read = [*prepared.ids, *request.forced_tokens]
         if len(ids) > model.config.max_len:
-            raise invalid(
+            raise InvalidRequest(
+                "too_long",
                 "the other text of a patch is {n_tokens} tokens long; {name} reads at "
                 "most {max_len}",
                 n_tokens=len(ids),
@@ -69,7 +70,8 @@ def check_interventions(model: LoadedModel, request: Request, prepared: Prepared
                 max_len=model.config.max_len,
             )
         if patch.positions and patch.positions[-1] >= len(read):
-            raise invalid(
+            raise InvalidRequest(
+                "out_of_range",
                 "the other run has places from 0 to {last} there; got {got}",
                 last=len(read) - 1,
                 got=patch.positions[-1],

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import torch
 
 from transformer.checkpoint import HeldOutSample
-from transformer.checks import check_text
+from transformer.checks import InvalidRequest, check_text
 from transformer.inference.engines.changes import is_as_configured
 from transformer.inference.engines.choice import engine_of
 from transformer.inference.engines.engine import Engine
-from transformer.messages import invalid, mark, say
+from transformer.messages import mark, say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.plain_text import Reader
@@ -83,8 +83,10 @@ class LoadedModel:
     def generator_network(self) -> DecoderOnly | EncoderDecoder:
         """The network, if it has a decoder; else ValueError."""
         if isinstance(self.network, EncoderOnly):
-            raise invalid(
-                "{name} is an encoder: it reads text but cannot generate any", name=self.name
+            raise InvalidRequest(
+                "wrong_family",
+                "{name} is an encoder: it reads text but cannot generate any",
+                name=self.name,
             )
         return self.network
 
@@ -122,7 +124,8 @@ class LoadedModel:
     def check_length(self, n_tokens: int) -> None:
         """Raise ValueError for more tokens than an encoder reads at once."""
         if n_tokens > self.config.max_len:
-            raise invalid(
+            raise InvalidRequest(
+                "too_long",
                 "the text is {n_tokens} tokens long; {name} reads at most {max_len}",
                 n_tokens=n_tokens,
                 name=self.name,
@@ -134,7 +137,8 @@ class LoadedModel:
         highest = self.config.output_vocab_size - 1
         for token in request.forced_tokens:
             if token > highest or token == self.config.output_padding_id:
-                raise invalid(
+                raise InvalidRequest(
+                    "out_of_range",
                     "a forced token must be an id from 0 to {highest}, without the "
                     "padding {padding}; got {got}",
                     highest=highest,
@@ -142,7 +146,8 @@ class LoadedModel:
                     got=token,
                 )
         if request.beams > 1 and not isinstance(self.network, EncoderDecoder):
-            raise invalid(
+            raise InvalidRequest(
+                "wrong_family",
                 "a beam search needs an encoder-decoder; {name} is {family}; allowed: beams=1",
                 name=self.name,
                 family=self.config.family,

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.engine import Greedy
-from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
@@ -80,11 +79,11 @@ def _network_source(
     if isinstance(model, DecoderOnly):
         return _DecoderSource(model, rows)
     if not isinstance(model, EncoderDecoder):
-        raise invalid(
-            "a {family} model cannot generate; it has no decoder", family=model.config.family
-        )
+        raise ValueError(f"a {model.config.family} model cannot generate; it has no decoder")
     if sources is None or len(sources) != len(rows) or not all(sources):
-        raise invalid("an encoder-decoder needs one source of at least one token for each prompt")
+        raise ValueError(
+            "an encoder-decoder needs one source of at least one token for each prompt"
+        )
     return _EncoderDecoderSource(model, rows, [list(source) for source in sources])
 
 

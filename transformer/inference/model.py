@@ -12,7 +12,13 @@ from typing import Unpack
 import torch
 
 from transformer import checkpoint
-from transformer.checks import check_each, check_text, check_texts, shortened
+from transformer.checks import (
+    InvalidRequest,
+    check_each,
+    check_text,
+    check_texts,
+    shortened,
+)
 from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
@@ -21,7 +27,6 @@ from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.inference.record import batch_of, run_of
 from transformer.inference.stream import Stream, search
 from transformer.interventions.descriptions import Intervention
-from transformer.messages import invalid
 from transformer.runs.request import Request, Settings, request_of
 from transformer.runs.run import Batch, Run
 from transformer.runs.steps import GenerationStep
@@ -95,11 +100,7 @@ class Model(LoadedModel):
         shared = settings.pop("seed", 0)
         seeds = [shared] * len(texts) if seeds is None else seeds
         if len(seeds) != len(texts):
-            raise invalid(
-                "one seed a text is needed; got {n_seeds} for {n_texts} texts",
-                n_seeds=len(seeds),
-                n_texts=len(texts),
-            )
+            raise ValueError(f"one seed a text is needed; got {len(seeds)} for {len(texts)} texts")
         requests = [
             request_of(text, {**settings, "seed": seed})
             for text, seed in zip(texts, seeds, strict=True)
@@ -202,7 +203,8 @@ class Model(LoadedModel):
     def check_translator(self) -> None:
         """Raise ValueError unless it is an encoder-decoder."""
         if self.config.family != "encoder-decoder":
-            raise invalid(
+            raise InvalidRequest(
+                "wrong_family",
                 "translating needs an encoder-decoder; {name} is {family}",
                 name=self.name,
                 family=self.config.family,
@@ -223,11 +225,7 @@ def device_of(device: str | torch.device) -> torch.device:
     except (RuntimeError, TypeError):
         found = None
     if found is None or str(found) not in (*allowed, "cpu:0"):
-        raise invalid(
-            "device must be one of {allowed}; got {got}",
-            allowed=allowed,
-            got=shortened(str(device)),
-        )
+        raise ValueError(f"device must be one of {allowed}; got {shortened(str(device))}")
     return found
 
 
@@ -246,10 +244,10 @@ def load(
     damaged folder, ValueError for an unknown device or engine.
     """
     if not isinstance(name_or_folder, str | Path):
-        raise invalid(
-            "load takes a model's name or its folder; got {got}; a network of transformers is "
-            "read from the folder that its save_pretrained wrote, with its tokenizer's files",
-            got=type(name_or_folder).__name__,
+        raise ValueError(
+            f"load takes a model's name or its folder; got {type(name_or_folder).__name__}; a "
+            "network of transformers is read from the folder that its save_pretrained wrote, with "
+            "its tokenizer's files"
         )
     place = device_of(device)
     found = checkpoint.read(name_or_folder, max_len)

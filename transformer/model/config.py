@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer.checks import shortened
-from transformer.messages import invalid
 from transformer.model.config_checks import check
 from transformer.model.rotary import RotarySettings
 
@@ -147,11 +146,9 @@ class ModelConfig:
         fields = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - fields)
         if unknown:
-            raise invalid(
-                "unknown model setting {unknown}; allowed: {fields}",
-                unknown=shortened(unknown[0]),
-                fields=sorted(fields),
+            raise ValueError(
+                f"unknown model setting {shortened(unknown[0])}; allowed: {sorted(fields)}"
             )
         if "vocab_size" not in values:
-            raise invalid("a model configuration needs vocab_size; got none")
+            raise ValueError("a model configuration needs vocab_size; got none")
         return cls(**values)

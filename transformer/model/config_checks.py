@@ -7,7 +7,6 @@ from collections.abc import Collection
 from typing import Any
 
 from transformer.checks import check_choice, check_least, shortened
-from transformer.messages import invalid
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.inits import INITS
 from transformer.model.norms import NORMS, PLACEMENTS
@@ -53,61 +52,44 @@ def _check_sizes(config: Any) -> None:
         check_least(name, getattr(config, name), 1)
     check_least("n_token_types", config.n_token_types, 0)
     if config.head_size is None and config.d_model % config.n_heads:
-        raise invalid(
-            "n_heads must divide d_model; got d_model={d_model}, n_heads={n_heads}",
-            d_model=config.d_model,
-            n_heads=config.n_heads,
+        raise ValueError(
+            f"n_heads must divide d_model; got d_model={config.d_model}, n_heads={config.n_heads}"
         )
     if POSITIONS[config.positions].pairs and config.d_model % 2:
-        raise invalid(
-            "{positions} positions need an even d_model; got {d_model}",
-            positions=config.positions,
-            d_model=config.d_model,
-        )
+        raise ValueError(f"{config.positions} positions need an even d_model; got {config.d_model}")
     for name in ("dropout", "attention_dropout", "feed_forward_dropout"):
         got = getattr(config, name)
         if not _is_number(got) or not 0 <= got < 1:
-            raise invalid(
-                "{name} must be at least 0 and below 1; got {got}", name=name, got=shortened(got)
-            )
+            raise ValueError(f"{name} must be at least 0 and below 1; got {shortened(got)}")
     if not _is_number(config.norm_eps) or not 0 < config.norm_eps < 1:
-        raise invalid(
-            "norm_eps must be above 0 and below 1; got {norm_eps}",
-            norm_eps=shortened(config.norm_eps),
-        )
+        raise ValueError(f"norm_eps must be above 0 and below 1; got {shortened(config.norm_eps)}")
 
 
 def _check_switches(config: Any) -> None:
     for field in dataclasses.fields(config):
         got = getattr(config, field.name)
         if isinstance(field.default, bool) and not isinstance(got, bool):
-            raise invalid(
-                "{name} must be True or False; got {got}", name=field.name, got=shortened(got)
-            )
+            raise ValueError(f"{field.name} must be True or False; got {shortened(got)}")
     if not isinstance(config.output_bias, bool | None):
-        raise invalid(
-            "output_bias must be True, False or None; got {output_bias}",
-            output_bias=shortened(config.output_bias),
+        raise ValueError(
+            f"output_bias must be True, False or None; got {shortened(config.output_bias)}"
         )
     if config.parallel and config.norm != "pre":
-        raise invalid("parallel needs norm='pre'; got norm={norm}", norm=shortened(config.norm))
+        raise ValueError(f"parallel needs norm='pre'; got norm={shortened(config.norm)}")
 
 
 def _check_heads(config: Any) -> None:
     if config.n_heads % config.key_heads:
-        raise invalid(
-            "n_key_heads must divide n_heads; got n_heads={n_heads}, n_key_heads={n_key_heads}",
-            n_heads=config.n_heads,
-            n_key_heads=config.n_key_heads,
+        raise ValueError(
+            f"n_key_heads must divide n_heads; got n_heads={config.n_heads}, "
+            f"n_key_heads={config.n_key_heads}"
         )
     plain = (config.head_size, config.n_key_heads) == (None, None) and not config.norm_heads
     if config.shared_projection and not plain:
-        raise invalid(
+        raise ValueError(
             "shared_projection goes with heads of d_model / n_heads features alone; got "
-            "head_size={head_size}, n_key_heads={n_key_heads}, norm_heads={norm_heads}",
-            head_size=config.head_size,
-            n_key_heads=config.n_key_heads,
-            norm_heads=config.norm_heads,
+            f"head_size={config.head_size}, n_key_heads={config.n_key_heads}, "
+            f"norm_heads={config.norm_heads}"
         )
 
 
@@ -115,31 +97,24 @@ def _check_rotary(config: Any) -> None:
     for name in ("rotary_base", "rotary_factor", "rotary_low", "rotary_high"):
         got = getattr(config, name)
         if not _is_number(got) or not 0 < got < float("inf"):
-            raise invalid(
-                "{name} must be a number above 0; got {got}", name=name, got=shortened(got)
-            )
+            raise ValueError(f"{name} must be a number above 0; got {shortened(got)}")
     if config.rotary_low >= config.rotary_high:
-        raise invalid(
-            "rotary_low must be below rotary_high; got {rotary_low}, {rotary_high}",
-            rotary_low=config.rotary_low,
-            rotary_high=config.rotary_high,
+        raise ValueError(
+            f"rotary_low must be below rotary_high; got {config.rotary_low}, {config.rotary_high}"
         )
     if not POSITIONS[config.positions].turns:
         return
     size, trained = config.rotary.size, config.rotary_trained_len or config.max_len
     if size % 2 or size > config.d_head:
-        raise invalid(
-            "rotary positions rotate an even number of a head's {d_head} features; got {size}",
-            d_head=config.d_head,
-            size=size,
+        raise ValueError(
+            f"rotary positions rotate an even number of a head's {config.d_head} features; got "
+            f"{size}"
         )
     longest = max(config.max_len, config.output_max_len)
     if config.rotary_scaling == "dynamic" and longest > trained:
-        raise invalid(
-            "dynamic scaling changes the rotation of every token beyond the trained {trained}"
-            " tokens; needed: a max_len of at most that; got {longest}",
-            trained=trained,
-            longest=longest,
+        raise ValueError(
+            f"dynamic scaling changes the rotation of every token beyond the trained {trained} "
+            f"tokens; needed: a max_len of at most that; got {longest}"
         )
 
 
@@ -151,27 +126,21 @@ def _check_embeddings(config: Any) -> None:
     two_stacks = config.family == "encoder-decoder"
     for name in ("target_vocab_size", "target_max_len", "target_padding_id"):
         if getattr(config, name) is not None and not two_stacks:
-            raise invalid(
-                "{name} is for an encoder-decoder; got family={family}",
-                name=name,
-                family=shortened(config.family),
+            raise ValueError(
+                f"{name} is for an encoder-decoder; got family={shortened(config.family)}"
             )
     if config.share_embeddings and (
         not two_stacks or config.output_vocab_size != config.vocab_size
     ):
-        raise invalid(
+        raise ValueError(
             "share_embeddings needs an encoder-decoder with one joint vocabulary; got "
-            "family={family}, vocab_size={vocab_size}, target_vocab_size={target_vocab_size}",
-            family=shortened(config.family),
-            vocab_size=config.vocab_size,
-            target_vocab_size=config.target_vocab_size,
+            f"family={shortened(config.family)}, vocab_size={config.vocab_size}, "
+            f"target_vocab_size={config.target_vocab_size}"
         )
     if config.padded_start and (not two_stacks or config.output_padding_id is None):
-        raise invalid(
-            "padded_start needs an encoder-decoder with a padding_id; got family={family}, "
-            "padding_id={padding_id}",
-            family=shortened(config.family),
-            padding_id=config.padding_id,
+        raise ValueError(
+            "padded_start needs an encoder-decoder with a padding_id; got "
+            f"family={shortened(config.family)}, padding_id={config.padding_id}"
         )
     one_for_both = two_stacks and config.target_padding_id is None
     smallest = min(config.vocab_size, config.output_vocab_size)
@@ -182,9 +151,4 @@ def _check_embeddings(config: Any) -> None:
 def _check_id(name: str, got: Any, vocab_size: int) -> None:
     is_id = isinstance(got, int) and not isinstance(got, bool) and 0 <= got < vocab_size
     if got is not None and not is_id:
-        raise invalid(
-            "{name} must be an id below {vocab_size} or None; got {got}",
-            name=name,
-            vocab_size=vocab_size,
-            got=shortened(got),
-        )
+        raise ValueError(f"{name} must be an id below {vocab_size} or None; got {shortened(got)}")

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer.messages import invalid
 from transformer.model.masks import causal_mask, check_is_mask, combine
 
 
@@ -45,10 +44,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
     Source: Vaswani et al. 2017, equation 1. Departure: dropout is the caller's.
     """
     if k.shape[-2] != v.shape[-2]:
-        raise invalid(
-            "keys and values must have one length; got {shape} keys, {shape2} values",
-            shape=k.shape[-2],
-            shape2=v.shape[-2],
+        raise ValueError(
+            f"keys and values must have one length; got {k.shape[-2]} keys, {v.shape[-2]} values"
         )
     weights = masked_softmax(attention_scores(q, k), mask)
     return weights @ v, weights

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Protocol
 from torch import Tensor
 
 from transformer.checks import shortened
-from transformer.messages import invalid
 from transformer.model.cache import KeyValueCache
 from transformer.model.rotary import Turn
 from transformer.model.sites import Site
@@ -126,7 +125,7 @@ def called(hooks: Any) -> tuple[Hook, ...]:
     Raises ValueError for anything but a list of functions of a point and a value.
     """
     if not isinstance(hooks, Sequence):
-        raise invalid("hooks must be a list of functions; got {got}", got=type(hooks).__name__)
+        raise ValueError(f"hooks must be a list of functions; got {type(hooks).__name__}")
     return tuple(map(_called, hooks))
 
 
@@ -140,9 +139,9 @@ def _called(hook: Any) -> Hook:
     kinds = [one.kind for one in taken]
     places = [one.name for one in taken if one.kind <= inspect.Parameter.POSITIONAL_OR_KEYWORD]
     if len(places) < 2 and inspect.Parameter.VAR_POSITIONAL not in kinds:
-        raise invalid(
-            "a hook is a function of a point and a value, hook(point, value, **context); got {got}",
-            got=shortened(hook),
+        raise ValueError(
+            "a hook is a function of a point and a value, hook(point, value, **context); got "
+            f"{shortened(hook)}"
         )
     first = {*places[:2]}  # these are given by their place, whatever they are called
     told = CONTEXT - first

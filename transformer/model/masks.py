@@ -9,8 +9,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from transformer.messages import invalid
-
 
 def padding_mask(is_text: Tensor | None) -> Tensor | None:
     """Hide padding keys from every query.
@@ -36,11 +34,9 @@ def causal_mask(
     Raises ValueError for more queries than keys.
     """
     if n_queries > n_keys:
-        raise invalid(
-            "a causal mask needs at least as many keys as queries; got {n_queries} queries, "
-            "{n_keys} keys",
-            n_queries=n_queries,
-            n_keys=n_keys,
+        raise ValueError(
+            f"a causal mask needs at least as many keys as queries; got {n_queries} queries, "
+            f"{n_keys} keys"
         )
     allowed = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
     past = n_keys - n_queries
@@ -69,12 +65,9 @@ def given_mask(mask: Tensor, n_queries: int, n_keys: int) -> Tensor:
     shape = tuple(mask.shape)
     good = len(shape) in (2, 4) and shape[-1] == n_keys and shape[-2] in (1, n_queries)
     if not good or (len(shape) == 4 and shape[1] != 1):
-        raise invalid(
-            "a mask must be of shape ({n_queries}, {n_keys}) or (batch, 1, {n_queries} or 1, "
-            "{n_keys}); got {shape}",
-            n_queries=n_queries,
-            n_keys=n_keys,
-            shape=shape,
+        raise ValueError(
+            f"a mask must be of shape ({n_queries}, {n_keys}) or (batch, 1, {n_queries} or 1, "
+            f"{n_keys}); got {shape}"
         )
     return mask
 
@@ -82,7 +75,6 @@ def given_mask(mask: Tensor, n_queries: int, n_keys: int) -> Tensor:
 def check_is_mask(mask: Tensor) -> None:
     """Raise ValueError for a mask of numbers: 0 and 1 mean one thing here and another there."""
     if mask.dtype is not torch.bool:
-        raise invalid(
-            "a mask must be bool, True = may attend; got {dtype}; needed: mask == 1",
-            dtype=mask.dtype,
+        raise ValueError(
+            f"a mask must be bool, True = may attend; got {mask.dtype}; needed: mask == 1"
         )

@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.messages import invalid
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import ForwardContext, Hook, called
@@ -169,10 +168,8 @@ def text_mask(ids: Tensor, is_text: Tensor | None) -> Tensor | None:
     """`padding_mask`, checked: which of ids (B, T) are text."""
     check_ids(ids)
     if is_text is not None and is_text.shape != ids.shape:
-        raise invalid(
-            "is_text must be of the ids' shape, {shape}; got {got}",
-            shape=tuple(ids.shape),
-            got=tuple(is_text.shape),
+        raise ValueError(
+            f"is_text must be of the ids' shape, {tuple(ids.shape)}; got {tuple(is_text.shape)}"
         )
     return padding_mask(is_text)
 
@@ -181,12 +178,12 @@ def check_ids(ids: Any) -> None:
     """Raise ValueError for anything but token ids (B, T)."""
     if not isinstance(ids, Tensor):
         got = type(ids).__name__
-        raise invalid("ids must be a tensor (B, T); got {got}: torch.tensor([[...]])", got=got)
+        raise ValueError(f"ids must be a tensor (B, T); got {got}: torch.tensor([[...]])")
     if ids.dim() != 2 or not all(ids.shape):
         shape = tuple(ids.shape)
-        raise invalid("ids must be a tensor (B, T) with a token at least; got {shape}", shape=shape)
+        raise ValueError(f"ids must be a tensor (B, T) with a token at least; got {shape}")
     if ids.dtype not in (torch.int64, torch.int32):
-        raise invalid("ids must be of int64 or int32; got {dtype}", dtype=ids.dtype)
+        raise ValueError(f"ids must be of int64 or int32; got {ids.dtype}")
 
 
 def _chosen(x: Tensor, where: Tensor | None) -> Tensor:
@@ -201,6 +198,4 @@ def _chosen(x: Tensor, where: Tensor | None) -> Tensor:
 
 def _check_length(length: int, max_len: int) -> None:
     if length > max_len:
-        raise invalid(
-            "at most {max_len} tokens fit this model; got {length}", max_len=max_len, length=length
-        )
+        raise ValueError(f"at most {max_len} tokens fit this model; got {length}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from transformer.checks import shortened
-from transformer.messages import invalid
 from transformer.model.config import ModelConfig
 
 # The five tutorials that this project grew from, and the BERT style that one of them contrasts.
@@ -78,7 +77,5 @@ PRESETS: dict[str, dict[str, Any]] = {
 def preset(name: str, **changes: Any) -> ModelConfig:
     """The named preset with some fields set. Raises ValueError listing the names."""
     if name not in PRESETS:
-        raise invalid(
-            "unknown preset {name}; allowed: {presets}", name=shortened(name), presets=list(PRESETS)
-        )
+        raise ValueError(f"unknown preset {shortened(name)}; allowed: {list(PRESETS)}")
     return ModelConfig.from_dict({**PRESETS[name], **changes})

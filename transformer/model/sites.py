@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from transformer.checks import shortened
-from transformer.messages import invalid
+from transformer.checks import InvalidRequest, shortened
 from transformer.model.config import ModelConfig
 
 STACKS = ("encoder", "decoder")
@@ -33,7 +32,8 @@ class Site(NamedTuple):
             or not parts[1].isdigit()
             or parts[2] not in KINDS
         ):
-            raise invalid(
+            raise InvalidRequest(
+                "unknown_site",
                 "a site is written STACK.LAYER.KIND with STACK one of {stacks} and KIND one of "
                 "{kinds}, e.g. 'decoder.0.self'; got {text}",
                 stacks=list(STACKS),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from transformer.messages import invalid
 from transformer.model.blocks import Layer
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import PLAIN, ForwardContext
@@ -44,11 +43,9 @@ class Embedding(nn.Module):
         try:
             embedded = self.tokens(ids)
         except IndexError:
-            raise invalid(
-                "ids must be from 0 to {highest}; got {lowest_got} to {highest_got}",
-                highest=self.tokens.num_embeddings - 1,
-                lowest_got=int(ids.min()),
-                highest_got=int(ids.max()),
+            raise ValueError(
+                f"ids must be from 0 to {self.tokens.num_embeddings - 1}; got {int(ids.min())} to "
+                f"{int(ids.max())}"
             ) from None
         if self.scale != 1.0:
             embedded = embedded * self.scale

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.checks import shortened
-from transformer.messages import invalid
+from transformer.checks import InvalidRequest, shortened
 from transformer.model.hooks import Point
 from transformer.model.sites import Site as Site
 
@@ -126,13 +125,13 @@ class Trace:
         try:
             key = Site.parse(site) if isinstance(site, str) else Site(*site)
         except TypeError as error:
-            raise invalid(
-                "a site is (stack, layer, kind) or its name; got {site}; recorded: {records}",
-                site=shortened(site),
-                records=_names(self.records),
+            raise ValueError(
+                f"a site is (stack, layer, kind) or its name; got {shortened(site)}; recorded: "
+                f"{_names(self.records)}"
             ) from error
         if key not in self.records:
-            raise invalid(
+            raise InvalidRequest(
+                "unknown_site",
                 "no record of site {key}; recorded: {records}",
                 key=key,
                 records=_names(self.records),
@@ -168,11 +167,8 @@ class Trace:
         """Their sites: a record that is recomputed is kept no longer than it is read."""
         found = [site for site in self.records if (site.stack, site.kind) == (stack, kind)]
         if not found:
-            raise invalid(
-                "no {stack} {kind}-attention was recorded; recorded: {records}",
-                stack=stack,
-                kind=kind,
-                records=_names(self.records),
+            raise ValueError(
+                f"no {stack} {kind}-attention was recorded; recorded: {_names(self.records)}"
             )
         return found
 

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from transformer.checks import shortened
-from transformer.messages import invalid, numeral
 from transformer.model.config import ModelConfig
 from transformer.model.stored import NARROW, Linear, Table
 from transformer.model.summary import blocks
@@ -71,18 +70,10 @@ def _check_size(config: ModelConfig, weights: dict[str, Tensor]) -> None:
     Done before the network is made, so that a wrong configuration cannot ask for endless memory.
     """
     if config.n_layers > len(weights):
-        raise invalid(
-            "{n_layers} layers, but only {weights} tensors",
-            n_layers=config.n_layers,
-            weights=len(weights),
-        )
+        raise ValueError(f"{config.n_layers} layers, but only {len(weights)} tensors")
     held, described = sum(tensor.numel() for tensor in weights.values()), _described(config)
     if described > MANY_TIMES * held + ROOM:
-        raise invalid(
-            "it describes {described} numbers, but its weights hold {held}",
-            described=numeral(described),
-            held=numeral(held),
-        )
+        raise ValueError(f"it describes {described:,} numbers, but its weights hold {held:,}")
 
 
 def check_surplus(folder: Path, config: ModelConfig, held: int) -> None:
@@ -92,12 +83,9 @@ def check_surplus(folder: Path, config: ModelConfig, held: int) -> None:
     """
     described = _described(config)
     if held > MANY_TIMES * described + ROOM:
-        raise invalid(
-            "the weights in {folder} hold {held} numbers, but its config.json describes "
-            "{described}",
-            folder=folder,
-            held=numeral(held),
-            described=numeral(described),
+        raise ValueError(
+            f"the weights in {folder} hold {held:,} numbers, but its config.json describes "
+            f"{described:,}"
         )
 
 
@@ -114,16 +102,13 @@ def _described(config: ModelConfig) -> float:
 def _check_fit(wanted: dict[str, Tensor], weights: dict[str, Tensor]) -> None:
     missing, extra = sorted(set(wanted) - set(weights)), sorted(set(weights) - set(wanted))
     if missing:
-        raise invalid("it lacks {missing}", missing=shortened(missing[0]))
+        raise ValueError(f"it lacks {shortened(missing[0])}")
     if extra:
-        raise invalid("it has an unknown {extra}", extra=shortened(extra[0]))
+        raise ValueError(f"it has an unknown {shortened(extra[0])}")
     for name, tensor in weights.items():
         if tensor.shape != wanted[name].shape:
-            raise invalid(
-                "{name} is {shape}, needed: {shape2}",
-                name=name,
-                shape=tuple(tensor.shape),
-                shape2=tuple(wanted[name].shape),
+            raise ValueError(
+                f"{name} is {tuple(tensor.shape)}, needed: {tuple(wanted[name].shape)}"
             )
 
 

@@ -26,7 +26,6 @@ import torch
 
 from transformer.inference.engines.kernels import TYPES, Kernel, kernels_of, quickest
 from transformer.inference.engines.library_cache import COMPILE_S, Noted, kept
-from transformer.messages import numeral, say
 
 SOURCE = Path(__file__).parent / "step.c"  # which includes the headers beside it
 FLAGS = (
@@ -81,12 +80,12 @@ def compiled_step() -> Step | None:
             if noted is not None:
                 return step_of(noted.library, _numbers(noted.note), flags)
     except subprocess.TimeoutExpired:
-        sentence = say(
-            "the C compiler {name} did not end within {seconds} s; texts are generated without it",
-            name=compiler[0],
-            seconds=numeral(COMPILE_S, "g"),
+        print(
+            f"the C compiler {compiler[0]} did not end within {COMPILE_S:g} s; texts are "
+            "generated without it",
+            file=sys.stderr,
+            flush=True,
         )
-        print(sentence, file=sys.stderr, flush=True)
     return None
 
 

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from transformer.inference.engines import step_layout as c
 from transformer.inference.engines.kernels import TYPES
-from transformer.messages import invalid
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.blocks import Layer, Residual
 from transformer.model.norms import RMSNorm
@@ -125,13 +124,12 @@ class Description:
     def _at(self, tensor: Tensor, allowed: Sequence[torch.dtype] = TYPES[:1]) -> int:
         """Where its numbers begin, if they are of such a type."""
         if tensor.dtype not in allowed or tensor.device.type != "cpu":
-            raise invalid(
-                "the compiled step needs float32 weights on a CPU; got {dtype} on {device}",
-                dtype=tensor.dtype,
-                device=tensor.device.type,
+            raise ValueError(
+                f"the compiled step needs float32 weights on a CPU; got {tensor.dtype} on "
+                f"{tensor.device.type}"
             )
         if not tensor.is_contiguous():
-            raise invalid("the compiled step needs weights that lie in one piece; got a view")
+            raise ValueError("the compiled step needs weights that lie in one piece; got a view")
         self._held.append(tensor.detach())
         return tensor.data_ptr()
 

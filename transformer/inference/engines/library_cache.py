@@ -19,8 +19,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from transformer.messages import say
-
 COMPILE_S = 30.0  # it takes one or two
 ROOM = 2**22  # bytes that a compiler writes at most
 
@@ -72,7 +70,7 @@ def _check(path: Path) -> None:
     found = path.lstat()
     ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
     if not ours or stat.S_ISLNK(found.st_mode) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise NotSafe(say("{path} belongs to others, or they may write to it", path=path))
+        raise NotSafe(f"{path} belongs to others, or they may write to it")
 
 
 def _is_whole(path: Path) -> bool:
