@@ -12,7 +12,6 @@ from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from transformer import Model
 from transformer.runs.steps import Candidate
-from transformer.views import candidates
 from transformer.views.prediction.prediction import (
     EITHER,
     MIN_P,
@@ -21,6 +20,7 @@ from transformer.views.prediction.prediction import (
     PADDING,
     TOP_K,
     TOP_P,
+    candidates,
 )
 from transformer.views.prediction.prediction import why_cut as reasons_of
 

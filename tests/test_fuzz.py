@@ -18,7 +18,7 @@ from kit.client import ENDPOINTS, asking
 from transformer import Model
 from transformer.ui import build
 from transformer.ui.service import Service
-from transformer.views import PICTURES
+from transformer.views.registry import PICTURES
 
 pytestmark = pytest.mark.slow
 

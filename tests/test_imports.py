@@ -6,6 +6,8 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted((ROOT / "transformer").rglob("*.py"))
 
@@ -38,6 +40,11 @@ MAY_IMPORT = {
     # transformer/__init__.py, the public face; it names what draws runs, for the first picture
     "": LOADED | {"analysis", "views", "checkpoint"},
 }
+# The methods of a run that draw it import what they draw with, each when it is called.
+LAZY = ROOT / "transformer/runs/drawing.py"
+# The views of a folder are imported by their names.
+BY_NAME = {ROOT / "transformer/views/registry.py"}
+IMPORTS_BY_NAME = {"import_module", "__import__", "find_spec", "run_module"}
 # Libraries that only some rooms may know.
 KNOWN_BY = {
     "babel": {"messages"},
@@ -76,12 +83,13 @@ def is_module(name):
 
 @cache
 def imports(path):
-    """Every module that a file imports, wherever in it."""
-    return tuple(_imports(path))
+    """Every module that a file imports, wherever in it; of LAZY only what it begins with."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return tuple(_imports(path, tree.body if path == LAZY else ast.walk(tree)))
 
 
-def _imports(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+def _imports(path, nodes):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -98,10 +106,12 @@ def room_of_module(name):
 
 
 def offences(path):
-    """What a file imports that its room may not, and whether it hides an import from the reader."""
-    here = room(path)
-    if "TYPE_CHECKING" in path.read_text(encoding="utf-8"):
+    """What a file imports that its room may not, and imports that the reader does not see."""
+    here, source = room(path), path.read_text(encoding="utf-8")
+    if "TYPE_CHECKING" in source and path != LAZY:
         yield "TYPE_CHECKING"
+    if path not in BY_NAME:
+        yield from by_name(source)
     for name in imports(path):
         library = name.split(".")[0]
         if library == "transformer":
@@ -112,9 +122,28 @@ def offences(path):
             yield name
 
 
+def by_name(source):
+    """Functions in a source that import a module by its name in a string."""
+    for node in ast.walk(ast.parse(source)):
+        name = getattr(node, "id", None) or getattr(node, "attr", None)
+        if isinstance(node, ast.ImportFrom):
+            yield from IMPORTS_BY_NAME & {alias.name for alias in node.names}
+        elif name in IMPORTS_BY_NAME:
+            yield name
+
+
 def test_imports_follow_the_rooms_and_form_no_cycle():
     found = {str(path): [*offences(path)] for path in FILES}
     assert {path: wrong for path, wrong in found.items() if wrong} == {}
     edges = {module_of(path): {*imports(path)} - {"transformer"} for path in FILES}
     for graph in (edges, MAY_IMPORT):
         TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["importlib.import_module('a')", "__import__('a')", "from importlib import import_module as f"],
+)
+def test_an_import_by_a_string_is_seen(source):
+    assert [*by_name(source)]
+    assert not [*by_name("import importlib.metadata")]

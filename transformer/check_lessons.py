@@ -24,7 +24,7 @@ from transformer.runs.run import Run
 from transformer.ui.examples import shown_first
 from transformer.ui.lessons import answer_of, check_places, shown_by, state_of
 from transformer.ui.service import Service
-from transformer.views import VIEWS
+from transformer.views.registry import VIEWS
 
 LEAST_HINTS = 2  # the third shows the answer, which is worked out
 CHECKER = ""  # the session of no visit

@@ -42,7 +42,7 @@ from transformer.ui.experiments import Decorator
 from transformer.ui.limits import AT_ONCE, MAX_TRAININGS
 from transformer.ui.request_guard import policy_for
 from transformer.ui.service import check_names, tell_refused, why_refused
-from transformer.views import add_views
+from transformer.views.registry import add_views
 
 # How long a thread waits awake for more work. A token's products are short: sleeping between them
 # costs more than they do, waiting too long starves a busy machine.

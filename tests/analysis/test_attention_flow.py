@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from transformer.analysis.attention_flow import flow_weights
-from transformer.views import PICTURES, attention_flow
+from transformer.views.attention.heatmap import attention_flow
+from transformer.views.registry import PICTURES
 
 
 @pytest.mark.parametrize(("which", "share"), [("rollout", 0.5), ("joint", 1.0)])

@@ -13,8 +13,14 @@ from kit.runs import relabelled
 
 from transformer import Run, Site, Trace
 from transformer.analysis.head_measures import ALL, cells_of, repeats_of
-from transformer.analysis.head_metrics import MIN_ROWS, Metrics, named_after, strongest
-from transformer.views import head_metrics, metrics_figure
+from transformer.analysis.head_metrics import (
+    MIN_ROWS,
+    Metrics,
+    head_metrics,
+    named_after,
+    strongest,
+)
+from transformer.views.attention.head_metrics import metrics_figure
 
 
 def with_scores(

@@ -22,8 +22,8 @@ from transformer.runs.run import Run, from_json
 from transformer.ui import experiments as module
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
-from transformer.views import PICTURES
 from transformer.views.journey import finding
+from transformer.views.registry import PICTURES
 
 TEXT = "The fox said hello to the bird"
 ROOM = 1e-2  # of float32 where a norm with next to no epsilon makes large what is small

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from transformer.analysis.logit_contribution import LogitContribution, logit_contribution
 from transformer.model.hooks import Point
 from transformer.model.norms import NORMS, RMSNorm
-from transformer.views import contribution
-from transformer.views.whatif.contribution import sentence
+from transformer.views.whatif.contribution import contribution, sentence
 
 
 def held(norm: Any, given: tuple[Tensor], _: Tensor) -> Tensor:

@@ -11,8 +11,7 @@ from transformer import Batch, Model
 from transformer.analysis.mask_removal import acting_masks, masks_of, without_mask
 from transformer.interventions.descriptions import without_padding_mask
 from transformer.ui.store import RunStore
-from transformer.views import mask_removed
-from transformer.views.masks.masks import sentence_of
+from transformer.views.masks.masks import mask_removed, sentence_of
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from kit.runs import planted
 from torch.nn import functional as F
 
 from transformer import Trace
-from transformer.analysis.row_arithmetic import TOLERANCE
-from transformer.views import attention_math, row_arithmetic
+from transformer.analysis.row_arithmetic import TOLERANCE, row_arithmetic
+from transformer.views.attention.attention_math import attention_math
 
 
 @pytest.mark.parametrize("site", ["encoder.1.self", "decoder.0.self", "decoder.1.cross"])

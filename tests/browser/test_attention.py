@@ -15,9 +15,10 @@ from playwright.sync_api import expect
 from transformer import Run
 from transformer.analysis.attention_flow import flow_weights
 from transformer.analysis.head_measures import ALL
+from transformer.analysis.head_metrics import head_metrics
+from transformer.analysis.row_arithmetic import row_arithmetic
 from transformer.inference.engines.choice import engine_of
 from transformer.ui.examples import EXAMPLES
-from transformer.views import head_metrics, row_arithmetic
 
 EXAMPLE = EXAMPLES["decoder"]
 # The values of the large picture, the row's dotted line and all.

@@ -20,7 +20,7 @@ from transformer.analysis.patching import most_changed, patch_effect
 from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch, interventions_of
 from transformer.ui.examples import EXAMPLES
-from transformer.views import attention_difference
+from transformer.views.runs.attention_difference import attention_difference
 from transformer.views.runs.compare import generated_pairs
 from transformer.views.whatif.contribution import table
 

@@ -9,7 +9,7 @@ from transformer.messages import speaking
 from transformer.messages.catalogues import FOLDER, catalogue, languages
 from transformer.messages.update import problems
 from transformer.ui.page_data import model_card
-from transformer.views import VIEWS
+from transformer.views.registry import VIEWS
 
 PATHS = sorted(FOLDER.glob("*.po"))
 SAME = 0.05  # the share of sentences that may be as in English: names of the field, formulas

@@ -16,7 +16,7 @@ from transformer.model.activations import ACTIVATIONS, Activation
 from transformer.model.norms import NORMS, Norm
 from transformer.model.positions import POSITIONS, Encoding
 from transformer.model.summary import blocks
-from transformer.views import architecture
+from transformer.views.model.architecture import architecture
 from transformer.views.model.parts import words
 
 

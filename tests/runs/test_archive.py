@@ -248,7 +248,7 @@ def test_csv_has_a_heads_numbers_under_tokens_that_are_no_formula(tiny_model, tr
     record = run.trace["decoder.0.self"]
     hidden = ~record.allowed[0].numpy()
     for stage in ("weights", "masked", "scores"):
-        head, *lines = rows_of(run.attention_csv("decoder.0.self", 1, stage))
+        head, *lines = rows_of(run.attention_csv("decoder.0.self", 1, stage=stage))
         for names in (head[1:], [line[0] for line in lines]):
             assert all(name.startswith(f"[{at}] ") for at, name in enumerate(names))
         empty = np.array([[cell == "" for cell in line[1:]] for line in lines])

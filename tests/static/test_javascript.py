@@ -25,13 +25,12 @@ from transformer.inference.sampling import apply_sampling
 from transformer.interventions.descriptions import EditMask, interventions_of
 from transformer.interventions.hooks import edited_mask
 from transformer.runs.compact_trace import Heads
+from transformer.runs.head_data import STAGES
 from transformer.runs.request import Sampling
 from transformer.ui.link import read_link
-from transformer.views import PICTURES
 from transformer.views.attention.heatmap import (
     RANGES,
     SCALES,
-    STAGES,
     attention_heatmap,
 )
 from transformer.views.drawing.style import (
@@ -43,6 +42,7 @@ from transformer.views.drawing.style import (
     label,
 )
 from transformer.views.export.gallery import gallery
+from transformer.views.registry import PICTURES
 
 HERE = Path(__file__).parent
 SITE = Site("decoder", 0, "self")

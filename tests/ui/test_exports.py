@@ -50,7 +50,7 @@ def test_a_file_is_made_where_the_disk_is_full(
     opened = ask(service, run=key, form="html", site="decoder.1.self", head=1)
     assert opened["text"] == html.page(run, "decoder.1.self", 1)
     head = ask(service, run=key, form="csv", site="decoder.1.self", head=1, stage="masked")
-    assert head["text"] == "\ufeff" + run.attention_csv("decoder.1.self", 1, "masked")
+    assert head["text"] == "\ufeff" + run.attention_csv("decoder.1.self", 1, stage="masked")
 
 
 def test_a_file_name_has_safe_characters_only(kept: tuple[Service, str, Run]) -> None:

@@ -15,7 +15,7 @@ from transformer.analysis import head_metrics
 from transformer.analysis.atlas import atlas
 from transformer.ui.resources import resource_app
 from transformer.ui.service import Service
-from transformer.views import PICTURES
+from transformer.views.registry import PICTURES
 
 HEAD = {"site": "decoder.1.self", "head": "1"}
 

@@ -15,7 +15,7 @@ from torch import nn
 from transformer import Model, ModelConfig, build_transformer
 from transformer.model.presets import PRESETS, preset
 from transformer.model.summary import KINDS, Block, blocks, last_stack
-from transformer.views import architecture
+from transformer.views.model.architecture import architecture
 from transformer.views.model.arrangement import Arrangement, arrange
 
 # Those whose numbers are as long as a real network's, and any configuration.

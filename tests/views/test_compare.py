@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 from kit.runs import relabelled
 
 from transformer import Ablate, Model, Run
-from transformer.views import attention_difference, candidates_compared
-from transformer.views.runs.attention_difference import NothingShared, align, opposite
-from transformer.views.runs.compare import generated_pairs
+from transformer.views.runs.attention_difference import (
+    NothingShared,
+    align,
+    attention_difference,
+    opposite,
+)
+from transformer.views.runs.compare import candidates_compared, generated_pairs
 
 STEP = 2
 

@@ -13,9 +13,9 @@ from kit.client import asking
 from transformer import views
 from transformer.messages import catalogues
 from transformer.ui.store import RunStore
-from transformer.views.declaration import find_views
 from transformer.views.export.gallery import gallery
 from transformer.views.parameters import Bool, Choice, HeadOrMean, Int, IntList, Number, Text
+from transformer.views.registry import PICTURES, VIEWS, add_views, find_views
 
 
 @pytest.mark.parametrize(
@@ -45,20 +45,20 @@ def test_a_parameter_takes_what_it_says_and_refuses_the_rest(
 
 
 def test_each_picture_and_each_field_of_a_link_belongs_to_one_view():
-    names = [picture.name for view in views.VIEWS.values() for picture in view.pictures]
-    fields = [field for view in views.VIEWS.values() for field in view.controls()]
-    assert sorted(names) == sorted(set(names)) == sorted(views.PICTURES)
+    names = [picture.name for view in VIEWS.values() for picture in view.pictures]
+    fields = [field for view in VIEWS.values() for field in view.controls()]
+    assert sorted(names) == sorted(set(names)) == sorted(PICTURES)
     assert len(fields) == len(set(fields))
 
 
 @pytest.fixture
 def own_view(tmp_path: Path) -> Iterator[None]:
     """Two views of somebody's own, taken in for the time of a test."""
-    views.add_views([written.write(tmp_path)])
+    add_views([written.write(tmp_path)])
     yield
     views.__path__.remove(str(tmp_path))
     for name in ("own_lengths", "own_letters"):
-        del views.VIEWS[name], views.PICTURES[name], sys.modules[f"transformer.views.{name}"]
+        del VIEWS[name], PICTURES[name], sys.modules[f"transformer.views.{name}"]
     catalogues._OTHERS.remove(tmp_path / "own_letters")
     catalogues.catalogue.cache_clear()
 
@@ -78,4 +78,4 @@ def test_a_folder_that_declares_no_view_is_told(tmp_path, monkeypatch):
     (tmp_path / "odd_view" / "__init__.py").write_text("VIEW = 3\n", encoding="utf-8")
     monkeypatch.setattr(views, "__path__", [*views.__path__, str(tmp_path)])
     with pytest.raises(ValueError, match="VIEW of odd_view must be a View"):
-        list(find_views(views.__name__, [str(tmp_path)]))
+        find_views([str(tmp_path)])

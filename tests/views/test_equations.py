@@ -15,11 +15,12 @@ from kit.client import queries
 from kit.models import model_of
 from torch import Tensor
 
-from transformer import Model, ModelConfig, Run, Tokenizer, views
+from transformer import Model, ModelConfig, Run, Tokenizer
 from transformer.interventions.descriptions import Ablate, EditMask
 from transformer.model.sites import Site
 from transformer.views.model.equations import TOPICS
 from transformer.views.model.source import ROOT
+from transformer.views.registry import PICTURES
 
 ROTARY = {
     "positions": "rotary", "norm_kind": "rms", "activation": "silu", "gated": True,
@@ -46,7 +47,7 @@ SAMPLED = {"temperature": 0.8, "top_k": 30, "top_p": 0.9, "min_p": 0.01, "seed":
 def asked(model: Model, run: Run, topic: str, **choice: Any) -> dict[str, Any]:
     """What the page gets of a topic: by default of the last site's head 1, at token 4."""
     given = {"topic": topic, "site": str(run.trace.sites[-1]), "head": 1, "query": 4} | choice
-    return views.PICTURES["equation"].ask(queries(model), run, given=given, item=run)
+    return PICTURES["equation"].ask(queries(model), run, given=given, item=run)
 
 
 def made(tokenizer: Tokenizer, family: str, changes: dict[str, Any], **settings: Any) -> Any:

@@ -13,23 +13,19 @@ from kit.runs import planted, relabelled
 from PIL import Image
 
 from transformer.analysis.ablation import NextToken
+from transformer.analysis.atlas import atlas
+from transformer.analysis.mask_removal import masks_of
 from transformer.analysis.masked_token import MaskedToken
 from transformer.interventions.descriptions import Break
-from transformer.views import (
-    PICTURES,
-    atlas,
-    attention_heatmap,
-    candidates,
-    head_grid,
-    mask_figure,
-    masks_of,
-    padded_batch,
-    predicted,
-)
-from transformer.views.attention.heatmap import SCALES
+from transformer.views.attention.grid import head_grid
+from transformer.views.attention.heatmap import SCALES, attention_heatmap
 from transformer.views.drawing import style
 from transformer.views.learn import MOST, learning_curves
+from transformer.views.masks.masks import mask_figure, padded_batch
 from transformer.views.prediction.masked import masked
+from transformer.views.prediction.prediction import candidates
+from transformer.views.registry import PICTURES
+from transformer.views.whatif.ablation import predicted
 
 LOOKS = [("scores", "sqrt"), ("masked", "log"), *product(["weights"], SCALES)]
 

@@ -13,8 +13,8 @@ import torch
 from kit.runs import with_weights
 
 from transformer import Run, Site, Trace
-from transformer.views import alignment, alignment_links, query_lines, query_links
-from transformer.views.attention.lines import MOST_LINES
+from transformer.views.attention.alignment import alignment, alignment_links
+from transformer.views.attention.lines import MOST_LINES, query_lines, query_links
 
 # Two layers x two heads, three queries, four source tokens; every number is exact in float32.
 WORKED = torch.tensor(

@@ -13,8 +13,13 @@ from kit.browser import opened_alone
 from kit.runs import HOSTILE, relabelled
 from playwright.sync_api import expect
 
-from transformer import views as figures
+from transformer import with_lens
+from transformer.views.attention.alignment import alignment
+from transformer.views.attention.grid import head_grid
+from transformer.views.attention.heatmap import attention_heatmap
 from transformer.views.drawing import style
+from transformer.views.prediction.beams import beam_tree
+from transformer.views.prediction.lens import logit_lens
 
 pytestmark = pytest.mark.slow
 
@@ -25,20 +30,34 @@ NOTEBOOK = ROOT / "notebooks" / "tour.ipynb"
 def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder):
     run = tiny_encoder_decoder.generate("the fox", beams=2, max_new_tokens=4)
     place = "decoder.1.cross", 1
+    lens = with_lens(tiny_encoder_decoder, run)
     for mine, known in (
-        (run.attention(*place, stage="scores"),
-         figures.attention_heatmap(run, *place, stage="scores")),
-        (run.heads("decoder", "cross"), figures.head_grid(run, "decoder", "cross")),
-        (run.alignment(), figures.alignment(run, "mean", "mean")),
-        (run.draw("beams"), figures.beam_tree(run)),
-    ):  # fmt: skip
+        (run.attention(*place, stage="scores"), attention_heatmap(run, *place, stage="scores")),
+        (run.heads("decoder", "cross"), head_grid(run, "decoder", "cross")),
+        (run.alignment(), alignment(run, "mean", "mean")),
+        (lens.logit_lens(count=2), logit_lens(lens, count=2)),
+        (run.draw("beams"), beam_tree(run)),
+    ):
         assert isinstance(mine, go.Figure)
         assert mine.to_json() == known.to_json()
 
     with pytest.raises(ValueError, match=r"view must be one of .*'lens', .*; got 'nothing'"):
         run.draw("nothing")
-    with pytest.raises(ValueError, match="the view 'lens' cannot be drawn so"):
-        run.draw("lens", 1, 2)
+
+
+COUNTED = """
+import sys, transformer
+run = transformer.from_attention([[[[1.0]]]], ["a"])
+before = {*sys.modules}
+run.attention("encoder.0.self", 0)
+print(*sorted(name for name in {*sys.modules} - before if name.startswith("transformer.")))
+"""
+
+
+def test_the_first_picture_imports_only_what_it_draws_with():
+    done = prefork.run([sys.executable, "-"], given=COUNTED)
+    assert "transformer.views.attention.heatmap" in done.stdout
+    assert len(done.stdout.split()) <= 12, done.stdout + done.stderr
 
 
 @pytest.mark.browser

@@ -10,18 +10,15 @@ import pytest
 import torch
 from kit.models import model_of
 
-from transformer.views import (
-    PICTURES,
-    input_strips,
-    input_token,
+from transformer.views.positions.encodings import (
+    formula_difference,
     position_curves,
     position_matrix,
-    position_shift,
     position_similarity,
 )
-from transformer.views.positions.encodings import formula_difference
-from transformer.views.positions.inputs import input_parts
-from transformer.views.positions.rotation import largest_shift, shift
+from transformer.views.positions.inputs import input_parts, input_strips, input_token
+from transformer.views.positions.rotation import largest_shift, position_shift, shift
+from transformer.views.registry import PICTURES
 
 
 def test_the_matrix_is_the_stacks_own_and_curves_are_its_columns(run, translation):

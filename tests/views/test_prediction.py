@@ -15,8 +15,10 @@ from kit.runs import sampled_run
 from transformer import Model, Run, with_lens
 from transformer.inference.beam import BeamNode, Hypothesis
 from transformer.runs.steps import Search
-from transformer.views import beam_nodes, logit_lens, surprisal
 from transformer.views.drawing import style
+from transformer.views.prediction.beams import beam_nodes
+from transformer.views.prediction.lens import logit_lens
+from transformer.views.prediction.surprisal import surprisal
 
 END = 2
 

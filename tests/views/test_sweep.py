@@ -19,18 +19,19 @@ from kit.client import queries
 from kit.models import tiny, tokenizer_of
 from kit.runs import HOSTILE, batch_of, relabelled, sampled_run, strings
 
-from transformer import Batch, Model, Run, Tokenizer, views, with_lens
+from transformer import Batch, Model, Run, Tokenizer, with_lens
 from transformer.tokenizer import MASK
 from transformer.views.declaration import Picture
 from transformer.views.drawing import style
+from transformer.views.registry import PICTURES
 
 Asked = tuple[Model, Run | Batch]
 BAD = ("<s>", "<b>x", "</script", "w" * 61)
-PICTURES = [
-    one for one in views.PICTURES.values()
+SWEPT = [
+    one for one in PICTURES.values()
     if one.subject != "model" and (one.figure is not None or not one.network)
 ]  # fmt: skip
-DRAWN = [one for one in PICTURES if not one.network]
+DRAWN = [one for one in SWEPT if not one.network]
 # What of these has no figure: numbers and choices for a page's script.
 NO_FIGURE = {"atlas", "choices", "compare", "metrics", "readers", "used_mask"}
 
@@ -108,10 +109,10 @@ def drawn(picture: Picture, items: list[Asked]) -> list[go.Figure]:
 @pytest.fixture(scope="module")
 def shown(items: list[Asked]) -> Callable[[str], list[go.Figure]]:
     """Every figure of a picture in English, drawn once."""
-    return cache(lambda name: drawn(views.PICTURES[name], items))
+    return cache(lambda name: drawn(PICTURES[name], items))
 
 
-every_picture = pytest.mark.parametrize("picture", PICTURES, ids=lambda one: one.name)
+every_picture = pytest.mark.parametrize("picture", SWEPT, ids=lambda one: one.name)
 
 
 @every_picture

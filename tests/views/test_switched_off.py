@@ -15,16 +15,15 @@ from transformer.analysis.attention_flow import flow_weights
 from transformer.analysis.head_metrics import head_metrics, strongest
 from transformer.analysis.journey import journey, reading_weights
 from transformer.lessons.measures import GradingContext, of
-from transformer.runs.head_data import array, head_view
-from transformer.views import PICTURES
+from transformer.runs.head_data import array, head_csv, head_view
 from transformer.views.attention.alignment import alignment, alignment_links
-from transformer.views.attention.attention import head_csv
 from transformer.views.attention.heatmap import attention_heatmap
 from transformer.views.attention.lines import query_lines, query_links
 from transformer.views.export.html import _read, heads_of
 from transformer.views.export.notebook import _kind
 from transformer.views.export.packing import Pack
 from transformer.views.journey import finding, named_head
+from transformer.views.registry import PICTURES
 from transformer.views.runs.attention_difference import attention_difference
 
 SITE, OFF, ON = "decoder.1.self", 1, 0

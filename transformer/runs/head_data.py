@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from transformer.checks import InvalidRequest, check_whole, is_whole, shortened
+from transformer.checks import InvalidRequest, check_choice, check_whole, is_whole, shortened
 from transformer.interventions.descriptions import Ablate
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.runs.compact_trace import Heads, part_at
+from transformer.runs.drawing import Stage
 from transformer.runs.run import Batch, Run
 
 SiteLike = Site | tuple[str, int, str] | str
 Head = int | str
+STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -212,3 +217,32 @@ def _keys_of(part: Heads, head: int) -> slice:
     """Which keys and values a head reads."""
     at = head * part.k.shape[1] // part.q.shape[1]
     return slice(at, at + 1)
+
+
+def head_csv(
+    run: Run | Batch, site: SiteLike, head: Head, *, stage: str = "weights", row: int = 0
+) -> str:
+    """A line a query, a column a key; the first line and the first column name the tokens.
+
+    stage: "weights", "masked" (scores) or "scores"; cells that the mask hides are empty, but for
+    "scores". Numbers are the trace's float32, with as many digits as tell them apart; the weights
+    of a head that is switched off are 0.
+    A token is written `[place] label`: so every name is one of a kind, and none begins with =, +,
+    - or @, which a spreadsheet would take for a formula and run.
+    Raises ValueError, listing what is allowed, for an unknown site, head, stage or row.
+    """
+    check_choice("stage", stage, STAGES)
+    view = head_view(run, site, head, row)
+    values = view.weights if stage == "weights" else view.scores
+    shown = np.ones_like(view.allowed) if stage == "scores" else view.allowed
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["query \\ key", *_names(view.key_labels)])
+    for name, numbers, drawn in zip(_names(view.query_labels), values, shown, strict=True):
+        cells = [str(number) if may else "" for number, may in zip(numbers, drawn, strict=True)]
+        writer.writerow([name, *cells])
+    return text.getvalue()
+
+
+def _names(labels: Sequence[str]) -> list[str]:
+    return [f"[{place}] {label}" for place, label in enumerate(labels)]

@@ -6,7 +6,6 @@ Both draw themselves and are written to disk; a Run is read back.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -20,6 +19,7 @@ from transformer.model.trace import Trace
 from transformer.runs import archive
 from transformer.runs.archive import Arrays, Place, Values
 from transformer.runs.compact_trace import own, row_of
+from transformer.runs.drawing import Drawable, DrawableRun
 from transformer.runs.request import Request, request_from_dict, request_to_dict
 from transformer.runs.steps import GenerationStep, Search, search_from_dict, step_from_dict
 
@@ -48,52 +48,12 @@ class Lens:
         return f"<Lens: {n_best} likeliest of {n_layers - 1} layers at {n_tokens} tokens>"
 
 
-class Drawable:
-    """Drawing methods; figures are Plotly's, and show themselves in a notebook."""
-
-    __slots__ = ()
-
-    def draw(self, view: str, *choices: Any, **look: Any) -> Any:
-        """Any of `transformer.views.PICTURES` by its name: run.draw("lens"), for one.
-
-        choices, look: what that view's function takes after the run. Raises ValueError for an
-        unknown view, or for what the view does not allow.
-        """
-        return _plotting().draw(self, view, *choices, **look)
-
-    def attention(self, site: Any, head: Any, **look: Any) -> Any:
-        """One head large: run.attention("decoder.2.self", 3, stage="scores", scale="log")."""
-        return self.draw("heatmap", site, head, **look)
-
-    def heads(self, stack: str = "decoder", kind: str = "self", **look: Any) -> Any:
-        """Every head of one kind of attention, small."""
-        return self.draw("atlas", stack, kind, **look)
-
-    def alignment(self, layer: Any = "mean", head: Any = "mean", **look: Any) -> Any:
-        """Which source token each target token read; for an encoder-decoder."""
-        return self.draw("alignment", layer, head, **look)
-
-    def attention_csv(self, site: Any, head: Any, stage: str = "weights") -> str:
-        """One head as comma-separated values, tokens named in the first line and column."""
-        written: str = _plotting().head_csv(self, site, head, stage=stage)
-        return written
-
-    def to_html(self, path: Any) -> None:
-        """One page that works offline, with all texts. Raises OSError if it cannot be written."""
-        _plotting().save_page(self, path)
-
-
-def _plotting() -> Any:
-    """What draws runs: imported at the first picture, since Plotly takes a while."""
-    return importlib.import_module("transformer.views.export.notebook")
-
-
 def _made(kind: Any, values: dict[str, Any]) -> Any:
     return kind(**values)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False, weakref_slot=True)
-class Run(Drawable):
+class Run(DrawableRun):
     """All that a view needs of one generation (or of one text that was only read).
 
     ids: every token of the text the decoder read, the leading end-of-text token included;
@@ -249,11 +209,6 @@ class Run(Drawable):
             "candidate_labels": {str(key): label for key, label in self.candidate_labels.items()},
             "search": None if self.search is None else self.search.to_dict(),
         }
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows of it."""
-        shown: str = _plotting().html(self)
-        return shown
 
 
 def from_json(text: str) -> Run:

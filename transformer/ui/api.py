@@ -33,8 +33,8 @@ from transformer.ui.page_data import model_facts
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
-from transformer.views import PICTURES, VIEWS
 from transformer.views.declaration import is_figure
+from transformer.views.registry import PICTURES, VIEWS
 
 PACKAGE = "mcp>=1.28.1,<2"  # older ones have known vulnerabilities
 

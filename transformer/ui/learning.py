@@ -25,8 +25,8 @@ from transformer.ui.limits import MAX_TRAINING_S, RECORDS, check_interventions
 from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
 from transformer.ui.trainings import CROWDED, ENDED, PUSHED_OUT, WAITING, Training
-from transformer.views import VIEWS
 from transformer.views.learn import learning_curves
+from transformer.views.registry import VIEWS
 
 RECORDED = "recorded-"  # before an exercise: the id of the training that comes with the page
 ASKED = 100  # held-out questions

@@ -28,10 +28,10 @@ from transformer.ui.limits import (
     MAX_STATE_BYTES,
     MAX_VIEW_CHARACTERS,
 )
-from transformer.views import VIEWS
 from transformer.views.declaration import tab_name, tabs
 from transformer.views.drawing.style import dark_colours
 from transformer.views.parameters import Choice, Int, Parameter, Text
+from transformer.views.registry import VIEWS
 
 # The page's settings in the order of its controls.
 SETTINGS = (

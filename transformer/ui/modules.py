@@ -32,9 +32,9 @@ from transformer.messages.extract import of_script, sentences
 from transformer.messages.markup import of_scripts
 from transformer.ui.errors import CLOSED, public_error
 from transformer.ui.link import fields_schema
-from transformer.views import VIEWS, own_views
 from transformer.views.declaration import View, tabs
 from transformer.views.export.bundle import bundle, needed_by
+from transformer.views.registry import VIEWS, own_views
 
 PACKAGE = Path(__file__).resolve().parent.parent
 FOLDERS = ("ui/static", "web", "views")

@@ -53,10 +53,10 @@ from transformer.ui.page_data import (
 from transformer.ui.page_request import INTACT
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
-from transformer.views import PICTURES, VIEWS
 from transformer.views.attention.grid import data_url, mosaic, tiles
 from transformer.views.attention.heatmap import head_title
 from transformer.views.declaration import tab_name, tabs
+from transformer.views.registry import PICTURES, VIEWS
 
 SET = """(value) => {{
   document.dispatchEvent(new CustomEvent("setting", {{ detail: {{ {name}: value }} }}));

@@ -12,9 +12,9 @@ from transformer.checks import check_names, shortened
 from transformer.ui import learning, lessons
 from transformer.ui.limits import MAX_ASKED, check_input
 from transformer.ui.service import Service
-from transformer.views import PICTURES
 from transformer.views.declaration import Answer, Picture
 from transformer.views.export import export
+from transformer.views.registry import PICTURES
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,19 +1,17 @@
 """How a view declares itself: what it is called, what it may be told, what it gives.
 
 A folder of `transformer/views/` (or of a folder named by `--views`) holds the views of one
-question: its `__init__.py` has a `VIEW`, or `VIEWS`. From that declaration follow a view's place on
-the page, the fields of a share link, what programs may ask, and the table of
+question: each a module (or the folder's `__init__.py`) with a `VIEW`. From that declaration follow
+a view's place on the page, the fields of a share link, what programs may ask, and the table of
 its numbers. NAME.js in the folder draws the view in place of the controls and pictures that the
 page makes by itself; NAME.css and LANGUAGE.po, its sentences in a language, are found there too.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -144,22 +142,3 @@ def tab_name(tab: str) -> str:
 def is_figure(value: Any) -> bool:
     """Whether something that an answer holds is to be drawn."""
     return isinstance(value, go.Figure)
-
-
-def find_views(package: str, folders: Any) -> Iterator[View]:
-    """The VIEW, or each of the VIEWS, of every package in these folders, sorted by name.
-
-    Raises ValueError for a VIEW that is not a `View`, and for a name that is used twice.
-    """
-    views: dict[str, View] = {}
-    for found in pkgutil.iter_modules(folders):
-        if not found.ispkg:
-            continue
-        module = importlib.import_module(f"{package}.{found.name}")
-        for view in getattr(module, "VIEWS", [getattr(module, "VIEW", None)]):
-            if view is None:
-                continue
-            if not isinstance(view, View) or view.name in views:
-                raise ValueError(f"VIEW of {found.name} must be a View with its own name")
-            views[view.name] = replace(view, folder=Path(str(module.__file__)).parent)
-    return iter(sorted(views.values(), key=lambda view: view.name))

@@ -1,10 +1,8 @@
 """Attention: all heads small, one head large, heads combined, and lines between tokens, as
-figures and as numbers; and one head as comma-separated values for a spreadsheet or data frame."""
+figures and as numbers."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,15 +12,13 @@ from numpy.typing import NDArray
 
 from transformer.analysis.atlas import atlas as small_pictures
 from transformer.analysis.attention_flow import flow_weights
-from transformer.checks import check_choice
 from transformer.messages import mark
-from transformer.runs.head_data import Head, SiteLike, head_view, labels_of, sites_of, stored_head
+from transformer.runs.head_data import head_view, labels_of, sites_of, stored_head
 from transformer.runs.run import Batch, Run
 from transformer.views.attention.alignment import alignment as alignment_figure
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import (
     FLOW_NAMES,
-    STAGES,
     attention_flow,
     attention_heatmap,
 )
@@ -109,35 +105,6 @@ def answer_flow(
     site = sites_of(item, stack, kind)[0]
     allowed = stored_head(item.trace, site, row, 0).allowed[0].cpu().numpy()
     return mask_answer(allowed, *labels_of(item, site, row)) | {"weights": weights}
-
-
-def head_csv(
-    run: Run | Batch, site: SiteLike, head: Head, *, stage: str = "weights", row: int = 0
-) -> str:
-    """A line a query, a column a key; the first line and the first column name the tokens.
-
-    stage: "weights", "masked" (scores) or "scores"; cells that the mask hides are empty, but for
-    "scores". Numbers are the trace's float32, with as many digits as tell them apart; the weights
-    of a head that is switched off are 0.
-    A token is written `[place] label`: so every name is one of a kind, and none begins with =, +,
-    - or @, which a spreadsheet would take for a formula and run.
-    Raises ValueError, listing what is allowed, for an unknown site, head, stage or row.
-    """
-    check_choice("stage", stage, STAGES)
-    view = head_view(run, site, head, row)
-    values = view.weights if stage == "weights" else view.scores
-    shown = np.ones_like(view.allowed) if stage == "scores" else view.allowed
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(["query \\ key", *_names(view.key_labels)])
-    for name, numbers, drawn in zip(_names(view.query_labels), values, shown, strict=True):
-        cells = [str(number) if may else "" for number, may in zip(numbers, drawn, strict=True)]
-        writer.writerow([name, *cells])
-    return text.getvalue()
-
-
-def _names(labels: Sequence[str]) -> list[str]:
-    return [f"[{place}] {label}" for place, label in enumerate(labels)]
 
 
 _STAGE = Choice(

@@ -13,7 +13,7 @@ What the figure carries, besides the cells:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import plotly.graph_objects as go
@@ -23,7 +23,9 @@ from transformer.analysis.attention_flow import flow_weights
 from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name, head_name
+from transformer.runs.drawing import Range, Scale
 from transformer.runs.head_data import (
+    STAGES,
     Head,
     HeadView,
     SiteLike,
@@ -36,9 +38,8 @@ from transformer.runs.run import Batch, Run
 from transformer.views.drawing import style
 from transformer.views.drawing.matrix import cell_hover, matrix_figure
 
-STAGES = ("scores", "masked", "weights")
-SCALES = ("linear", "sqrt", "log")
-RANGES = ("fixed", "own")
+SCALES: tuple[Scale, ...] = get_args(Scale)
+RANGES: tuple[Range, ...] = get_args(Range)
 LOG_FLOOR = 1e-4  # weights below this share the darkest colour of the log scale
 
 _STAGE_TITLES = {

@@ -8,8 +8,8 @@ import re
 import unicodedata
 
 from transformer.checks import InvalidRequest, check_choice
+from transformer.runs.head_data import head_csv
 from transformer.runs.run import Run
-from transformer.views.attention.attention import head_csv
 from transformer.views.declaration import Answer
 from transformer.views.export import html
 

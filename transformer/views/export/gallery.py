@@ -13,7 +13,6 @@ from transformer.messages import say
 from transformer.network_words import attention_name, stack_name
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.run import Run
-from transformer.views import own_views
 from transformer.views.attention.alignment import alignment
 from transformer.views.attention.attention_math import attention_math
 from transformer.views.attention.head_metrics import draw_metric, metrics_of
@@ -25,6 +24,7 @@ from transformer.views.positions.rotation import position_shift
 from transformer.views.prediction.beams import beam_tree
 from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.surprisal import surprisal, why_none
+from transformer.views.registry import own_views
 
 
 class Picture(NamedTuple):

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import re
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,8 @@ from transformer.model.trace import AttentionRecord
 from transformer.network_words import attention_name, stack_name
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.head_data import array, head_view, records_of, weights_read
-from transformer.runs.run import Run
+from transformer.runs.run import Batch, Run
 from transformer.runs.steps import GenerationStep
-from transformer.views import PICTURES, VIEWS
 from transformer.views.attention.attention import mask_answer
 from transformer.views.attention.head_metrics import answer_metrics
 from transformer.views.drawing.style import dark_colours
@@ -41,8 +41,10 @@ from transformer.views.export.packing import Pack, packed, rounded
 from transformer.views.masks.masks import mask_heatmap
 from transformer.views.positions import encodings
 from transformer.views.prediction.prediction import how
+from transformer.views.registry import PICTURES, VIEWS
 
 TEMPLATE = "views/export/static/page.html"
+BATCH_TEMPLATE = "views/export/static/batch.html"
 SCRIPT = "views/export/static/page.js"
 STYLES = (
     "web/theme.css",
@@ -57,9 +59,24 @@ _WORKED_OUT = ("similarity", "inputs")  # views whose last trace's cells follow 
 CLOSE = 2e-5  # of the largest score: worked-out scores this near are taken for the recorded ones
 
 
-def write(run: Run, path: Path) -> None:
-    """Save the page. Raises OSError if the file cannot be written."""
-    path.write_text(page(run), encoding="utf-8")
+def write(item: Run | Batch, path: Path) -> None:
+    """Save the page; of a batch one page for each text, all but the first of them closed.
+
+    Raises OSError if the file cannot be written.
+    """
+    path.write_text(page(item) if isinstance(item, Run) else _pages(item), encoding="utf-8")
+
+
+def _pages(batch: Batch) -> str:
+    texts = [
+        f"<details{'' if row else ' open'}><summary>{escape(text)}</summary>"
+        f'<iframe title="text {row}" sandbox="allow-scripts" '
+        f'srcdoc="{escape(page(batch.alone(row)))}"></iframe></details>'
+        for row, text in enumerate(batch.texts)
+    ]
+    title = f"{batch.model}: {len(batch.texts)} texts, padded to {batch.ids.shape[1]} tokens"
+    before, between, after = re.split(r"/\*(?:title|texts)\*/", read_module(BATCH_TEMPLATE))
+    return before + escape(title) + between + "\n".join(texts) + after
 
 
 def page(run: Run, site: str = "", head: int = 0) -> str:

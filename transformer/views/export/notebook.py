@@ -1,4 +1,4 @@
-"""How a run shows itself in a notebook, and the drawing methods of a run.
+"""How a run shows itself in a notebook.
 
 `html` gives two parts: the tokens, shaded by probability, as plain HTML without any script; and all
 heads small with one of them large, in an isolated frame with a small script of its own. Nothing is
@@ -8,13 +8,10 @@ fetched, and the frame may not reach the notebook around it.
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
-from transformer.checks import check_choice, shortened
 from transformer.messages import language, numeral, say
 from transformer.messages.markup import of_scripts, whole_page
 from transformer.runs.head_data import (
@@ -24,9 +21,7 @@ from transformer.runs.head_data import (
     switched_off,
     weights_read,
 )
-from transformer.runs.run import Batch, Run
-from transformer.views import PICTURES
-from transformer.views.attention.attention import head_csv as head_csv
+from transformer.runs.run import Run
 from transformer.views.drawing.style import HOVER_CHARACTERS, shorten
 from transformer.views.export import html as pages
 from transformer.views.export.bundle import bundle, read_module
@@ -41,36 +36,6 @@ _TOKEN = (
     "display:inline-block;padding:0 3px;margin:1px;border-bottom:2px solid rgba(128,128,128,.5);"
     "border-radius:3px;white-space:pre;unicode-bidi:isolate;"
 )
-
-
-def draw(run: Run | Batch, view: str, *choices: Any, **look: Any) -> go.Figure:
-    """The figure of a view, in the light theme on a transparent ground, as `write_html` saves it.
-
-    Raises ValueError, listing the views, for an unknown one.
-    """
-    drawn = {name: one.figure for name, one in PICTURES.items() if one.figure is not None}
-    check_choice("view", view, tuple(drawn))
-    try:
-        return drawn[view](run, *choices, **look)
-    except TypeError as error:
-        raise ValueError(f"the view {shortened(view)} cannot be drawn so: {error}") from error
-
-
-def save_page(run: Run | Batch, path: str | Path) -> None:
-    """See `html.write`; of a batch one page for each text, all but the first of them closed."""
-    if isinstance(run, Run):
-        pages.write(run, Path(path))
-        return
-    texts = [
-        f"<details{'' if row else ' open'}><summary>{escape(text)}</summary>"
-        f'<iframe title="text {row}" sandbox="allow-scripts" '
-        f'srcdoc="{escape(pages.page(run.alone(row)))}"></iframe></details>'
-        for row, text in enumerate(run.texts)
-    ]
-    template = read_module("views/export/static/batch.html")
-    title = escape(f"{run.model}: {len(run.texts)} texts, padded to {run.ids.shape[1]} tokens")
-    before, between, after = template.replace("/*texts*/", "/*title*/").split("/*title*/")
-    Path(path).write_text(before + title + between + "\n".join(texts) + after, encoding="utf-8")
 
 
 def html(run: Run) -> str:

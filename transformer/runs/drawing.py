@@ -1,0 +1,138 @@
+"""The drawing methods of a Run and of a Batch.
+
+This file alone imports views, and each method only what it draws with: Plotly and the views take
+longer to import than a text takes to generate.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from transformer.checks import check_choice
+from transformer.model.sites import Site
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Head = int | Literal["mean"]
+Stage = Literal["scores", "masked", "weights"]
+Scale = Literal["linear", "sqrt", "log"]
+Range = Literal["fixed", "own"]
+
+
+class Drawable:
+    """Methods that return Plotly figures, which a notebook shows, or write files."""
+
+    __slots__ = ()
+
+    def draw(self: Any, view: str, *arguments: Any, **options: Any) -> go.Figure:
+        """Any picture by its name in `transformer.views.registry.PICTURES`: run.draw("lens").
+
+        arguments, options: those of the picture's function, after the run. Raises ValueError,
+        listing the pictures, for an unknown name.
+        """
+        from transformer.views.registry import PICTURES
+
+        figures = {name: one.figure for name, one in PICTURES.items() if one.figure is not None}
+        check_choice("view", view, tuple(figures))
+        return figures[view](self, *arguments, **options)
+
+    def attention(
+        self: Any,
+        site: Site | str,
+        head: Head,
+        *,
+        stage: Stage = "weights",
+        scale: Scale = "linear",
+        range_: Range = "fixed",
+        row: int = 0,
+        hover: bool = True,
+    ) -> go.Figure:
+        """One head, large: run.attention("decoder.2.self", 3, stage="scores").
+
+        site: where in the network, "STACK.LAYER.KIND". head: its number, or "mean" of all heads.
+        stage: "scores" before the mask, "masked" scores, or "weights" after the softmax.
+        scale: how weights become colours, "linear", "sqrt" or "log".
+        range_: colours span "fixed", 0 to 1, or "own", 0 to this head's largest weight.
+        row: which text of a Batch. hover: keep the numbers of each cell for the pointer.
+        Raises ValueError, listing what is allowed, for any other value.
+        """
+        from transformer.views.attention.heatmap import attention_heatmap
+
+        return attention_heatmap(
+            self, site, head, stage=stage, scale=scale, range_=range_, row=row, hover=hover
+        )
+
+    def heads(self: Any, stack: str = "decoder", kind: str = "self", *, row: int = 0) -> go.Figure:
+        """Every head of one kind of attention, small: layers down, heads across.
+
+        stack: "encoder" or "decoder". kind: "self" or "cross". row: which text of a Batch.
+        Raises ValueError, listing what there is, for any other value.
+        """
+        from transformer.views.attention.grid import head_grid
+
+        return head_grid(self, stack, kind, row=row)
+
+    def alignment(
+        self: Any,
+        layer: Head = "mean",
+        head: Head = "mean",
+        *,
+        row: int = 0,
+        by: Literal["written", "read"] = "written",
+        threshold: float | None = None,
+    ) -> go.Figure:
+        """Which source token each target token read most; for an encoder-decoder.
+
+        layer, head: a number, or "mean" of all. row: which text of a Batch.
+        by: "written" draws the query that predicted a token, "read" the token's own query.
+        threshold: from 0 to 1; also draws all weights of at least this, as thin lines.
+        Raises ValueError for a run without cross-attention, and for any other value.
+        """
+        from transformer.views.attention.alignment import alignment
+
+        return alignment(self, layer, head, row=row, by=by, threshold=threshold)
+
+    def attention_csv(
+        self: Any, site: Site | str, head: Head, *, stage: Stage = "weights", row: int = 0
+    ) -> str:
+        """One head as comma-separated values; the first line and column name the tokens.
+
+        site, head, stage, row: as in `attention`, with its errors. Cells that the mask forbids are
+        empty, except in "scores".
+        """
+        from transformer.runs.head_data import head_csv
+
+        return head_csv(self, site, head, stage=stage, row=row)
+
+    def to_html(self: Any, path: str | Path) -> None:
+        """Save one page that works offline, with all texts.
+
+        Raises OSError if it cannot be written.
+        """
+        from transformer.views.export.html import write
+
+        write(self, Path(path))
+
+
+class DrawableRun(Drawable):
+    """The methods that a Batch lacks."""
+
+    __slots__ = ()
+
+    def logit_lens(self: Any, *, first: int = 0, count: int | None = None) -> go.Figure:
+        """What each layer would have predicted, of a run that `transformer.with_lens` returned.
+
+        first: the first traced token shown. count: how many tokens; None shows all. Raises
+        ValueError for a run without its lens, and for tokens that it does not have.
+        """
+        from transformer.views.prediction.lens import logit_lens
+
+        return logit_lens(self, first=first, count=count)
+
+    def _repr_html_(self: Any) -> str:
+        """What a notebook shows of it."""
+        from transformer.views.export.notebook import html
+
+        return html(self)
