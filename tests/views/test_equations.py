@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ from torch import Tensor
 
 from transformer import Model, ModelConfig, Run, Tokenizer
 from transformer.interventions.descriptions import Ablate, EditMask
+from transformer.model.functional import attention_scores
 from transformer.model.sites import Site
 from transformer.views.model.equations import TOPICS
-from transformer.views.model.source import ROOT
+from transformer.views.model.source import ROOT, excerpt
 from transformer.views.registry import PICTURES
 
 ROTARY = {
@@ -190,14 +192,6 @@ def test_every_number_is_what_the_network_computed(tokenizer, name):
             assert f"may read {sum(may)} of {len(may)} keys" in answer["says"][0]
 
 
-def parts_of(node: Any) -> set[str]:
-    """Every part of a formula, or of an excerpt's pieces."""
-    if isinstance(node, str):
-        return set()
-    own = {node[1]} - {""} if node and isinstance(node[0], str) else set()
-    return own.union(*(parts_of(one) for one in node))
-
-
 @pytest.mark.parametrize(("family", "changes"), [*MODELS.values(), *OTHERS])
 def test_formula_code_and_tensors_have_the_same_parts(tokenizer, family, changes):
     """Of a text that was sampled, and of one that was only read: what there is not is said."""
@@ -215,7 +209,8 @@ def test_formula_code_and_tensors_have_the_same_parts(tokenizer, family, changes
                 text = "".join(text for text, _ in line["pieces"])
                 if line["number"] is not None:
                     assert lines[line["number"] - 1].strip() == text.strip()
-        assert parts_of(answer["formula"]) == set(tensors) - {"drawn"} == in_code - {"drawn"}, topic
+        in_formula = set(re.findall(r":(\w+)", " ".join(answer["formula"])))
+        assert in_formula - {"drawn"} == set(tensors) - {"drawn"} == in_code - {"drawn"}, topic
         assert answer["says"] or tensors
         assert not any("altered" in said for said in answer["says"]), topic
         shown += bool(tensors)
@@ -234,3 +229,8 @@ def test_a_run_that_was_altered_is_told_so(tokenizer):
             assert "something altered here" not in " ".join(asked(model, run, not_told)["says"])
     with pytest.raises(ValueError, match="whose configuration is another"):
         asked(model, dataclasses.replace(intact, config=intact.config.replace(d_ff=7)), "norm")
+
+
+def test_a_name_that_is_gone_from_the_source_is_named_in_the_error():
+    with pytest.raises(LookupError, match=r"functional.py: attention_scores has no `gone`"):
+        excerpt(attention_scores, q="gone")

@@ -1,7 +1,9 @@
 // A formula beside our own lines that compute it and this run's tensors, for the chosen head and token.
+//
+// Whatever has `data-part` belongs to that part of the formula.
 
 import { numeral, say, sayN, sayWith } from "../../web/messages.js";
-import { html, useRef, useState, useMemo } from "../../web/preact.js";
+import { html, useMemo, useRef, useState } from "../../web/preact.js";
 import { Token } from "../../web/text.js";
 import { declaredFields } from "../../web/fields.js";
 import { Switch } from "../../web/controls.js";
@@ -10,15 +12,11 @@ import { headLookedAt, placeAsked } from "../../web/looked_at.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { attentionOf, stackOf } from "../../web/sites.js";
 import { page } from "../../web/store.js";
-
-// Formula, code and tensors of a topic as components; see topic.py, source.py and mathml.py. Whatever
-// has `data-part` is of one part, and pieces that are of several name them all in `data-parts`.
-
-/** @typedef {[string, string, ...(string | any)[]]} Node of a formula: [tag, part, ...children] */
+import { Formula, plainText } from "./formula.js";
 
 // A number of a tensor: "0.247", "−1.394", "2.1e−5"; alone, a whole one as "4"; a text as it is.
 /** @type {(value: number | string, alone?: boolean) => string} */
-export const shownNumber = (value, alone = false) => {
+const shownNumber = (value, alone = false) => {
   if (typeof value === "string") return value;
   const size = Math.abs(value);
   if (size >= 1e5 || (size > 0 && size < 0.0005)) {
@@ -30,16 +28,12 @@ export const shownNumber = (value, alone = false) => {
 
 // "B × H × Tq × D = 1 × 8 × 17 × 32", or nothing for a single number.
 /** @type {(axes: [string, number][]) => string} */
-export const axesText = (axes) => {
-  if (!axes.length) return "";
-  const letters = axes.map(([letter]) => letter);
-  const sizes = axes.map(([, size]) => String(size));
-  return `${letters.join(" × ")} = ${sizes.join(" × ")}`;
-};
+const axesText = (axes) =>
+  [0, 1].map((at) => axes.map((axis) => axis[at]).join(" × ")).join(axes.length ? " = " : "");
 
+// One stop of the tab key, within which arrow keys go on. fill(stop): its children; stop() gives the
+// props of the next thing that can be reached.
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
-// One stop of the tab key, within which arrow keys go on. fill(stop): what stands in it; stop() gives
-// the props of the next thing that can be gone to.
 const Column = ({ class: look, title, fill }) => {
   const [at, setAt] = useState(0);
   const stops = useRef(/** @type {any[]} */ ([]));
@@ -52,72 +46,42 @@ const Column = ({ class: look, title, fill }) => {
   };
   let count = 0;
   const stop = () => {
-    const place = count++;
-    return { tabindex: place === at ? "0" : "-1", ref: (made) => (stops.current[place] = made) };
+    const index = count++;
+    const ref = (element) => (stops.current[index] = element);
+    return { tabindex: index === at ? "0" : "-1", ref };
   };
   return html`<section class="equation-side">
     <h4>${title}</h4>
     <div class=${`${look} equation-column`} onKeyDown=${press}>${fill(stop)}</div>
   </section>`;
 };
-/** @type {(lit: string | null, ...parts: string[]) => string} */
-const litClass = (lit, ...parts) => (lit && parts.includes(lit) ? "is-lit" : "");
 
-// ---- the formula ----
-
-const TAGS = new Set([
-  "mi", "mn", "mo", "mtext", "mrow", "mfrac", "msqrt", "msub", "msup", "munder", "mtable", "mtr",
-  "mtd",
-]); // prettier-ignore
-/** @type {(node: Node, lit: string | null) => any} */
-const built = ([tag, part, ...children], lit) => {
-  if (!TAGS.has(tag)) throw new TypeError(tag);
-  const name = tag === "mi" && [...String(children[0])].length > 2 ? "name" : "";
-  const look = [name, litClass(lit, part)].filter(Boolean).join(" ");
-  // The style sheet slants letters: the browser's own slanted ones are in few fonts.
-  return html`<${tag} mathvariant=${tag === "mi" ? "normal" : undefined} class=${look || undefined}
-    data-part=${part || undefined}>${children.map((one) =>
-      typeof one === "string" ? one : built(one, lit),
-    )}</${tag}>`;
-};
-const Formula = ({ node, lit, ...more }) => html`<math ...${more}>${built(node, lit)}</math>`;
-/** @type {(node: Node) => string} */
-const textOf = ([, , ...children]) =>
-  children.map((one) => (typeof one === "string" ? one : textOf(one))).join("");
-
-const formulas = ({ formula, tensors }, lit, stop) => {
-  // The symbols as buttons: within the formula itself, which is one thing to who listens to it, nothing
-  // may be gone to.
-  const button = ({ part, symbol, name }) => html`<button type="button" data-part=${part}
-    class=${litClass(lit, part)} aria-label=${`${textOf(symbol)}: ${name}`} ...${stop()}>
-    <${Formula} node=${symbol} lit=${lit} />
+// The formula, and its symbols as buttons: a screen reader reads a formula as one thing, so nothing
+// inside it can be reached.
+const formulas = ({ formula, tensors }, of, stop) => {
+  const button = ({ part, symbol, name }) => html`<button type="button" ...${of(part)}
+    aria-label=${`${plainText(symbol)}: ${name}`} ...${stop()}>
+    <${Formula} text=${symbol} of=${of} />
   </button>`;
   return [
-    ...formula.map((node) => html`<${Formula} display="block" ...${{ node, lit }} />`),
+    ...formula.map((text) => html`<${Formula} display="block" ...${{ text, of }} />`),
     html`<div class="equation-symbols">${tensors.map(button)}</div>`,
   ];
 };
 
-// ---- the code ----
-
-// One excerpt of our source: its file, and its lines with the pieces that compute something. The first
-// piece of each part can be gone to.
-const excerpt = ({ file, symbol, lines }, nameOf, lit, stop) => {
+// One excerpt of our source; the first piece of each part can be reached.
+const excerpt = ({ file, symbol, lines }, nameOf, of, stop) => {
   const seen = new Set();
   const piece = ([text, parts]) => {
     if (!parts.length) return text;
-    const fresh = text.trim() ? parts.find((one) => !seen.has(one)) : undefined;
+    const fresh = parts.find((part) => !seen.has(part));
     seen.add(fresh);
-    const more = fresh && {
-      role: "button",
-      "aria-label": `${text.trim()}: ${nameOf(fresh)}`,
-      ...stop(),
-    };
-    return html`<span data-part=${fresh ?? parts[0]} data-parts=${parts.join(" ")}
-      class=${litClass(lit, ...parts)} ...${more}>${text}</span>`;
+    const label = `${text.trim()}: ${nameOf(fresh)}`;
+    const more = fresh && { role: "button", "aria-label": label, ...stop() };
+    return html`<span ...${of(fresh ?? parts[0], ...parts)} ...${more}>${text}</span>`;
   };
   const line = ({ number, pieces: [[first, parts] = ["", []], ...rest] }) => {
-    const bare = first.trimStart(); // what is wrapped stands a little further in
+    const bare = first.trimStart(); // a wrapped line is indented a little more
     const indent = { "--indent": `${first.length - bare.length}ch` };
     const shown = number === null ? "⋯" : [[bare, parts], ...rest].map(piece);
     return html`<div class="equation-line"><span class="line-number">${number}</span><code
@@ -129,29 +93,26 @@ const excerpt = ({ file, symbol, lines }, nameOf, lit, stop) => {
   </figure>`;
 };
 
-// ---- the tensors ----
-
-const cell =
-  (alone) =>
-  ({ label, token, value }) => {
+// Symbol, name, shape, and some of its numbers.
+const tensor = ({ part, symbol, name, axes, cells, more, rest, adds_up: sum, note }, of, stop) => {
+  const cell = ({ label, token, value }) => {
     const truth = ["True", "False"].includes(value) ? `is-${value.toLowerCase()}` : undefined;
     return html`<li class=${truth}><small title=${token}>${label}${
       token !== undefined && [" ", html`<${Token} label=${token} />`]
-    }</small><span>${shownNumber(value, alone)}</span></li>`;
+    }</small><span>${shownNumber(value, !axes.length)}</span></li>`;
   };
-// Symbol, name, shape, and some of its numbers.
-const tensor = ({ part, symbol, name, axes, cells, more, rest, adds_up: sum, note }, lit, stop) => {
   const whole = (title, value, look) =>
     html`<li class=${`is-rest ${look}`}><small>${title}</small>${
       value !== null && html`<span>${shownNumber(value)}</span>`
     }</li>`;
-  return html`<div class=${`equation-tensor ${litClass(lit, part)}`} data-part=${part}>
+  const { class: lit, ...marked } = of(part);
+  return html`<div class=${`equation-tensor ${lit}`} ...${marked}>
     <button type="button" class="tensor-name" ...${stop()}>
-      <${Formula} node=${symbol} lit=${lit} />${` ${name}`}
+      <${Formula} text=${symbol} of=${of} />${` ${name}`}
     </button>
     <p class="tensor-axes">${axesText(axes)}</p>
     <ul class="tensor-cells">
-      ${cells.map(cell(!axes.length))}
+      ${cells.map(cell)}
       ${more > 0 && whole(sayN("{n} more", "{n} more", more), rest, "is-more")}
       ${sum !== null && whole(say("sum"), sum, "is-sum")}
     </ul>
@@ -159,34 +120,22 @@ const tensor = ({ part, symbol, name, axes, cells, more, rest, adds_up: sum, not
   </div>`;
 };
 
-// The three, of which the part `lit` is lit. answer: see Topic.answer of topic.py; nameOf(part).
-const Columns = ({ answer, lit, nameOf }) => html`<div class="equation-columns"
-  hidden=${!answer.formula.length}>
-  <${Column} class="equation-formula" title=${say("Formula")}
-    fill=${(stop) => formulas(answer, lit, stop)} />
-  <${Column} class="equation-code" title=${say("Our code")}
-    fill=${(stop) => answer.code.map((one) => excerpt(one, nameOf, lit, stop))} />
-  <${Column} class="equation-tensors" title=${say("Numbers of this run")}
-    fill=${(stop) => answer.tensors.map((one) => tensor(one, lit, stop))} />
-</div>`;
-
 // What the numbers are of: a head, a layer or a token.
 const whatOf = ({ topic, site, head, query, query_label: label }) => {
-  const [stack, layer, kind] = site.split(".");
-  const values = { layer, head, query, token: html`<${Token} label=${label} />` };
   if (topic === "sampling") return null;
+  const [stack, layer, kind] = site.split(".");
+  const token = html`<${Token} label=${label} />`;
+  const values = { layer, head, query, token, stack: stackOf(stack) };
   if (["norm", "feed-forward"].includes(topic)) {
-    return sayWith("Layer {layer}, {stack}; token {query} {token}.", {
-      ...values,
-      stack: stackOf(stack),
-    });
+    return sayWith("Layer {layer}, {stack}; token {query} {token}.", values);
   }
   if (topic === "positions" && !page.run.turns) {
-    return sayWith("Token {query} {token}, {stack}.", { ...values, stack: stackOf(stack) });
+    return sayWith("Token {query} {token}, {stack}.", values);
   }
+  const attention = attentionOf({ stack, kind });
   return sayWith("Layer {layer}, head {head}, {attention}; token {query} {token}.", {
     ...values,
-    attention: attentionOf({ stack, kind }),
+    attention,
   });
 };
 
@@ -195,38 +144,46 @@ const whatOf = ({ topic, site, head, query, query_label: label }) => {
 const useLit = () => {
   const [chosen, choose] = useState(/** @type {string | null} */ (null));
   const [over, pass] = useState(/** @type {string | null} */ (null));
+  const lit = over ?? chosen;
+  // The props of what belongs to a part, and perhaps to others that light it up.
+  /** @type {(part: string, ...others: string[]) => any} */
+  const of = (part, ...others) => ({
+    "data-part": part,
+    class: [part, ...others].includes(lit ?? "") ? "is-lit" : "",
+  });
   /** @type {(event: any) => string | null} */
-  const partOf = ({ target }) => target.closest("[data-part]")?.dataset.part ?? null;
-  const chooseIt = (event) => partOf(event) && choose(partOf(event));
+  const partAt = ({ target }) => target.closest("[data-part]")?.dataset.part ?? null;
+  const chooseIt = (event) => partAt(event) && choose(partAt(event));
   const clear = () => [choose, pass].forEach((set) => set(null));
   const listeners = {
-    onPointerOver: (event) => event.pointerType === "mouse" && pass(partOf(event)),
+    onPointerOver: (event) => event.pointerType === "mouse" && pass(partAt(event)),
     onPointerLeave: () => pass(null),
     onFocusIn: chooseIt,
     onClick: chooseIt,
     onKeyDown: ({ key }) => key === "Escape" && clear(),
   };
-  return { lit: over ?? chosen, clear, listeners };
+  return { lit, of, clear, listeners };
 };
 
 const Equations = () => {
   const part = usePart();
   const fields = useMemo(() => declaredFields("equations"), []);
-  const { lit, clear, listeners } = useLit();
-  const of = headLookedAt();
-  const wanted = of && { ...of, topic: fields.equation, position: placeAsked() };
+  const { lit, of, clear, listeners } = useLit();
+  const head = headLookedAt();
+  const wanted = head && { ...head, topic: fields.equation, position: placeAsked() };
   const { answer, asked } = useAnswer(part, "equation", wanted);
   const choose = (topic) => {
     fields.equation = topic;
     clear();
   };
-  const tensors = useMemo(() => new Map(answer?.tensors.map((one) => [one.part, one])), [answer]);
-  const nameOf = (one) => tensors.get(one)?.name ?? one;
-  const found = tensors.get(lit);
+  const { code = [], tensors = [] } = answer ?? {};
+  const tensorOf = (name) => tensors.find((one) => one.part === name);
+  const nameOf = (name) => tensorOf(name)?.name ?? name;
+  const found = tensorOf(lit);
   const topics = Object.entries(fieldsOf("equations").equation.options);
   const none = answer && !answer.formula.length;
-  const { run, site, head } = asked ?? {};
-  const facts = { run, site, head, query: answer?.query, topic: answer?.topic };
+  const { run, site, head: shown } = asked ?? {};
+  const facts = { run, site, head: shown, query: answer?.query, topic: answer?.topic };
   return html`<section class="equations" data-lit=${lit ?? ""} ...${listeners} ...${part.shows(facts)}>
     <${Switch} name="equation" class="equation-topics" title=${say("Formula")} value=${fields.equation}
       options=${topics.map(([topic, title]) => [topic, say(title)])} set=${choose} />
@@ -237,7 +194,17 @@ const Equations = () => {
     <p class="equation-lit" role="status">${
       found && [found.name, axesText(found.axes)].filter(Boolean).join(" · ")
     }</p>
-    ${answer && html`<${Columns} key=${answer.topic} ...${{ answer, lit, nameOf }} />`}
+    ${
+      answer &&
+      html`<div key=${answer.topic} class="equation-columns" hidden=${none}>
+        <${Column} class="equation-formula" title=${say("Formula")}
+          fill=${(stop) => formulas(answer, of, stop)} />
+        <${Column} class="equation-code" title=${say("Our code")}
+          fill=${(stop) => code.map((one) => excerpt(one, nameOf, of, stop))} />
+        <${Column} class="equation-tensors" title=${say("Numbers of this run")}
+          fill=${(stop) => tensors.map((one) => tensor(one, of, stop))} />
+      </div>`
+    }
   </section>`;
 };
 export const mount = mounted(Equations);

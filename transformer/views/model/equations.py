@@ -10,10 +10,10 @@ from transformer.messages import mark
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.model.attention_topics import attention, mask, softmax
+from transformer.views.model.head_topics import attention, mask, softmax
 from transformer.views.model.layer_topics import feed_forward, norm
-from transformer.views.model.position_topics import positions
-from transformer.views.model.sampling_topics import sampling
+from transformer.views.model.position_topic import positions
+from transformer.views.model.sampling_topic import sampling
 from transformer.views.model.topic import Topic
 from transformer.views.parameters import HEAD, QUERY, SITE, Choice, Int
 
@@ -63,7 +63,13 @@ def answer_equation(
     else:
         _FILLED_BY[topic](made)
     of = {"topic": topic, "site": str(found), "head": head, "query": row}
-    return of | {"query_label": labels[row], **made.answer()}
+    answer = {
+        "says": made.says,
+        "formula": made.formula,
+        "code": made.code,
+        "tensors": made.tensors,
+    }
+    return of | {"query_label": labels[row], **answer}
 
 
 VIEW = View(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from typing import Any
 
-from transformer.analysis.layer_at_position import FedForward, SubLayer
+from torch import nn
+
 from transformer.messages import numeral, say
 from transformer.model.activations import ACTIVATIONS
 from transformer.model.blocks import FeedForward, Layer, Residual
@@ -13,37 +14,45 @@ from transformer.network_words import attention_name
 from transformer.views.model.source import excerpt
 from transformer.views.model.topic import Topic
 
-_STREAM = "B × T × C"
+STREAM, WIDE = "B × T × C", "B × T × d_ff"
 
 # --- norm and residual stream ---------------------------------------------------------------------
 
 
 def norm(topic: Topic) -> None:
     """The norm of the chosen attention's sub-layer, and its way back into the stream."""
-    layer = topic.layer
-    part, first = layer.part(topic.site.kind), topic.config.norm == "pre"
-    of, result = ("x:x", "normalised") if first else ("y:y", "out")
+    layer, first = topic.layer, topic.config.norm == "pre"
+    part = layer.part(topic.site.kind)
+    made = "{f(N:normalised(x:x))}:added" if first else "{f(x:x)}:added"
     topic.says = _say_of_norm(topic)
     topic.say_if_altered(layer.agrees)
-    name = say("the residual stream that comes in")
-    topic.features("x", "x", name, _STREAM, part.stream)
-    made = "{f(N:normalised(x:x))}:added" if first else "{f(x:x)}:added"
-    if not first:
-        topic.features("added", made, say("what the sub-layer makes"), _STREAM, part.added)
-        name = say("the sum of both, which is normalised")
-        topic.features("y", "y", name, _STREAM, part.norm_of)
-    add = _add_layer_norm if isinstance(part.norm, nn.LayerNorm) else _add_rms
-    add(topic, part, of, result)
-    _add_way_back(topic, made)
+    topic.add("x", "x", say("the residual stream that comes in"), STREAM, part.stream)
+    added = ("added", made, say("what the sub-layer makes"), STREAM, part.added)
     if first:
-        topic.features("normalised", f"N({of})", say("normalised"), _STREAM, part.normalised)
-        topic.features("added", made, say("what the sub-layer makes"), _STREAM, part.added)
-    name = (
-        say("the residual stream that goes on")
-        if first
-        else say("normalised: the residual stream that goes on")
-    )
-    topic.features("out", "x′", name, _STREAM, part.out)
+        _normalise(topic, "x:x", "normalised")
+        topic.add("normalised", "N(x:x)", say("normalised"), STREAM, part.normalised)
+        topic.add(*added)
+        name = say("the residual stream that goes on")
+    else:
+        topic.add(*added)
+        topic.add("y", "y", say("the sum of both, which is normalised"), STREAM, part.norm_of)
+        _normalise(topic, "y:y", "out")
+        name = say("normalised: the residual stream that goes on")
+    topic.add("out", "x′", name, STREAM, part.out)
+    if not first:
+        topic.formula += [f"y:y = x:x + {made}", "x′:out = N:out(y:y)"]
+        ways = {"out": "return/sublayer", "y": "return/sublayer", "added": "return:sublayer"}
+        topic.code.append(excerpt(Residual.forward, x="x", **ways))
+        return
+    topic.code.append(excerpt(Residual.added, added="return", normalised="_norm", x="x"))
+    if topic.config.parallel:
+        topic.formula.append(f"x′:out = x:x + {made} + g(N(x:x))")
+        topic.code.append(
+            excerpt(Layer._side_by_side, x="x", out="return", added="y/self_residual")
+        )
+    else:
+        topic.formula.append(f"x′:out = x:x + {made}")
+        topic.code.append(excerpt(Residual.forward, x="x", out="return/added", added="added"))
 
 
 def _say_of_norm(topic: Topic) -> list[str]:
@@ -68,73 +77,44 @@ def _say_of_norm(topic: Topic) -> list[str]:
     return [where, how]
 
 
-def _add_layer_norm(topic: Topic, part: SubLayer, of: str, result: str) -> None:
-    """of: what the norm is taken of; result: the part that it makes."""
-    assert isinstance(part.norm, nn.LayerNorm)
-    row, shift = part.norm_of.double(), part.norm.bias
-    shifted = shift is not None
-    topic.formula = [
-        f"N:{result}({of}) = {{{of} − μ:mean}} / √{{σ^2:variance + ε}} ⊙ γ:gain"
-        + (" + β:shift" if shifted else "")
-    ]
-    inside = ["mean", "variance", "gain", *(["shift"] if shifted else []), result]
-    topic.code = [excerpt(Residual, **dict.fromkeys(inside, "norm"))]
-    topic.number("mean", "μ", say("the mean of its features"), float(row.mean()))
-    note = say(
-        "ε = {eps} keeps the root from 0. PyTorch's own layer norm computes all this.",
-        eps=numeral(part.norm.eps, "g"),
-    )
-    variance = float(row.var(unbiased=False))
-    topic.number("variance", "σ^2", say("their variance"), variance, note=note)
-    _add_trained(topic, "gain", "γ", say("the trained scale"), part.norm.weight)
-    if shifted:
-        _add_trained(topic, "shift", "β", say("the trained shift"), shift)
-
-
-def _add_rms(topic: Topic, part: SubLayer, of: str, result: str) -> None:
-    """of: what the norm is taken of; result: the part that it makes."""
-    assert isinstance(part.norm, RMSNorm)
-    gain = "{(1 + w)}:gain" if part.norm.plus_one else "γ:gain"
-    topic.formula = [f"N:{result}({of}) = {of} / √{{{{mean({{{of}}}^2)}}:square + ε}} ⊙ {gain}"]
-    topic.code = [
-        excerpt(unscaled_rms, square="return:square"),
-        excerpt(RMSNorm.forward, **{result: "return"}, gain="return:scale"),
-    ]
-    square = float(part.norm_of.double().square().mean())
-    root, eps = numeral(square**0.5, ".3f"), numeral(part.norm.eps, "g")
-    note = say("Its root is {root}; ε = {eps} keeps it from 0.", root=root, eps=eps)
-    name = say("the mean of its squared features")
-    topic.number("square", "mean (x^2)", name, square, note=note)
-    _add_trained(topic, "gain", gain, say("the trained scale"), part.norm.scale)
-
-
-def _add_trained(topic: Topic, part: str, symbol: str, name: str, values: Tensor) -> None:
-    topic.features(part, symbol, name, "C", values.detach().float().cpu())
-
-
-def _add_way_back(topic: Topic, made: str) -> None:
-    """How what the sub-layer made comes back into the stream."""
-    if topic.config.norm == "post":
-        topic.formula += [f"y:y = x:x + {made}", "x′:out = N:out(y:y)"]
-        topic.code.append(
-            excerpt(
-                Residual,
-                x="skip",
-                out="return/sublayer",
-                y="return/sublayer",
-                added="return:sublayer",
-            )
+def _normalise(topic: Topic, of: str, result: str) -> None:
+    """A layer norm or an RMS norm. of: its argument in the formula; result: the part it makes."""
+    part = topic.layer.part(topic.site.kind)
+    made: Any = part.norm
+    row, gain, scale = part.norm_of.double(), "γ", made.weight
+    if isinstance(made, nn.LayerNorm):
+        shifted = made.bias is not None
+        topic.formula = [
+            f"N:{result}({of}) = {{{of} − μ:mean}} / √{{σ^2:variance + ε}} ⊙ γ:gain"
+            + " + β:shift" * shifted
+        ]
+        inside = ["mean", "variance", "gain", *["shift"] * shifted, result]
+        topic.code = [excerpt(Residual._norm, **dict.fromkeys(inside, "norm"))]
+        topic.add("mean", "μ", say("the mean of its features"), "", {"": float(row.mean())})
+        note = say(
+            "ε = {eps} keeps the root from 0. PyTorch's own layer norm computes all this.",
+            eps=numeral(made.eps, "g"),
         )
-        return
-    topic.code.append(
-        excerpt(Residual.added, added="return", normalised="return:_norm", x="return:x")
-    )
-    if topic.config.parallel:
-        topic.formula.append(f"x′:out = x:x + {made} + g(N(x:x))")
-        topic.code.append(excerpt(Layer, x="skip", out="return", added="y/self_residual"))
-        return
-    topic.formula.append(f"x′:out = x:x + {made}")
-    topic.code.append(excerpt(Residual, x="skip", out="return/added", added="return:added"))
+        variance = {"": float(row.var(correction=0))}
+        topic.add("variance", "σ^2", say("their variance"), "", variance, note=note)
+        if shifted:
+            shift = made.bias.detach().float().cpu()
+            topic.add("shift", "β", say("the trained shift"), "C", shift)
+    else:
+        gain, scale = "{(1 + w)}" if made.plus_one else "γ", made.scale
+        topic.formula = [
+            f"N:{result}({of}) = {of} / √{{{{mean({{{of}}}^2)}}:square + ε}} ⊙ {gain}:gain"
+        ]
+        topic.code = [
+            excerpt(unscaled_rms, square="mean"),
+            excerpt(RMSNorm.forward, **{result: "return"}, gain="scale"),
+        ]
+        square = float(row.square().mean())
+        root, eps = numeral(square**0.5, ".3f"), numeral(made.eps, "g")
+        note = say("Its root is {root}; ε = {eps} keeps it from 0.", root=root, eps=eps)
+        name = say("the mean of its squared features")
+        topic.add("square", "mean (x^2)", name, "", {"": square}, note=note)
+    topic.add("gain", gain, say("the trained scale"), "C", scale.detach().float().cpu())
 
 
 # --- feed-forward ---------------------------------------------------------------------------------
@@ -150,44 +130,10 @@ _ACTIVATIONS = {
 
 def feed_forward(topic: Topic) -> None:
     """Two linear maps with an activation between, and a gate where the model has one."""
-    layer, config = topic.layer, topic.config
-    own = ACTIVATIONS[config.activation].title, "f (z)"
-    name, does = _ACTIVATIONS.get(config.activation, own)
-    bias = config.feed_forward_bias
-    topic.says = _say_of_feed_forward(topic)
-    topic.say_if_altered(layer.agrees)
-    activated = f"{name}:inner(g:gate) ⊙ h:wide" if config.gated else f"{name}:inner(h:wide)"
-    topic.formula = [
-        "h:wide = W_1 x:x" + (" + b_1" if bias else ""),
-        *(["g:gate = W_g x:x" + (" + b_g" if bias else "")] if config.gated else []),
-        f"a:inner = {activated}",
-        "y:out = W_2 a:inner" + (" + b_2" if bias else ""),
-        f"{{{name}(z)}}:inner = {does}",
-    ]
-    gate = {"gate": "wide:gate"} if config.gated else {}
-    topic.code = [
-        excerpt(FeedForward, wide="wide/expand", x="wide:x", inner="wide/f", out="mlp_out", **gate)
-    ]
-    _add_fed(topic, layer.feed_forward)
-
-
-def _add_fed(topic: Topic, found: FedForward) -> None:
-    wide = "B × T × d_ff"
-    topic.features("x", "x", say("what it reads, of the chosen token"), _STREAM, found.read)
-    topic.features("wide", "h", say("the same, made wide"), wide, found.wide)
-    if found.gate is None:
-        above, total = int((found.activated > 0).sum()), len(found.wide)
-        note = say("{n} of {total} are above 0.", n=numeral(above), total=numeral(total))
-        topic.features("inner", "a", say("activated"), wide, found.inner, note=note)
-    else:
-        topic.features("gate", "g", say("the gate before the activation"), wide, found.gate)
-        topic.features("inner", "a", say("activated gate × up-projection"), wide, found.inner)
-    topic.features("out", "y", say("what the feed-forward makes"), _STREAM, found.out)
-
-
-def _say_of_feed_forward(topic: Topic) -> list[str]:
-    config, activation = topic.config, ACTIVATIONS[topic.config.activation]
-    said = [
+    config, layer = topic.config, topic.layer
+    activation, found = ACTIVATIONS[config.activation], layer.feed_forward
+    name, does = _ACTIVATIONS.get(config.activation, (activation.title, "f (z)"))
+    topic.says = [
         say(
             "In layer {layer}, each token alone: {size} features become {wide}, pass through "
             "{activation} ({does}), and become {size} again.",
@@ -199,9 +145,30 @@ def _say_of_feed_forward(topic: Topic) -> list[str]:
         )
     ]
     if config.gated:
-        said.append(
+        topic.says.append(
             say("A second map of the same token is activated and multiplied by them: a gate.")
         )
-    if not config.feed_forward_bias:
-        said.append(say("Its maps have no bias."))
-    return said
+    topic.say_if_altered(layer.agrees)
+    b_1, b_g, b_2 = (f" + b_{at}" * config.feed_forward_bias for at in "1g2")
+    activated = f"{name}:inner(g:gate) ⊙ h:wide" if config.gated else f"{name}:inner(h:wide)"
+    topic.formula = [
+        f"h:wide = W_1 x:x{b_1}",
+        *[f"g:gate = W_g x:x{b_g}"] * config.gated,
+        f"a:inner = {activated}",
+        f"y:out = W_2 a:inner{b_2}",
+        f"{{{name}(z)}}:inner = {does}",
+    ]
+    gate = {"gate": "wide:gate"} if config.gated else {}
+    topic.code = [
+        excerpt(FeedForward.forward, wide="expand", x="x", inner="wide/f", out="contract", **gate)
+    ]
+    topic.add("x", "x", say("what it reads, of the chosen token"), STREAM, found.read)
+    topic.add("wide", "h", say("the same, made wide"), WIDE, found.wide)
+    if found.gate is None:
+        above, total = int((found.activated > 0).sum()), len(found.wide)
+        note = say("{n} of {total} are above 0.", n=numeral(above), total=numeral(total))
+        topic.add("inner", "a", say("activated"), WIDE, found.inner, note=note)
+    else:
+        topic.add("gate", "g", say("the gate before the activation"), WIDE, found.gate)
+        topic.add("inner", "a", say("activated gate × up-projection"), WIDE, found.inner)
+    topic.add("out", "y", say("what the feed-forward makes"), STREAM, found.out)
