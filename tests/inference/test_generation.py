@@ -15,7 +15,7 @@ from transformer import Sampling, build_transformer
 from transformer.inference import deadline
 from transformer.inference.generation import generate
 from transformer.inference.sampling import apply_sampling, draw
-from transformer.runs.steps import N_CANDIDATES, Described
+from transformer.runs.steps import N_CANDIDATES, CandidateBatch
 
 samplings = st.none() | st.builds(
     Sampling,
@@ -165,23 +165,23 @@ def test_what_cannot_generate_says_so():
 def test_a_step_looked_at_late_is_described_as_one_looked_at_at_once(sampling):
     settings = dict(sampling=sampling, seeds=[3])
     (late,) = continued(network(), [PROMPTS[0]], **settings)
-    assert all(step.candidates.waiting is not None for step in late)
+    assert all(step.candidates.pending is not None for step in late)
     now = []
     for (step,) in generate(network(), [PROMPTS[0]], max_new_tokens=8, end_id=END, **settings):
         now.append(tuple(step.candidates))
     assert [tuple(step.candidates) for step in late] == now
-    assert all(step.candidates.waiting is None for step in late)
+    assert all(step.candidates.pending is None for step in late)
     assert late[0].candidates == now[0]
     assert late[0].candidates != now[1]
 
 
 def test_as_many_logits_wait_as_may_and_with_one_more_all_are_described(monkeypatch):
-    monkeypatch.setattr("transformer.runs.steps.WAITING_BYTES", 2 * 2 * 37 * 4)
-    described, logits = Described(), torch.randn(3, 37)
+    monkeypatch.setattr("transformer.runs.steps.PENDING_BYTES", 2 * 2 * 37 * 4)
+    described, logits = CandidateBatch(), torch.randn(3, 37)
     made = [described.add(row, row.softmax(-1), chosen=5) for row in logits[:2]]
-    assert all(one.waiting is not None for one in made)
+    assert all(one.pending is not None for one in made)
     made.append(described.add(logits[2], None, chosen=5))
-    assert all(one.waiting is None for one in made)
+    assert all(one.pending is None for one in made)
 
 
 def test_eight_threads_may_look_first():

@@ -74,7 +74,7 @@ def configurations(draw: st.DrawFn) -> ModelConfig:
     """Any possible one, of any family."""
     fields = {name: draw(strategy) for name, strategy in FIELDS.items()}
     encoding = POSITIONS[fields["positions"]]
-    pairs = 2 if encoding.pairs or encoding.turns else 1
+    pairs = 2 if encoding.pairs or encoding.is_rotary else 1
     fields["d_model"] *= fields["n_heads"] * pairs
     two_stacks = fields["family"] == "encoder-decoder"
     if not two_stacks or fields["share_embeddings"]:

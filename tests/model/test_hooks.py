@@ -18,8 +18,8 @@ class Listening:
     def __init__(self):
         self.shown = []
 
-    def __call__(self, point, value, **beside):
-        self.shown.append((point, value, beside))
+    def __call__(self, point, value, **context):
+        self.shown.append((point, value, context))
         return value
 
 
@@ -38,9 +38,9 @@ def test_hooks_see_every_named_point_in_order_with_its_context(family, norm):
         ]
         order = [name for name in dict.fromkeys(order) if name not in ("skip", "final_norm")]
         assert norm == "post" or order == [name for name in POINTS if name in order]
-        for point, _, beside in heard.shown:
+        for point, _, context in heard.shown:
             told = POINTS[point.name].partition(";")[2]
-            assert [name.strip() for name in told.split(",") if told] == list(beside), point
+            assert [name.strip() for name in told.split(",") if told] == list(context), point
     attentions = {point[1:] for point, _, _ in heard.shown if point.name == "pattern"}
     assert attentions == set(sites_of(model.config))
     assert len([p for p, _, _ in heard.shown if p.name == "resid_post"]) == L * len(
@@ -51,13 +51,13 @@ def test_hooks_see_every_named_point_in_order_with_its_context(family, norm):
 def test_hooks_are_met_one_after_the_other_and_a_trace_is_the_last_of_them():
     model, trace = network(), Trace()
 
-    def doubled(point, value, **beside):
+    def doubled(point, value, **context):
         return 2 * value if point == Point("z", "decoder", 1, "self") else value
 
-    def less_one(point, value, **beside):
+    def less_one(point, value, **context):
         return value - 1 if point == Point("z", "decoder", 1, "self") else value
 
-    def to_zero(point, value, **beside):
+    def to_zero(point, value, **context):
         return torch.zeros_like(value) if point == Point("resid_post", "decoder", 0) else value
 
     heard = Listening()
@@ -71,13 +71,13 @@ def test_hooks_are_met_one_after_the_other_and_a_trace_is_the_last_of_them():
 def test_values_are_weighted_by_the_pattern_that_a_hook_returns():
     model, heard = network(), Listening()
 
-    def first_key_only(point, value, **beside):
+    def first_key_only(point, value, **context):
         if point.name != "pattern":
             return value
         return torch.nn.functional.one_hot(torch.zeros_like(value[..., 0]).long(), 6).float()
 
     read(model, given(model), hooks=[first_key_only, heard])
-    values = next(beside["v"] for p, _, beside in heard.shown if p.name == "pattern")
+    values = next(context["v"] for p, _, context in heard.shown if p.name == "pattern")
     heads = next(value for p, value, _ in heard.shown if p.name == "z")
     assert heads.shape == (1, H, 6, C // H)
     close(heads, values[:, :, :1].expand_as(heads))

@@ -21,7 +21,7 @@ from transformer.interventions.hooks import ActivationCache, hooks_of
 from transformer.model.cache import KeyValueCache
 from transformer.model.sites import sites_of
 from transformer.model.summary import blocks
-from transformer.runs.compact_trace import CompactedRecords, Heads, part_at
+from transformer.runs.compact_trace import QKV, CompactedRecords, stored_at
 
 drawn_often = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 drawn_seldom = settings(max_examples=20, suppress_health_check=list(HealthCheck))
@@ -101,7 +101,7 @@ def test_tracing_leaves_logits_unchanged_and_records_consistent_numbers(case):
     real = case.target.is_text
     traced = case.logits(trace=trace)
     close(traced[real], case.logits()[real])
-    close(traced, case.logits(hooks=[lambda point, value, **beside: value]), 0)
+    close(traced, case.logits(hooks=[lambda point, value, **context: value]), 0)
     assert set(trace.records) == set(sites_of(config))
     for record in trace:
         asks, asked = case.read_by(record.site)
@@ -135,9 +135,9 @@ def test_a_compact_trace_recomputes_what_the_network_computed(case, known):
     case.logits(trace=whole)
     case.logits(trace=again)
     for site in whole.sites:
-        stored = part_at(again, site)
-        assert isinstance(stored, Heads) or not known
-        assert not isinstance(stored, Heads) or stored.k.shape[1] * share == stored.q.shape[1]
+        stored = stored_at(again, site)
+        assert isinstance(stored, QKV) or not known
+        assert not isinstance(stored, QKV) or stored.k.shape[1] * share == stored.q.shape[1]
         for name in ("scores", "pattern", "q", "k", "v", "allowed"):
             assert getattr(again[site], name).equal(getattr(whole[site], name)), name
 

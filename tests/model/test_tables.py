@@ -85,7 +85,7 @@ def test_an_activation_acts_on_each_number_alone_and_leaves_large_ones(kind):
 
 @pytest.mark.parametrize("kind", POSITIONS)
 def test_the_words_of_an_encoding_contain_its_sizes(kind):
-    part = "self" if POSITIONS[kind].turns else "positions"
+    part = "self" if POSITIONS[kind].is_rotary else "positions"
     assert "{" not in says(dict(positions=kind), part).does
 
 

@@ -14,16 +14,16 @@ from transformer.interventions.hooks import hooks_of
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.runs.compact_trace import (
+    QKV,
     CompactedRecords,
     CompactRecords,
-    Heads,
     bytes_of,
-    heads_of,
-    moved,
-    own,
-    part_at,
+    cloned,
+    qkv_of,
     recording_at_most,
     row_of,
+    stored_at,
+    to_device,
 )
 from transformer.runs.head_data import head_view, n_heads_at, one_head
 from transformer.ui.store import on_cpu, size_of
@@ -62,14 +62,14 @@ def test_a_record_not_made_by_the_network_is_stored_unchanged():
 
 def test_moving_a_compact_trace_keeps_it_equal_and_compact():
     trace = compact(recorded("encoder-decoder"))
-    there = moved(trace, "cpu")
+    there = to_device(trace, "cpu")
     assert bytes_of(there) == bytes_of(trace)
     for site in trace.sites:
         assert there[site].pattern.equal(trace[site].pattern)
     for stack in trace.residuals:
         assert all(map(torch.equal, there.residuals[stack], trace.residuals[stack]))
-    assert moved(recorded(), "cpu")["decoder.0.self"].pattern is not None
-    k = heads_of(recorded(n_key_heads=1)["decoder.0.self"], 3).k
+    assert to_device(recorded(), "cpu")["decoder.0.self"].pattern is not None
+    k = qkv_of(recorded(n_key_heads=1)["decoder.0.self"], 3).k
     assert k.shape[1] == 1
     assert k.untyped_storage().nbytes() == k.nbytes  # no view of all that the heads read
 
@@ -77,12 +77,12 @@ def test_moving_a_compact_trace_keeps_it_equal_and_compact():
 def test_a_cloned_trace_copies_each_shared_tensor_once():
     base = torch.rand(3, 2, 50, 4)
     q, k, v = base[:, :, :5].unbind()
-    heads = Heads(q[None], k[None], v[None], torch.ones(5, 5, dtype=torch.bool).tril())
+    heads = QKV(q[None], k[None], v[None], torch.ones(5, 5, dtype=torch.bool).tril())
     sites = [Site("decoder", layer, "self") for layer in range(2)]
     parts = dict.fromkeys(sites, heads)
-    trace = own(Trace(records=CompactRecords(parts)))
-    first, second = (part_at(trace, site) for site in sites)
-    for name in Heads._fields:
+    trace = cloned(Trace(records=CompactRecords(parts)))
+    first, second = (stored_at(trace, site) for site in sites)
+    for name in QKV._fields:
         tensor = getattr(first, name)
         assert tensor is getattr(second, name)
         assert tensor.equal(getattr(heads, name))
@@ -93,9 +93,9 @@ def test_a_cloned_trace_copies_each_shared_tensor_once():
 def test_the_store_weighs_all_that_is_kept_and_leaves_no_logits_behind(tiny_model):
     run = tiny_model.generate("the fox", max_new_tokens=6)
     waiting = [step.candidates for step in run.steps]
-    assert all(candidates.waiting is not None for candidates in waiting)
+    assert all(candidates.pending is not None for candidates in waiting)
     assert on_cpu(run) is run
-    assert all(candidates.waiting is None for candidates in waiting)
+    assert all(candidates.pending is None for candidates in waiting)
     assert size_of(run) >= bytes_of(run.trace) > 0
 
 
@@ -167,7 +167,7 @@ def test_an_intervened_pass_stores_scores_that_qkv_cannot_reproduce(altered, all
     with torch.inference_mode():
         model(tokens, trace=whole, hooks=hooks)
         model(tokens, trace=stored, hooks=hooks)
-    in_full = [site for site, part in stored.records.parts.items() if not isinstance(part, Heads)]
+    in_full = [site for site, part in stored.records.parts.items() if not isinstance(part, QKV)]
     assert len(in_full) == (len(whole.sites) if all_in_full else 0)
     for site in whole.sites:
         for name in ("scores", "pattern", "q", "k", "v", "allowed"):

@@ -22,7 +22,7 @@ def own(run: Run) -> Run:
     layers = tuple(record.pattern for record in run.trace)
     made = from_attention(layers, [list(run.labels)])
     assert isinstance(made, Batch)
-    return made.alone(0)
+    return made[0]
 
 
 def random_weights(*shape: int, causal: bool = False) -> np.ndarray[Any, Any]:
@@ -78,7 +78,7 @@ def test_several_texts_are_a_padded_batch():
     assert not batch.trace["encoder.1.self"].allowed[1, :, 3:].any()
     assert batch.heads("encoder", "self", row=2).data
     with pytest.raises(ValueError, match="row must be a whole number from 0 to 2; got 3"):
-        batch.alone(3)
+        batch[3]
     translated = from_attention(
         random_weights(1, 2, 3, 4, 4, causal=True),
         [["a"] * 4, ["b"] * 3],
@@ -87,7 +87,7 @@ def test_several_texts_are_a_padded_batch():
     )
     assert isinstance(translated, Batch)
     assert translated.padding.sum(dim=1).tolist() == [6, 3]
-    assert translated.alone(1).labels == ("b", "b", "b", "<|padding|>")
+    assert translated[1].labels == ("b", "b", "b", "<|padding|>")
 
 
 def test_an_encoder_decoders_three_kinds_are_drawn_with_their_own_tokens():

@@ -24,7 +24,7 @@ from transformer import Run, Site
 from transformer.inference.sampling import apply_sampling
 from transformer.interventions.descriptions import EditMask, interventions_of
 from transformer.interventions.hooks import edited_mask
-from transformer.runs.compact_trace import Heads
+from transformer.runs.compact_trace import QKV
 from transformer.runs.head_data import STAGES
 from transformer.runs.request import Sampling
 from transformer.ui.link import read_link
@@ -111,7 +111,7 @@ def vectors_of_a_head() -> dict[str, Any]:
     mask = torch.ones(11, 13, dtype=torch.bool).tril()
     mask[4] = False  # a query that may read nothing
     mask[7, 2:5] = False
-    found = Heads(queries, keys, keys, mask).record(Site("decoder", 0, "cross"))
+    found = QKV(queries, keys, keys, mask).record(Site("decoder", 0, "cross"))
     return {
         "answer": {
             "shape": [11, 13],

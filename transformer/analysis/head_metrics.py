@@ -29,7 +29,7 @@ from transformer.analysis.head_measures import (
 from transformer.messages import numeral, say
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
-from transformer.runs.compact_trace import part_at
+from transformer.runs.compact_trace import stored_at
 from transformer.runs.head_data import n_heads_at, one_head, sites_of, switched_off
 from transformer.runs.run import Run
 
@@ -116,7 +116,7 @@ class Metrics:
 def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
     """The metrics of every head. Raises ValueError listing the kinds that were recorded."""
     sites = sites_of(run, stack, kind)
-    allowed = part_at(run.trace, sites[0]).allowed[0].cpu()
+    allowed = stored_at(run.trace, sites[0]).allowed[0].cpu()
     names = names_of(kind, allowed)
     repeats = repeats_of(run.queries(stack) if kind == "self" else (), allowed)
     cells = cells_by_name(names, allowed, repeats)

@@ -22,7 +22,7 @@ from transformer.model.hooks import Hook, Point
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.model.transformer import EncoderDecoder, EncoderOnly
-from transformer.runs.compact_trace import heads_at, part_at
+from transformer.runs.compact_trace import qkv_at, stored_at
 from transformer.runs.head_data import sites_of, weights_read
 from transformer.runs.run import Run
 
@@ -112,7 +112,7 @@ class _WithoutValues:
     head: int
     fused: ClassVar[bool] = True
 
-    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+    def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
         if point.name != "v" or point[1:] != self.site:
             return value
@@ -141,10 +141,10 @@ def row_weights(run: Run, site: Site, query: int) -> Tensor:
     Raises ValueError for a position that the run does not have.
     """
     row = _row("query", run, site.stack, query, run.queries(site.stack))
-    part = part_at(run.trace, site)
+    part = stored_at(run.trace, site)
     if isinstance(part, AttentionRecord):
         return weights_read(run, site, part.pattern[:, :, row])[0].cpu()
-    heads = heads_at(run.trace, site)
+    heads = qkv_at(run.trace, site)
     mask = heads.mask
     if mask is not None and mask.shape[-2] > 1:
         mask = mask[..., row : row + 1, :]
@@ -167,7 +167,7 @@ def last_read(model: LoadedModel, run: Run) -> int:
 
 def _is_recorded(run: Run) -> bool:
     """Whether the trace holds the keys and values that the network by itself makes."""
-    vectors = all(part_at(run.trace, site).k is not None for site in run.trace.sites)
+    vectors = all(stored_at(run.trace, site).k is not None for site in run.trace.sites)
     return vectors and not run.request.interventions and bool(run.trace.residuals)
 
 

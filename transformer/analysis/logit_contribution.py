@@ -113,7 +113,7 @@ class WrittenAt:
     row: int
     kept: dict[Point, Tensor] = field(default_factory=dict)
 
-    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+    def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
         wanted = ("embed", "pos_embed", "z", "mlp_out", "resid_pre", "resid_post")
         if point.stack == self.stack and point.name in wanted:

@@ -60,7 +60,7 @@ def masks_used(batch: Batch, site: Site) -> tuple[str, ...]:
     """The same without the padding mask where the network read padding."""
     acting = acting_masks(site)
     record = batch.trace[site]
-    real = batch.real("encoder" if site.kind == "cross" else site.stack)
+    real = batch.is_token("encoder" if site.kind == "cross" else site.stack)
     read = bool((record.allowed & ~real[:, None, :]).any())
     return tuple(name for name in acting if name != "padding" or not read)
 
@@ -88,7 +88,7 @@ def without_mask(batch: Batch, row: int, site: SiteLike, head: int | str, which:
         view=view,
         weights=weights.mean(dim=0).numpy(),
         freed=kept & ~view.allowed,
-        text=batch.real(view.site.stack)[row].cpu().numpy(),
+        text=batch.is_token(view.site.stack)[row].cpu().numpy(),
     )
 
 
@@ -107,7 +107,7 @@ def masks_of(
     stack = stack or batch.trace.kinds()[0][0]
     record = records_of(batch, stack, kind)[0]
     shape = record.pattern.shape[-2:]
-    real = batch.real("encoder" if kind == "cross" else stack)[row]
+    real = batch.is_token("encoder" if kind == "cross" else stack)[row]
     if "padding" not in masks_used(batch, record.site):
         real = torch.ones_like(real)
     causal = np.ones(shape, dtype=np.bool_)

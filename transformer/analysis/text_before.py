@@ -16,7 +16,7 @@ from transformer.inference.loaded import LoadedModel
 from transformer.model.cache import KeyValueCache
 from transformer.model.hooks import ForwardContext, Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
-from transformer.runs.compact_trace import heads_at
+from transformer.runs.compact_trace import qkv_at
 from transformer.runs.run import Run
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class TextBefore:
         cache = KeyValueCache()
         cache.length = n_before
         for site in (one for one in run.trace.sites if one.stack == "decoder"):
-            _, k, v, _ = heads_at(run.trace, site, share)
+            _, k, v, _ = qkv_at(run.trace, site, share)
             end = None if site.kind == "cross" else n_before
             cache.put(site, k[:, :, :end].to(device, dtype), v[:, :, :end].to(device, dtype))
         ids = torch.tensor([self.ids[-1:]], device=network.device)

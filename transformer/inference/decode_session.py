@@ -14,7 +14,7 @@ from transformer.model.masks import causal_mask
 from transformer.model.sites import Site
 from transformer.model.trace import Trace
 from transformer.model.transformer import EncoderDecoder
-from transformer.runs.compact_trace import CompactedRecords, CompactRecords, Heads, heads_at
+from transformer.runs.compact_trace import QKV, CompactedRecords, CompactRecords, qkv_at
 
 
 class DecodeSession:
@@ -105,12 +105,12 @@ class DecodeSession:
         """What no later token changes: the encoder's part, and the masks of the memory."""
         self._embedding = self.engine.network.embeddings["decoder"]
         sites = [site for site in trace.sites if site.stack == "encoder"]
-        self._encoder_heads = {site: heads_at(trace, site) for site in sites}
+        self._encoder_heads = {site: qkv_at(trace, site) for site in sites}
         cross = Site("decoder", 0, "cross")
-        self._memory_mask = heads_at(trace, cross).mask if cross in trace.records else None
+        self._memory_mask = qkv_at(trace, cross).mask if cross in trace.records else None
         self._before = _without_decoder(trace)
 
-    def _decoder_parts(self, ids: Tensor) -> dict[Site, Heads]:
+    def _decoder_parts(self, ids: Tensor) -> dict[Site, QKV]:
         """Every decoder site's queries, keys, values and mask, copied out of the buffers."""
         config, n = self.engine.network.config, ids.shape[1]
         mask = causal_mask(n, n, ids.device, config.window)
@@ -122,10 +122,10 @@ class DecodeSession:
         parts = {}
         for layer in range(config.n_layers):
             queries, keys, values = own[layer].split(sizes, dim=1)
-            parts[Site("decoder", layer, "self")] = Heads(queries, keys, values, mask)
+            parts[Site("decoder", layer, "self")] = QKV(queries, keys, values, mask)
             if self.buffers.crosses:
                 keys, values = memory[:, layer]
-                cross = Heads(asked[layer], keys, values, self._memory_mask)
+                cross = QKV(asked[layer], keys, values, self._memory_mask)
                 parts[Site("decoder", layer, "cross")] = cross
         return parts
 

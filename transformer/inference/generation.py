@@ -19,10 +19,10 @@ from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.runs.request import Sampling
 from transformer.runs.steps import (
     Candidate,
-    Described,
+    CandidateBatch,
     GenerationStep,
     TextOf,
-    describe,
+    candidates_of,
     no_text,
 )
 
@@ -72,7 +72,7 @@ def generate(
         source = sources[0] if sources else None
         logit_source = IntervenedSource(model, rows[0], source, hooks)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds or [0] * len(rows)]
-    ended, described = [False] * len(rows), Described(text_of)
+    ended, candidates = [False] * len(rows), CandidateBatch(text_of)
     for index in range(max_new_tokens):
         if all(ended) or logit_source.full or deadline.is_over():
             return
@@ -81,7 +81,7 @@ def generate(
         logits = logit_source.logits().float()
         taking = _take(logits, sampling, generators, model.config.output_padding_id, forced)
         chosen: list[_Choice] = [
-            (token, described.add(row, drawn, token), n_kept)
+            (token, candidates.add(row, drawn, token), n_kept)
             for row, (token, drawn, n_kept) in zip(logits, taking, strict=True)
         ]
         yield _append(rows, ended, starts, chosen, index, ends)
@@ -94,7 +94,7 @@ def forced_steps(
 
     logits: (T, V), row t those from which tokens[t] was taken.
     """
-    described = describe(logits.float(), [None] * len(tokens), tokens, text_of)
+    candidate_rows = candidates_of(logits.float(), [None] * len(tokens), tokens, text_of)
     return [
         GenerationStep(
             index=index,
@@ -103,7 +103,7 @@ def forced_steps(
             candidates=candidates,
             n_kept=1,
         )
-        for index, (token, candidates) in enumerate(zip(tokens, described, strict=True))
+        for index, (token, candidates) in enumerate(zip(tokens, candidate_rows, strict=True))
     ]
 
 

@@ -19,20 +19,21 @@ from transformer.model.functional import masked_softmax
 from transformer.model.hooks import Point
 from transformer.model.norms import unscaled_rms
 from transformer.model.positions import POSITIONS
-from transformer.model.rotary import Turn
+from transformer.model.rotary import RotaryAngles
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
     """why: what it takes away, and why the network needs that. point: where (one of POINTS).
 
-    put_instead: of the network's configuration, the point, what is there, and what is told beside.
+    replace(config, point, value, **context) returns the value to use instead. applies_to: whether
+    a network has what is switched off.
     """
 
     why: str
     point: str
-    put_instead: Callable[..., Tensor | Turn]
-    there_is_one: Callable[[ModelConfig], bool] = lambda config: True
+    replace: Callable[..., Tensor | RotaryAngles]
+    applies_to: Callable[[ModelConfig], bool] = lambda config: True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,11 +43,11 @@ class SwitchedOff:
     switch: Switch
     config: ModelConfig
 
-    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+    def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
         if point.name != self.switch.point:
             return value
-        return self.switch.put_instead(self.config, point, value, **beside)
+        return self.switch.replace(self.config, point, value, **context)
 
 
 def _shuffled(config: ModelConfig, point: Point, positions: Tensor) -> Tensor:
@@ -55,7 +56,7 @@ def _shuffled(config: ModelConfig, point: Point, positions: Tensor) -> Tensor:
     return order.to(positions.device)[positions]
 
 
-def _best_key_only(config: ModelConfig, point: Point, pattern: Tensor, **beside: Any) -> Tensor:
+def _best_key_only(config: ModelConfig, point: Point, pattern: Tensor, **context: Any) -> Tensor:
     return F.one_hot(pattern.argmax(dim=-1), pattern.shape[-1]).to(pattern.dtype)
 
 
@@ -65,7 +66,7 @@ def _all_keys_alike(
     pattern: Tensor,
     scores: Tensor,
     mask: Tensor | None,
-    **beside: Any,
+    **context: Any,
 ) -> Tensor:
     return masked_softmax(torch.zeros_like(scores), mask)
 
@@ -92,7 +93,7 @@ SWITCHES: dict[str, Switch] = {
         ),
         "scores",
         lambda config, point, scores: scores * (config.score_size / config.d_model) ** 0.5,
-        there_is_one=lambda config: config.score_divisor == "d_head",
+        applies_to=lambda config: config.score_divisor == "d_head",
     ),
     "no-positions": Switch(
         mark(
@@ -101,7 +102,7 @@ SWITCHES: dict[str, Switch] = {
         ),
         "pos_embed",
         lambda config, point, added, embed: torch.zeros_like(added),
-        there_is_one=lambda config: not POSITIONS[config.positions].turns,
+        applies_to=lambda config: not POSITIONS[config.positions].is_rotary,
     ),
     "no-rotation": Switch(
         mark(
@@ -109,10 +110,10 @@ SWITCHES: dict[str, Switch] = {
             "knows the order only through the causal mask."
         ),
         "rotation",
-        lambda config, point, turn: Turn(
-            torch.ones_like(turn.cosines), torch.zeros_like(turn.sines)
+        lambda config, point, angles: RotaryAngles(
+            torch.ones_like(angles.cosines), torch.zeros_like(angles.sines)
         ),
-        there_is_one=lambda config: POSITIONS[config.positions].turns,
+        applies_to=lambda config: POSITIONS[config.positions].is_rotary,
     ),
     "shuffled-positions": Switch(
         mark(
@@ -137,7 +138,7 @@ SWITCHES: dict[str, Switch] = {
         ),
         "final_norm",
         lambda config, point, normalised, stream: stream,
-        there_is_one=lambda config: config.norm == "pre",
+        applies_to=lambda config: config.norm == "pre",
     ),
     "unscaled-norm": Switch(
         mark(
@@ -148,7 +149,7 @@ SWITCHES: dict[str, Switch] = {
         lambda config, point, normalised, stream: unscaled_rms(stream, config.norm_eps).to(
             stream.dtype
         ),
-        there_is_one=lambda config: config.norm_kind.startswith("rms"),
+        applies_to=lambda config: config.norm_kind.startswith("rms"),
     ),
     "one-key-head": Switch(
         mark(
@@ -157,7 +158,7 @@ SWITCHES: dict[str, Switch] = {
         ),
         "k",
         lambda config, point, k: k[:, :1].expand_as(k),
-        there_is_one=lambda config: config.key_heads > 1,
+        applies_to=lambda config: config.key_heads > 1,
     ),
     "hard-attention": Switch(
         mark("Each query reads only its best key (argmax), so nothing can be blended."),
@@ -177,4 +178,4 @@ BREAKS: dict[str, str] = {name: switch.why for name, switch in SWITCHES.items()}
 
 def breaks_of(config: ModelConfig) -> list[str]:
     """The switches that this network has something for."""
-    return [name for name, switch in SWITCHES.items() if switch.there_is_one(config)]
+    return [name for name, switch in SWITCHES.items() if switch.applies_to(config)]

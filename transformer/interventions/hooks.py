@@ -36,12 +36,12 @@ class AblatedHeads:
     intact: Mapping[Site, Tensor]
     by_mean: bool = False
 
-    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+    def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
         if point.name != "z" or point[1:] not in self.intact:
             return value
         intact = self.intact[Site(*point[1:])].to(value.device)
-        instead = _mean(point.stack, value, beside["padding_mask"]) if self.by_mean else 0.0
+        instead = _mean(point.stack, value, context["padding_mask"]) if self.by_mean else 0.0
         return intact * value + (1 - intact) * instead
 
 
@@ -52,7 +52,7 @@ class EditedMask:
     edit: EditMask
     sites: Sequence[Site]
 
-    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+    def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
         if point[1:] not in self.sites:
             return value
@@ -60,7 +60,7 @@ class EditedMask:
             removed = point.name.removesuffix("_mask") in self.edit.without
             return torch.ones_like(value) if removed and value is not None else value
         if point.name == "mask":
-            return edited_mask(self.edit, value, beside["scores"])
+            return edited_mask(self.edit, value, context["scores"])
         return value
 
 
@@ -78,7 +78,7 @@ class Patched:
     point: Point
     replacement: Replacement
 
-    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+    def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
         if point != self.point:
             return value
@@ -97,7 +97,7 @@ class ActivationCache:
 
     activations: dict[Point, Tensor] = field(default_factory=dict)
 
-    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+    def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
         if point.name in ("z", "mlp_out", "resid_post"):
             self.activations[point] = value.detach()

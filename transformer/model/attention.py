@@ -10,7 +10,7 @@ from transformer.model.functional import attention_scores, fused_attention, mask
 from transformer.model.hooks import PLAIN, ForwardContext
 from transformer.model.masks import causal_mask, combine
 from transformer.model.norms import norm_of
-from transformer.model.rotary import Turn, rotated
+from transformer.model.rotary import RotaryAngles, apply_rotary
 from transformer.model.sites import Site
 from transformer.model.stored import Linear
 
@@ -66,14 +66,14 @@ class MultiHeadAttention(nn.Module):
     def q_k_v(self, x: Tensor, context: ForwardContext) -> tuple[Tensor, Tensor, Tensor]:
         """(B, H, Tq, D) of x; (B, G, Tk, D) twice of x, after those of the cache, or of the memory;
         q and k normalised and rotated where the network does so."""
-        cache, turn = context.cache, None if self.crosses else context.rotation
-        q = self._heads(self.query, x, self.query_norm, turn)
+        cache, angles = context.cache, None if self.crosses else context.rotation
+        q = self._heads(self.query, x, self.query_norm, angles)
         known = cache.get(self.site) if self.crosses and cache is not None else None
         if known is not None:
             return q, *known
         source = context.memory if self.crosses else x
         assert source is not None
-        k = self._heads(self.key, source, self.key_norm, turn)
+        k = self._heads(self.key, source, self.key_norm, angles)
         v = self._heads(self.value, source)
         return (q, k, v) if cache is None else (q, *cache.extend(self.site, k, v))
 
@@ -93,12 +93,16 @@ class MultiHeadAttention(nn.Module):
         return context.at("z", site, z, padding_mask=padding)
 
     def _heads(
-        self, made: nn.Linear, x: Tensor, norm: nn.Module | None = None, turn: Turn | None = None
+        self,
+        linear: nn.Linear,
+        x: Tensor,
+        norm: nn.Module | None = None,
+        angles: RotaryAngles | None = None,
     ) -> Tensor:
         """(B, T, C) -> (B, heads, T, D)."""
         if self.config.shared_projection:
-            heads = made(x.unflatten(-1, (self.config.n_heads, -1))).transpose(1, 2)
+            heads = linear(x.unflatten(-1, (self.config.n_heads, -1))).transpose(1, 2)
         else:
-            heads = made(x).unflatten(-1, (-1, self.config.d_head)).transpose(1, 2)
+            heads = linear(x).unflatten(-1, (-1, self.config.d_head)).transpose(1, 2)
         heads = heads if norm is None else norm(heads)
-        return heads if turn is None else rotated(heads, turn)
+        return heads if angles is None else apply_rotary(heads, angles)

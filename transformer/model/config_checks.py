@@ -102,7 +102,7 @@ def _check_rotary(config: Any) -> None:
         raise ValueError(
             f"rotary_low must be below rotary_high; got {config.rotary_low}, {config.rotary_high}"
         )
-    if not POSITIONS[config.positions].turns:
+    if not POSITIONS[config.positions].is_rotary:
         return
     size, trained = config.rotary.size, config.rotary_trained_len or config.max_len
     if size % 2 or size > config.d_head:

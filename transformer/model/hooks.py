@@ -17,7 +17,7 @@ from torch import Tensor
 
 from transformer.checks import shortened
 from transformer.model.cache import KeyValueCache
-from transformer.model.rotary import Turn
+from transformer.model.rotary import RotaryAngles
 from transformer.model.sites import Site
 
 # In the order of the data, by the names of TransformerLens. Behind the semicolon: the arguments
@@ -27,7 +27,7 @@ POINTS: dict[str, str] = {
     "embed": "(B, T, C), a stack's token embeddings, scaled and with their types' vectors, if "
     "the model does so",
     "pos_embed": "(T, C) or (B, T, C), what the encoding adds; embed",
-    "rotation": "Turn, the cosines and sines by which queries and keys are rotated, if they are",
+    "rotation": "RotaryAngles by which queries and keys are rotated, if they are",
     "resid_pre": "(B, T, C), the residual stream that enters a layer",
     "norm": "(B, T, C), what a norm of a layer makes of what it reads; stream",
     "q": "(B, H, Tq, D), queries, normalised and rotated where the network does so",
@@ -69,11 +69,11 @@ class Hook(Protocol):
     do so, PyTorch's fused kernel computes that, and does not show it.
     """
 
-    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+    def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """What goes on in place of `value`; None, or `value` itself, where nothing is to change."""
 
 
-def unchanged(point: Point, value: Any, **beside: Any) -> Any:
+def unchanged(point: Point, value: Any, **context: Any) -> Any:
     """A hook that does nothing: with it a pass takes the steps, and rounds, as with any other."""
     return value
 
@@ -93,7 +93,7 @@ class ForwardContext:
     memory: Tensor | None = None
     memory_mask: Tensor | None = None
     cache: KeyValueCache | None = None
-    rotation: Turn | None = None
+    rotation: RotaryAngles | None = None
     hooks: Sequence[Hook] = ()
 
     @property
@@ -105,13 +105,13 @@ class ForwardContext:
         """What hides keys of an attention from all its queries, and whether it hides the future."""
         return (self.memory_mask, False) if site.kind == "cross" else (self.mask, self.causal)
 
-    def at(self, name: str, where: tuple[Any, ...], value: Any, **beside: Any) -> Any:
+    def at(self, name: str, where: tuple[Any, ...], value: Any, **context: Any) -> Any:
         """The value at this point after all hooks, applied in order.
 
         where: (stack,), (stack, layer) or (stack, layer, kind).
         """
         for hook in self.hooks:
-            found = hook(Point(name, *where), value, **beside)
+            found = hook(Point(name, *where), value, **context)
             value = value if found is None else found
         return value
 

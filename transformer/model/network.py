@@ -86,11 +86,11 @@ class Transformer(nn.Module):
             mask = given_mask(given, n_new, past + n_new)
         positions = context.at("position_ids", here, positions)
         x = embedding(ids, positions, context, types)
-        turn = None if stack.rotation is None else stack.rotation(positions)
-        if turn is not None:
-            turn = context.at("rotation", here, turn)
+        angles = None if stack.rotation is None else stack.rotation(positions)
+        if angles is not None:
+            angles = context.at("rotation", here, angles)
         causal = context.causal and given is None
-        x = stack(x, dataclasses.replace(context, mask=mask, causal=causal, rotation=turn))
+        x = stack(x, dataclasses.replace(context, mask=mask, causal=causal, rotation=angles))
         if cache is not None:
             cache.length += n_new
         return x

@@ -90,7 +90,7 @@ class Encoding:
     `{max_len}` and `{d_model}` for the sizes.
 
     make: of max_len and d_model, a module positions (..., T) int64 -> (..., T, C) with a `matrix`
-    (max_len, C). pairs: whether it needs an even d_model. turns: whether it rotates queries and
+    (max_len, C). pairs: whether it needs an even d_model. is_rotary: whether it rotates queries and
     keys (see rotary.py) in place of adding to tokens.
     """
 
@@ -99,7 +99,7 @@ class Encoding:
     short: str
     make: Callable[[int, int], SinusoidalPositions | LearnedPositions | NothingAdded]
     pairs: bool = False
-    turns: bool = False
+    is_rotary: bool = False
 
 
 POSITIONS: dict[str, Encoding] = {
@@ -133,6 +133,6 @@ POSITIONS: dict[str, Encoding] = {
         ),
         short="rotated by position",
         make=NothingAdded,
-        turns=True,
+        is_rotary=True,
     ),
 }

@@ -30,7 +30,7 @@ class RotarySettings(NamedTuple):
     trained_len: int
 
 
-class Turn(NamedTuple):
+class RotaryAngles(NamedTuple):
     """Cosines and sines of the angles of each token's pairs: (T, R/2) or (B, T, R/2) each."""
 
     cosines: Tensor
@@ -108,14 +108,14 @@ class Rotation(nn.Module):
         """(max_len, R): the cosine of each pair's angle, then the sine of each."""
         return torch.cat([self.cosines, self.sines], dim=-1)
 
-    def forward(self, positions: Tensor) -> Turn:
+    def forward(self, positions: Tensor) -> RotaryAngles:
         """positions: (T,) or (B, T) int64 -> how the tokens there are rotated."""
-        return Turn(self.cosines[positions], self.sines[positions])
+        return RotaryAngles(self.cosines[positions], self.sines[positions])
 
 
-def rotated(x: Tensor, turn: Turn) -> Tensor:
+def apply_rotary(x: Tensor, angles: RotaryAngles) -> Tensor:
     """Queries or keys (B, H, T, D) with their first R features rotated, the others as they were."""
-    cosines, sines = (part[:, None] if part.dim() == 3 else part for part in turn)
+    cosines, sines = (part[:, None] if part.dim() == 3 else part for part in angles)
     half = cosines.shape[-1]
     first, second, rest = x.split([half, half, x.shape[-1] - 2 * half], dim=-1)
     pair = first * cosines - second * sines, second * cosines + first * sines

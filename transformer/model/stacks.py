@@ -69,8 +69,8 @@ class Stack(nn.Module):
             Layer(config, name, index, cross) for index in range(config.n_layers)
         )
         self.norm = _norm(config) if config.norm == "pre" else None
-        turns = POSITIONS[config.positions].turns
-        self.rotation = Rotation(config.rotary, config.max_len_of(name)) if turns else None
+        is_rotary = POSITIONS[config.positions].is_rotary
+        self.rotation = Rotation(config.rotary, config.max_len_of(name)) if is_rotary else None
 
     def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""

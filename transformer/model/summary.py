@@ -132,7 +132,11 @@ def _inputs(config: ModelConfig, embedding: Embedding, count: _Count) -> Iterato
     )  # fmt: skip
     for kind, part, inside in (
         ("token_types", embedding.types, looked_up),
-        ("positions", None if POSITIONS[config.positions].turns else embedding.positions, stream),
+        (
+            "positions",
+            None if POSITIONS[config.positions].is_rotary else embedding.positions,
+            stream,
+        ),
         ("norm_embeddings", embedding.norm, stream),
     ):
         if part is not None:

@@ -74,19 +74,19 @@ class Trace:
     pos_embed: dict[str, Tensor] = field(default_factory=dict)
     residuals: dict[str, list[Tensor]] = field(default_factory=dict)
 
-    def __call__(self, point: Point, value: Any, **beside: Any) -> Any:
+    def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """A hook that keeps what it is shown and changes nothing."""
         if point.name == "pattern":
-            heads = (beside["q"], beside["k"], beside["v"])
+            heads = (context["q"], context["k"], context["v"])
             site = Site(point.stack, point.layer, point.kind)
-            self.record_attention(site, beside["scores"], value, beside["mask"], heads)
+            self.record_attention(site, context["scores"], value, context["mask"], heads)
         elif point.name == "resid_post" or (point.name == "resid_pre" and point.layer == 0):
             self.residuals.setdefault(point.stack, []).append(value.detach().float())
         elif point.name == "pos_embed":
             if point.stack in self.pos_embed:  # a second pass
                 self._forget(point.stack)
-            self.embed[point.stack] = beside["embed"].detach().float()
-            self.pos_embed[point.stack] = value.detach().float().expand_as(beside["embed"])
+            self.embed[point.stack] = context["embed"].detach().float()
+            self.pos_embed[point.stack] = value.detach().float().expand_as(context["embed"])
         return value
 
     def _forget(self, stack: str) -> None:

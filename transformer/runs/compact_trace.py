@@ -29,7 +29,7 @@ from transformer.model.trace import AttentionRecord, Trace, mask_in_full
 Change = Callable[[Tensor], Tensor]
 
 
-class Heads(NamedTuple):
+class QKV(NamedTuple):
     """What an attention call read: q (B, H, Tq, D), k and v (B, G, Tk, D), a mask.
 
     G divides H: H / G heads read the same keys and values.
@@ -62,15 +62,15 @@ class Heads(NamedTuple):
 
 
 class CompactRecords(MutableMapping[Site, AttentionRecord]):
-    """Records by site, as in a plain dict; those stored as Heads are recomputed at each access."""
+    """Records by site, as in a plain dict; those stored as QKV are recomputed at each access."""
 
-    def __init__(self, parts: dict[Site, AttentionRecord | Heads]) -> None:
+    def __init__(self, parts: dict[Site, AttentionRecord | QKV]) -> None:
         self.parts = parts
 
     @torch.no_grad()
     def __getitem__(self, site: Site) -> AttentionRecord:
         part = self.parts[site]
-        return part.record(site) if isinstance(part, Heads) else part
+        return part.record(site) if isinstance(part, QKV) else part
 
     def __setitem__(self, site: Site, record: AttentionRecord) -> None:
         self.parts[site] = record
@@ -89,12 +89,12 @@ class CompactRecords(MutableMapping[Site, AttentionRecord]):
 
 
 class CompactedRecords(CompactRecords):
-    """Records that are stored as Heads as they come, so that a pass never holds all scores and
-    weights at once; but in full where the network computed others than Heads give again, as in
+    """Records that are stored as QKV as they come, so that a pass never holds all scores and
+    weights at once; but in full where the network computed others than QKV give again, as in
     another precision or where it was altered.
 
     share: how many heads read the same keys and values, which are then kept once. exact: whether
-    it is known that Heads give the same. Raises ValueError beyond what `recording_at_most` allows.
+    it is known that QKV give the same. Raises ValueError beyond what `recording_at_most` allows.
     """
 
     def __init__(self, share: int = 1, *, exact: bool = False) -> None:
@@ -103,10 +103,10 @@ class CompactedRecords(CompactRecords):
 
     @torch.no_grad()
     def __setitem__(self, site: Site, record: AttentionRecord) -> None:
-        part: AttentionRecord | Heads = record
+        part: AttentionRecord | QKV = record
         if record.q is not None:
-            heads = heads_of(record, self._share)
-            if self._exact or _gives_again(heads, record):
+            heads = qkv_of(record, self._share)
+            if self._exact or _can_recompute(heads, record):
                 part = heads
         self._bytes += bytes_of(Trace(records=CompactRecords({site: part})))
         most = _most_bytes.get()
@@ -133,13 +133,13 @@ def recording_at_most(n_bytes: float) -> Iterator[None]:
         _most_bytes.reset(before)
 
 
-def _gives_again(heads: Heads, record: AttentionRecord) -> bool:
+def _can_recompute(heads: QKV, record: AttentionRecord) -> bool:
     """Whether a record can be had from these; asked of one text after the other, to hold little."""
     names = ("scores", "pattern", "k", "v")
     for row in range(len(heads.q)):
         q, k, v = (_row_of(x, row) for x in heads[:3])
         mask = None if heads.mask is None else _row_of(heads.mask, row)
-        again = Heads(q, k, v, mask).record(record.site)
+        again = QKV(q, k, v, mask).record(record.site)
         if not all(
             torch.equal(getattr(again, name), getattr(record, name)[row : row + 1])
             for name in names
@@ -148,13 +148,13 @@ def _gives_again(heads: Heads, record: AttentionRecord) -> bool:
     return True
 
 
-def part_at(trace: Trace, site: Site) -> AttentionRecord | Heads:
+def stored_at(trace: Trace, site: Site) -> AttentionRecord | QKV:
     """What is stored of a site; nothing is computed."""
     records = trace.records
     return records.parts[site] if isinstance(records, CompactRecords) else records[site]
 
 
-def heads_of(record: AttentionRecord, share: int = 1) -> Heads:
+def qkv_of(record: AttentionRecord, share: int = 1) -> QKV:
     """What a record made by the network was computed from.
 
     share: how many heads read the same keys and values, which are then kept once.
@@ -163,21 +163,21 @@ def heads_of(record: AttentionRecord, share: int = 1) -> Heads:
     assert record.k is not None
     assert record.v is not None
     k, v = (x[:, ::share].contiguous() for x in (record.k, record.v))
-    return Heads(record.q, k, v, record.mask)
+    return QKV(record.q, k, v, record.mask)
 
 
-def heads_at(trace: Trace, site: Site, share: int = 1) -> Heads:
-    """What the attention of a site read, recorded in full or as Heads. share: as in `heads_of`."""
-    part = part_at(trace, site)
-    return part if isinstance(part, Heads) else heads_of(part, share)
+def qkv_at(trace: Trace, site: Site, share: int = 1) -> QKV:
+    """What the attention of a site read, recorded in full or as QKV. share: as in `qkv_of`."""
+    part = stored_at(trace, site)
+    return part if isinstance(part, QKV) else qkv_of(part, share)
 
 
-def moved(trace: Trace, device: str | torch.device) -> Trace:
+def to_device(trace: Trace, device: str | torch.device) -> Trace:
     """The same trace on another device; a compact one stays compact."""
-    return _changed(trace, lambda x: x.to(device))
+    return _map_tensors(trace, lambda x: x.to(device))
 
 
-def own(trace: Trace) -> Trace:
+def cloned(trace: Trace) -> Trace:
     """The same trace in tensors of its own: pickling a view pickles the whole storage behind it."""
     copies: dict[int, Tensor] = {}  # by their address, which is theirs as long as the trace lives
 
@@ -186,12 +186,12 @@ def own(trace: Trace) -> Trace:
             copies[id(x)] = x.detach().clone(memory_format=torch.contiguous_format)
         return copies[id(x)]
 
-    return _changed(trace, copy)
+    return _map_tensors(trace, copy)
 
 
 def row_of(trace: Trace, row: int) -> Trace:
     """The trace of one text of a batch, with B = 1; what all texts share stays."""
-    return _changed(trace, lambda x: _row_of(x, row))
+    return _map_tensors(trace, lambda x: _row_of(x, row))
 
 
 def _row_of(x: Tensor, row: int) -> Tensor:
@@ -206,26 +206,26 @@ def bytes_of(trace: Trace) -> int:
         seen.append(x.nbytes)
         return x
 
-    _changed(trace, count)
+    _map_tensors(trace, count)
     return sum(seen)
 
 
-def _changed(trace: Trace, change: Change) -> Trace:
+def _map_tensors(trace: Trace, change: Change) -> Trace:
     """A trace of the same things, each tensor changed."""
     parts = trace.records.parts if isinstance(trace.records, CompactRecords) else trace.records
     return Trace(
-        records=CompactRecords({site: _each(part, change) for site, part in parts.items()}),
+        records=CompactRecords({site: _map_part(part, change) for site, part in parts.items()}),
         embed={stack: change(x) for stack, x in trace.embed.items()},
         pos_embed={stack: change(x) for stack, x in trace.pos_embed.items()},
         residuals={stack: list(map(change, made)) for stack, made in trace.residuals.items()},
     )
 
 
-def _each(part: AttentionRecord | Heads, change: Change) -> AttentionRecord | Heads:
+def _map_part(part: AttentionRecord | QKV, change: Change) -> AttentionRecord | QKV:
     """The same with every tensor changed."""
-    if isinstance(part, Heads):
+    if isinstance(part, QKV):
         mask = None if part.mask is None else change(part.mask)
-        return Heads(change(part.q), change(part.k), change(part.v), mask)
+        return QKV(change(part.q), change(part.k), change(part.v), mask)
     names = ("scores", "pattern", "mask", "q", "k", "v")
     tensors: dict[str, Any] = {name: getattr(part, name) for name in names}
     changed: dict[str, Any] = {name: change(x) for name, x in tensors.items() if x is not None}

@@ -17,7 +17,7 @@ from transformer.checks import InvalidRequest, check_choice, check_whole, is_who
 from transformer.interventions.descriptions import Ablate
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
-from transformer.runs.compact_trace import Heads, part_at
+from transformer.runs.compact_trace import QKV, stored_at
 from transformer.runs.drawing import Stage
 from transformer.runs.run import Batch, Run
 
@@ -36,7 +36,7 @@ class HeadView:
 
     site: Site
     head: Head
-    part: AttentionRecord | Heads
+    part: AttentionRecord | QKV
     query_labels: tuple[str, ...]
     key_labels: tuple[str, ...]
     off: tuple[int, ...] = ()
@@ -67,14 +67,14 @@ class HeadView:
         """Queries (Tq, D) and keys (Tk, D) that give just these scores; None where they need not,
         as in a network that was altered, and for the mean of heads; nor the weights of a head
         that is off."""
-        if self.head == "mean" or self.is_off or not isinstance(self.part, Heads):
+        if self.head == "mean" or self.is_off or not isinstance(self.part, QKV):
             return None
         return array(self.part.q[0, 0]), array(self.part.k[0, 0])
 
     @cached_property
     def _record(self) -> AttentionRecord:
         with torch.no_grad():
-            return self.part.record(self.site) if isinstance(self.part, Heads) else self.part
+            return self.part.record(self.site) if isinstance(self.part, QKV) else self.part
 
 
 def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> HeadView:
@@ -176,30 +176,30 @@ def array(tensor: Any) -> NDArray[np.float32]:
 
 def n_heads_at(trace: Trace, site: Site) -> int:
     """How many heads were recorded at a site."""
-    part = part_at(trace, site)
-    return (part.q if isinstance(part, Heads) else part.scores).shape[1]
+    part = stored_at(trace, site)
+    return (part.q if isinstance(part, QKV) else part.scores).shape[1]
 
 
 @torch.no_grad()
 def one_head(trace: Trace, site: Site, row: int, head: int | None) -> AttentionRecord:
     """One sentence's record with B = 1, and with H = 1 unless all heads (None) are asked for.
 
-    What is stored as Heads is recomputed for these alone.
+    What is stored as QKV is recomputed for these alone.
     """
     part = stored_head(trace, site, row, head)
-    return part.record(site) if isinstance(part, Heads) else part
+    return part.record(site) if isinstance(part, QKV) else part
 
 
-def stored_head(trace: Trace, site: Site, row: int, head: int | None) -> AttentionRecord | Heads:
+def stored_head(trace: Trace, site: Site, row: int, head: int | None) -> AttentionRecord | QKV:
     """The same as it is stored: nothing is computed."""
-    part, rows = part_at(trace, site), slice(row, row + 1)
+    part, rows = stored_at(trace, site), slice(row, row + 1)
     heads = slice(None) if head is None else slice(head, head + 1)
     mask = part.mask
     if mask is not None and mask.dim() == 4 and mask.shape[0] > 1:
         mask = mask[rows]
-    if isinstance(part, Heads):
+    if isinstance(part, QKV):
         shared = heads if head is None else _keys_of(part, head)
-        return Heads(part.q[rows, heads], part.k[rows, shared], part.v[rows, shared], mask)
+        return QKV(part.q[rows, heads], part.k[rows, shared], part.v[rows, shared], mask)
     vectors = (part.q, part.k, part.v)
     q, k, v = (None if x is None else x[rows, heads] for x in vectors)
     return AttentionRecord(
@@ -213,7 +213,7 @@ def stored_head(trace: Trace, site: Site, row: int, head: int | None) -> Attenti
     )
 
 
-def _keys_of(part: Heads, head: int) -> slice:
+def _keys_of(part: QKV, head: int) -> slice:
     """Which keys and values a head reads."""
     at = head * part.k.shape[1] // part.q.shape[1]
     return slice(at, at + 1)

@@ -6,7 +6,7 @@ Both draw themselves and are written to disk; a Run is read back.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -18,7 +18,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.trace import Trace
 from transformer.runs import archive
 from transformer.runs.archive import Arrays, Place, Values
-from transformer.runs.compact_trace import own, row_of
+from transformer.runs.compact_trace import cloned, row_of
 from transformer.runs.drawing import Drawable, DrawableRun
 from transformer.runs.request import Request, request_from_dict, request_to_dict
 from transformer.runs.steps import GenerationStep, Search, search_from_dict, step_from_dict
@@ -113,7 +113,7 @@ class Run(DrawableRun):
         """Pickled and copied in tensors of its own."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         matrices = {key: x.detach().clone() for key, x in self.position_matrices.items()}
-        values |= {"trace": own(self.trace), "position_matrices": matrices}
+        values |= {"trace": cloned(self.trace), "position_matrices": matrices}
         return _made, (type(self), values)
 
     @property
@@ -278,7 +278,7 @@ class Batch(Drawable):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied in tensors of its own."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return _made, (type(self), values | {"trace": own(self.trace)})
+        return _made, (type(self), values | {"trace": cloned(self.trace)})
 
     def queries(self, stack: str, row: int) -> tuple[str, ...]:
         """Labels of the tokens that a stack read for one text: the rows of its attention."""
@@ -288,7 +288,7 @@ class Batch(Drawable):
         """Labels of the tokens that this attention reads: its columns."""
         return self.queries("encoder" if kind == "cross" else stack, row)
 
-    def real(self, stack: str) -> Tensor:
+    def is_token(self, stack: str) -> Tensor:
         """(B, T) bool: which of the places that a stack read are tokens and not padding."""
         if self._is_target(stack):
             assert self.target_padding is not None
@@ -298,7 +298,14 @@ class Batch(Drawable):
     def _is_target(self, stack: str) -> bool:
         return stack == "decoder" and self.target_ids is not None
 
-    def alone(self, row: int) -> Run:
+    def __len__(self) -> int:
+        """The number of texts."""
+        return len(self.texts)
+
+    def __iter__(self) -> Iterator[Run]:
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, row: int) -> Run:
         """One of its texts as a Run, its padding included. Raises ValueError for no such row."""
         check_whole("row", row, 0, len(self.texts) - 1)
         both = self.target_ids is not None

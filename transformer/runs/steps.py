@@ -13,7 +13,7 @@ from torch import Tensor
 TextOf = Callable[[int], str]
 
 N_CANDIDATES = 20
-WAITING_BYTES = 16_000_000
+PENDING_BYTES = 16_000_000
 
 
 def no_text(_: int) -> str:
@@ -93,17 +93,17 @@ class Candidates(Sequence[Candidate]):
     """
 
     def __init__(
-        self, generation: Described, logits: Tensor, drawn: Tensor | None, chosen: int
+        self, batch: CandidateBatch, logits: Tensor, drawn: Tensor | None, chosen: int
     ) -> None:
-        self._generation = generation
-        self.waiting: tuple[Tensor, Tensor | None, int] | None = (logits, drawn, chosen)
-        self.made: tuple[Candidate, ...] = ()
+        self._batch = batch
+        self.pending: tuple[Tensor, Tensor | None, int] | None = (logits, drawn, chosen)
+        self.computed: tuple[Candidate, ...] = ()
 
     def all(self) -> tuple[Candidate, ...]:
         """Every one."""
-        if self.waiting is not None:
-            self._generation.describe()
-        return self.made
+        if self.pending is not None:
+            self._batch.compute()
+        return self.computed
 
     @overload
     def __getitem__(self, index: int) -> Candidate: ...
@@ -131,12 +131,12 @@ class Candidates(Sequence[Candidate]):
         return tuple, (self.all(),)
 
 
-class Described:
-    """Steps of one generation whose candidates are pending: at most WAITING_BYTES of logits."""
+class CandidateBatch:
+    """Steps of one generation whose candidates are pending: at most PENDING_BYTES of logits."""
 
     def __init__(self, text_of: TextOf = no_text) -> None:
         self._text_of = text_of
-        self._waiting: list[Candidates] = []
+        self._pending: list[Candidates] = []
         self._bytes = 0
         self._lock = threading.Lock()
 
@@ -144,26 +144,26 @@ class Described:
         """One step. logits: (V,). drawn: (V,), the probabilities after filters; None = greedy."""
         new = Candidates(self, logits, drawn, chosen)
         with self._lock:
-            self._waiting.append(new)
+            self._pending.append(new)
             self._bytes += logits.nbytes + (0 if drawn is None else drawn.nbytes)
-        if self._bytes > WAITING_BYTES:
-            self.describe()
+        if self._bytes > PENDING_BYTES:
+            self.compute()
         return new
 
-    def describe(self) -> None:
+    def compute(self) -> None:
         """Make the candidates of all that wait."""
         with self._lock:
-            parts = [step.waiting for step in self._waiting if step.waiting is not None]
+            parts = [step.pending for step in self._pending if step.pending is not None]
             if parts:
                 logits, drawn, chosen = zip(*parts, strict=True)
-                rows = describe(torch.stack(logits), drawn, chosen, self._text_of)
-                for step, row in zip(self._waiting, rows, strict=True):
-                    step.made, step.waiting = row, None
-            self._waiting, self._bytes = [], 0
+                rows = candidates_of(torch.stack(logits), drawn, chosen, self._text_of)
+                for step, row in zip(self._pending, rows, strict=True):
+                    step.computed, step.pending = row, None
+            self._pending, self._bytes = [], 0
 
 
 @torch.no_grad()
-def describe(
+def candidates_of(
     logits: Tensor,
     drawn: Sequence[Tensor | None],
     chosen: Sequence[int],
@@ -179,10 +179,10 @@ def describe(
     probabilities = logits.softmax(dim=-1)
     columns = [ids, logits.gather(-1, ids), probabilities.gather(-1, ids)]
     rows = zip(*(column.tolist() for column in columns), drawn, chosen, strict=True)
-    return [_described(text_of, *row) for row in rows]
+    return [_candidates(text_of, *row) for row in rows]
 
 
-def _described(
+def _candidates(
     text_of: TextOf,
     ids: list[int],
     logits: list[float],

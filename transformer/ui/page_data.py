@@ -57,7 +57,7 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
         "heads_per_key": run.config.heads_per_key,
         "stacks": list(run.position_matrices),
         "d_model": run.config.d_model,
-        "turns": POSITIONS[run.config.positions].turns,
+        "turns": POSITIONS[run.config.positions].is_rotary,
         "stopped": run.stopped,
         "hypotheses": hypotheses_of(run),
         "text": run.request.text,

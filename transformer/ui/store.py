@@ -112,7 +112,7 @@ def on_cpu(item: Item) -> Item:
             len(step.candidates)
     if all(x.device.type == "cpu" for made in item.trace.residuals.values() for x in made):
         return item
-    changes: dict[str, object] = {"trace": compact_trace.moved(item.trace, "cpu")}
+    changes: dict[str, object] = {"trace": compact_trace.to_device(item.trace, "cpu")}
     if isinstance(item, Run):
         changes["position_matrices"] = {k: m.cpu() for k, m in item.position_matrices.items()}
         changes["candidate_labels"] = dict(item.candidate_labels)

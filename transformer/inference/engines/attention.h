@@ -108,9 +108,9 @@ static void attend_all(const float *queries, const float *keys, const float *val
 }
 
 /* Norm a head's query or key, and turn it by its place, where the network does so. Feature i and
- * feature i + n_turned / 2 are a point in a plane. */
+ * feature i + rotary_dim / 2 are a point in a plane. */
 static void put_in_place(const Network *net, Norm norm, int place, float *head) {
-    const int half = net->n_turned / 2;
+    const int half = net->rotary_dim / 2;
     if (norm.gain) normalise_one(net, norm, head, net->head_size, head);
     const float *cosine = net->cosines + (int64_t)place * half;
     const float *sine = net->sines + (int64_t)place * half;

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
 from transformer.model.trace import Trace
-from transformer.runs.compact_trace import heads_at
+from transformer.runs.compact_trace import qkv_at
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,14 +52,12 @@ class Buffers:
         """Filled with what a pass over the beginning of a text recorded."""
         streams, share = trace.residuals["decoder"], config.heads_per_key
         crosses = _site(0, "cross") in trace.records
-        across = [
-            heads_at(trace, _site(n, "cross"), share) for n in range(config.n_layers * crosses)
-        ]
+        across = [qkv_at(trace, _site(n, "cross"), share) for n in range(config.n_layers * crosses)]
         buffers = cls.empty(config, across[0].k.shape[2] if crosses else 0)
         for stream, found in zip(buffers.stream, streams, strict=True):
             stream[: found.shape[1]] = found[0]
         for n, row in enumerate(buffers.heads):
-            read = heads_at(trace, _site(n, "self"), share)
+            read = qkv_at(trace, _site(n, "self"), share)
             _fill(row, read[:3])
         for row, memory, heads in zip(buffers.crossing, buffers.memory, across, strict=False):
             _fill(row, heads[:1])

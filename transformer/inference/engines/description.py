@@ -39,7 +39,7 @@ class Description:
             head_size=config.d_head, width=config.d_model, hidden=config.d_ff,
             vocabulary=network.head.out_features, max_len=config.output_max_len,
             window=config.window or config.output_max_len,
-            n_turned=0 if rotation is None else 2 * rotation.cosines.shape[1],
+            rotary_dim=0 if rotation is None else 2 * rotation.cosines.shape[1],
             norm_first=config.norm == "pre", parallel=config.parallel,
             rms=config.norm_kind != "layer", activation=ACTIVATIONS.index(config.activation),
             crosses=isinstance(network, EncoderDecoder), kernels=kernels,

@@ -27,13 +27,13 @@ typedef struct {
 
 typedef struct {
     int n_layers, n_heads, n_key_heads, head_size, width, hidden, vocabulary, max_len;
-    int window, n_turned;                            /* tokens read; features of a head turned */
+    int window, rotary_dim;                            /* tokens read; features of a head turned */
     int norm_first, parallel, rms, activation, crosses;
     int kernels[N_TYPES];                            /* which of KERNELS_HERE, by type of weights */
     float eps, scale;                                /* of the norms; of the token embedding */
     Linear tokens;                                   /* (V, C) */
     const float *positions, *kind;                   /* (max_len, C), (C,) or NULL: added to it */
-    const float *cosines, *sines;                    /* (max_len, n_turned / 2) */
+    const float *cosines, *sines;                    /* (max_len, rotary_dim / 2) */
     Norm start, end;                                 /* after the embedding; before the head */
     Linear dense, head;                              /* dense, its activation and norm: before */
     Norm dense_norm;                                 /* the head, where there is one */

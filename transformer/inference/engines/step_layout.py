@@ -47,7 +47,7 @@ class Network(Structure):
 
     _fields_ = [
         *_fields(c_int, "n_layers", "n_heads", "n_key_heads", "head_size", "width", "hidden"),
-        *_fields(c_int, "vocabulary", "max_len", "window", "n_turned"),
+        *_fields(c_int, "vocabulary", "max_len", "window", "rotary_dim"),
         *_fields(c_int, "norm_first", "parallel", "rms", "activation", "crosses"),
         ("kernels", c_int * len(TYPES)),
         *_fields(c_float, "eps", "scale"),

@@ -80,7 +80,7 @@ def alignment_links(
         source, target = run.source_labels, run.labels
     else:  # without padding, which is on the right
         source, target = (
-            run.queries(stack, row)[: int(run.real(stack)[row].sum())]
+            run.queries(stack, row)[: int(run.is_token(stack)[row].sum())]
             for stack in ("encoder", "decoder")
         )
     shift = 1 if by == "written" else 0

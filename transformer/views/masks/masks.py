@@ -99,7 +99,7 @@ def padded_batch(batch: Batch, *, stack: str | None = None) -> go.Figure:
     stacks = tuple(dict.fromkeys(name for name, _ in batch.trace.kinds()))
     stack = stack or stacks[0]
     check_choice("stack", stack, stacks)
-    real = batch.real(stack).cpu().numpy()
+    real = batch.is_token(stack).cpu().numpy()
     n_rows, length = real.shape
     shown = _tokens(batch, stack, real)
     cells = _filled(real, xgap=2, ygap=4, customdata=real.astype(np.uint8), **shown)

@@ -113,7 +113,7 @@ def _cross(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
 def _on_positions(config: ModelConfig) -> list[str]:
     """What of a self-attention has to do with where tokens stand."""
     said = [say("The queries and keys of each head are normalised.")] if config.norm_heads else []
-    if POSITIONS[config.positions].turns:
+    if POSITIONS[config.positions].is_rotary:
         rotated = config.rotary.size
         said.append(
             say(
