@@ -24,8 +24,7 @@ from playwright.sync_api import Browser, Error, Route
 
 from benchmarks import command_line, results, scale, served
 from benchmarks.page import chromium
-from transformer.model.functional import masked_softmax
-from transformer.model.masks import causal_mask
+from transformer.model.functional import causal_mask, masked_softmax
 
 PEERS = {"bertviz": "#vis svg, [id^=bertviz] svg", "circuitsvis": "img, canvas", "inspectus": "svg"}
 # What BertViz's page loads, by a part of the address: npm's package, and the file in it. npm has no

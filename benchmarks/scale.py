@@ -24,7 +24,7 @@ from benchmarks.page import chromium, clicked
 from benchmarks.report import scale_table
 from transformer import Model, Tokenizer, build_transformer
 from transformer.checkpoint import save
-from transformer.model.presets import preset
+from transformer.model.config import preset
 
 SHAPES = ("12x12x128", "12x12x512", "24x16x1024", "32x32/8x256", "30x9/3x1024")
 HEAD_SIZE = 64  # as in the models that people use: queries and keys may be sent

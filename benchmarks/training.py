@@ -24,8 +24,7 @@ from benchmarks import command_line, results
 from benchmarks.networks import byte_tokenizer
 from benchmarks.plain_training import HandGPT, PlainGPT, PlainTranslator, Step, plain_step
 from benchmarks.report import BY_HAND, training_table
-from transformer.model.config import ModelConfig
-from transformer.model.presets import preset
+from transformer.model.config import ModelConfig, preset
 from transformer.tokenizer import SPECIALS
 from transformer.training.data import Example
 from transformer.training.loop import _Training as Training

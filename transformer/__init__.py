@@ -19,8 +19,7 @@ from transformer.inference.model import Model, load
 from transformer.inference.stream import Stream
 from transformer.interventions.breaks import BREAKS
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch
-from transformer.model.config import ModelConfig
-from transformer.model.presets import PRESETS
+from transformer.model.config import PRESETS, ModelConfig
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.model.transformer import build_transformer

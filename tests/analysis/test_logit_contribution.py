@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from transformer.analysis.logit_contribution import LogitContribution, logit_contribution
 from transformer.model.hooks import Point
-from transformer.model.norms import NORMS, RMSNorm
+from transformer.model.primitives import NORMS, RMSNorm
 from transformer.views.whatif.contribution import contribution, sentence
 
 

@@ -15,7 +15,7 @@ from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.step_filters import step_filters
 from transformer.interventions.descriptions import Ablate, Break
-from transformer.model.presets import PRESETS, preset
+from transformer.model.config import PRESETS, preset
 
 TEXT = "the fox said hello"
 

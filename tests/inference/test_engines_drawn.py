@@ -16,8 +16,7 @@ from transformer import ModelConfig, Sampling, Trace, build_transformer
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.choice import KINDS, engine_of
 from transformer.inference.generation import generate
-from transformer.model.activations import ACTIVATIONS, Activation
-from transformer.model.norms import NORMS, Norm
+from transformer.model.primitives import ACTIVATIONS, NORMS, Activation, Norm
 
 SOURCE = [3, 1, 4]
 

@@ -17,7 +17,7 @@ from benchmarks import loading
 from transformer.inference.engines.choice import engine_of
 from transformer.inference.engines.compiled import PAGE_BYTES, use_huge_pages
 from transformer.inference.model import Model
-from transformer.model.stored import Linear
+from transformer.model.primitives import Linear
 from transformer.ui import process
 
 ROOM = 10_000_000  # bytes beside the weights: the tokenizer, threads, the kernels that are timed
@@ -64,7 +64,7 @@ def test_weights_kept_small_give_what_they_give_in_float32(llama):
 
 
 def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch):
-    monkeypatch.setattr("transformer.model.stored.WIDENED", 40)
+    monkeypatch.setattr("transformer.model.primitives.WIDENED", 40)
     narrow = Linear(7, 23)
     narrow.weight.data = narrow.weight.data.bfloat16()
     x = torch.randn(2, 5, 7)

@@ -8,12 +8,9 @@ from hypothesis import strategies as st
 from kit.models import model_of
 
 from transformer import Model, ModelConfig, Tokenizer
-from transformer.model.activations import ACTIVATIONS
 from transformer.model.config_checks import FAMILIES, SCORE_DIVISORS
-from transformer.model.inits import INITS
-from transformer.model.norms import NORMS, PLACEMENTS
-from transformer.model.positions import POSITIONS
-from transformer.model.rotary import SCALINGS
+from transformer.model.positions import POSITIONS, SCALINGS
+from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, PLACEMENTS
 
 N_READ = 6  # tokens that every one of them can read
 VOCAB = st.integers(6, 40)

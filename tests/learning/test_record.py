@@ -12,7 +12,7 @@ from transformer.learning.record import Record, watched
 from transformer.learning.recorded import PLANS, make, recorded
 from transformer.learning.words import sudden_fall
 from transformer.learning.worker import receive, send
-from transformer.model.presets import PRESETS
+from transformer.model.config import PRESETS
 from transformer.training.exercises import EXERCISES, share_right, weight_on_wanted
 from transformer.views.learn import TASKS, VIEW
 

@@ -11,9 +11,8 @@ from transformer.interventions.descriptions import Break
 from transformer.interventions.hooks import hooks_of
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.cache import KeyValueCache
-from transformer.model.functional import attention, masked_softmax
+from transformer.model.functional import attention, causal_mask, masked_softmax
 from transformer.model.hooks import ForwardContext
-from transformer.model.masks import causal_mask
 from transformer.model.sites import sites_of
 
 B, TQ, TK, H, D = 2, 5, 4, 3, 7

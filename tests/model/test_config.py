@@ -4,7 +4,7 @@ import math
 import pytest
 
 from transformer import PRESETS, ModelConfig, build_transformer
-from transformer.model.presets import preset
+from transformer.model.config import preset
 
 SMALL = dict(vocab_size=11, d_model=12, n_heads=3, n_layers=2, d_ff=20, max_len=9)
 

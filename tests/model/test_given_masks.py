@@ -9,7 +9,7 @@ from kit.models import ids, network
 
 from transformer import Trace
 from transformer.model.cache import KeyValueCache
-from transformer.model.masks import causal_mask
+from transformer.model.functional import causal_mask
 
 T, TS = 6, 7
 

@@ -7,9 +7,9 @@ import torch
 from kit.models import ids
 
 from transformer import build_transformer
-from transformer.model.inits import INITS
+from transformer.model.config import preset
 from transformer.model.positions import POSITIONS, sinusoidal_matrix
-from transformer.model.presets import preset
+from transformer.model.primitives import INITS
 from transformer.model.summary import blocks
 
 PUBLISHED = {  # tokens, and the parameters that their authors count

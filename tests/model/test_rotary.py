@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kit.models import tiny
 
-from transformer.model.rotary import RotarySettings, frequencies_of
+from transformer.model.positions import RotarySettings, frequencies_of
 from transformer.views.positions.rotary import (
     VIEW,
     angles_of,

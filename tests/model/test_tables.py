@@ -12,9 +12,8 @@ from kit.models import T_MAX, C, config, network
 from torch import nn
 
 from transformer import ModelConfig, Trace
-from transformer.model.activations import ACTIVATIONS, Activation
-from transformer.model.norms import NORMS, Norm
 from transformer.model.positions import POSITIONS, Encoding
+from transformer.model.primitives import ACTIVATIONS, NORMS, Activation, Norm
 from transformer.model.summary import blocks
 from transformer.views.model.architecture import architecture
 from transformer.views.model.parts import words

@@ -13,7 +13,7 @@ from kit.strategies import configurations
 from torch import nn
 
 from transformer import Model, ModelConfig, build_transformer
-from transformer.model.presets import PRESETS, preset
+from transformer.model.config import PRESETS, preset
 from transformer.model.summary import KINDS, Block, blocks, last_stack
 from transformer.views.model.architecture import architecture
 from transformer.views.model.arrangement import Arrangement, arrange

@@ -22,7 +22,7 @@ from transformer.inference.loaded import LoadedModel
 from transformer.model.blocks import Residual
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import Point
-from transformer.model.norms import RMSNorm
+from transformer.model.primitives import RMSNorm
 from transformer.model.transformer import EncoderOnly
 from transformer.runs.run import Run
 

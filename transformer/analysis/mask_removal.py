@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from transformer.checks import check_choice
-from transformer.model.functional import masked_softmax
-from transformer.model.masks import causal_mask
+from transformer.model.functional import causal_mask, masked_softmax
 from transformer.model.sites import Site
 from transformer.runs.head_data import HeadView, SiteLike, check_row, head_view, records_of
 from transformer.runs.run import Batch

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from transformer.inference.engines.buffers import Buffers
 from transformer.inference.engines.engine import Engine, Greedy
+from transformer.model.functional import causal_mask
 from transformer.model.hooks import ForwardContext
-from transformer.model.masks import causal_mask
 from transformer.model.sites import Site
 from transformer.model.trace import Trace
 from transformer.model.transformer import EncoderDecoder

@@ -14,8 +14,8 @@ from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import forced_steps
 from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.inference.logit_sources import pad, text_in
+from transformer.model.blocks import Embedding, Stack
 from transformer.model.hooks import Hook
-from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.compact_trace import CompactedRecords

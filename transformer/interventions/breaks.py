@@ -17,9 +17,8 @@ from transformer.messages import mark
 from transformer.model.config import ModelConfig
 from transformer.model.functional import masked_softmax
 from transformer.model.hooks import Point
-from transformer.model.norms import unscaled_rms
-from transformer.model.positions import POSITIONS
-from transformer.model.rotary import RotaryAngles
+from transformer.model.positions import POSITIONS, RotaryAngles
+from transformer.model.primitives import unscaled_rms
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from typing import Any
 from transformer.checkpoint import HeldOutSample
 from transformer.checks import check_choice
 from transformer.messages import mark, say
-from transformer.model.config import ModelConfig
-from transformer.model.presets import PRESETS
+from transformer.model.config import PRESETS, ModelConfig
 from transformer.training.exercises import EXERCISES, Exercise, Row
 from transformer.training.stepwise import Step, small_config, steps
 

@@ -6,13 +6,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer.model.config import ModelConfig
-from transformer.model.functional import attention_scores, fused_attention, masked_softmax
+from transformer.model.functional import (
+    attention_scores,
+    causal_mask,
+    combine,
+    fused_attention,
+    masked_softmax,
+)
 from transformer.model.hooks import PLAIN, ForwardContext
-from transformer.model.masks import causal_mask, combine
-from transformer.model.norms import norm_of
-from transformer.model.rotary import RotaryAngles, apply_rotary
+from transformer.model.positions import RotaryAngles, apply_rotary
+from transformer.model.primitives import Linear, norm_of
 from transformer.model.sites import Site
-from transformer.model.stored import Linear
 
 
 class MultiHeadAttention(nn.Module):

@@ -7,11 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 from transformer.checks import check_choice, check_least, shortened
-from transformer.model.activations import ACTIVATIONS
-from transformer.model.inits import INITS
-from transformer.model.norms import NORMS, PLACEMENTS
-from transformer.model.positions import POSITIONS
-from transformer.model.rotary import SCALINGS
+from transformer.model.positions import POSITIONS, SCALINGS
+from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, PLACEMENTS
 
 SCORE_DIVISORS = ("d_head", "d_model")  # the paper's, and one that a tutorial has spread
 FAMILIES = ("decoder", "encoder", "encoder-decoder")

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from transformer.checks import shortened
 from transformer.model.cache import KeyValueCache
-from transformer.model.rotary import RotaryAngles
+from transformer.model.positions import RotaryAngles
 from transformer.model.sites import Site
 
 # In the order of the data, by the names of TransformerLens. Behind the semicolon: the arguments

@@ -11,14 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.model.activations import ACTIVATIONS
+from transformer.model.blocks import Embedding, Stack
 from transformer.model.config import ModelConfig
+from transformer.model.functional import given_mask, padding_mask
 from transformer.model.hooks import ForwardContext, Hook, called
-from transformer.model.inits import initialise
-from transformer.model.masks import given_mask, padding_mask
-from transformer.model.norms import norm_of
-from transformer.model.stacks import Embedding, Stack
-from transformer.model.stored import Linear, Table
+from transformer.model.primitives import ACTIVATIONS, Linear, Table, initialise, norm_of
 from transformer.model.trace import Trace
 
 IGNORED = -100  # a target that does not count, as in PyTorch

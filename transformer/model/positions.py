@@ -1,7 +1,14 @@
-"""Positional encodings: what tells the network where a token stands.
+"""Positional encodings: how the network knows where a token is.
 
 To add one: a class with a `matrix` (max_len, C) property, and a line in POSITIONS. Configuration,
 network, counts, drawing and tests follow.
+
+Rotary positions add nothing to a token; each query and key is rotated by an angle that grows with
+its position. Feature i of the first half of what is rotated and feature i of the second half are a
+pair, a point in a plane; the token at position p rotates the pair by p times its frequency. So q·k
+depends on the two positions only through their distance.
+Source: Su et al. 2021 (RoFormer). Departure: pairs are (i, i + R/2), as in GPT-NeoX and Llama,
+instead of neighbours.
 """
 
 from __future__ import annotations
@@ -10,6 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -136,3 +144,107 @@ POSITIONS: dict[str, Encoding] = {
         is_rotary=True,
     ),
 }
+
+
+class RotarySettings(NamedTuple):
+    """size: features R of a head that are rotated. The rest: see ModelConfig's rotary_ fields."""
+
+    size: int
+    base: float
+    scaling: str
+    factor: float
+    low: float
+    high: float
+    trained_len: int
+
+
+class RotaryAngles(NamedTuple):
+    """Cosines and sines of the angles of each token's pairs: (T, R/2) or (B, T, R/2) each."""
+
+    cosines: Tensor
+    sines: Tensor
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scaling:
+    """does: what it is for, with `{factor}`. function: of frequencies (R/2,) and settings."""
+
+    does: str
+    function: Callable[[Tensor, RotarySettings], Tensor]
+
+
+def _by_wavelength(frequencies: Tensor, settings: RotarySettings) -> Tensor:
+    """Slow pairs slower by `factor`, quick ones as they were, a slope between."""
+    wavelength = 2 * math.pi / frequencies
+    length, low, high = settings.trained_len, settings.low, settings.high
+    scaled = torch.where(wavelength > length / low, frequencies / settings.factor, frequencies)
+    share = (length / wavelength - low) / (high - low)
+    between = (1 - share) * scaled / settings.factor + share * scaled
+    is_between = (wavelength >= length / high) & (wavelength <= length / low)
+    return torch.where(is_between, between, scaled)
+
+
+SCALINGS: dict[str, Scaling] = {
+    "none": Scaling(does="", function=lambda frequencies, settings: frequencies),
+    "linear": Scaling(
+        does=(
+            "All pairs rotate {factor} times slower than those of the first training, for "
+            "longer texts."
+        ),
+        function=lambda frequencies, settings: frequencies / settings.factor,
+    ),
+    "dynamic": Scaling(
+        does=(
+            "Pairs would rotate slower in texts longer than those of the training, which "
+            "are not read here."
+        ),
+        function=lambda frequencies, settings: frequencies,
+    ),
+    "llama3": Scaling(
+        does=(
+            "Slow pairs rotate {factor} times slower than those of the first training, for "
+            "longer texts; fast pairs rotate as they did."
+        ),
+        function=_by_wavelength,
+    ),
+}
+
+
+def frequencies_of(settings: RotarySettings) -> Tensor:
+    """Radians a token of each pair, (R/2,) float32, rounded at each step as transformers does:
+    trained networks have learned with these."""
+    exponents = torch.arange(0, settings.size, 2, dtype=torch.float32) / settings.size
+    frequencies = 1.0 / settings.base**exponents
+    return SCALINGS[settings.scaling].function(frequencies, settings)
+
+
+class Rotation(nn.Module):
+    """The angles of all positions. Nothing to train, nothing to store in a checkpoint."""
+
+    cosines: Tensor
+    sines: Tensor
+
+    def __init__(self, settings: RotarySettings, max_len: int) -> None:
+        super().__init__()
+        positions = torch.arange(max_len, dtype=torch.float32)
+        angles = positions[:, None] * frequencies_of(settings)  # (max_len, R/2)
+        self.register_buffer("cosines", angles.cos(), persistent=False)
+        self.register_buffer("sines", angles.sin(), persistent=False)
+
+    @property
+    def matrix(self) -> Tensor:
+        """(max_len, R): the cosine of each pair's angle, then the sine of each."""
+        return torch.cat([self.cosines, self.sines], dim=-1)
+
+    def forward(self, positions: Tensor) -> RotaryAngles:
+        """positions: (T,) or (B, T) int64 -> how the tokens there are rotated."""
+        return RotaryAngles(self.cosines[positions], self.sines[positions])
+
+
+def apply_rotary(x: Tensor, angles: RotaryAngles) -> Tensor:
+    """Queries or keys (B, H, T, D) with their first R features rotated, the others as they were."""
+    cosines, sines = (part[:, None] if part.dim() == 3 else part for part in angles)
+    half = cosines.shape[-1]
+    first, second, rest = x.split([half, half, x.shape[-1] - 2 * half], dim=-1)
+    pair = first * cosines - second * sines, second * cosines + first * sines
+    return torch.cat([*pair, rest], dim=-1)

@@ -16,9 +16,9 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from transformer.model.blocks import Embedding, Stack
 from transformer.model.config import ModelConfig
 from transformer.model.positions import POSITIONS
-from transformer.model.stacks import Embedding, Stack
 from transformer.model.transformer import build_transformer
 
 KINDS = (

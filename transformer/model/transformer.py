@@ -7,10 +7,11 @@ from typing import Any, ClassVar, TypedDict, Unpack
 
 from torch import Generator, Tensor
 
+from transformer.model.blocks import Embedding, Stack
 from transformer.model.cache import KeyValueCache
-from transformer.model.config import ModelConfig
+from transformer.model.config import ModelConfig, preset
+from transformer.model.functional import given_mask
 from transformer.model.hooks import ForwardContext, Hook
-from transformer.model.masks import given_mask
 from transformer.model.network import (
     IGNORED,
     Transformer,
@@ -19,8 +20,6 @@ from transformer.model.network import (
     text_targets,
     with_trace,
 )
-from transformer.model.presets import preset
-from transformer.model.stacks import Embedding, Stack
 from transformer.model.trace import Trace
 
 

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from transformer.checks import shortened
 from transformer.model.config import ModelConfig
-from transformer.model.stored import NARROW, Linear, Table
+from transformer.model.primitives import NARROW, Linear, Table
 from transformer.model.summary import blocks
 from transformer.model.transformer import (
     DecoderOnly,

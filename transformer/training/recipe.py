@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from transformer.checks import check_choice, check_names, shortened
-from transformer.model.config import ModelConfig
-from transformer.model.presets import PRESETS, preset
+from transformer.model.config import PRESETS, ModelConfig, preset
 from transformer.plain_text import ENGLISH_STORIES, PLAIN_ENGLISH
 from transformer.runs.request import MAX_SEED
 from transformer.tokenizer import HIDDEN, SPECIALS, Tokenizer

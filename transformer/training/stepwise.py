@@ -15,7 +15,7 @@ from transformer.inference.engines.choice import AUTO, engine_of
 from transformer.inference.model import Model, device_of
 from transformer.model.blocks import FeedForward
 from transformer.model.config import ModelConfig
-from transformer.model.presets import preset as preset_of
+from transformer.model.config import preset as preset_of
 from transformer.model.transformer import (
     DecoderOnly,
     EncoderDecoder,

@@ -11,7 +11,7 @@ from transformer.inference.engines import step_layout as c
 from transformer.inference.engines.kernels import TYPES
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.blocks import Layer, Residual
-from transformer.model.norms import RMSNorm
+from transformer.model.primitives import RMSNorm
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
 ACTIVATIONS = ("relu", "gelu", "gelu-tanh", "silu")  # as functions.h counts them

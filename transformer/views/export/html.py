@@ -71,7 +71,7 @@ def _pages(batch: Batch) -> str:
     texts = [
         f"<details{'' if row else ' open'}><summary>{escape(text)}</summary>"
         f'<iframe title="text {row}" sandbox="allow-scripts" '
-        f'srcdoc="{escape(page(batch.alone(row)))}"></iframe></details>'
+        f'srcdoc="{escape(page(batch[row]))}"></iframe></details>'
         for row, text in enumerate(batch.texts)
     ]
     title = f"{batch.model}: {len(batch.texts)} texts, padded to {batch.ids.shape[1]} tokens"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from transformer.messages import mark, say
-from transformer.model.presets import PRESETS
+from transformer.model.config import PRESETS
 from transformer.views.declaration import View
 from transformer.views.drawing import style
 from transformer.views.parameters import Bool, Choice, Int, Number

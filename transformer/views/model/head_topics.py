@@ -9,9 +9,14 @@ import torch
 
 from transformer.messages import numeral, say
 from transformer.model.attention import MultiHeadAttention
-from transformer.model.functional import attention_scores, masked_softmax
-from transformer.model.masks import causal_mask, combine, padding_mask
-from transformer.runs.compact_trace import part_at
+from transformer.model.functional import (
+    attention_scores,
+    causal_mask,
+    combine,
+    masked_softmax,
+    padding_mask,
+)
+from transformer.runs.compact_trace import stored_at
 from transformer.views.model.source import excerpt
 from transformer.views.model.topic import FIRST, Topic, most_read, quoted
 
@@ -150,7 +155,7 @@ def _causal(topic: Topic, keys: range) -> list[tuple[str, list[bool]]]:
 
 def _padding(topic: Topic, keys: range) -> list[tuple[str, list[bool]]]:
     """The condition of a padding mask and where it holds, if a text of a batch was padded."""
-    is_text = part_at(topic.run.trace, topic.site).allowed[0].any(dim=0).tolist()
+    is_text = stored_at(topic.run.trace, topic.site).allowed[0].any(dim=0).tolist()
     if topic.run.request.interventions or all(is_text):
         topic.says.append(
             say("No padding mask: only a batch of texts of several lengths is padded.")

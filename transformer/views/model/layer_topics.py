@@ -7,9 +7,8 @@ from typing import Any
 from torch import nn
 
 from transformer.messages import numeral, say
-from transformer.model.activations import ACTIVATIONS
 from transformer.model.blocks import FeedForward, Layer, Residual
-from transformer.model.norms import RMSNorm, unscaled_rms
+from transformer.model.primitives import ACTIVATIONS, RMSNorm, unscaled_rms
 from transformer.network_words import attention_name
 from transformer.views.model.source import excerpt
 from transformer.views.model.topic import Topic

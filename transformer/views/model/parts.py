@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from transformer.messages import numeral, say, say_n
-from transformer.model.activations import ACTIVATIONS
 from transformer.model.config import ModelConfig
-from transformer.model.norms import NORMS
-from transformer.model.positions import POSITIONS
-from transformer.model.rotary import SCALINGS
+from transformer.model.positions import POSITIONS, SCALINGS
+from transformer.model.primitives import ACTIVATIONS, NORMS
 from transformer.model.summary import Block, length_of
 
 Numbers = dict[str, Any]  # for the placeholders of the sentences

@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from transformer.messages import numeral, say
-from transformer.model import rotary
-from transformer.model.positions import LearnedPositions, sinusoidal_matrix
-from transformer.model.stacks import Embedding
+from transformer.model.blocks import Embedding
+from transformer.model.positions import (
+    SCALINGS,
+    LearnedPositions,
+    Rotation,
+    apply_rotary,
+    frequencies_of,
+    sinusoidal_matrix,
+)
 from transformer.runs.head_data import array
 from transformer.views.model.source import excerpt
 from transformer.views.model.topic import FIRST, Topic, quoted
@@ -95,7 +101,7 @@ def _waves(topic: Topic, *, halves: bool) -> None:
 def _rotation(topic: Topic) -> None:
     """Nothing is added: each head rotates its queries and keys."""
     settings = topic.config.rotary
-    half, scaled = settings.size // 2, rotary.SCALINGS[settings.scaling].does
+    half, scaled = settings.size // 2, SCALINGS[settings.scaling].does
     topic.says = [
         say("No vector is added to a token in this model, so there is no position matrix."),
         say(
@@ -115,12 +121,12 @@ def _rotation(topic: Topic) -> None:
     angles_of_all = {"p": "positions angles:positions", "theta": "angles:frequencies_of"}
     pair = {"after": "pair", "cos": "pair:cosines", "sin": "pair:sines"}
     topic.code = [
-        excerpt(rotary.frequencies_of, theta="frequencies"),
-        excerpt(rotary.Rotation.__init__, cos="cos", sin="sin", **angles_of_all),
-        excerpt(rotary.rotated, before="first pair:first pair:second", **pair),
+        excerpt(frequencies_of, theta="frequencies"),
+        excerpt(Rotation.__init__, cos="cos", sin="sin", **angles_of_all),
+        excerpt(apply_rotary, before="first pair:first pair:second", **pair),
     ]
     found = rotated_pair(topic.run, topic.site, topic.head, topic.position)
-    frequencies = rotary.frequencies_of(settings).double().numpy()
+    frequencies = frequencies_of(settings).double().numpy()
     angles = frequencies * topic.position
     pairs = range(min(HALF, half))
     features = [*pairs, *(half + at for at in pairs)]

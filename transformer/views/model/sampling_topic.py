@@ -78,7 +78,7 @@ def sampling(topic: Topic, position: int | None) -> None:
         ]
         topic.code = [
             excerpt(generation._take, drawn="tokens/argmax", logits="tokens:logits"),
-            excerpt(steps.describe, probabilities="probabilities"),
+            excerpt(steps.candidates_of, probabilities="probabilities"),
         ]
         shares = {one.id: one.probability for one in best}
         name = say("what the network gives them")

@@ -1,0 +1,201 @@
+"""Parts without structure: linear maps, tables, activations, norms, initial weights.
+
+To add an activation, a norm or an initialisation: a line in ACTIVATIONS, NORMS or INITS.
+Configuration, network, counts, drawing and tests follow; an engine that does not know it leaves
+the network to PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+# A checkpoint in bfloat16 or float16 takes half the memory of float32 if its weights stay in that
+# type; widened when they are used, they give the same results.
+NARROW = (torch.bfloat16, torch.float16)
+WIDENED = 1 << 20  # weights at a time, 4 MB as float32: what is widened stays near the processor
+
+
+class Linear(nn.Linear):
+    """x W + b. A weight narrower than x is widened to its type, some rows at a time."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., in) -> (..., out), in x's type."""
+        if self.weight.dtype not in NARROW or x.dtype == self.weight.dtype:
+            return super().forward(x)
+        rows = max(1, WIDENED // self.in_features)
+        made = [F.linear(x, some.to(x.dtype)) for some in self.weight.split(rows)]
+        whole = made[0] if len(made) == 1 else torch.cat(made, dim=-1)
+        return whole if self.bias is None else whole + self.bias
+
+
+class Table(nn.Embedding):
+    """Vectors by id, in the type that the network computes in, whatever they are kept in."""
+
+    unit: Tensor
+
+    def __init__(self, n_rows: int, size: int) -> None:
+        super().__init__(n_rows, size)
+        # Follows `network.double()` and the like, where the weights alone would not tell.
+        self.register_buffer("unit", torch.ones(()), persistent=False)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(...) int64 -> (..., size)."""
+        return super().forward(ids).to(self.unit.dtype)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Activation:
+    """title: its name on the page. does: what it does to a number. function: any shape -> same."""
+
+    title: str
+    does: str
+    function: Callable[[Tensor], Tensor]
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    "relu": Activation(title="ReLU", does="what is below 0 becomes 0", function=F.relu),
+    "gelu": Activation(
+        title="GELU",
+        does="what is far below 0 becomes 0, with a smooth transition around it",
+        function=F.gelu,
+    ),
+    "gelu-tanh": Activation(
+        title="GELU (tanh)",
+        does="nearly GELU, by a formula with tanh: what is far below 0 becomes 0",
+        function=partial(F.gelu, approximate="tanh"),
+    ),
+    "silu": Activation(
+        title="SiLU",
+        does="x times its logistic function: what is far below 0 becomes 0, softly",
+        function=F.silu,
+    ),
+}
+
+
+class RMSNorm(nn.Module):
+    """x / √(mean of x² + eps), times a trained scale, of float16 and bfloat16 in float32.
+
+    Source: Zhang and Sennrich 2019. plus_one: the scale is 1 + what is trained, as in Gemma.
+    """
+
+    def __init__(self, size: int, eps: float, plus_one: bool = False) -> None:
+        super().__init__()
+        self.eps, self.plus_one = eps, plus_one
+        self.weight = nn.Parameter(torch.zeros(size) if plus_one else torch.ones(size))
+
+    @property
+    def scale(self) -> Tensor:
+        """(C,), what each feature is multiplied by."""
+        return 1 + self.weight if self.plus_one else self.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., C) -> (..., C)."""
+        return (unscaled_rms(x, self.eps) * self.scale).to(x.dtype)
+
+
+def unscaled_rms(x: Tensor, eps: float) -> Tensor:
+    """(..., C), each vector divided by its root mean square, at least in float32."""
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    return wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Norm:
+    """title: its name on the page. does: what it does, with `{size}` for the number of features.
+
+    make: of the number of features and epsilon, a module (..., C) -> (..., C).
+    """
+
+    title: str
+    does: str
+    make: Callable[[int, float], nn.Module]
+
+
+NORMS: dict[str, Norm] = {
+    "layer": Norm(
+        title="Layer norm",
+        does=(
+            "Each token's {size} features get mean 0 and variance 1, then a trained scale and shift"
+        ),
+        make=nn.LayerNorm,
+    ),
+    "rms": Norm(
+        title="RMS norm",
+        does=(
+            "Each token's {size} features are divided by their root mean square, then get "
+            "a trained scale"
+        ),
+        make=RMSNorm,
+    ),
+    "rms-plus-one": Norm(
+        title="RMS norm (1 + w)",
+        does=(
+            "Each token's {size} features are divided by their root mean square, then "
+            "multiplied by 1 + a trained number"
+        ),
+        make=partial(RMSNorm, plus_one=True),
+    ),
+}
+
+PLACEMENTS = ("pre", "post")  # where a layer's norms stand: before its blocks, or after them
+
+
+def norm_of(kind: str, size: int, eps: float) -> nn.Module:
+    """A norm of NORMS for `size` features."""
+    return NORMS[kind].make(size, eps)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Init:
+    """draws: what it draws. matrix, embedding: of a tensor, d_model and a generator, draw it."""
+
+    draws: str
+    matrix: Callable[[Tensor, int, Generator | None], Tensor]
+    embedding: Callable[[Tensor, int, Generator | None], Tensor]
+
+
+def _xavier(weight: Tensor, d_model: int, generator: Generator | None) -> Tensor:
+    return nn.init.xavier_uniform_(weight, generator=generator)
+
+
+def _narrow(weight: Tensor, d_model: int, generator: Generator | None) -> Tensor:
+    return nn.init.normal_(weight, std=0.02, generator=generator)
+
+
+def _unit_when_scaled(weight: Tensor, d_model: int, generator: Generator | None) -> Tensor:
+    """Times sqrt(C), as scaled embeddings are, these have unit variance."""
+    return nn.init.normal_(weight, std=d_model**-0.5, generator=generator)
+
+
+INITS: dict[str, Init] = {
+    "xavier": Init(
+        draws="Xavier-uniform matrices, embeddings N(0, 1/sqrt(d_model))",
+        matrix=_xavier,
+        embedding=_unit_when_scaled,
+    ),
+    "xavier-all": Init(
+        draws="Xavier-uniform, embeddings included, as in the tutorials",
+        matrix=_xavier,
+        embedding=_xavier,
+    ),
+    "normal": Init(draws="N(0, 0.02), as in GPT-2 and BERT", matrix=_narrow, embedding=_narrow),
+}
+
+
+def initialise(module: nn.Module, init: str, d_model: int, generator: Generator | None) -> None:
+    """Draw the weights of one module by an entry of INITS; biases become 0.
+
+    generator: None = PyTorch's global one.
+    """
+    if isinstance(module, nn.Linear):
+        INITS[init].matrix(module.weight, d_model, generator)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+    elif isinstance(module, nn.Embedding):
+        INITS[init].embedding(module.weight, d_model, generator)
