@@ -121,8 +121,8 @@ def test_hooks_that_are_no_list_of_functions_are_refused(hooks):
 
 IDS = [
     ([1, 2, 3], r"ids must be a tensor \(B, T\); got list"),
-    (torch.tensor([1, 2]), r"with a token at least; got \(2,\)"),
-    (torch.zeros(1, 0).long(), r"with a token at least; got \(1, 0\)"),
+    (torch.tensor([1, 2]), r"with at least one token; got \(2,\)"),
+    (torch.zeros(1, 0).long(), r"with at least one token; got \(1, 0\)"),
     (torch.ones(1, 3), "ids must be of int64 or int32; got torch.float32"),
     (torch.tensor([[1, 13]]), "ids must be from 0 to 12; got 1 to 13"),
     (torch.tensor([[1, -2]]), "ids must be from 0 to 12; got -2 to 1"),

@@ -20,13 +20,12 @@ from transformer.model.sites import Site
 
 
 class MultiHeadAttention(nn.Module):
-    """H heads side by side: each weighs the values by how well their keys agree with its query.
+    """H heads in parallel: each weighs the values by how well their keys agree with its query.
 
-    W_q, W_k, W_v and W_o are (C, C): every head reads all of x. Keys and values are made of x, or,
-    where the site is "cross", of the memory. With a head size of its own W_q is (C, H D). With
-    fewer heads of keys and values, G, W_k and W_v are (C, G D): H / G heads of queries share one
-    (grouped-query attention).
-    Departure, if asked for: W_q, W_k and W_v are (D, D) and shared by all heads.
+    W_q and W_o are (C, H D) and (H D, C): every head reads all of x. Keys and values are computed
+    from x or, in cross-attention, from the memory. With G < H heads of keys and values, W_k and
+    W_v are (C, G D): H / G heads of queries share one (grouped-query attention).
+    Departure, with `shared_projection`: W_q, W_k and W_v are (D, D) and shared by all heads.
     """
 
     def __init__(self, config: ModelConfig, site: Site) -> None:
@@ -68,8 +67,10 @@ class MultiHeadAttention(nn.Module):
         return context.at("attn_out", self.site, self.output(joined))
 
     def q_k_v(self, x: Tensor, context: ForwardContext) -> tuple[Tensor, Tensor, Tensor]:
-        """(B, H, Tq, D) of x; (B, G, Tk, D) twice of x, after those of the cache, or of the memory;
-        q and k normalised and rotated where the network does so."""
+        """q (B, H, Tq, D), k and v (B, G, Tk, D); q and k normalised and rotated if configured.
+
+        Self-attention appends k and v to those in the cache; cross-attention reads the memory.
+        """
         cache, angles = context.cache, None if self.crosses else context.rotation
         q = self._heads(self.query, x, self.query_norm, angles)
         known = cache.get(self.site) if self.crosses and cache is not None else None
@@ -82,7 +83,7 @@ class MultiHeadAttention(nn.Module):
         return (q, k, v) if cache is None else (q, *cache.extend(self.site, k, v))
 
     def explicit(self, q: Tensor, k: Tensor, v: Tensor, context: ForwardContext) -> Tensor:
-        """softmax(q kT / sqrt(D)) v, equation 1, each step open to hooks. Returns (B, H, Tq, D)."""
+        """softmax(q kT / sqrt(D)) v, equation 1, each step visible to hooks: (B, H, Tq, D)."""
         site, (padding, causal) = self.site, context.masks_of(self.site)
         sizes = (q.shape[2], k.shape[2])
         future = causal_mask(*sizes, q.device, self.config.window) if causal else None

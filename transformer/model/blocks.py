@@ -18,9 +18,9 @@ SubLayer = Callable[[Tensor, ForwardContext], Tensor]  # (B, T, C) -> (B, T, C)
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with an activation between, at each position alone (section 3.3).
+    """Two linear maps with an activation in between, at each position alone (section 3.3).
 
-    Gated, what is expanded is multiplied with the activation of a second map of the same input
+    Gated: the expanded features are multiplied by the activation of a second map of the same input
     (Shazeer 2020).
     """
 
@@ -43,12 +43,12 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """A sub-layer's way back into the residual stream, with norm before or after.
+    """Adds a sub-layer's output to the residual stream, with a norm before or after.
 
     pre:  x + dropout(f(norm(x)))       Xiong et al. 2020
     post: norm(x + dropout(f(x)))       Vaswani et al. 2017
 
-    Side by side with others: what is added alone, dropout(f(norm(x))).
+    In a parallel layer only `added` is used: dropout(f(norm(x))).
     """
 
     def __init__(self, config: ModelConfig, stack: str, layer: int) -> None:
@@ -66,7 +66,7 @@ class Residual(nn.Module):
         return self._norm(stream + self.dropout(sublayer(x, context)), context)
 
     def added(self, x: Tensor, sublayer: SubLayer, context: ForwardContext = PLAIN) -> Tensor:
-        """What a sub-layer with its norm before it adds to the stream."""
+        """The term that a pre-norm sub-layer adds to the stream."""
         return self.dropout(sublayer(self._norm(x, context), context))
 
     def _norm(self, x: Tensor, context: ForwardContext) -> Tensor:
@@ -76,7 +76,7 @@ class Residual(nn.Module):
 class Layer(nn.Module):
     """Self-attention, then (in an encoder-decoder's decoder) cross-attention, then feed-forward.
 
-    Parallel: all of them read what comes in.
+    Parallel: all of them read the layer's input.
     """
 
     def __init__(self, config: ModelConfig, stack: str, index: int, cross: bool = False) -> None:
@@ -96,7 +96,7 @@ class Layer(nn.Module):
         """(B, T, C) -> (B, T, C)."""
         x = context.at("resid_pre", self.place, x)
         if self.parallel:
-            x = self._side_by_side(x, context)
+            x = self._in_parallel(x, context)
         else:
             x = self.self_residual(x, self.self_attention, context)
             if self.crosses:
@@ -105,8 +105,8 @@ class Layer(nn.Module):
             x = self.feed_forward_residual(x, self.feed_forward, context)
         return context.at("resid_post", self.place, x)
 
-    def _side_by_side(self, x: Tensor, context: ForwardContext) -> Tensor:
-        """All sub-layers read x, and all that they make is added to it (Wang 2021, GPT-J)."""
+    def _in_parallel(self, x: Tensor, context: ForwardContext) -> Tensor:
+        """Add all sub-layers' outputs to the input that they all read (Wang 2021, GPT-J)."""
         y = context.at("skip", self.place, x)
         y = y + self.self_residual.added(x, self.self_attention, context)
         if self.crosses:
@@ -115,7 +115,7 @@ class Layer(nn.Module):
 
 
 class Embedding(nn.Module):
-    """Token vectors, with those of their types, plus position vectors: the input of a stack."""
+    """The input of a stack: token vectors, token type vectors and position vectors, added."""
 
     def __init__(self, config: ModelConfig, stack: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Keys and values already computed, so that a growing text is not read again from its start."""
+"""A key-value cache, so that a growing text is not read again from its start."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from transformer.model.sites import Site
 
 
 class KeyValueCache:
-    """Keys and values already computed, by site. Made by the caller; belongs to one run.
+    """Keys and values already computed, by site, for one run.
 
     Self-attention sites grow with each call; cross-attention sites are filled once, since the
-    memory that they read does not change.
+    encoder's output does not change.
     """
 
     def __init__(self) -> None:
         self.length = 0  # positions read so far
-        self.key_mask: Tensor | None = None  # (B, 1, 1, length), which of them are not padding
+        self.key_mask: Tensor | None = None  # (B, 1, 1, length), True = no padding
         self._pairs: dict[Site, tuple[Tensor, Tensor]] = {}
 
     def extend(self, site: Site, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -39,8 +39,8 @@ class KeyValueCache:
     def select(self, rows: Tensor, *, crossing: bool) -> None:
         """Keep these rows of the batch, in this order; a row may be taken more than once.
 
-        rows: (B',) int64. Beam search calls it when hypotheses die and branch. crossing=False
-        leaves cross-attention as it is, for when each place goes on with the same memory.
+        rows: (B',) int64. Beam search calls it when hypotheses end and branch. crossing=False
+        keeps cross-attention unchanged, for when every row continues with the same memory.
         """
         for site, (k, v) in self._pairs.items():
             if crossing or site.kind != "cross":
@@ -51,7 +51,7 @@ class KeyValueCache:
     def extend_mask(self, mask: Tensor | None, n_new: int) -> Tensor | None:
         """Append the padding mask (B, 1, 1, n_new) of new keys, None = all are text.
 
-        Returns that of all keys so far.
+        Returns the mask of all keys so far.
         """
         known = self.key_mask
         if known is None and mask is not None:

@@ -1,4 +1,4 @@
-"""What a network is made of: one validated description."""
+"""The configuration of a network, validated, and the named presets."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class ModelConfig:
     activation: str = "relu"  # one of activations.ACTIVATIONS
     head_size: int | None = None  # features of one head; None means d_model / n_heads
     n_key_heads: int | None = None  # heads of keys and values, shared in groups; None: n_heads
-    norm_heads: bool = False  # each head's queries and keys are normalised before rotation
-    window: int | None = None  # a decoder's token reads this many, itself the last; None: all
+    norm_heads: bool = False  # normalise each head's queries and keys before rotation
+    window: int | None = None  # tokens that a decoder's token reads, itself included; None: all
     attention_bias: bool = True  # on the query, key, value and output projections
     output_bias: bool | None = None  # on the output projection; None means attention_bias
     score_divisor: str = "d_head"  # one of SCORE_DIVISORS
-    shared_projection: bool = False  # as one tutorial has it: one small map for all heads
+    shared_projection: bool = False  # one tutorial's mistake: one small map for all heads
     parallel: bool = False  # x + attention(norm(x)) + feed_forward(norm(x)), with norm "pre"
-    gated: bool = False  # the feed-forward's activation of one map is multiplied with another
+    gated: bool = False  # multiply the feed-forward's activation with another map
     feed_forward_bias: bool = True
     head_transform: bool = False  # BERT: a linear map, the activation and a norm before the head
     head_bias: bool = True  # on the projection to logits
@@ -51,21 +51,21 @@ class ModelConfig:
     attention_dropout: float = 0.0  # on the attention weights (GPT and BERT; not in the paper)
     feed_forward_dropout: float = 0.0  # inside the feed-forward, after its activation
     norm_eps: float = 1e-5
-    n_token_types: int = 0  # BERT adds a vector that tells the first text from the second
+    n_token_types: int = 0  # BERT adds a vector that marks the first or the second text
     norm_embeddings: bool = False  # BERT normalises the sum of its embeddings
     tie_embeddings: bool = False  # the head is the (target) embedding, transposed
     share_embeddings: bool = False  # encoder and decoder embed with one matrix (joint vocabulary)
     scale_embeddings: bool = False  # token embeddings x sqrt(d_model), section 3.4 of the paper
     init: str = "xavier"  # one of initial_weights.INITS
-    padding_id: int | None = None  # this id fills up batches and is never generated
+    padding_id: int | None = None  # fills up batches and is never generated
     target_padding_id: int | None = None  # encoder-decoder only; None means padding_id
     padded_start: bool = False  # a target begins with the padding's id, as Marian's do
     rotary_size: int | None = None  # features of a head that are rotated; None: all of them
     rotary_base: float = 10_000.0  # the slowest pair rotates once in about 2 pi times this
     rotary_scaling: str = "none"  # one of rotary.SCALINGS
-    rotary_factor: float = 1.0  # how much slower a scaling lets pairs rotate
-    rotary_low: float = 1.0  # of "llama3": fewer turns than this in rotary_trained_len are scaled,
-    rotary_high: float = 4.0  # and more than this are not
+    rotary_factor: float = 1.0  # how much slower pairs rotate with a scaling
+    rotary_low: float = 1.0  # "llama3": pairs with fewer turns in rotary_trained_len are scaled,
+    rotary_high: float = 4.0  # pairs with more turns than this are not
     rotary_trained_len: int | None = None  # tokens before the scaling; None means max_len
 
     def __post_init__(self) -> None:
@@ -88,7 +88,7 @@ class ModelConfig:
 
     @property
     def score_size(self) -> int:
-        """Scores are divided by its root: the head's size, unless history wants another."""
+        """Scores are divided by its root: the head's size, except in one tutorial's networks."""
         return self.d_model if self.score_divisor == "d_model" else self.d_head
 
     @property
@@ -154,7 +154,7 @@ class ModelConfig:
         return cls(**values)
 
 
-# The five tutorials that this project grew from, and the BERT style that one of them contrasts.
+# The five tutorials that this project grew from, and BERT.
 # A preset fixes all but the vocabulary; `build_transformer("gpt", vocab_size=...)` completes it.
 PRESETS: dict[str, dict[str, Any]] = {
     "pre-norm": dict(
@@ -188,23 +188,23 @@ PRESETS: dict[str, dict[str, Any]] = {
         norm_embeddings=True, norm_eps=1e-12, attention_dropout=0.1, tie_embeddings=True,
         init="normal", padding_id=0,
     ),
-    # Four ways to build a decoder that trained networks have; sizes of the smallest one of each.
+    # Four decoder architectures, each with the sizes of the smallest trained network.
     # As OpenAI trained it in 2019: GELU by its tanh formula, the head tied to the embedding.
     "gpt-2": dict(
         family="decoder", norm="pre", positions="learned", activation="gelu-tanh",
         d_model=768, n_heads=12, n_layers=12, d_ff=3072, max_len=1024,
         head_bias=False, tie_embeddings=True, attention_dropout=0.1, init="normal",
     ),
-    # Positions turn queries and keys, RMS norm, a gated feed-forward, no biases, and three heads
-    # of queries to one of keys and values (SmolLM2's sizes).
+    # Rotary positions, RMS norm, a gated feed-forward, no biases, and three query heads to each
+    # key and value head (SmolLM2's sizes).
     "llama": dict(
         family="decoder", norm="pre", norm_kind="rms", positions="rotary", activation="silu",
         d_model=576, n_heads=9, n_key_heads=3, n_layers=30, d_ff=1536, max_len=1024,
         gated=True, attention_bias=False, feed_forward_bias=False, head_bias=False,
         tie_embeddings=True, dropout=0.0, init="normal", rotary_base=100_000.0,
     ),
-    # The same with heads of a size of their own, whose queries and keys are normalised before they
-    # are turned.
+    # As "llama", with a head size independent of d_model, and queries and keys normalised before
+    # they are rotated.
     "qwen3": dict(
         family="decoder", norm="pre", norm_kind="rms", positions="rotary", activation="silu",
         d_model=1024, n_heads=16, n_key_heads=8, head_size=128, n_layers=28, d_ff=3072,
@@ -212,7 +212,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         feed_forward_bias=False, head_bias=False, tie_embeddings=True, dropout=0.0,
         init="normal", rotary_base=1_000_000.0,
     ),
-    # Pythia: attention and feed-forward side by side, and a quarter of each head turned.
+    # Pythia: attention and feed-forward in parallel, and a quarter of each head rotated.
     "neox": dict(
         family="decoder", norm="pre", positions="rotary", activation="gelu",
         d_model=512, n_heads=8, n_layers=6, d_ff=2048, max_len=1024, rotary_size=16,

@@ -1,4 +1,4 @@
-"""What a configuration may say: the allowed values, and sentences for all others."""
+"""Check a ModelConfig: the allowed values, and an error for all others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from transformer.checks import check_choice, check_least, shortened
 from transformer.model.positions import POSITIONS, SCALINGS
 from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, PLACEMENTS
 
-SCORE_DIVISORS = ("d_head", "d_model")  # the paper's, and one that a tutorial has spread
+SCORE_DIVISORS = ("d_head", "d_model")  # the paper's, and a tutorial's mistake
 FAMILIES = ("decoder", "encoder", "encoder-decoder")
 
 

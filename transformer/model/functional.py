@@ -17,8 +17,8 @@ def attention_scores(q: Tensor, k: Tensor, size: int | None = None) -> Tensor:
     """q kT / sqrt(D): how well each query agrees with each key.
 
     q: (B, H, Tq, D); k: (B, H, Tk, D) -> (B, H, Tq, Tk).
-    The divisor is the head's size D, not d_model: it keeps the scores' variance near 1. size: what
-    to take the root of in its place, for networks that do otherwise.
+    The divisor is the head's size D, not d_model: it keeps the scores' variance near 1. size: the
+    number whose root is the divisor, for networks that differ.
     """
     return q @ k.transpose(-2, -1) / math.sqrt(size or q.shape[-1])
 
@@ -66,13 +66,13 @@ def fused_attention(
     """softmax(q kT / sqrt(size)) v by PyTorch's fused kernel, which keeps no weights.
 
     q: (B, H, Tq, D); k, v: (B, H, Tk, D). padding: bool, True = may attend, broadcastable to the
-    scores; causal hides the future too, and what lies before the window. Returns (B, H, Tq, D).
+    scores; causal also hides the future and keys before the window. Returns (B, H, Tq, D).
     """
     n_queries, n_keys = q.shape[2], k.shape[2]
     slides = window is not None and n_keys > window
     plain = causal and padding is None and n_queries == n_keys and not slides
     mask = padding
-    if causal and not plain and (n_queries > 1 or slides):  # one query stands last: all is its past
+    if causal and not plain and (n_queries > 1 or slides):  # a single query sees all keys
         mask = combine(causal_mask(n_queries, n_keys, q.device, window), padding)
     bias = None if mask is None else as_bias(mask, q.dtype)
     return F.scaled_dot_product_attention(
@@ -81,10 +81,10 @@ def fused_attention(
 
 
 def as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """What to add to scores in place of a mask, for kernels that take a sum and no bool.
+    """A mask as numbers to add to scores, for kernels that do not take bool masks.
 
-    Finite, so that a fully masked row is uniform as in `masked_softmax`. (float16's lowest number
-    does not drown the scores: there such a row is finite, not uniform.)
+    Finite, so that a fully masked row is uniform as in `masked_softmax`. (In float16 such a row is
+    finite but not uniform: its lowest number is not far enough below the scores.)
     """
     bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     return bias.masked_fill(~mask, torch.finfo(dtype).min)
@@ -93,7 +93,7 @@ def as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
 def padding_mask(is_text: Tensor | None) -> Tensor | None:
     """Hide padding keys from every query.
 
-    is_text: (B, Tk) bool, False where a batch was padded, whatever id fills it; None = nowhere.
+    is_text: (B, Tk) bool, False where a batch was padded; None = no padding.
     Returns (B, 1, 1, Tk), or None.
     """
     if is_text is None:
@@ -107,9 +107,9 @@ def causal_mask(
 ) -> Tensor:
     """Hide the future: query i reads keys up to its own position.
 
-    window: how many of them, its own the last; None = all.
+    window: the number of keys it reads, its own included; None = all.
 
-    Returns (Tq, Tk). The last query stands at the last key, so with a cache of past keys
+    Returns (Tq, Tk). The last query has the position of the last key, so with a cache of past keys
     (Tk > Tq) the first query may read all the past and itself.
     Raises ValueError for more queries than keys.
     """
@@ -136,10 +136,10 @@ def combine(*masks: Tensor | None) -> Tensor | None:
 
 
 def given_mask(mask: Tensor, n_queries: int, n_keys: int) -> Tensor:
-    """A caller's own mask, checked: bool, True = may attend.
+    """Return a caller's mask unchanged; raise ValueError for another type or shape.
 
-    mask: (Tq, Tk), or (B, 1, Tq, Tk) with 1 for B or Tq where all rows or queries read the same.
-    Returns it as it is. Raises ValueError for another type or shape.
+    mask: bool, True = may attend: (Tq, Tk), or (B, 1, Tq, Tk) with 1 for B or Tq where all rows or
+    queries read the same.
     """
     check_is_mask(mask)
     shape = tuple(mask.shape)
@@ -153,7 +153,7 @@ def given_mask(mask: Tensor, n_queries: int, n_keys: int) -> Tensor:
 
 
 def check_is_mask(mask: Tensor) -> None:
-    """Raise ValueError for a mask of numbers: 0 and 1 mean one thing here and another there."""
+    """Raise ValueError for a mask of numbers: libraries disagree on what 0 and 1 mean."""
     if mask.dtype is not torch.bool:
         raise ValueError(
             f"a mask must be bool, True = may attend; got {mask.dtype}; needed: mask == 1"

@@ -1,9 +1,9 @@
-"""The one seam between a forward pass and the outside.
+"""Hook points: the only interface between a forward pass and code outside of it.
 
-A pass meets its hooks at the named points below. A hook is shown what is there and returns what is
-to stand in its place: itself to record (`Trace`), something else to alter
+A forward pass calls its hooks at the named points below. A hook receives the value there and
+returns the value to use: the same one to record it (`Trace`), another to alter it
 (`transformer/interventions/hooks.py`). Hooks are passed with each call, so that any number of
-threads can share one network, each with its own.
+threads can share one network, each with its hooks.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from transformer.model.cache import KeyValueCache
 from transformer.model.positions import RotaryAngles
 from transformer.model.sites import Site
 
-# In the order of the data, by the names of TransformerLens. Behind the semicolon: the arguments
-# that a hook gets there by name. G: heads of keys and values, H where they are not shared.
+# In the order of the data, with TransformerLens' names. After the semicolon: the arguments that a
+# hook gets by name. G: heads of keys and values, H where they are not shared.
 POINTS: dict[str, str] = {
-    "position_ids": "(T,) or (B, T) int64, the positions that the encoding is asked for",
+    "position_ids": "(T,) or (B, T) int64, the positions to encode",
     "embed": "(B, T, C), a stack's token embeddings, scaled and with their types' vectors, if "
     "the model does so",
     "pos_embed": "(T, C) or (B, T, C), what the encoding adds; embed",
     "rotation": "RotaryAngles by which queries and keys are rotated, if they are",
     "resid_pre": "(B, T, C), the residual stream that enters a layer",
-    "norm": "(B, T, C), what a norm of a layer makes of what it reads; stream",
-    "q": "(B, H, Tq, D), queries, normalised and rotated where the network does so",
+    "norm": "(B, T, C), the output of a norm in a layer; stream",
+    "q": "(B, H, Tq, D), queries, after norm and rotation if there are any",
     "k": "(B, G, Tk, D), keys, likewise",
     "v": "(B, G, Tk, D), values",
-    "padding_mask": "bool or None, what hides keys that are not text, of an attention",
-    "causal_mask": "(Tq, Tk) bool or None, what hides the future",
+    "padding_mask": "bool or None, hides keys that are not text",
+    "causal_mask": "(Tq, Tk) bool or None, hides the future",
     "scores": "(B, H, Tq, Tk), q kT / sqrt(D), before the mask",
     "mask": "bool, broadcastable to the scores, or None, both masks in one; scores",
     "pattern": "(B, H, Tq, Tk), after the softmax; scores, mask, q, k, v",
     "z": "(B, H, Tq, D), pattern v, before the output projection; padding_mask",
     "attn_out": "(B, T, C), what an attention adds",
     "skip": "(B, T, C), what a sub-layer's output is added to",
-    "resid_mid": "(B, T, C), the residual stream that a feed-forward reads, but not where it "
-    "stands beside the attention",
+    "resid_mid": "(B, T, C), the residual stream between attention and feed-forward, unless they "
+    "are parallel",
     "mlp_out": "(B, T, C), what a feed-forward adds",
     "resid_post": "(B, T, C), the residual stream that leaves a layer",
-    "final_norm": "(B, T, C), what leaves a pre-norm stack; stream",
+    "final_norm": "(B, T, C), the output of a pre-norm stack; stream",
 }
 
 
-# All names that hooks are given by keyword.
+# The names of all keyword arguments of hooks.
 CONTEXT = {"embed", "stream", "q", "k", "v", "mask", "scores", "padding_mask"}
 
 
@@ -63,29 +63,29 @@ class Point(NamedTuple):
 
 
 class Hook(Protocol):
-    """What a pass shows its numbers to.
+    """A function that a forward pass calls at each point.
 
-    One that has an attribute `fused` which is true looks at nothing between v and attn_out: if all
-    do so, PyTorch's fused kernel computes that, and does not show it.
+    A hook with a true attribute `fused` skips the points between v and attn_out: if all hooks do,
+    PyTorch's fused kernel computes them.
     """
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
-        """What goes on in place of `value`; None, or `value` itself, where nothing is to change."""
+        """The value to use instead; None or `value` itself to change nothing."""
 
 
 def unchanged(point: Point, value: Any, **context: Any) -> Any:
-    """A hook that does nothing: with it a pass takes the steps, and rounds, as with any other."""
+    """A hook that changes nothing, for a pass with the same steps and rounding as with others."""
     return value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class ForwardContext:
-    """What a stack's layers share in one pass. Made for the call and forgotten with it.
+    """What a stack's layers share in one call.
 
-    mask: bool, True = may attend, which of the stack's own keys are text, broadcastable to
-    (B, H, T, Tk); causal hides the future too. memory: (B, Ts, C), what cross-attention reads, and
-    memory_mask the same for its keys. cache: what is known of tokens that were read before.
-    rotation: how the stack's own queries and keys are rotated.
+    mask: bool, True = may attend, which self-attention keys are text, broadcastable to
+    (B, H, T, Tk); causal also hides the future. memory: (B, Ts, C), the encoder's output, and
+    memory_mask its mask. cache: keys and values of tokens that were read before. rotation: the
+    angles of the self-attention's queries and keys.
     """
 
     mask: Tensor | None = None
@@ -102,7 +102,7 @@ class ForwardContext:
         return any(not getattr(hook, "fused", False) for hook in self.hooks)
 
     def masks_of(self, site: Site) -> tuple[Tensor | None, bool]:
-        """What hides keys of an attention from all its queries, and whether it hides the future."""
+        """The padding mask of an attention, and whether it is causal."""
         return (self.memory_mask, False) if site.kind == "cross" else (self.mask, self.causal)
 
     def at(self, name: str, where: tuple[Any, ...], value: Any, **context: Any) -> Any:
@@ -120,7 +120,7 @@ PLAIN = ForwardContext()
 
 
 def called(hooks: Any) -> tuple[Hook, ...]:
-    """Hooks as a pass calls them: each is given of the context what it takes by name.
+    """Hooks as a pass calls them: each gets only the context arguments that it takes.
 
     Raises ValueError for anything but a list of functions of a point and a value.
     """
@@ -130,28 +130,27 @@ def called(hooks: Any) -> tuple[Hook, ...]:
 
 
 def _called(hook: Any) -> Hook:
-    if type(hook).__module__.startswith("transformer."):  # takes all, and is asked often
+    if type(hook).__module__.startswith("transformer."):  # takes all arguments, and is called often
         return hook
     try:
-        taken = [*inspect.signature(hook).parameters.values()]
+        parameters = [*inspect.signature(hook).parameters.values()]
     except (TypeError, ValueError):
-        taken = []
-    kinds = [one.kind for one in taken]
-    places = [one.name for one in taken if one.kind <= inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    if len(places) < 2 and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        parameters = []
+    kinds = [parameter.kind for parameter in parameters]
+    positional = [p.name for p in parameters if p.kind <= inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    if len(positional) < 2 and inspect.Parameter.VAR_POSITIONAL not in kinds:
         raise ValueError(
             "a hook is a function of a point and a value, hook(point, value, **context); got "
             f"{shortened(hook)}"
         )
-    first = {*places[:2]}  # these are given by their place, whatever they are called
-    told = CONTEXT - first
+    names = CONTEXT - {*positional[:2]}  # point and value are passed by position
     if inspect.Parameter.VAR_KEYWORD not in kinds:
-        told &= {one.name for one in taken}
-    elif told == CONTEXT:
+        names &= {parameter.name for parameter in parameters}
+    elif names == CONTEXT:
         return hook
 
     def narrowed(point: Point, value: Any, **context: Any) -> Any:
-        return hook(point, value, **{name: context[name] for name in told & context.keys()})
+        return hook(point, value, **{name: context[name] for name in names & context.keys()})
 
     narrowed.fused = getattr(hook, "fused", False)  # type: ignore[attr-defined]
     return narrowed

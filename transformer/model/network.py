@@ -1,4 +1,4 @@
-"""What the three families share."""
+"""The base class of the three families, and their losses and input checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IGNORED = -100  # a target that does not count, as in PyTorch
 
 
 class HeadTransform(nn.Module):
-    """What BERT does before its head: a linear map, the activation and a norm."""
+    """BERT's linear map, activation and norm before the head."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class HeadTransform(nn.Module):
 
 
 class Transformer(nn.Module):
-    """What the families share: the configuration, the head and the initial weights."""
+    """The base class of all families: configuration, head and initial weights."""
 
     config: ModelConfig
     head: nn.Linear
@@ -50,12 +50,12 @@ class Transformer(nn.Module):
     @property
     @abstractmethod
     def embeddings(self) -> dict[str, Embedding]:
-        """What each stack reads, by the stacks' names, in the order of the data."""
+        """Each stack's embedding, by the stack's name, in the order of the data."""
 
     def lens(self, x: Tensor, hooks: Sequence[Hook] = ()) -> Tensor:
-        """What the head would say of a residual stream, were it the last: (B, T, C) -> (B, T, V).
+        """Logits of the head applied to any layer's residual stream: (B, T, C) -> (B, T, V).
 
-        The "logit lens" (nostalgebraist 2020): the last stack's own final norm, then the head.
+        The "logit lens" (nostalgebraist 2020): the last stack's final norm, then the head.
         """
         context = ForwardContext(hooks=called(hooks))
         return self.project(self.last_stack.end(x, context))
@@ -71,8 +71,8 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """A stack's output for ids (B, T): (B, T, C). With a cache, they are the ids not read yet.
 
-        context: its mask says which of ids are text. given: the caller's mask, in its place and in
-        that of the causal mask.
+        context: its mask says which of ids are text. given: the caller's mask, which replaces this
+        mask and the causal one.
         """
         cache, mask, n_new, here = context.cache, context.mask, ids.shape[1], (stack.name,)
         past = 0 if cache is None else cache.length
@@ -93,11 +93,11 @@ class Transformer(nn.Module):
         return x
 
     def project(self, x: Tensor, where: Tensor | None = None) -> Tensor:
-        """What leaves the last stack as logits: (B, T, C) -> (B, T, V).
+        """Logits of the last stack's output: (B, T, C) -> (B, T, V).
 
-        where: (B, T) bool, the N positions that are wanted; then (N, V), in reading order.
+        where: (B, T) bool, only these N positions; then (N, V), in reading order.
         """
-        x = _chosen(x, where)
+        x = _select(x, where)
         logits: Tensor = self.head(x if self.transform is None else self.transform(x))
         return logits
 
@@ -114,29 +114,29 @@ class Transformer(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return self.head.weight.device
 
     @property
     def dtype(self) -> torch.dtype:
-        """What it computes in; weights may be kept in a smaller type (`stored.py`)."""
+        """The type of all computation; weights may be stored in a smaller one (see `Linear`)."""
         return next(part.unit.dtype for part in self.modules() if isinstance(part, Table))
 
     @property
     def n_parameters(self) -> int:
-        """How many numbers were (or would be) trained; a tied matrix counts once."""
+        """The number of parameters; a tied matrix counts once."""
         return sum(p.numel() for p in self.parameters())
 
     def _positions(self, stack: str, ids: Tensor, key_mask: Tensor | None, past: int = 0) -> Tensor:
-        """Positions of the T new ids: (T,) counted from 0, or (B, T) where rows are padded: what
-        pads a row on the left does not count."""
+        """Positions of the T new ids: (T,), or (B, T) in a padded batch, where padding on the left
+        is not counted."""
         length, max_len = past + ids.shape[1], self.config.max_len_of(stack)
         if past == 0 or key_mask is None:
             _check_length(length, max_len)
         if key_mask is None:
             return torch.arange(past, length, device=ids.device)
         n_left = (key_mask[:, 0, 0].cumsum(dim=-1) == 0).sum(dim=-1, keepdim=True)  # (B, 1)
-        if length > max_len:  # with padding on the left there may be room yet
+        if length > max_len:  # padding on the left takes no position
             _check_length(length - int(n_left.min()), max_len)
         return (torch.arange(past, length, device=ids.device) - n_left).clamp(min=0)
 
@@ -156,13 +156,13 @@ def mean_nats(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
 
 
 def with_trace(hooks: Sequence[Hook], trace: Trace | None) -> Sequence[Hook]:
-    """A trace comes last: it keeps what the other hooks left there."""
+    """The hooks, and the trace as the last of them: it records what the others return."""
     hooks = called(hooks)
     return hooks if trace is None else (*hooks, trace)
 
 
 def text_mask(ids: Tensor, is_text: Tensor | None) -> Tensor | None:
-    """`padding_mask`, checked: which of ids (B, T) are text."""
+    """`padding_mask(is_text)`, after checks of ids (B, T) and is_text."""
     check_ids(ids)
     if is_text is not None and is_text.shape != ids.shape:
         raise ValueError(
@@ -178,15 +178,15 @@ def check_ids(ids: Any) -> None:
         raise ValueError(f"ids must be a tensor (B, T); got {got}: torch.tensor([[...]])")
     if ids.dim() != 2 or not all(ids.shape):
         shape = tuple(ids.shape)
-        raise ValueError(f"ids must be a tensor (B, T) with a token at least; got {shape}")
+        raise ValueError(f"ids must be a tensor (B, T) with at least one token; got {shape}")
     if ids.dtype not in (torch.int64, torch.int32):
         raise ValueError(f"ids must be of int64 or int32; got {ids.dtype}")
 
 
-def _chosen(x: Tensor, where: Tensor | None) -> Tensor:
-    """(B, T, C) at the N positions (B, T) that are wanted: (N, C); all of x if None.
+def _select(x: Tensor, where: Tensor | None) -> Tensor:
+    """x (B, T, C) at the N positions where (B, T) is True: (N, C); all of x if None.
 
-    x[where], whose gradient took ten times as long on a CPU.
+    Equal to x[where], whose gradient took ten times as long on a CPU.
     """
     if where is None:
         return x

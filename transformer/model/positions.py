@@ -24,11 +24,11 @@ from torch import Tensor, nn
 
 
 def sinusoidal_matrix(max_len: int, d_model: int, halves: bool = False) -> Tensor:
-    """PE[pos, 2i] = sin(pos / 10000^(2i/C)), PE[pos, 2i+1] = cos(the same).
+    """PE[pos, 2i] = sin(pos / 10000^(2i/C)), PE[pos, 2i+1] = cos(pos / 10000^(2i/C)).
 
-    halves: all sines first, then all cosines, as Marian has them.
-    Returns (max_len, C) float32; computed in float64 first, so that late positions keep their
-    digits. Source: Vaswani et al. 2017, section 3.5.
+    halves: all sines first, then all cosines, as in Marian.
+    Returns (max_len, C) float32, computed in float64 so that late positions keep their precision.
+    Source: Vaswani et al. 2017, section 3.5.
     """
     position = torch.arange(max_len, dtype=torch.float64)[:, None]
     pair = torch.arange(0, d_model, 2, dtype=torch.float64)
@@ -74,7 +74,7 @@ class LearnedPositions(nn.Module):
 
 
 class NothingAdded(nn.Module):
-    """Positions that are told in another way than by a vector for each."""
+    """The encoding of networks whose positions are not added to tokens."""
 
     zero: Tensor
 
@@ -85,7 +85,7 @@ class NothingAdded(nn.Module):
 
     @property
     def matrix(self) -> None:
-        """There is none."""
+        """None: nothing is added."""
 
     def forward(self, positions: Tensor) -> Tensor:
         """positions: (..., T) int64 -> zeros (..., T, C)."""
@@ -94,12 +94,12 @@ class NothingAdded(nn.Module):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Encoding:
-    """title, does, short: its name on the page, what it does, and what a box has room for, with
+    """title, does, short: its name on the page, what it does, and a few words for a diagram, with
     `{max_len}` and `{d_model}` for the sizes.
 
-    make: of max_len and d_model, a module positions (..., T) int64 -> (..., T, C) with a `matrix`
+    make(max_len, d_model) returns a module positions (..., T) int64 -> (..., T, C) with a `matrix`
     (max_len, C). pairs: whether it needs an even d_model. is_rotary: whether it rotates queries and
-    keys (see rotary.py) in place of adding to tokens.
+    keys instead of adding to tokens.
     """
 
     title: str
@@ -147,7 +147,7 @@ POSITIONS: dict[str, Encoding] = {
 
 
 class RotarySettings(NamedTuple):
-    """size: features R of a head that are rotated. The rest: see ModelConfig's rotary_ fields."""
+    """size: the number R of rotated features in a head. Others: see ModelConfig.rotary_*."""
 
     size: int
     base: float
@@ -167,14 +167,14 @@ class RotaryAngles(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scaling:
-    """does: what it is for, with `{factor}`. function: of frequencies (R/2,) and settings."""
+    """does: its purpose, with `{factor}`. function(frequencies (R/2,), settings) -> frequencies."""
 
     does: str
     function: Callable[[Tensor, RotarySettings], Tensor]
 
 
 def _by_wavelength(frequencies: Tensor, settings: RotarySettings) -> Tensor:
-    """Slow pairs slower by `factor`, quick ones as they were, a slope between."""
+    """Slow down slow pairs by `factor`, keep fast pairs, interpolate in between."""
     wavelength = 2 * math.pi / frequencies
     length, low, high = settings.trained_len, settings.low, settings.high
     scaled = torch.where(wavelength > length / low, frequencies / settings.factor, frequencies)
@@ -211,8 +211,8 @@ SCALINGS: dict[str, Scaling] = {
 
 
 def frequencies_of(settings: RotarySettings) -> Tensor:
-    """Radians a token of each pair, (R/2,) float32, rounded at each step as transformers does:
-    trained networks have learned with these."""
+    """Radians per token of each pair, (R/2,) float32, rounded at each step as in transformers:
+    trained networks have learned with these values."""
     exponents = torch.arange(0, settings.size, 2, dtype=torch.float32) / settings.size
     frequencies = 1.0 / settings.base**exponents
     return SCALINGS[settings.scaling].function(frequencies, settings)
@@ -237,12 +237,12 @@ class Rotation(nn.Module):
         return torch.cat([self.cosines, self.sines], dim=-1)
 
     def forward(self, positions: Tensor) -> RotaryAngles:
-        """positions: (T,) or (B, T) int64 -> how the tokens there are rotated."""
+        """positions: (T,) or (B, T) int64 -> the angles of the tokens there."""
         return RotaryAngles(self.cosines[positions], self.sines[positions])
 
 
 def apply_rotary(x: Tensor, angles: RotaryAngles) -> Tensor:
-    """Queries or keys (B, H, T, D) with their first R features rotated, the others as they were."""
+    """Rotate the first R features of queries or keys (B, H, T, D)."""
     cosines, sines = (part[:, None] if part.dim() == 3 else part for part in angles)
     half = cosines.shape[-1]
     first, second, rest = x.split([half, half, x.shape[-1] - 2 * half], dim=-1)

@@ -18,30 +18,30 @@ from torch import Generator, Tensor, nn
 # A checkpoint in bfloat16 or float16 takes half the memory of float32 if its weights stay in that
 # type; widened when they are used, they give the same results.
 NARROW = (torch.bfloat16, torch.float16)
-WIDENED = 1 << 20  # weights at a time, 4 MB as float32: what is widened stays near the processor
+WIDENED = 1 << 20  # weights at a time, 4 MB as float32: they stay in the processor's cache
 
 
 class Linear(nn.Linear):
-    """x W + b. A weight narrower than x is widened to its type, some rows at a time."""
+    """x W + b. A weight narrower than x is converted to x's type, some rows at a time."""
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., in) -> (..., out), in x's type."""
         if self.weight.dtype not in NARROW or x.dtype == self.weight.dtype:
             return super().forward(x)
         rows = max(1, WIDENED // self.in_features)
-        made = [F.linear(x, some.to(x.dtype)) for some in self.weight.split(rows)]
-        whole = made[0] if len(made) == 1 else torch.cat(made, dim=-1)
-        return whole if self.bias is None else whole + self.bias
+        parts = [F.linear(x, part.to(x.dtype)) for part in self.weight.split(rows)]
+        product = parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
+        return product if self.bias is None else product + self.bias
 
 
 class Table(nn.Embedding):
-    """Vectors by id, in the type that the network computes in, whatever they are kept in."""
+    """Vectors by id, converted from the type they are stored in to the network's type."""
 
     unit: Tensor
 
     def __init__(self, n_rows: int, size: int) -> None:
         super().__init__(n_rows, size)
-        # Follows `network.double()` and the like, where the weights alone would not tell.
+        # Follows `network.double()` and the like, unlike weights that stay narrow.
         self.register_buffer("unit", torch.ones(()), persistent=False)
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -51,7 +51,10 @@ class Table(nn.Embedding):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Activation:
-    """title: its name on the page. does: what it does to a number. function: any shape -> same."""
+    """A function of each number alone, with nothing to train.
+
+    title: its name on the page. does: what it does to a number. function: any shape -> same.
+    """
 
     title: str
     does: str
@@ -79,9 +82,9 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 class RMSNorm(nn.Module):
-    """x / √(mean of x² + eps), times a trained scale, of float16 and bfloat16 in float32.
+    """x / √(mean of x² + eps), times a trained scale; float16 and bfloat16 compute in float32.
 
-    Source: Zhang and Sennrich 2019. plus_one: the scale is 1 + what is trained, as in Gemma.
+    Source: Zhang and Sennrich 2019. plus_one: the scale is 1 + the trained weight, as in Gemma.
     """
 
     def __init__(self, size: int, eps: float, plus_one: bool = False) -> None:
@@ -109,7 +112,7 @@ def unscaled_rms(x: Tensor, eps: float) -> Tensor:
 class Norm:
     """title: its name on the page. does: what it does, with `{size}` for the number of features.
 
-    make: of the number of features and epsilon, a module (..., C) -> (..., C).
+    make(number of features, epsilon) returns a module (..., C) -> (..., C).
     """
 
     title: str
@@ -143,7 +146,7 @@ NORMS: dict[str, Norm] = {
     ),
 }
 
-PLACEMENTS = ("pre", "post")  # where a layer's norms stand: before its blocks, or after them
+PLACEMENTS = ("pre", "post")  # a layer's norms: before its blocks, or after them
 
 
 def norm_of(kind: str, size: int, eps: float) -> nn.Module:
@@ -153,7 +156,11 @@ def norm_of(kind: str, size: int, eps: float) -> nn.Module:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Init:
-    """draws: what it draws. matrix, embedding: of a tensor, d_model and a generator, draw it."""
+    """How weights are drawn before training.
+
+    draws: the distribution in words. matrix, embedding: called with the tensor to fill, d_model
+    and a generator.
+    """
 
     draws: str
     matrix: Callable[[Tensor, int, Generator | None], Tensor]
@@ -169,7 +176,7 @@ def _narrow(weight: Tensor, d_model: int, generator: Generator | None) -> Tensor
 
 
 def _unit_when_scaled(weight: Tensor, d_model: int, generator: Generator | None) -> Tensor:
-    """Times sqrt(C), as scaled embeddings are, these have unit variance."""
+    """Embeddings that have unit variance after scaling by sqrt(C)."""
     return nn.init.normal_(weight, std=d_model**-0.5, generator=generator)
 
 

@@ -1,4 +1,4 @@
-"""The one name of an attention in the network, and which of them a network has."""
+"""Names of the attentions in a network, and the list of those that a network has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Site(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Site:
-        """The inverse of str(). Raises ValueError that says what a site looks like."""
+        """The inverse of str(). Raises ValueError for other text."""
         parts = text.split(".")
         if (
             len(parts) != 3

@@ -1,8 +1,7 @@
-"""The parts of a network as a list: names, shapes and parameter counts, from its configuration.
+"""List the parts of a network from its configuration: names, shapes and parameter counts.
 
-Parameters are counted in a network of one layer a stack that takes no memory. Shapes are written
-for one text: T tokens of a stack's own text, S tokens of the source that an encoder-decoder's
-encoder reads.
+Parameters are counted in a network with one layer per stack that takes no memory. Shapes are for
+one text: T tokens, and S tokens of an encoder-decoder's source.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ KINDS = (
 class Block:
     """One part of a network.
 
-    name: e.g. "decoder.self_norm", unique. kind: one of KINDS. stack: where it stands.
-    inside: shapes that the data takes, in the order in which it takes them.
-    each: trained numbers of one such block; `times` of them stand in the stack, one a layer.
-    shared_with: the name of the block that owns this one's matrix, which is then counted there.
+    name: e.g. "decoder.self_norm", unique. kind: one of KINDS. stack: "encoder" or "decoder".
+    inside: the shapes of the data in it, in order.
+    each: parameters of one such block, of which the stack has `times`, one per layer.
+    shared_with: the name of the block that owns this one's matrix, and counts it.
     """
 
     name: str
@@ -47,7 +46,7 @@ class Block:
 
     @property
     def n_parameters(self) -> int:
-        """Trained numbers of all such blocks in the stack."""
+        """Parameters of all such blocks in the stack."""
         return self.each * self.times
 
     @property
@@ -58,16 +57,16 @@ class Block:
 
 @lru_cache(maxsize=64)
 def blocks(config: ModelConfig) -> tuple[Block, ...]:
-    """Every part, in the order in which the data goes through; an encoder before its decoder.
+    """Every part in the order of the data, an encoder before its decoder.
 
-    The sum of their `n_parameters` is that of the network, a tied or shared matrix counted once.
+    Their `n_parameters` add up to the network's: a tied or shared matrix counts once.
     """
     return tuple(_blocks(config, _Count(config)))
 
 
 class _Unfilled(TorchFunctionMode):
-    """Parameters have shapes and no numbers. Of PyTorch's device "meta" only `empty`: the other
-    functions take a second to load its compiler."""
+    """Parameters have shapes and no numbers. Only `empty` uses PyTorch's device "meta": its other
+    functions take a second to load."""
 
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -79,7 +78,7 @@ class _Unfilled(TorchFunctionMode):
 
 
 class _Count:
-    """Of each part of a network, the numbers that no part before it has."""
+    """Counts the parameters of each part that no earlier part has."""
 
     def __init__(self, config: ModelConfig) -> None:
         with _Unfilled():
@@ -87,9 +86,9 @@ class _Count:
         self._counted: set[nn.Parameter] = set()
 
     def __call__(self, part: nn.Module) -> int:
-        fresh = set(part.parameters()) - self._counted
-        self._counted |= fresh
-        return sum(parameter.numel() for parameter in fresh)
+        new = set(part.parameters()) - self._counted
+        self._counted |= new
+        return sum(parameter.numel() for parameter in new)
 
 
 def last_stack(config: ModelConfig) -> str:
@@ -122,7 +121,7 @@ def _blocks(config: ModelConfig, count: _Count) -> Iterator[Block]:
 
 
 def _inputs(config: ModelConfig, embedding: Embedding, count: _Count) -> Iterator[Block]:
-    """Token vectors and what is added to them."""
+    """Token vectors and the vectors added to them."""
     stack, length = embedding.stack, length_of(config, embedding.stack)
     looked_up, stream = ((length,), (length, config.d_model)), ((length, config.d_model),)
     shared = config.share_embeddings and stack == "decoder"
@@ -146,7 +145,7 @@ def _inputs(config: ModelConfig, embedding: Embedding, count: _Count) -> Iterato
 
 
 def _layers(config: ModelConfig, stack: Stack, count: _Count) -> Iterator[Block]:
-    """The sub-layers, each with its norm before it (pre) or after it (post), and the last norm."""
+    """The sub-layers, each with its norm before (pre) or after it (post), and the final norm."""
     name, (layer,) = stack.name, stack.layers
     length, size = length_of(config, name), config.d_model
     stream = (length, size)

@@ -1,7 +1,7 @@
-"""What a forward pass may record.
+"""A recorder for attention and residual streams.
 
-A Trace is made by the caller and passed along: `network(ids, trace=trace)`. It belongs to that
-call, so any number of threads can share one network, each with a trace of its own.
+The caller creates a Trace and passes it: `network(ids, trace=trace)`. It belongs to that call, so
+any number of threads can share one network.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from transformer.model.sites import Site as Site
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class AttentionRecord:
-    """What one attention call computed, detached, float32 on the model's device.
+    """The tensors of one attention call, detached, float32 on the model's device.
 
     scores: (B, H, Tq, Tk), q kT / sqrt(D), before the mask.
     pattern: (B, H, Tq, Tk), after mask and softmax, before dropout; rows sum to 1.
     mask: bool, broadcastable to (B, 1, Tq, Tk), True = may attend; None = all allowed.
-    q, k, v: (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, D), what scores and outputs are made of;
-    None in a record that was not made by the network.
+    q, k, v: (B, H, Tq, D), (B, H, Tk, D), (B, H, Tk, D); None in a record of weights from another
+    tool.
     """
 
     site: Site
@@ -38,7 +38,7 @@ class AttentionRecord:
     v: Tensor | None = None
 
     def __repr__(self) -> str:
-        """One line; its tensors have names of their own."""
+        """One line, without the tensors."""
         batch, n_heads, n_queries, n_keys = self.pattern.shape
         shape = f"{n_heads} heads, {n_queries} queries x {n_keys} keys"
         return f"<AttentionRecord {self.site}: {batch} texts, {shape}>"
@@ -51,7 +51,7 @@ class AttentionRecord:
 
 
 def mask_in_full(mask: Tensor | None, batch: int, n_queries: int, n_keys: int) -> Tensor:
-    """(B, Tq, Tk) bool of a mask that is broadcastable to (B, 1, Tq, Tk); None = all allowed."""
+    """Expand a mask broadcastable to (B, 1, Tq, Tk) to (B, Tq, Tk) bool; None = all allowed."""
     if mask is None:
         return torch.ones(batch, n_queries, n_keys, dtype=torch.bool)
     mask = mask if mask.dim() == 4 else mask[None, None]
@@ -60,13 +60,13 @@ def mask_in_full(mask: Tensor | None, batch: int, n_queries: int, n_keys: int) -
 
 @dataclass(slots=True, eq=False, repr=False)
 class Trace:
-    """A recorder for one forward pass; `trace[site]` gives an AttentionRecord. Of a second pass
-    with the same one it keeps what that pass recorded.
+    """A recorder for one forward pass; `trace[site]` is an AttentionRecord. A second pass with the
+    same trace replaces what the first recorded.
 
     embed, pos_embed: by stack, (B, T, C): token embeddings (scaled, if the model scales them)
-    and what the positional encoding added to them.
-    residuals: by stack, L + 1 times (B, T, C): the residual stream that enters the first layer, and
-    what each layer made of it (before the norm that ends a pre-norm stack).
+    and the positional encoding added to them.
+    residuals: by stack, L + 1 times (B, T, C): the residual stream before the first layer and after
+    each layer (before the final norm of a pre-norm stack).
     """
 
     records: MutableMapping[Site, AttentionRecord] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Trace:
     residuals: dict[str, list[Tensor]] = field(default_factory=dict)
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
-        """A hook that keeps what it is shown and changes nothing."""
+        """Record the value of a hook point; changes nothing."""
         if point.name == "pattern":
             heads = (context["q"], context["k"], context["v"])
             site = Site(point.stack, point.layer, point.kind)
@@ -90,9 +90,9 @@ class Trace:
         return value
 
     def _forget(self, stack: str) -> None:
-        """What a stack recorded."""
+        """Remove what a stack recorded."""
         self.residuals.pop(stack, None)
-        for site in [one for one in self.records if one.stack == stack]:
+        for site in [site for site in self.records if site.stack == stack]:
             del self.records[site]
 
     def record_attention(
@@ -103,7 +103,7 @@ class Trace:
         mask: Tensor | None,
         heads: tuple[Tensor, Tensor, Tensor] | None = None,
     ) -> None:
-        """Keep what an attention computed. heads: q, k, v."""
+        """Keep a detached copy. heads: q, k, v."""
         q, k, v = (x.detach().float() for x in heads) if heads else (None, None, None)
         self.records[site] = AttentionRecord(
             site=site,
@@ -117,7 +117,7 @@ class Trace:
 
     @property
     def sites(self) -> list[Site]:
-        """Recorded sites, in the order in which the data went through them."""
+        """Recorded sites, in the order of the data."""
         return list(self.records)
 
     def find(self, site: Site | tuple[str, int, str] | str) -> Site:
@@ -145,11 +145,11 @@ class Trace:
         return iter(self.records.values())
 
     def __repr__(self) -> str:
-        """One line: the recorded sites, the first and the last of many, and what else there is."""
+        """One line: the recorded sites (first and last of many) and residual streams."""
         others = ", ".join(f"{stack} residual stream" for stack in self.residuals)
         few, sites = len(self.records) <= 3, self.sites
-        found = _names(sites) if few else f"{sites[0]} to {sites[-1]}, {len(sites)} sites"
-        return f"<Trace of {found}{'; ' if others else ''}{others}>"
+        names = _names(sites) if few else f"{sites[0]} to {sites[-1]}, {len(sites)} sites"
+        return f"<Trace of {names}{'; ' if others else ''}{others}>"
 
     def kinds(self) -> list[tuple[str, str]]:
         """The (stack, kind) pairs recorded, e.g. [("encoder", "self"), ("decoder", "self")]."""
@@ -160,17 +160,17 @@ class Trace:
         return torch.stack([self.records[site].pattern for site in self._of(stack, kind)])
 
     def scores(self, stack: str, kind: str = "self") -> Tensor:
-        """The same for the scores before the mask: (L, B, H, Tq, Tk) float32."""
+        """Scores before the mask, all layers of one kind: (L, B, H, Tq, Tk) float32."""
         return torch.stack([self.records[site].scores for site in self._of(stack, kind)])
 
     def _of(self, stack: str, kind: str) -> list[Site]:
-        """Their sites: a record that is recomputed is kept no longer than it is read."""
-        found = [site for site in self.records if (site.stack, site.kind) == (stack, kind)]
-        if not found:
+        """Sites instead of records, so that a recomputed record is freed after use."""
+        sites = [site for site in self.records if (site.stack, site.kind) == (stack, kind)]
+        if not sites:
             raise ValueError(
                 f"no {stack} {kind}-attention was recorded; recorded: {_names(self.records)}"
             )
-        return found
+        return sites
 
 
 def _names(sites: Iterable[Site]) -> str:

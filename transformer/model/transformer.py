@@ -1,4 +1,4 @@
-"""The three families, each put together from the same parts."""
+"""The three families: decoder only, encoder only, encoder-decoder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from transformer.model.trace import Trace
 
 
 class OneStack(Transformer):
-    """A stack that reads one text."""
+    """A network with one stack, which reads one text."""
 
     STACK: ClassVar[str]
 
@@ -57,12 +57,12 @@ class OneStack(Transformer):
     ) -> Tensor:
         """ids: (B, T) int64 -> logits (B, T, V). Raises ValueError for more than max_len tokens.
 
-        types: (B, T) int64, each token's type, of a network that has types; None = all 0.
-        is_text: (B, T) bool, False where a batch was padded; None = nowhere: every id is read.
-        mask: what may be read, in place of the causal and the padding mask (see `given_mask`).
-        where: (B, T) bool, the N positions whose logits are wanted; then (N, V), in reading order.
-        cache: of a decoder; ids are then only the tokens that it has not read; it grows by T.
-        hooks: what is shown the numbers on the way; trace: the last of them.
+        types: (B, T) int64, token types, if the network has them; None = all 0.
+        is_text: (B, T) bool, False where a batch was padded; None = no padding.
+        mask: replaces the causal and the padding mask (see `given_mask`).
+        where: (B, T) bool, only these N positions' logits: (N, V), in reading order.
+        cache: for a decoder; ids are then only the T tokens not read yet, and it grows by T.
+        hooks: see `hooks.py`; trace: called as the last hook.
         """
         context = ForwardContext(
             mask=text_mask(ids, is_text),
@@ -81,10 +81,9 @@ class OneStack(Transformer):
         is_text: Tensor | None = None,
         smoothing: float = 0.0,
     ) -> Tensor:
-        """Mean loss, in nats a token, of the targets of ids (B, T).
+        """Mean loss of targets (B, T) int64, in nats per token; IGNORED (-100) does not count.
 
-        targets: (B, T) int64; IGNORED (-100) does not count. is_text: see `forward`. smoothing: see
-        `mean_nats`.
+        is_text: see `forward`. smoothing: see `mean_nats`.
         """
         where = targets != IGNORED
         return mean_nats(self(ids, is_text=is_text, where=where), targets[where], smoothing)
@@ -104,8 +103,7 @@ class DecoderOnly(OneStack):
         is_text: Tensor | None = None,
         smoothing: float = 0.0,
     ) -> Tensor:
-        """The same. targets: the token after each; None: ids themselves, one position on, without
-        padding."""
+        """Mean loss, in nats per token. targets: None = the next token of each id."""
         if targets is None:
             targets = text_targets(ids, is_text)
             ids, is_text = ids[:, :-1], None if is_text is None else is_text[:, :-1]
@@ -113,14 +111,14 @@ class DecoderOnly(OneStack):
 
 
 class EncoderOnly(OneStack):
-    """A BERT: each token reads the whole text; logits say which token belongs at each place."""
+    """A BERT: each token reads the whole text; logits predict the token at each position."""
 
     STACK = "encoder"
     encoder: Stack
 
 
 class Decoding(TypedDict, total=False):
-    """What the decoder of an encoder-decoder may be told of its own text, see `decode`."""
+    """Options of `EncoderDecoder.forward` that it passes to `decode`."""
 
     tgt_is_text: Tensor | None
     tgt_mask: Tensor | None
@@ -179,10 +177,9 @@ class EncoderDecoder(Transformer):
         tgt_is_text: Tensor | None = None,
         smoothing: float = 0.0,
     ) -> Tensor:
-        """Mean nats a token of target (B, Tt), each predicted from the source and those before it.
+        """Mean loss of target (B, Tt) but its first token, the start, in nats per token.
 
-        The first token, the start, is only read. src_is_text, tgt_is_text: see `decode`; padding
-        does not count. smoothing: see `mean_nats`.
+        src_is_text, tgt_is_text: see `decode`; padding does not count. smoothing: see `mean_nats`.
         """
         targets = text_targets(target, tgt_is_text)
         where = targets != IGNORED
@@ -203,8 +200,8 @@ class EncoderDecoder(Transformer):
     ) -> Tensor:
         """source: (B, Ts) int64 -> memory (B, Ts, C).
 
-        src_is_text: (B, Ts) bool, False where a batch was padded; None = nowhere. src_mask: what
-        source tokens may read, in place of the padding mask (see `given_mask`).
+        src_is_text: (B, Ts) bool, False where a batch was padded; None = no padding. src_mask:
+        replaces the padding mask (see `given_mask`).
         """
         hooks = with_trace(hooks, trace)
         context = ForwardContext(mask=text_mask(source, src_is_text), hooks=hooks)
@@ -227,11 +224,11 @@ class EncoderDecoder(Transformer):
     ) -> Tensor:
         """target: (B, Tt) int64, memory from `encode(source)` -> logits (B, Tt, V).
 
-        source, src_is_text: which of the memory is text; a src_mask for all queries alike,
-        (B, 1, 1, Ts), hides the same of it. tgt_is_text: (B, Tt) bool, False where a batch was
-        padded; None = nowhere. tgt_mask: what the target may read of itself, in place of the
-        causal and the padding mask. where: (B, Tt) bool, the N positions whose logits are wanted;
-        then (N, V), in reading order. With a cache, target is only the tokens that it has not read.
+        source, src_is_text: which of the memory is text; a src_mask (B, 1, 1, Ts), equal for
+        all queries, hides memory too. tgt_is_text: (B, Tt) bool, False where a batch was padded;
+        None = no padding. tgt_mask: replaces the causal and the padding mask. where: (B, Tt) bool,
+        only these N positions' logits: (N, V), in reading order. With a cache, target is only the
+        tokens not read yet.
         """
         context = ForwardContext(
             mask=text_mask(target, tgt_is_text),
@@ -247,7 +244,7 @@ class EncoderDecoder(Transformer):
     def _memory_mask(
         self, source: Tensor, is_text: Tensor | None, given: Tensor | None
     ) -> Tensor | None:
-        """Which of the memory the target may read."""
+        """The mask of cross-attention."""
         if given is not None and given.dim() > 1 and given.shape[-2] == 1:
             return given_mask(given, 1, source.shape[1])
         return text_mask(source, is_text)
@@ -266,10 +263,9 @@ def build_transformer(
     """A network with fresh weights, from a preset's name or a configuration.
 
     `changes` replace single fields: build_transformer("gpt", vocab_size=4096, n_layers=2).
-    seed: the same weights for the same seed, whatever was drawn before; None draws from PyTorch's
-    global generator. It comes in evaluation mode, without dropout, so that two calls of it agree;
-    to train it, call `train()` first. Raises ValueError for an unknown preset or an impossible
-    configuration.
+    seed: the same weights for the same seed; None draws from PyTorch's global generator. The
+    network is in evaluation mode, without dropout; to train it, call `train()` first. Raises
+    ValueError for an unknown preset or an impossible configuration.
     """
     if isinstance(preset_or_config, str):
         config = preset(preset_or_config, **changes)

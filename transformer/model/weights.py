@@ -1,4 +1,4 @@
-"""Weights by name, and the network that they belong to."""
+"""A network's weights by name, and a network made from them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from transformer.model.transformer import (
     build_transformer,
 )
 
-MANY_TIMES, ROOM = 4, 10_000_000  # numbers of a network that a configuration may ask for in vain
+# A configuration may describe MANY_TIMES the numbers that its weights hold, plus ROOM.
+MANY_TIMES, ROOM = 4, 10_000_000
 _DRAWS = ("normal_", "uniform_", "kaiming_uniform_", "xavier_uniform_")
 
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
-    """A network's own tensors, tied matrices once, under their first name."""
+    """A network's tensors by name, tied matrices once, under their first name."""
     seen: set[int] = set()
     result = {}
     for name, tensor in network.state_dict(keep_vars=True).items():
@@ -39,35 +40,35 @@ def weights_of(network: nn.Module) -> dict[str, Tensor]:
 def network_with(
     config: ModelConfig, weights: dict[str, Tensor], *, as_stored: bool = False
 ) -> DecoderOnly | EncoderOnly | EncoderDecoder:
-    """The network of a configuration with these weights, which are taken out of their dict, so that
-    a tensor that must be copied is held twice for as long as that takes.
+    """The network of a configuration with these weights, which are removed from their dict one by
+    one, so that only one copied tensor at a time is in memory twice.
 
-    as_stored: matrices of bfloat16 or float16 stay so, and are widened where they are used.
-    Raises ValueError, saying what is wrong with them, unless names and shapes match exactly.
+    as_stored: matrices of bfloat16 or float16 keep their type, and are converted when used.
+    Raises ValueError unless names and shapes match exactly.
     """
     _check_size(config, weights)
     with _Unfilled():
         network = build_transformer(config)
     _check_fit(weights_of(network), weights)
-    stay = _able_to_stay(network) if as_stored else set()
+    narrow = _may_be_narrow(network) if as_stored else set()
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             if name in weights:
                 weight = weights.pop(name)
-                kept = weight.dtype in NARROW and id(parameter) in stay
+                kept = weight.dtype in NARROW and id(parameter) in narrow
                 parameter.data = weight.to(weight.dtype if kept else parameter.dtype).contiguous()
     return network
 
 
-def _able_to_stay(network: nn.Module) -> set[int]:
-    """Parameters that may be kept in a smaller type than the network computes in."""
+def _may_be_narrow(network: nn.Module) -> set[int]:
+    """Ids of parameters that may have a smaller type than the network computes in."""
     return {id(part.weight) for part in network.modules() if isinstance(part, Linear | Table)}
 
 
 def _check_size(config: ModelConfig, weights: dict[str, Tensor]) -> None:
-    """Raise ValueError where the network would take far more memory than its weights do.
+    """Raise ValueError if the network would take far more memory than its weights.
 
-    Done before the network is made, so that a wrong configuration cannot ask for endless memory.
+    Called before the network is made, so that a wrong configuration cannot exhaust the memory.
     """
     if config.n_layers > len(weights):
         raise ValueError(f"{config.n_layers} layers, but only {len(weights)} tensors")
@@ -77,9 +78,9 @@ def _check_size(config: ModelConfig, weights: dict[str, Tensor]) -> None:
 
 
 def check_surplus(folder: Path, config: ModelConfig, held: int) -> None:
-    """Raise ValueError where there are far more weights than the network has, before any is read.
+    """Raise ValueError, before weights are read, if there are far more than the network has.
 
-    held: how many numbers the files hold.
+    held: the number of values in the files.
     """
     described = _described(config)
     if held > MANY_TIMES * described + ROOM:
@@ -90,12 +91,12 @@ def check_surplus(folder: Path, config: ModelConfig, held: int) -> None:
 
 
 def _described(config: ModelConfig) -> float:
-    """Numbers of a configuration's network, with those of positions that are worked out; infinite
-    where no machine could count them."""
+    """Values in a configuration's network, computed positions included; infinite if they cannot
+    be counted."""
     n_positions = config.max_len + config.output_max_len
     try:
         return sum(block.n_parameters for block in blocks(config)) + n_positions * config.d_model
-    except (RuntimeError, TypeError, OverflowError):  # PyTorch's, for a size beyond 64 bits
+    except (RuntimeError, TypeError, OverflowError):  # PyTorch's errors for a size beyond 64 bits
         return math.inf
 
 
@@ -113,7 +114,7 @@ def _check_fit(wanted: dict[str, Tensor], weights: dict[str, Tensor]) -> None:
 
 
 class _Unfilled(TorchFunctionMode):
-    """Networks made inside get no first weights: drawing them takes longer than reading them."""
+    """Skips the initial weights of networks: drawing them takes longer than reading a file."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
