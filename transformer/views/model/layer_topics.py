@@ -46,9 +46,7 @@ def norm(topic: Topic) -> None:
     topic.code.append(excerpt(Residual.added, added="return", normalised="_norm", x="x"))
     if topic.config.parallel:
         topic.formula.append(f"x′:out = x:x + {made} + g(N(x:x))")
-        topic.code.append(
-            excerpt(Layer._side_by_side, x="x", out="return", added="y/self_residual")
-        )
+        topic.code.append(excerpt(Layer._in_parallel, x="x", out="return", added="y/self_residual"))
     else:
         topic.formula.append(f"x′:out = x:x + {made}")
         topic.code.append(excerpt(Residual.forward, x="x", out="return/added", added="added"))
