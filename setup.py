@@ -1,4 +1,7 @@
-"""What pyproject.toml cannot say: checkpoints/ is installed as transformer/checkpoints."""
+"""Install checkpoints/ inside the package, as transformer/checkpoints.
+
+pyproject.toml can find packages or list them, and not add one to those that it finds.
+"""
 
 from setuptools import find_namespace_packages, setup
 

@@ -19,7 +19,7 @@ import transformer
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*.md")])
 ONLINE = "# Needs the internet"  # how a block begins that is not run here
 PAGE = "http://127.0.0.1:7860"
 

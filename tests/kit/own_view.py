@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "contributing.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "views.md"
 FILE = re.compile(r"^```\w+\n((?:#|//|/\*) my-views/(\S+).*?)^```$", re.MULTILINE | re.DOTALL)
 SAID = {
     "es": ("Letras", "Letras iniciales", "Como máximo"),

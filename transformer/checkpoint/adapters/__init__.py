@@ -117,7 +117,7 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
     if not isinstance(kind, str) or kind not in ADAPTERS:
         raise ValueError(
             f"it has model_type {shortened(kind)}, which is not read yet; what is read: "
-            f"{sorted(ADAPTERS)}; how to add one: docs/contributing.md, 'A model family'"
+            f"{sorted(ADAPTERS)}; how to add one: CONTRIBUTING.md"
         )
     config = _call(kind, "config", values, max_len)
     files = _files(folder)
