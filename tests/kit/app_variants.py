@@ -29,7 +29,7 @@ def brackets() -> None:
     from babel.messages.pofile import write_po
 
     from transformer.messages import catalogues
-    from transformer.messages.update import HOLE
+    from transformer.messages.sources import HOLE
 
     def bracketed(sentence: str) -> str:
         filled = HOLE.sub(r"⟧{\1}⟦", sentence)

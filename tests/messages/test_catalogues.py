@@ -7,7 +7,7 @@ import pytest
 import transformer
 from transformer.messages import speaking
 from transformer.messages.catalogues import FOLDER, catalogue, languages
-from transformer.messages.update import problems
+from transformer.messages.sources import problems
 from transformer.ui.page_data import model_card
 from transformer.views.registry import VIEWS
 

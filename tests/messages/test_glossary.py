@@ -5,7 +5,7 @@ import re
 import pytest
 
 from transformer.messages.catalogues import catalogue, glossary, languages
-from transformer.messages.extract import sentences, sources
+from transformer.messages.sources import sentences, sources
 
 # The field's own, whatever the glossary holds: one that stands on the page needs an entry.
 FIELD = """accuracy alignment attention batch beam bias candidate

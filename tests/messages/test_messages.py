@@ -12,15 +12,20 @@ from transformer.checks import InvalidRequest
 from transformer.messages import (
     chosen,
     mark,
-    markup,
     numeral,
     say,
     say_error,
     say_n,
     speaking,
 )
-from transformer.messages.catalogues import Catalogue, catalogue, languages
-from transformer.messages.extract import SAYING
+from transformer.messages.catalogues import (
+    Catalogue,
+    catalogue,
+    html_sentences,
+    languages,
+    translate_html,
+)
+from transformer.messages.sources import SAYING
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "transformer"
@@ -139,9 +144,9 @@ TEMPLATE = """<style>@media (x) { p > b { color: red; } }</style>
 
 def test_only_the_texts_of_a_template_are_translated(monkeypatch):
     said = ["Edit the mask", "Rows: query; columns: key."]
-    assert list(markup.sentences(TEMPLATE)) == said
+    assert list(html_sentences(TEMPLATE)) == said
     known = Catalogue(messages={sentence: f"⟦{sentence}⟧" for sentence in said})
-    monkeypatch.setattr("transformer.messages.markup.catalogue", lambda _: known)
-    found = markup.translated(TEMPLATE, "xx")
+    monkeypatch.setattr("transformer.messages.catalogues.catalogue", lambda _: known)
+    found = translate_html(TEMPLATE, "xx")
     assert '<h3 class="title">⟦Edit the mask⟧</h3>' in found
     assert found.replace("⟦", "").replace("⟧", "").split() == TEMPLATE.split()

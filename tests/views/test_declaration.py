@@ -59,7 +59,7 @@ def own_view(tmp_path: Path) -> Iterator[None]:
     views.__path__.remove(str(tmp_path))
     for name in ("own_lengths", "own_letters"):
         del VIEWS[name], PICTURES[name], sys.modules[f"transformer.views.{name}"]
-    catalogues._OTHERS.remove(tmp_path / "own_letters")
+    catalogues._MORE.remove(tmp_path / "own_letters")
     catalogues.catalogue.cache_clear()
 
 

@@ -1,10 +1,10 @@
-"""What the project says to people, in their language. The English sentence itself is the key.
+"""Translate what the page says. The English sentence itself is the key.
 
-    raise invalid("top_k must be 0 to {most}; got {got}", most=size, got=shortened(k))
+    say("{n_tokens} tokens of {stack}", n_tokens=numeral(12), stack="encoder")
 
-A placeholder is a name in braces and nothing more; how a number is written says `numeral`. What is
-declared where the module is read (titles, words, helps) is marked with `mark` there, and said where
-it is shown. What only a command says is plain English, as its --help is.
+A placeholder is a name in braces and nothing more; `numeral` writes numbers. Sentences declared
+when a module is imported (titles, words, helps) are marked with `mark`, and said where they are
+shown. Commands and library errors are English.
 `python -m transformer.messages update` puts new sentences into the catalogues.
 """
 
@@ -25,23 +25,26 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
-# Placeholders whose values are words of ours ("decoder", "self", "weights"): they are said too.
-OURS = {"stack", "kind", "sort", "stage"}
+# Placeholders whose values ("decoder", "self", "weights") are translated too.
+TRANSLATED = {"stack", "kind", "sort", "stage"}
 _LANGUAGE: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
 def say(sentence: str, /, **values: object) -> str:
-    """The sentence in the language of this request, its placeholders filled in."""
+    """The sentence in this request's language, with its placeholders filled in."""
     known = catalogue(_LANGUAGE.get())
-    own = {name: known.one(str(values[name])) for name in OURS & values.keys()}
-    return filled(known.one(sentence), values | own)
+    return filled(known.one(sentence), _translated(values))
 
 
 def say_n(one: str, many: str, n: int, /, **values: object) -> str:
-    """The sentence for n things; {n} is the number. English has two forms, others have more."""
+    """The sentence for n things; {n} is the number. Languages have one to three forms."""
     known = catalogue(_LANGUAGE.get())
-    own = {name: known.one(str(values[name])) for name in OURS & values.keys()}
-    return filled(known.form(one, many, n), {"n": numeral(n)} | values | own)
+    return filled(known.form(one, many, n), {"n": numeral(n)} | _translated(values))
+
+
+def _translated(values: dict[str, object]) -> dict[str, object]:
+    known = catalogue(_LANGUAGE.get())
+    return values | {name: known.one(str(values[name])) for name in TRANSLATED & values.keys()}
 
 
 class Invalid(ValueError):
@@ -61,43 +64,43 @@ def invalid(sentence: str, /, **values: object) -> Invalid:
 
 
 def say_error(error: BaseException) -> str:
-    """An error's text in the language of this request; English unless it is an InvalidRequest."""
+    """An error's text in this request's language; English unless it is an InvalidRequest."""
     if isinstance(error, InvalidRequest):
         return error.translated(catalogue(_LANGUAGE.get()).one, numeral)
     return str(error)
 
 
 def mark(sentence: str) -> str:
-    """The sentence itself: it is collected here, and said where it is shown."""
+    """The sentence itself: marked for the catalogues, to be said where it is shown."""
     return sentence
 
 
 def numeral(value: Any, form: str = ",") -> str:
-    """A number as text, as Python's format specifier says, with the signs of this language."""
+    """A number by a Python format specifier, with this language's decimal and group signs."""
     return catalogue(_LANGUAGE.get()).number(format(value, form))
 
 
 def signs() -> str:
-    """This language's decimal sign and the one between groups of digits, as Plotly has them."""
+    """This language's decimal and group signs, as Plotly's `separators`."""
     known = catalogue(_LANGUAGE.get())
     return known.decimal + known.group
 
 
 def filled(sentence: str, values: dict[str, object]) -> str:
-    """The sentence with its placeholders' values; a placeholder without one stays."""
+    """The sentence with its placeholders' values; a placeholder without a value stays."""
     if not values:
         return sentence
     return _PLACEHOLDER.sub(lambda found: str(values.get(found[1], found[0])), sentence)
 
 
 def language() -> str:
-    """The language of this request, such as "fr"."""
+    """This request's language, such as "fr"."""
     return _LANGUAGE.get()
 
 
 @contextmanager
 def speaking(name: str) -> Iterator[None]:
-    """Everything said inside, in this thread or task, is in this language."""
+    """Use a language for everything said in this block, in this thread or task."""
     token = _LANGUAGE.set(name)
     try:
         yield
@@ -106,15 +109,15 @@ def speaking(name: str) -> Iterator[None]:
 
 
 def chosen(accepted: str) -> str:
-    """The language that an Accept-Language header likes best of those that there are."""
+    """The available language that an Accept-Language header prefers."""
     known, best, found = languages(), 0.0, ENGLISH
     for part in accepted[:200].split(","):
         name, _, weight = part.strip().lower().partition(";q=")
         try:
-            liked = float(weight or 1)
+            preference = float(weight or 1)
         except ValueError:
             continue
         near = name if name in known else name.partition("-")[0]
-        if near in known and liked > best:
-            best, found = liked, near
+        if near in known and preference > best:
+            best, found = preference, near
     return found

@@ -1,7 +1,7 @@
 """python -m transformer.messages update | check
 
-update puts every new sentence of the sources into each LANGUAGE.po, to be translated, and takes out
-what is no longer said; check says what is wrong with them.
+update adds every new sentence of the sources to each LANGUAGE.po, to be translated, and removes
+those that are gone; check lists the faults of each LANGUAGE.po.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import sys
 
 from transformer.command_line import Parser
 from transformer.messages.catalogues import FOLDER
-from transformer.messages.update import problems, updated
+from transformer.messages.sources import problems, updated
 
 
 def main() -> None:
-    """Do what is asked with every catalogue."""
+    """Update or check every catalogue."""
     parser = Parser(description=__doc__)
     parser.add_argument("what", choices=("update", "check"))
     paths = sorted(FOLDER.glob("*.po"))

@@ -1,8 +1,14 @@
-"""The catalogues beside this file: LANGUAGE.po. English needs none."""
+"""Read the catalogues, LANGUAGE.po in this folder; put HTML templates and scripts into a language.
+
+English needs no catalogue.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from gettext import c2py
@@ -14,23 +20,22 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
 FOLDER = Path(__file__).parent
-_OTHERS: list[Path] = []  # see add_catalogues
+_MORE: list[Path] = []  # see add_catalogues
 GLOSSARIES = FOLDER / "glossary"
 ENGLISH = "en"
-TAGS = {"zh": "zh-CN"}  # what HTML and CLDR call a language, where that is not its short name
-GROUPED_FROM = {"es": 5}  # CLDR's minimumGroupingDigits, which Babel does not tell, and 3
-OF_SCRIPTS = "page"  # the comment on a sentence that the page's scripts may say
+TAGS = {"zh": "zh-CN"}  # HTML's and CLDR's name of a language, where it differs from the short one
+GROUPED_FROM = {"es": 5}  # CLDR's minimumGroupingDigits + 3, which Babel lacks
+OF_SCRIPTS = "page"  # comments a sentence that the page's scripts may say
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Catalogue:
     """One language.
 
-    messages: the English sentence to the language's own, or to its plural forms. scripts: those of
-    them that the page's scripts say. forms: which form the numbers 0 to 199 take, one digit each;
-    200 and more are as 100 and more. Empty: English's. name: the language's, in itself. tag: what
-    HTML calls it. decimal, group: the signs in a number; group_from: how many digits before the
-    decimal sign are put in groups of three.
+    messages: the English sentence to its translation, or to its plural forms. scripts: the
+    sentences that the page's scripts say. forms: the plural form of 0 to 199, one digit each; from
+    200 on as from 100 on; empty: English's. name: in the language itself. tag: HTML's. decimal,
+    group: the signs in a number; group_from: how many digits before the decimal sign are grouped.
     """
 
     messages: dict[str, str | list[str]] = field(default_factory=dict)
@@ -70,24 +75,24 @@ def languages() -> tuple[str, ...]:
 
 
 def add_catalogues(folder: Path) -> None:
-    """Read the LANGUAGE.po of another folder too: sentences of a view. A script may say them."""
+    """Read the LANGUAGE.po of a view's folder too; scripts may say all of its sentences."""
     if any(folder.glob("*.po")):
-        _OTHERS.append(folder)
+        _MORE.append(folder)
         catalogue.cache_clear()
 
 
 def files_of(language: str) -> list[Path]:
-    """The LANGUAGE.po that there are; the project's own prevails and is the first."""
-    return [path for one in (FOLDER, *_OTHERS) if (path := one / f"{language}.po").is_file()]
+    """The existing LANGUAGE.po files; the first, the project's, overrides the others."""
+    return [path for one in (FOLDER, *_MORE) if (path := one / f"{language}.po").is_file()]
 
 
 @cache
 def catalogue(language: str) -> Catalogue:
-    """The catalogue of a language; of an unknown one, English's."""
+    """A language's catalogue; English's for an unknown language."""
     if language not in languages() or language == ENGLISH:
         return Catalogue()
     locale = locale_of(language)
-    said: dict[str, str | list[str]] = {}
+    messages: dict[str, str | list[str]] = {}
     scripts = set()
     for path in reversed(files_of(language)):
         read = read_catalog(path)
@@ -96,7 +101,7 @@ def catalogue(language: str) -> Catalogue:
             texts = [given] if isinstance(given, str) else list(given)
             if message.id and all(texts) and not message.fuzzy:
                 key = message.id if isinstance(message.id, str) else message.id[0]
-                said[key] = texts[0] if isinstance(message.id, str) else texts
+                messages[key] = texts[0] if isinstance(message.id, str) else texts
                 if path.parent != FOLDER or OF_SCRIPTS in message.auto_comments:
                     scripts.add(key)
     tag = TAGS.get(language, language)
@@ -104,20 +109,20 @@ def catalogue(language: str) -> Catalogue:
     name = next((locale.languages[one] for one in of if one in locale.languages), tag)
     signs, form = locale.number_symbols["latn"], c2py(read.plural_expr)
     return Catalogue(
-        messages=said, scripts=frozenset(scripts),
+        messages=messages, scripts=frozenset(scripts),
         forms="".join(str(form(n)) for n in range(200)), name=name[:1].upper() + name[1:], tag=tag,
         decimal=signs["decimal"], group=signs["group"], group_from=GROUPED_FROM.get(language, 4),
     )  # fmt: skip
 
 
 def read_catalog(path: Path) -> Catalog:
-    """A LANGUAGE.po."""
+    """Read a LANGUAGE.po."""
     with path.open("rb") as file:
         return read_po(file, locale=str(locale_of(path.stem)))
 
 
 def locale_of(language: str) -> Locale:
-    """What CLDR knows of a language."""
+    """CLDR's data on a language."""
     return Locale.parse(TAGS.get(language, language), sep="-")
 
 
@@ -128,3 +133,67 @@ def glossary(language: str) -> dict[str, dict[str, Any]]:
     if not path.is_file():
         path = GLOSSARIES / f"{ENGLISH}.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+# ---- HTML templates and scripts ----
+
+# A whole script or style; or a text between two tags, with the space around it.
+_PART = re.compile(r"<(script|style)\b.*?</\1>|(?<=>)(\s*)([^<>]*?)(\s*)(?=<)", re.DOTALL)
+_WORD = re.compile(r"[^\W\d_]{2}")
+_PLACEHOLDER = re.compile(r"/\*\w+\*/")
+_SPACE = re.compile(r"\s+")
+
+
+def html_sentences(text: str) -> Iterator[str]:
+    """Every text between two tags of a template, with single spaces; none is marked."""
+    for part in _PART.finditer(text):
+        if _WORD.search(_PLACEHOLDER.sub("", part[3] or "")):
+            yield _SPACE.sub(" ", part[3])
+
+
+def translate_html(text: str, language: str) -> str:
+    """A template in another language; sentences missing from the catalogue stay English."""
+    known = catalogue(language).messages
+
+    def part_of(part: re.Match[str]) -> str:
+        found = known.get(_SPACE.sub(" ", part[3] or ""))
+        return f"{part[2]}{found}{part[4]}" if isinstance(found, str) else part[0]
+
+    return _PART.sub(part_of, text)
+
+
+def glossary_element(language: str) -> str:
+    """The <script> element with a language's glossary, which terms.js reads."""
+    content = json_in_script(glossary(language))
+    return f'<script type="application/json" id="glossary">{content}</script>'
+
+
+def json_in_script(content: object) -> str:
+    """JSON that cannot close the <script> element it is put into."""
+    return json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def script_catalogue(language: str, only: Callable[[str], bool] = bool) -> str:
+    """A JavaScript module that gives messages.js the scripts' sentences in a language, and how it
+    writes numbers; "" for English. only: which sentences."""
+    known = catalogue(language)
+    if not known.messages:
+        return ""
+    signs = {
+        "forms": known.forms,
+        "decimal": known.decimal,
+        "group": known.group,
+        "group_from": known.group_from,
+    }
+    messages = {key: known.messages[key] for key in sorted(filter(only, known.scripts))}
+    return (
+        'import { known } from "./messages.js";\n'
+        f"Object.assign(known, {json_in_script(signs)});\n"
+        f"Object.assign(known.messages, {json_in_script(messages)});\n"
+    )
+
+
+def translate_page(text: str, language: str) -> str:
+    """A whole HTML page in another language."""
+    tag = f'lang="{catalogue(language).tag}"'
+    return translate_html(text, language).replace('lang="en"', tag, 1)

@@ -13,7 +13,7 @@ from typing import Any
 import gradio as gr
 
 from transformer.messages import language
-from transformer.messages.markup import glossary_element, json_in_script
+from transformer.messages.catalogues import glossary_element, json_in_script
 from transformer.ui.gradio_patches import begin_page
 from transformer.ui.language import LOST
 from transformer.ui.link import fields_schema

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from starlette.types import Scope
 
 from transformer.messages import ENGLISH, catalogue, chosen, filled, language, languages, mark, say
-from transformer.messages.markup import translated
+from transformer.messages.catalogues import translate_html
 
 LOST = mark("A part of the page could not be loaded; reload the page.")
 # In the query of a request; see ui/static/header.js.
@@ -21,7 +21,7 @@ ASKED, NAME = "__lang", re.compile(r"[A-Za-z-]{2,20}")
 # Words of Gradio's controls, by the names of the properties that hold them.
 WORDS = ("label", "info", "placeholder")
 OF_BUTTONS = ("button", "markdown", "tabitem")  # components whose value or label is ours
-_template = lru_cache(maxsize=1024)(translated)
+_template = lru_cache(maxsize=1024)(translate_html)
 
 # By the English text of the built page: its sentence and values, or the function that makes it.
 _LAZY_TEXTS: dict[str, tuple[str, dict[str, object]]] = {}

@@ -28,8 +28,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from transformer.messages import ENGLISH, languages, mark, say
-from transformer.messages.extract import of_script, sentences
-from transformer.messages.markup import of_scripts
+from transformer.messages.catalogues import script_catalogue
+from transformer.messages.sources import of_script, sentences
 from transformer.ui.errors import CLOSED, public_error
 from transformer.ui.link import fields_schema
 from transformer.views.declaration import View, tabs
@@ -193,7 +193,7 @@ def _bundles(files: dict[str, Asset]) -> dict[str, Asset]:
             (PAGE, page, now.__contains__),
             (LATER, later, lambda sentence: sentence not in now),
         ):
-            own = of_scripts(language, only).partition("\n")[2]  # SAID imports the same
+            own = script_catalogue(language, only).partition("\n")[2]  # SAID imports the same
             texts[in_language(name, language)] = text.replace(SENTENCES, own, 1)
     return {name: Asset(plain=text.encode(), type=TYPES[".js"]) for name, text in texts.items()}
 

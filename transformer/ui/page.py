@@ -17,7 +17,7 @@ import numpy as np
 from transformer.analysis.atlas import atlas
 from transformer.inference.model import Model
 from transformer.messages import language, mark
-from transformer.messages.markup import translated
+from transformer.messages.catalogues import translate_html
 from transformer.runs.head_data import head_view
 from transformer.runs.request import MAX_BEAMS
 from transformer.training.exercises import EXERCISES
@@ -284,6 +284,6 @@ def first_look(service: Service) -> Callable[[], str]:
         words = {"text": run.text, "title": head_title(view)}
         parts = {name: html.escape(text) for name, text in words.items()}
         parts |= {"heads": heads, "head": large}
-        return HOLE.sub(lambda found: parts[found[1]], translated(template, language()))
+        return HOLE.sub(lambda found: parts[found[1]], translate_html(template, language()))
 
     return markup

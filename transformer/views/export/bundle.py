@@ -69,8 +69,7 @@ def bundle(
 
     with_exports: it exports `modules`, what each module of it exports, by the module's name.
     beside: the address of such a bundle, from which the modules that are `held` are taken.
-    said: a module of sentences (messages.markup.of_scripts), which comes before those that say
-    them.
+    said: a module of sentences (`script_catalogue`), placed before the modules that say them.
     Raises ValueError for an import or export that is written in another way than
     `import { a, b as c } from "./x.js";`, `import a from "./x.js";`, `import "./x.js";`, the same
     with `export { ... }`, `export const` (class, function) and `export default function(`, and for

@@ -24,7 +24,7 @@ import torch
 from transformer.analysis.atlas import atlas
 from transformer.interventions.descriptions import to_dict
 from transformer.messages import language, say
-from transformer.messages.markup import json_in_script, of_scripts, whole_page
+from transformer.messages.catalogues import json_in_script, script_catalogue, translate_page
 from transformer.model.functional import masked_softmax
 from transformer.model.trace import AttentionRecord
 from transformer.network_words import attention_name, stack_name
@@ -107,10 +107,10 @@ def _filled(data: str) -> str:
         "schema": json_in_script(declared),
         "data": data,
         "plotly": _plotly(),
-        "script": bundle(SCRIPT, said=of_scripts(language())),
+        "script": bundle(SCRIPT, said=script_catalogue(language())),
     }
     # Split once, so that nothing inside a part is taken for a marker.
-    template = whole_page(read_module(TEMPLATE), language())
+    template = translate_page(read_module(TEMPLATE), language())
     pieces = re.split(r"/\*(style|schema|data|plotly|script)\*/", template)
     return "".join(parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transformer.messages import language, numeral, say
-from transformer.messages.markup import of_scripts, whole_page
+from transformer.messages.catalogues import script_catalogue, translate_page
 from transformer.runs.head_data import (
     array,
     n_heads_at,
@@ -74,9 +74,9 @@ def _frame(run: Run) -> str:
     kinds = [_kind(run, stack, kind, side, pack) for stack, kind in run.trace.kinds()]
     data = pack.text({"kinds": kinds})
     template = read_module(_TEMPLATE).replace("/*theme*/", read_module("web/theme.css"))
-    page = whole_page(template, language())
+    page = translate_page(template, language())
     before, between, after = page.replace("/*script*/", "/*data*/").split("/*data*/")
-    return before + data + between + bundle(SCRIPT, said=of_scripts(language())) + after
+    return before + data + between + bundle(SCRIPT, said=script_catalogue(language())) + after
 
 
 def _kind(run: Run, stack: str, kind: str, side: int, pack: Pack) -> dict[str, Any]:

@@ -1,0 +1,186 @@
+"""Find every sentence of the sources, put new ones into the catalogues, and find faults in these.
+
+Babel's extractors overlook a sentence inside another's arguments or inside an f-string.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Container, Iterator
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.pofile import write_po
+
+from transformer.messages.catalogues import (
+    FOLDER,
+    OF_SCRIPTS,
+    html_sentences,
+    locale_of,
+    read_catalog,
+)
+
+NETWORK = FOLDER.parent / "model"
+_WORDS = ("title", "does", "short")  # fields of the network's tables that the page shows
+_FIRST, _SECOND = slice(1), slice(1, 2)
+# Which arguments of each function are sentences.
+SAYING = {
+    "say": _FIRST, "invalid": _FIRST, "lazy_text": _FIRST, "mark": _FIRST,
+    "say_n": slice(2), "InvalidRequest": _SECOND, "RunExpired": _SECOND, "NothingShared": _SECOND,
+}  # fmt: skip
+# JavaScript: literals, or several of them with "+" between.
+_LITERAL = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
+_TEXT = rf"{_LITERAL}(?:\s*\+\s*{_LITERAL})*"
+_CALL = re.compile(rf"\b(say|sayWith|sayN)\(\s*({_TEXT})(?:\s*,\s*({_TEXT}))?")
+
+
+def sources() -> list[Path]:
+    """The files that may contain sentences."""
+    paths = (path for path in FOLDER.parent.rglob("*") if path.suffix in _EXTRACTORS)
+    return sorted(path for path in paths if path.parent != FOLDER and "vendor" not in path.parts)
+
+
+def sentences(path: Path) -> Iterator[str | tuple[str, ...]]:
+    """The sentences of one file; a singular and its plural are a pair."""
+    text = path.read_text(encoding="utf-8")
+    yield from _EXTRACTORS[path.suffix](text)
+    if path.parent == NETWORK:
+        yield from _of_tables(text)
+
+
+@cache
+def script_sentences() -> set[str]:
+    """The sentences that the page's scripts may say: their own, and all marked ones."""
+    found: list[str | tuple[str, ...]] = []
+    for path in sources():
+        if path.suffix == ".py":
+            found += _of_python(path.read_text(encoding="utf-8"), ("mark",))
+        elif path.suffix != ".html":
+            found += sentences(path)
+    return {one if isinstance(one, str) else one[0] for one in found}
+
+
+def _of_python(text: str, saying: Container[str] = SAYING) -> Iterator[str | tuple[str, ...]]:
+    for node in ast.walk(ast.parse(text)):
+        name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name in saying:
+            given = node.args[SAYING[name]]
+            said = [str(one.value) for one in given if isinstance(one, ast.Constant)]
+            if said and len(said) == len(given):
+                yield said[0] if len(said) == 1 else tuple(said)
+
+
+def _of_tables(text: str) -> Iterator[str]:
+    """Words in the network's tables that the page shows."""
+    for node in ast.walk(ast.parse(text)):
+        for given in node.keywords if isinstance(node, ast.Call) else ():
+            if given.arg in _WORDS and isinstance(given.value, ast.Constant):
+                words = str(given.value.value)
+                if re.search("[a-z]{2}", words):  # ReLU is a name
+                    yield words
+
+
+def of_script(text: str) -> Iterator[str | tuple[str, ...]]:
+    """The sentences of a JavaScript module."""
+    for name, one, many in _CALL.findall(text):
+        said = ["".join(map(ast.literal_eval, re.findall(_LITERAL, each))) for each in (one, many)]
+        yield tuple(said) if name == "sayN" else said[0]
+
+
+def _of_cards(text: str) -> Iterator[str]:
+    """The words of a tour's cards; other TOML files have none."""
+    cards = tomllib.loads(text).get("card")
+    for card in cards if isinstance(cards, list) else []:
+        yield from (card[word] for word in ("title", "says", "look", "start") if word in card)
+
+
+_EXTRACTORS: dict[str, Callable[[str], Iterator[str | tuple[str, ...]]]] = {
+    ".py": _of_python,
+    ".js": of_script,
+    ".html": html_sentences,
+    ".toml": _of_cards,
+}
+
+
+# ---- the catalogues ----
+
+HOLE = re.compile(r"(?<!%)\{([a-z]\w*)\}")
+HEADER = """msgid ""
+msgstr ""
+"Language: {language}\\n"
+"Plural-Forms: {forms}\\n"
+"Content-Type: text/plain; charset=utf-8\\n"
+
+"""
+# Parts that a translation keeps unchanged: tags, entities, Plotly's placeholders, code.
+FIXED = re.compile(r"</?[a-zA-Z][^>]*>|&[a-z]+;|%\{[^}]*\}|`[^`]*`")
+
+
+def updated(path: Path) -> str:
+    """A LANGUAGE.po with exactly the sentences of the sources; new ones lack a translation."""
+    old, new = read_catalog(path), Catalog(locale=locale_of(path.stem))
+    scripts = script_sentences()
+    for first, one in _all().items():
+        new.add(one, auto_comments=[OF_SCRIPTS] if first in scripts else ())
+    for message in new:
+        before = old.get(message.id) if message.id else None
+        if before is not None and before.id == message.id:
+            message.string = before.string
+    file = BytesIO()
+    write_po(file, new, omit_header=True, sort_output=True, width=100)
+    return HEADER.format(language=path.stem, forms=old.plural_forms) + file.getvalue().decode()
+
+
+def problems(path: Path) -> Iterator[str]:
+    """Faults of a LANGUAGE.po: missing, obsolete and wrongly translated sentences."""
+    catalog = read_catalog(path)
+    found = {_key(message): message for message in catalog if message.id}
+    wanted, scripts = _all(), script_sentences()
+    yield from (f"missing: {key}" for key in sorted(wanted.keys() - found.keys()))
+    yield from (f"obsolete: {key}" for key in sorted(found.keys() - wanted.keys()))
+    number = Catalog(locale=locale_of(path.stem)).num_plurals
+    if catalog.num_plurals != number:
+        yield f"{catalog.num_plurals} plural forms, not {number}"
+    for key in sorted(wanted.keys() & found.keys()):
+        english = wanted[key]
+        forms = (english,) if isinstance(english, str) else english
+        if (key in scripts) != (OF_SCRIPTS in found[key].auto_comments):
+            yield f'the comment "{OF_SCRIPTS}" is missing or wrong: {key}'
+        yield from (f"{fault}: {key}" for fault in _faults(forms, found[key]))
+
+
+def _faults(english: tuple[str, ...], message: Message) -> Iterator[str]:
+    texts = _texts(message)
+    if message.fuzzy:
+        yield "fuzzy"
+    if not all(text.strip() for text in texts):
+        yield "not translated"
+    else:
+        counted = {"n"} if len(english) > 1 else set()
+        holes = [set(HOLE.findall(text)) | counted for text in (*english, *texts)]
+        if any(found != holes[-1] for found in holes):
+            yield "other placeholders"
+        fixed = [Counter(FIXED.findall(text)) for text in (*english, *texts)]
+        if any(found != fixed[0] for found in fixed):
+            yield "other tags, entities or code"
+
+
+@cache
+def _all() -> dict[str, str | tuple[str, ...]]:
+    """Every sentence, by its singular."""
+    found = (sentence for path in sources() for sentence in sentences(path))
+    return {one if isinstance(one, str) else one[0]: one for one in found}
+
+
+def _key(message: Message) -> str:
+    return message.id if isinstance(message.id, str) else message.id[0]
+
+
+def _texts(message: Message) -> list[str]:
+    given = message.string or ""
+    return [given] if isinstance(given, str) else list(given)
