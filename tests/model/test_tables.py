@@ -16,7 +16,7 @@ from transformer.model.positions import POSITIONS, Encoding
 from transformer.model.primitives import ACTIVATIONS, NORMS, Activation, Norm
 from transformer.model.summary import blocks
 from transformer.views.model.architecture import architecture
-from transformer.views.model.parts import words
+from transformer.views.model.block_text import text_of
 
 
 class Ramp(nn.Module):
@@ -35,7 +35,7 @@ class Ramp(nn.Module):
 def says(settings, kind):
     """The words of the first block of a kind."""
     made = config(**settings)
-    return words(made, next(block for block in blocks(made) if block.kind == kind))
+    return text_of(made, next(block for block in blocks(made) if block.kind == kind))
 
 
 ODD = Norm(

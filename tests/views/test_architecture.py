@@ -129,7 +129,7 @@ def test_nothing_lies_on_anything_and_the_figure_says_what_the_drawn_say(config)
     n_stacks = len({block.stack for block in drawn})
     n_sublayers = sum(b.kind in ("self", "cross", "feed_forward") for b in drawn)
     bent = [link for link in plan.links if len(link) > 2]
-    aside = n_sublayers - n_stacks if config.parallel else 0  # what reads beside the first
+    aside = n_sublayers - n_stacks if config.parallel else 0  # those that read the same stream
     assert len(bent) == n_sublayers + aside + (n_stacks == 2)  # and the memory
     assert len(plan.sums) == (n_sublayers if config.norm == "pre" else 0)
 

@@ -1,4 +1,4 @@
-// The network as a drawing, and its blocks as a list of buttons: each leads to its view.
+// A drawing of the network, and a list of its blocks as buttons that open their views.
 
 import { inPx } from "../../web/cells.js";
 import { setField } from "../../web/fields.js";
@@ -10,12 +10,12 @@ import { mounted, useAnswer, useEvent, usePart, openSection } from "../../web/pa
 import { html, useState } from "../../web/preact.js";
 import { page, setHead } from "../../web/store.js";
 
-const SPARE_PX = 290; // what the list needs beside the drawing
+const SPARE_PX = 290; // width that the list needs next to the drawing
 const TOP_PX = 4; // above the drawing
-const INSIDE = ["self", "cross", "feed_forward", "norm"]; // kinds of a layer's own blocks
+const INSIDE = ["self", "cross", "feed_forward", "norm"]; // kinds of the blocks of a layer
 
 const fitted = ({ data, layout }) => {
-  // What a block is stands in words of its own, where it hides nothing.
+  // The text next to the drawing replaces hover labels, which would hide blocks.
   for (const trace of data) Object.assign(trace, { hoverinfo: "none", hovertemplate: null });
   layout.margin = { ...layout.margin, t: TOP_PX };
   layout.width = layout.meta.width + layout.margin.l + layout.margin.r;
@@ -43,7 +43,7 @@ const parameters = ({ each, times, shared_with: owner }, blocks) => {
     ? say("{each} × {times} parameters", { each: wholeText(each), times })
     : say("{each} parameters", { each: wholeText(each) });
 };
-const Told = ({ block, blocks, leads }) => {
+const Explanation = ({ block, blocks, leads }) => {
   if (!block) return say("Point at a block to read what it does; press it to open its view.");
   const tab = leads[block.kind]?.title;
   return html`<b>${block.title}</b>${` ${block.shape}, ${parameters(block, blocks)}. ${block.does}`}${
@@ -53,7 +53,7 @@ const Told = ({ block, blocks, leads }) => {
 
 // ---- the list ----
 
-// The blocks as they follow each other, {title, blocks} for each stack and for what stands in its layers.
+// The blocks in order, as {title, blocks}: a group for each stack, and one for its layers.
 const groupsOf = (blocks) => {
   /** @type {any[]} */
   const groups = [];
@@ -138,8 +138,8 @@ const Architecture = () => {
   const drawing = say("Drawing of the network: {blocks}", {
     blocks: blocks.map(({ title }) => title).join(", "),
   });
-  const beside = layout && layout.width + SPARE_PX <= part.width;
-  return html`<div class=${beside ? "architecture beside" : "architecture"}
+  const inColumns = layout && layout.width + SPARE_PX <= part.width;
+  return html`<div class=${inColumns ? "architecture in-columns" : "architecture"}
     ...${part.shows({ run: asked?.run, blocks: layout && blocks.length })}>
     <div class="architecture-body">
       <div class="architecture-drawing" tabindex="0" role="region" aria-label=${drawing}>
@@ -156,7 +156,7 @@ const Architecture = () => {
           })
         }</h3>
         <p class="architecture-letters">${run && tokensInWords(run)}</p>
-        <p class="architecture-says" role="status"><${Told} block=${here} ...${{ blocks, leads: answer?.leads }} /></p>
+        <p class="architecture-says" role="status"><${Explanation} block=${here} ...${{ blocks, leads: answer?.leads }} /></p>
         <${List} leads=${answer?.leads} ...${{ blocks, here, show, open }} />
       </div>
     </div>

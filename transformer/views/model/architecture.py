@@ -1,11 +1,10 @@
-"""A network as a drawing: its blocks, the residual stream, and how often each layer stands there.
+"""A drawing of a network: its blocks, the residual stream, and the number of layers.
 
-Data flows upwards, as in the paper's figure 1. One unit of either axis is one pixel at
-`layout.meta["width"]` x `layout.meta["height"]`, the size that the drawing is made for.
-`layout.meta["stacks"]`: their names. `layout.meta["blocks"]`: for each block its name, kind, stack,
-title, shape, each (parameters of one), times, shared_with, does, and its box as x, y, width, height
-from the lower left corner. The bars of the only trace are the boxes, in the same order;
-`customdata` is the block's name.
+Data flows upwards, as in the paper's figure 1. One unit of either axis is one pixel of a drawing of
+`layout.meta["width"]` x `layout.meta["height"]`. `layout.meta["blocks"]` holds for each block name,
+kind, stack, title, shape, each (parameters of one), times, shared_with, does, and its box (x, y,
+width, height, from the lower left corner). The bars of the only trace are the boxes in the same
+order; `customdata` is the block's name.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from transformer.views.model.arrangement import (
     Label,
     arrange,
 )
-from transformer.views.model.parts import shape_of, words
+from transformer.views.model.block_text import shape_of, text_of
 
 MARGIN = {"l": 8, "r": 8, "t": 88, "b": 12}
 FAMILIES = {
@@ -44,10 +43,9 @@ _HOVER_CHARACTERS = 52
 
 
 def architecture(source: Run | ModelConfig) -> go.Figure:
-    """The blocks of a network (of a run's network) from its configuration, with shapes and
-    parameter counts.
+    """Draw the blocks of a run's network, or of a configuration, with shapes and parameters.
 
-    A number after "·" is a block's parameters; in a layer, those of one layer.
+    The number after "·" is the block's parameters; in a layer, those of one layer.
     """
     config = source if isinstance(source, ModelConfig) else source.config
     plan = arrange(config)
@@ -80,8 +78,8 @@ def architecture(source: Run | ModelConfig) -> go.Figure:
 
 
 def _facts(config: ModelConfig, box: Box) -> dict[str, Any]:
-    """One block as plain data."""
-    block, said = box.block, words(config, box.block)
+    """One block as plain values."""
+    block, said = box.block, text_of(config, box.block)
     names = ("name", "kind", "stack", "each", "times", "shared_with")
     of_block = {name: getattr(block, name) for name in names}
     in_words = {"title": said.title, "shape": shape_of(block), "does": said.does}
@@ -90,7 +88,7 @@ def _facts(config: ModelConfig, box: Box) -> dict[str, Any]:
 
 
 def _bars(config: ModelConfig, plan: Arrangement) -> go.Bar:
-    """Each block's box."""
+    """The boxes of the blocks."""
     colours = style.LIGHT
     of_kind = {"self": colours.accent, "cross": colours.accent, "feed_forward": colours.key}
     tints = [of_kind.get(box.block.kind, colours.muted) for box in plan.boxes]
@@ -121,8 +119,8 @@ def _see_through(colour: str, share: float) -> str:
 
 
 def _text(config: ModelConfig, box: Box) -> str:
-    """The text in a box: one line for a norm, else two."""
-    said, block = words(config, box.block), box.block
+    """The text inside a box: one line for a norm, else two."""
+    said, block = text_of(config, box.block), box.block
     if not said.short:
         return f"<b>{style.escape(said.title)}</b> · {numeral(block.each)}"
     numbers = said.short if block.kind == "softmax" else f"{said.short} · {numeral(block.each)}"
@@ -130,7 +128,7 @@ def _text(config: ModelConfig, box: Box) -> str:
 
 
 def _hover(config: ModelConfig, box: Box) -> str:
-    said, block = words(config, box.block), box.block
+    said, block = text_of(config, box.block), box.block
     where = stack_name(block.stack)
     if block.in_layer:
         where = say("{stack}, in each of {times} layers", stack=where, times=block.times)
@@ -150,7 +148,7 @@ def _hover(config: ModelConfig, box: Box) -> str:
 
 
 def _annotations(plan: Arrangement) -> list[dict[str, Any]]:
-    """The last stretch of each link, with its head, and the text beside the boxes."""
+    """The last segment of each link as an arrow, and the text outside the boxes."""
     font = {"size": style.FONT_SIZE, "color": style.LIGHT.text}
     arrows = [
         {
@@ -172,7 +170,7 @@ def _annotations(plan: Arrangement) -> list[dict[str, Any]]:
 
 
 def _shapes(plan: Arrangement) -> list[dict[str, Any]]:
-    """Frames around the layers, bent lines, and circles where two ways are added."""
+    """Frames around the layers, bent lines, and circles where two paths are added."""
     colours = style.LIGHT
     line = {"color": colours.muted, "width": 1.5}
     frames = [
@@ -201,7 +199,7 @@ def _shapes(plan: Arrangement) -> list[dict[str, Any]]:
     return frames + bends + circles
 
 
-# Where a kind of block is looked into: a tab.
+# The tab that shows a kind of block.
 LEADS = {
     "tokens": mark("Positions"),
     "positions": mark("Positions"),
@@ -211,13 +209,12 @@ LEADS = {
     "softmax": mark("Prediction"),
 }
 
-
-# And where it is its formula below the drawing: a topic of `equations`.
+# The topic of `equations` that shows a kind of block.
 FORMULAS = {"norm": "norm", "feed_forward": "feed-forward"}
 
 
 def answer_architecture(item: Run) -> Answer:
-    """The blocks of the network of a run, and which tab or formula each kind of block leads to."""
+    """The drawing, and the tab or formula that each kind of block leads to."""
     figure = architecture(item)
     leads = {kind: {"tab": tab_name(tab), "title": say(tab)} for kind, tab in LEADS.items()}
     formulas = {

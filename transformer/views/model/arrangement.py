@@ -1,4 +1,4 @@
-"""The position of each block of a network in its drawing. Pixels, up from the lower left."""
+"""The position of each block in the drawing of a network, in pixels from the lower left."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from transformer.model.config import ModelConfig
 from transformer.model.summary import Block, blocks, length_of
 
 BOX_WIDTH, BOX_HEIGHT, THIN_HEIGHT = 252, 42, 26
-LANE = 30  # from a box to the border of its layer; the residual line runs in it
+LANE = 30  # from a box to the frame of its layer; the residual line runs in it
 BETWEEN = 44  # from an encoder to its decoder
 ARROW, SHORT_ARROW, LONG_ARROW = 18, 12, 34
-RADIUS = 9  # of a circle that adds
+RADIUS = 9  # of a circle where two paths are added
 LINE_HEIGHT = 20
 COLUMN_WIDTH = BOX_WIDTH + 2 * LANE
 
 Point = tuple[float, float]
-Link = tuple[Point, ...]  # a line along its points, with an arrow head at the last
+Link = tuple[Point, ...]  # a line through these points, with an arrow head at the last
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A block with the middle of its lower edge."""
+    """A block; x, y: the middle of its lower edge."""
 
     block: Block
     x: float
@@ -32,7 +32,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text beside the boxes; anchor: the side of it at x."""
+    """A text outside the boxes; anchor: its side at x."""
 
     text: str
     x: float
@@ -42,8 +42,8 @@ class Label:
 
 @dataclass(slots=True)
 class Arrangement:
-    """All that is drawn. frames: (x0, y0, x1, y1) around what every layer has; sums: middles of
-    the circles that add."""
+    """Everything that is drawn. frames: (x0, y0, x1, y1) around a layer's blocks; sums: centres
+    of the circles where two paths are added."""
 
     width: float = 0
     height: float = 0
@@ -55,7 +55,7 @@ class Arrangement:
 
 
 def arrange(config: ModelConfig) -> Arrangement:
-    """A column for each stack, the encoder's on the left."""
+    """Arrange a column for each stack, the encoder's on the left."""
     plan = Arrangement()
     stacks = list(dict.fromkeys(block.stack for block in blocks(config)))
     tops = {}
@@ -72,7 +72,7 @@ def arrange(config: ModelConfig) -> Arrangement:
 
 
 def _link_memory(config: ModelConfig, plan: Arrangement, top: float) -> None:
-    """From the encoder's end over to every cross-attention."""
+    """Add the link from the encoder's end to the cross-attention."""
     middle, between = COLUMN_WIDTH / 2, COLUMN_WIDTH + BETWEEN / 2
     cross = next(box for box in plan.boxes if box.block.name == "decoder.cross")
     level = cross.y + cross.height / 2
@@ -88,7 +88,7 @@ def _link_memory(config: ModelConfig, plan: Arrangement, top: float) -> None:
 
 
 class _Column:
-    """Puts one stack together from below; `y` is how far it has come."""
+    """Builds one stack from below; `y` is the height so far."""
 
     def __init__(
         self, config: ModelConfig, plan: Arrangement, stack: str, middle: float, side: int
@@ -97,10 +97,10 @@ class _Column:
         self.x, self.side, self.y = middle, side, 0.0
         self.blocks = [block for block in blocks(config) if block.stack == stack]
         self.length = length_of(config, stack)
-        self.above = 0.0  # room that the next arrow crosses before it starts on its own length
+        self.above = 0.0  # space that the next arrow crosses in addition to its length
 
     def build(self) -> float:
-        """Add everything to the plan; returns the upper end."""
+        """Add everything to the plan; return the upper end."""
         read = say("tokens of the text")
         if self.config.family == "encoder-decoder":
             of_source = self.stack == "encoder"
@@ -134,7 +134,7 @@ class _Column:
         self.y += length
 
     def _step(self, block: Block, arrow: float) -> Box:
-        """An arrow, then the block's box."""
+        """Add an arrow, then the block's box."""
         self._arrow(arrow)
         thin = block.kind in ("norm", "final_norm", "norm_embeddings")
         box = Box(block, self.x, self.y, THIN_HEIGHT if thin else BOX_HEIGHT)
@@ -143,8 +143,8 @@ class _Column:
         return box
 
     def _aside(self, block: Block, reads_from: float) -> Box:
-        """A block's box, which reads by the other side what went by below; the stream from below
-        turns off to its lane."""
+        """Add a box that reads the stream from `reads_from`, below the block under it; the line
+        goes around that block on the side without residuals."""
         turn, enters = self.y + ARROW - 10, self.y + ARROW + 4
         lane = self.x - self.side * (BOX_WIDTH / 2 + LANE * 0.55)
         self.y = enters + SHORT_ARROW
@@ -157,7 +157,7 @@ class _Column:
         return box
 
     def _layers(self, inside: list[Block]) -> None:
-        """The blocks of one layer, two by two (a block and its norm), in their frame."""
+        """Add the blocks of one layer in pairs (a block and its norm), and their frame."""
         shape = f"({self.length}, {numeral(self.config.d_model)})"
         self.plan.labels.append(Label(shape, self.x + 8, self.y + 11, "left"))
         bottom, start = self.y + LONG_ARROW - 12, self.y + LONG_ARROW - 4
@@ -176,9 +176,9 @@ class _Column:
         self.plan.frames.append((self.x - half, bottom, self.x + half, top))
 
     def _sublayer(self, pair: list[Block], arrow: float, reads_from: float | None) -> None:
-        """Two boxes, and the line of the residual stream that goes by the first or both.
+        """Add two boxes, and the line of the residual stream around the first or both.
 
-        reads_from: where what the boxes read branches off, if it is not what comes from below.
+        reads_from: the height at which their input branches off, if it does not come from below.
         """
         branch = self.y + arrow - 10
         first = (

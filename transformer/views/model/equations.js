@@ -1,4 +1,4 @@
-// A formula beside our own lines that compute it and this run's tensors, for the chosen head and token.
+// A formula, the lines of our source that compute it, and this run's tensors, for the chosen head and token.
 //
 // Whatever has `data-part` belongs to that part of the formula.
 

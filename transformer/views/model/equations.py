@@ -1,4 +1,4 @@
-"""Equation, code and numbers: each formula beside our lines that compute it and a run's tensors."""
+"""Each formula of the network with the lines of our source that compute it and a run's tensors."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ def answer_equation(
     query: int | None = None,
     position: int | None = None,
 ) -> Answer:
-    """A topic's formula, its code and the run's own numbers, of one head and one token.
+    """A topic's formula, its code and the run's numbers, for one head and one token.
 
-    query: a row of the site's trace; None, or beyond the trace: the last. position: of sampling,
-    the token in the run's ids; None: the last. Raises ValueError for an unknown site or head.
+    query: a row of the site's trace; None or a row beyond the trace = the last. position: for
+    sampling, the token's index in the run's ids; None = the last. Raises ValueError for an unknown
+    site or head.
     """
     found = item.trace.find(site)
     check_head(head, item.config.n_heads)

@@ -171,7 +171,7 @@ def _padding(topic: Topic, keys: range) -> list[tuple[str, list[bool]]]:
 
 
 def softmax(topic: Topic) -> None:
-    """From one row of scores to weights that sum to 1: each one's power of e, and its share."""
+    """From one row of scores to weights that sum to 1: powers of e, divided by their sum."""
     found = topic.row
     topic.says = [
         say(

@@ -116,7 +116,7 @@ def _normalise(topic: Topic, of: str, result: str) -> None:
 
 # --- feed-forward ---------------------------------------------------------------------------------
 
-# Of each activation: its symbol, and what it does to a number z; another is shown by its title.
+# For each activation its symbol and its formula for a number z; others are shown by their titles.
 _ACTIVATIONS = {
     "relu": ("ReLU", "max (0, z)"),
     "gelu": ("GELU", "z · Φ(z)"),

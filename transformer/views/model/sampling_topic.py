@@ -16,8 +16,8 @@ from transformer.runs.steps import GenerationStep
 from transformer.views.model.source import excerpt
 from transformer.views.model.topic import FIRST, Topic, quoted
 
-# Of each filter: its condition, what is shown of a token, its function, its symbol, and the name of
-# the condition in the function.
+# For each filter its condition, the number that it compares, its function, its symbol, and the name
+# of the condition in the function.
 _FILTERS = {
     "top_k": ("rank(z_i) ≤ {limit}", mark("top-k: whether it is among the {k} likeliest"),
               filtering.keep_top_k, "k", "return"),

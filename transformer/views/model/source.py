@@ -24,7 +24,7 @@ def excerpt(function: Callable[..., Any], **parts: str) -> dict[str, Any]:
     {symbol, file, lines: [{number, pieces: [[text, [part, ...]], ...]}]}
     parts: for each the names of its expressions. A name means the values assigned to it, else its
     calls, else each mention; "return" what is returned. "z:pattern" is `pattern` within z,
-    "wide/gate" those values of `wide` that mention `gate`. A line without a number stands for
+    "wide/gate" those values of `wide` that mention `gate`. A line without a number marks
     omitted lines; the parts of a piece: the narrowest first. Raises LookupError for a missing name.
     """
     source, start = inspect.getsourcelines(function)

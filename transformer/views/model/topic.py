@@ -90,7 +90,9 @@ class Topic:
         letters = axes.split(" × ") if axes else []
         sizes = self._sizes(letters, len(row))
         more = (sizes[-1] if sizes else 1) - len(shown)
-        rest = total - sum(row[key] for key in shown) if total is not None and more else None
+        rest = (
+            round(total - sum(row[key] for key in shown), 6) if total is not None and more else None
+        )
         self.tensors.append(
             {
                 "part": part, "symbol": symbol, "name": name, "note": note,

@@ -1,4 +1,4 @@
-"""The parts of a network in words: what each is called, its shape, and what it does."""
+"""Titles, shapes and explanations of the blocks of a network."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from transformer.model.positions import POSITIONS, SCALINGS
 from transformer.model.primitives import ACTIVATIONS, NORMS
 from transformer.model.summary import Block, length_of
 
-Numbers = dict[str, Any]  # for the placeholders of the sentences
+Numbers = dict[str, Any]  # values of the sentences' placeholders
 
 
-class Words(NamedTuple):
-    """title: its name for people. short: what a box has room for besides its parameters.
-    does: one or two sentences."""
+class BlockText(NamedTuple):
+    """title: the block's name. short: its sizes, for a box. does: one or two sentences."""
 
     title: str
     short: str
     does: str
 
 
-def words(config: ModelConfig, block: Block) -> Words:
-    """How to speak of a block of this configuration."""
+def text_of(config: ModelConfig, block: Block) -> BlockText:
+    """Describe a block of this configuration."""
     numbers = {
         "size": numeral(config.d_model),
         "d_model": numeral(config.d_model),
@@ -34,22 +33,22 @@ def words(config: ModelConfig, block: Block) -> Words:
         "d_head": config.d_head,
         "activation": ACTIVATIONS[config.activation].title,
     }
-    return _WORDS[block.kind](config, block, numbers)
+    return _TEXTS[block.kind](config, block, numbers)
 
 
 def shape_of(block: Block) -> str:
-    """The shapes that the data takes in a block."""
+    """The shapes of the data on its way through a block: "(T, 256) → (T, 1024)"."""
 
-    def size(one: str | int) -> str:
-        return one if isinstance(one, str) else numeral(one)
+    def text(size: str | int) -> str:
+        return size if isinstance(size, str) else numeral(size)
 
-    return " → ".join(f"({', '.join(map(size, step))})" for step in block.inside)
-
-
-# --- what enters ----------------------------------------------------------------------------------
+    return " → ".join(f"({', '.join(map(text, step))})" for step in block.inside)
 
 
-def _tokens(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+# --- input ----------------------------------------------------------------------------------------
+
+
+def _tokens(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     title = say("Token embedding")
     short = "{vocab} × {size}".format(**numbers)
     does = [say("Looks up {size} numbers for each token in a table of {vocab} rows.", **numbers)]
@@ -62,28 +61,28 @@ def _tokens(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
         does.append(say("The encoder uses the same table."))
     elif config.tie_embeddings and (block.stack != "encoder" or one_table):
         does.append(say("The output layer (LM head) uses the same table (tied weights)."))
-    return Words(title, short, " ".join(does))
+    return BlockText(title, short, " ".join(does))
 
 
-def _token_types(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+def _token_types(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     does = say(
         "Adds a trained vector of {d_model} numbers that tells a first text from a "
         "second one. The page reads a single text, all of type 0.",
         **numbers,
     )
-    return Words(say("+ Token types"), f"{config.n_token_types} × {numbers['size']}", does)
+    return BlockText(say("+ Token types"), f"{config.n_token_types} × {numbers['size']}", does)
 
 
-def _positions(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+def _positions(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     encoding = POSITIONS[config.positions]
     short, does = say(encoding.short, **numbers), say(encoding.does, **numbers)
-    return Words(f"+ {say(encoding.title)}", short, does)
+    return BlockText(f"+ {say(encoding.title)}", short, does)
 
 
 # --- attention ------------------------------------------------------------------------------------
 
 
-def _self(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+def _self(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     heads = _heads(config, numbers)
     if block.stack == "decoder":
         title = say("Masked self-attention")
@@ -94,10 +93,10 @@ def _self(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
         title = say("Self-attention")
         does = say("Each token gathers from every token of the same text, in {heads}.", heads=heads)
     more = [does, *_on_positions(config), *_history(config)]
-    return Words(title, _heads_short(config, numbers), " ".join(more))
+    return BlockText(title, _heads_short(config, numbers), " ".join(more))
 
 
-def _cross(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+def _cross(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     does = say(
         "Each token of the decoder gathers from the encoder's output, the memory (S, "
         "{d_model}), in {heads}.",
@@ -105,11 +104,11 @@ def _cross(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
         **numbers,
     )
     more = " ".join([does, *_history(config)])
-    return Words(say("Cross-attention"), _heads_short(config, numbers), more)
+    return BlockText(say("Cross-attention"), _heads_short(config, numbers), more)
 
 
 def _on_positions(config: ModelConfig) -> list[str]:
-    """What of a self-attention has to do with where tokens stand."""
+    """How a self-attention uses positions."""
     said = [say("The queries and keys of each head are normalised.")] if config.norm_heads else []
     if POSITIONS[config.positions].is_rotary:
         rotated = config.rotary.size
@@ -133,7 +132,7 @@ def _on_positions(config: ModelConfig) -> list[str]:
 
 
 def _history(config: ModelConfig) -> list[str]:
-    """Where an attention departs from the paper as a tutorial did."""
+    """How an attention departs from the paper, as one tutorial does."""
     said = []
     if config.shared_projection:
         said.append(
@@ -183,7 +182,7 @@ def _heads_short(config: ModelConfig, numbers: Numbers) -> str:
 # --- feed-forward and norms -----------------------------------------------------------------------
 
 
-def _feed_forward(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+def _feed_forward(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     numbers |= {"effect": say(ACTIVATIONS[config.activation].does)}
     if config.gated:
         title = say("Gated feed-forward")
@@ -201,10 +200,10 @@ def _feed_forward(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
             **numbers,
         )
     short = "{size} → {wide} → {size}".format(**numbers)
-    return Words(f"{title}, {numbers['activation']}", short, does)
+    return BlockText(f"{title}, {numbers['activation']}", short, does)
 
 
-def _norm(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+def _norm(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     if block.kind == "norm_embeddings":
         title, of = say("Norm of the sum"), say("the sum of token and position")
     elif block.kind == "final_norm":
@@ -223,40 +222,40 @@ def _norm(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
         does=say(norm.does, **numbers),
         shape="({length}, {size})".format(**numbers),
     )
-    return Words(title, "", does)
+    return BlockText(title, "", does)
 
 
-# --- what comes out -------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------
 
 
-def _transform(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+def _transform(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     does = say(
         "A linear map, {activation} and a norm, before the head looks at the features.", **numbers
     )
     title = say("Linear, {activation}, norm", **numbers)
-    return Words(title, "{size} → {size}".format(**numbers), does)
+    return BlockText(title, "{size} → {size}".format(**numbers), does)
 
 
-def _head(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+def _head(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     numbers |= {"vocab": numeral(config.output_vocab_size)}
     does = say("A score for each of {vocab} tokens from {size} features.", **numbers)
     if block.shared_with is None:
-        return Words(say("Linear head"), "{size} → {vocab}".format(**numbers), does)
+        return BlockText(say("Linear head"), "{size} → {vocab}".format(**numbers), does)
     tied = say("Its matrix is the token embedding's, transposed (tied weights) and counted once.")
-    return Words(say("Linear head"), say("tied to embedding"), f"{does} {tied}")
+    return BlockText(say("Linear head"), say("tied to embedding"), f"{does} {tied}")
 
 
-def _softmax(config: ModelConfig, block: Block, numbers: Numbers) -> Words:
+def _softmax(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     does = (
         say("Turns the scores into probabilities for the token that stands at each place.")
         if config.family == "encoder"
         else say("Turns the scores into probabilities for the token that comes next.")
     )
     short = f"({numbers['length']}, {numeral(config.output_vocab_size)})"
-    return Words(say("Softmax"), short, does)
+    return BlockText(say("Softmax"), short, does)
 
 
-_WORDS = {
+_TEXTS = {
     "tokens": _tokens,
     "token_types": _token_types,
     "positions": _positions,
