@@ -134,7 +134,7 @@ def check_text(text: Any) -> None:
     """Raise ValueError unless it is a text that is not blank."""
     if not isinstance(text, str):
         got = type(text).__name__
-        raise InvalidRequest("wrong_type", "the text must be a string; got {got}", got=got)
+        raise ValueError(f"the text must be a string; got {got}")
     if not text.strip():
         raise InvalidRequest("empty_text", "the text is empty: write something in it first")
 

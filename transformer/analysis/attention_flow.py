@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.checks import InvalidRequest, check_choice, check_whole, shortened
+from transformer.checks import check_choice, check_whole, shortened
 from transformer.runs.head_data import array, check_row, sites_of, switched_off
 from transformer.runs.run import Batch, Run
 
@@ -40,12 +40,7 @@ def flow_weights(
     check_row(run, row)
     check_choice("which", which, FLOWS)
     if which != "mean" and kind != "self":
-        raise InvalidRequest(
-            "wrong_kind",
-            "{which} is defined for self-attention; got kind {kind}",
-            which=which,
-            kind=shortened(kind),
-        )
+        raise ValueError(f"{which} is defined for self-attention; got kind {shortened(kind)}")
     layers, counts = _layers(run, stack, kind, row)
     if layer is not None:
         check_whole("layer", layer, 0, len(layers) - 1)

@@ -81,12 +81,7 @@ def most_changed(model: LoadedModel, run: Run, other: str) -> int:
     """
     network = model.network
     if not isinstance(network, EncoderDecoder):
-        raise InvalidRequest(
-            "no_translator",
-            "this needs an encoder-decoder; {name} is {family}",
-            name=model.name,
-            family=model.config.family,
-        )
+        raise ValueError(f"this needs an encoder-decoder; {model.name} is {model.config.family}")
     ids = list(run.ids[: run.config.output_max_len + 1])
     if len(ids) < 2:
         raise InvalidRequest("no_prediction", "the network predicted no token in this run")

@@ -10,7 +10,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from transformer.checks import InvalidRequest, check_whole, is_whole, shortened
+from transformer.checks import check_whole, is_whole, shortened
 from transformer.inference import deadline
 from transformer.inference.loaded import LoadedModel
 from transformer.model.cache import KeyValueCache
@@ -40,13 +40,9 @@ class TextBefore:
         len(run.ids) is the one that would follow the text."""
         first, last = run.trace_start + 1, _last_read(run) + 1
         if not is_whole(position) or not first <= position <= last:
-            raise InvalidRequest(
-                "no_prediction",
+            raise ValueError(
                 "the token must be one that the network predicted, at a place from "
-                "{first} to {last}; got {got}",
-                first=first,
-                last=last,
-                got=shortened(position),
+                f"{first} to {last}; got {shortened(position)}"
             )
         return dataclasses.replace(
             cls.up_to(model, run, position - 1), network=model.generator_network

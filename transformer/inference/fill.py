@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transformer.checks import InvalidRequest, check_whole, shortened
+from transformer.checks import check_whole, shortened
 from transformer.inference.loaded import LoadedModel
 from transformer.model.transformer import EncoderOnly
 
@@ -53,9 +53,7 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
     ids = model.prepare(text).ids
     positions = [position for position, index in enumerate(ids) if index == mask]
     if not positions:
-        raise InvalidRequest(
-            "no_mask", "a text to fill in must hold [MASK]; got {got}", got=shortened(text)
-        )
+        raise ValueError(f"a text to fill in must hold [MASK]; got {shortened(text)}")
     logits = network(torch.tensor([ids], device=model.device))[0, positions].float()
     best = logits.softmax(dim=-1).topk(min(n_best, logits.shape[1]))
     guesses = [
@@ -76,12 +74,9 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
 def check_fills(model: LoadedModel) -> tuple[EncoderOnly, int]:
     """The network and the id that hides a token. Raises ValueError where nothing can be filled."""
     if not isinstance(model.network, EncoderOnly) or model.tokenizer.mask_id is None:
-        raise InvalidRequest(
-            "wrong_family",
-            "only an encoder alone whose tokenizer has a mask token fills in hidden tokens; "
-            "{name} is {family}",
-            name=model.name,
-            family=model.config.family,
+        raise ValueError(
+            "only an encoder alone whose tokenizer has a mask token fills in "
+            f"hidden tokens; {model.name} is {model.config.family}"
         )
     return model.network, model.tokenizer.mask_id
 

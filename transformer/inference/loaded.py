@@ -137,18 +137,12 @@ class LoadedModel:
         highest = self.config.output_vocab_size - 1
         for token in request.forced_tokens:
             if token > highest or token == self.config.output_padding_id:
-                raise InvalidRequest(
-                    "out_of_range",
-                    "a forced token must be an id from 0 to {highest}, without the "
-                    "padding {padding}; got {got}",
-                    highest=highest,
-                    padding=self.config.output_padding_id,
-                    got=token,
+                raise ValueError(
+                    f"a forced token must be an id from 0 to {highest}, without "
+                    f"the padding {self.config.output_padding_id}; got {token}"
                 )
         if request.beams > 1 and not isinstance(self.network, EncoderDecoder):
-            raise InvalidRequest(
-                "wrong_family",
-                "a beam search needs an encoder-decoder; {name} is {family}; allowed: beams=1",
-                name=self.name,
-                family=self.config.family,
+            raise ValueError(
+                f"a beam search needs an encoder-decoder; {self.name} is "
+                f"{self.config.family}; allowed: beams=1"
             )

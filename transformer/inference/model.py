@@ -13,7 +13,6 @@ import torch
 
 from transformer import checkpoint
 from transformer.checks import (
-    InvalidRequest,
     check_each,
     check_text,
     check_texts,
@@ -203,11 +202,8 @@ class Model(LoadedModel):
     def check_translator(self) -> None:
         """Raise ValueError unless it is an encoder-decoder."""
         if self.config.family != "encoder-decoder":
-            raise InvalidRequest(
-                "wrong_family",
-                "translating needs an encoder-decoder; {name} is {family}",
-                name=self.name,
-                family=self.config.family,
+            raise ValueError(
+                f"translating needs an encoder-decoder; {self.name} is {self.config.family}"
             )
 
 

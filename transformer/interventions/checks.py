@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transformer.checks import InvalidRequest, check_choice, check_whole, shortened
+from transformer.checks import check_choice, check_whole, shortened
 from transformer.model.config import ModelConfig
 from transformer.model.sites import KINDS, STACKS, Site, sites_of
 
@@ -19,12 +19,7 @@ def check_site(site: Site, config: ModelConfig) -> None:
         first = [other for other in sites if other.layer == 0]
         last = config.n_layers - 1
         names = ", ".join(f"{s} to {s._replace(layer=last)}" for s in first)
-        raise InvalidRequest(
-            "unknown_site",
-            "this network has no site {site}; its sites: {names}",
-            site=site,
-            names=names,
-        )
+        raise ValueError(f"this network has no site {site}; its sites: {names}")
 
 
 def check_heads(heads: Sequence[int], config: ModelConfig) -> None:
@@ -44,12 +39,8 @@ def indices_of(name: str, got: Any) -> tuple[int, ...]:
     """Whole numbers from 0, sorted, each once. Raises ValueError for anything else."""
     is_list = isinstance(got, Sequence) and not isinstance(got, str)
     if not is_list or len(got) > MAX_CELLS or not all(map(_is_place, got)):
-        raise InvalidRequest(
-            "wrong_type",
-            "{name} must be a list of at most {most} whole numbers; got {got}",
-            name=name,
-            most=MAX_CELLS,
-            got=shortened(got),
+        raise ValueError(
+            f"{name} must be a list of at most {MAX_CELLS} whole numbers; got {shortened(got)}"
         )
     return tuple(sorted(set(got)))
 

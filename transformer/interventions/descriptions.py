@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from transformer.checks import InvalidRequest, check_choice, check_whole, shortened
+from transformer.checks import check_choice, check_whole, shortened
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.checks import (
     cells_of,
@@ -124,11 +124,9 @@ class Break:
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError if the network has nothing to switch off."""
         if self.what not in breaks_of(config):
-            raise InvalidRequest(
-                "unknown_break",
-                "this network has no such part for {what}; allowed: {allowed}",
-                what=shortened(self.what),
-                allowed=breaks_of(config),
+            raise ValueError(
+                f"this network has no such part for {shortened(self.what)}; allowed: "
+                f"{breaks_of(config)}"
             )
 
     def __str__(self) -> str:
@@ -161,11 +159,7 @@ class Patch:
         if self.heads is not None:
             object.__setattr__(self, "heads", indices_of("heads", self.heads))
         if not isinstance(self.text, str) or not self.text.strip():
-            raise InvalidRequest(
-                "empty_text",
-                "a patch needs the text of the other run; got {got}",
-                got=shortened(self.text),
-            )
+            raise ValueError(f"a patch needs the text of the other run; got {shortened(self.text)}")
 
     @property
     def site(self) -> Site:

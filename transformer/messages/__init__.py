@@ -20,7 +20,7 @@ from transformer.checks import InvalidRequest
 from transformer.messages.catalogues import ENGLISH, Catalogue, catalogue, languages
 
 __all__ = [
-    "ENGLISH", "Catalogue", "Invalid", "catalogue", "chosen", "filled", "invalid", "language",
+    "ENGLISH", "Catalogue", "catalogue", "chosen", "filled", "language",
     "languages", "mark", "numeral", "say", "say_error", "say_n", "signs", "speaking",
 ]  # fmt: skip
 
@@ -45,22 +45,6 @@ def say_n(one: str, many: str, n: int, /, **values: object) -> str:
 def _translated(values: dict[str, object]) -> dict[str, object]:
     known = catalogue(_LANGUAGE.get())
     return values | {name: known.one(str(values[name])) for name in TRANSLATED & values.keys()}
-
-
-class Invalid(ValueError):
-    """A wrong value. Its sentence is in the language of whoever reads it: str() says it."""
-
-    def __init__(self, sentence: str, /, **values: object) -> None:
-        super().__init__(sentence)
-        self.sentence, self.values = sentence, values
-
-    def __str__(self) -> str:
-        return say(self.sentence, **self.values)
-
-
-def invalid(sentence: str, /, **values: object) -> Invalid:
-    """The error to raise for an invalid value. Other errors may be among the values."""
-    return Invalid(sentence, **values)
 
 
 def say_error(error: BaseException) -> str:

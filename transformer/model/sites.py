@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from transformer.checks import InvalidRequest, shortened
+from transformer.checks import shortened
 from transformer.model.config import ModelConfig
 
 STACKS = ("encoder", "decoder")
@@ -32,13 +32,10 @@ class Site(NamedTuple):
             or not parts[1].isdigit()
             or parts[2] not in KINDS
         ):
-            raise InvalidRequest(
-                "unknown_site",
-                "a site is written STACK.LAYER.KIND with STACK one of {stacks} and KIND one of "
-                "{kinds}, e.g. 'decoder.0.self'; got {text}",
-                stacks=list(STACKS),
-                kinds=list(KINDS),
-                text=shortened(text),
+            raise ValueError(
+                f"a site is written STACK.LAYER.KIND with STACK one of {list(STACKS)} "
+                f"and KIND one of {list(KINDS)}, e.g. 'decoder.0.self'; got "
+                f"{shortened(text)}"
             )
         return cls(parts[0], int(parts[1]), parts[2])
 

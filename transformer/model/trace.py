@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer.checks import InvalidRequest, shortened
+from transformer.checks import shortened
 from transformer.model.hooks import Point
 from transformer.model.sites import Site as Site
 
@@ -130,12 +130,7 @@ class Trace:
                 f"{_names(self.records)}"
             ) from error
         if key not in self.records:
-            raise InvalidRequest(
-                "unknown_site",
-                "no record of site {key}; recorded: {records}",
-                key=key,
-                records=_names(self.records),
-            )
+            raise ValueError(f"no record of site {key}; recorded: {_names(self.records)}")
         return key
 
     def __getitem__(self, site: Site | tuple[str, int, str] | str) -> AttentionRecord:

@@ -23,7 +23,7 @@ import numpy as np
 from gradio.events import api
 from numpy.typing import NDArray
 
-from transformer.checks import InvalidRequest, check_choice, check_flag, shortened
+from transformer.checks import check_choice, check_flag, shortened
 from transformer.inference.deadline import until
 from transformer.runs.head_data import head_view
 from transformer.ui.api_runs import experiment_endpoints, run_endpoints
@@ -164,12 +164,9 @@ def numbers(matrix: NDArray[Any], packed: bool) -> Any:
     check_flag("packed", packed)
     if not packed:
         if matrix.size > MAX_LISTED:
-            raise InvalidRequest(
-                "too_many_numbers",
-                "{size} numbers are too many for nested lists; allowed: at most "
-                "{most}, or packed=True",
-                size=matrix.size,
-                most=MAX_LISTED,
+            raise ValueError(
+                f"{matrix.size:,} numbers are too many for nested lists; allowed: at most "
+                f"{MAX_LISTED:,}, or packed=True"
             )
         return matrix.tolist()
     little = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("<"))

@@ -191,7 +191,12 @@ def opened(
     if values["method"] not in example.methods:
         allowed, got = list(example.methods), shortened(values["method"])
         problems.append(
-            say("The link's method must be one of {allowed}; got {got}.", allowed=allowed, got=got)
+            say(
+                "The link's {name} must be one of {allowed}; got {text}.",
+                name="method",
+                allowed=allowed,
+                text=got,
+            )
         )
         values["method"] = example.methods[0]
     values["temperature"] = temperature_of(

@@ -32,7 +32,6 @@ from markupsafe import Markup
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from transformer.messages import say
 from transformer.ui.errors import MISTAKE, place_of, public_error
 from transformer.ui.language import page_of, tag
 from transformer.ui.limits import (
@@ -70,12 +69,7 @@ def check_inputs(_: Blocks, block_fn: BlockFunction, inputs: list[Any]) -> None:
     inputs are not refused there either."""
     wanted, got = len(block_fn.inputs), len(inputs)
     if wanted != got:
-        sentence = say(
-            "{name} needs {wanted} inputs; got {got}",
-            name=block_fn.api_name,
-            wanted=wanted,
-            got=got,
-        )
+        sentence = f"{block_fn.api_name} needs {wanted} inputs; got {got}"
         raise Error(sentence, print_exception=False)
 
 

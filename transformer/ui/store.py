@@ -59,14 +59,14 @@ class RunStore:
         """The run of an id. Raises RunExpired if there is none, ValueError if it is a batch's."""
         item = self.any(key)
         if not isinstance(item, Run):
-            raise InvalidRequest("not_a_run", "this id belongs to a batch; needed: that of a run")
+            raise ValueError("this id belongs to a batch; needed: that of a run")
         return item
 
     def batch(self, key: object) -> Batch:
         """The batch of an id. Raises RunExpired if there is none, ValueError if it is a run's."""
         item = self.any(key)
         if not isinstance(item, Batch):
-            raise InvalidRequest("not_a_batch", "this id belongs to a run; needed: that of a batch")
+            raise ValueError("this id belongs to a run; needed: that of a batch")
         return item
 
     def any(self, key: object) -> Kept:

@@ -138,7 +138,7 @@ def _traces(found: RowArithmetic) -> list[Any]:
     hidden = ["" if allowed else "/" for allowed in found.allowed]
     names = [style.hover(text) for text in found.key_labels]
     hover = [
-        say("key {place}: {text}", place=place, text=token)
+        say("key {place}: {name}", place=place, name=token)
         if allowed
         else say("key {place}: {text}, hidden by the mask", place=place, text=token)
         for place, (token, allowed) in enumerate(zip(names, found.allowed, strict=True))

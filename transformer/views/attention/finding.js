@@ -16,7 +16,7 @@ const sentence = ({ stack, kind }, found) => {
     setQuery({ stack, index: found.query + tracedFrom(stack) });
   };
   const pick = html`<button type="button" class="pick" onClick=${choose}
-    aria-label=${say("Show layer {layer}, head {head}", at)}>${
+    aria-label=${say("Show {head}", { head: say("layer {layer}, head {head}", at) })}>${
       clear ? say("Layer {layer}, head {head}", at) : say("layer {layer}, head {head}", at)
     }</button>`;
   const values = {

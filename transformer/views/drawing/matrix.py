@@ -99,8 +99,8 @@ def head_layout(shape: Sequence[int], meta: dict[str, Any]) -> dict[str, Any]:
     rows and of the columns."""
     n_layers, n_heads = shape
     names = {
-        "row_labels": [say("layer {place}", place=place) for place in range(n_layers)],
-        "column_labels": [say("head {place}", place=place) for place in range(n_heads)],
+        "row_labels": [say("layer {layer}", layer=layer) for layer in range(n_layers)],
+        "column_labels": [say("head {head}", head=head) for head in range(n_heads)],
     }
     room = {"height": min(484, 154 + 34 * n_layers), "margin": {"t": 72, "r": 8, "l": 44, "b": 44}}
     return room | {"meta": names | meta} | {

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from transformer.checks import shortened
-from transformer.messages import say
 
 PACKAGE = Path(__file__).resolve().parents[2]
 SAID = "web/said.js"  # is no file
@@ -122,12 +121,8 @@ def _as_function(name: str, text: str, places: dict[str, int]) -> str:
     text = _EXPORT.sub(r"\1 \2", _NAMED.sub(taken, text))
     if other := _OTHER.search(text):
         raise ValueError(
-            say(
-                "a module of a page without a server needs imports and exports by name, "
-                "and no text that ends its script; got {got} in {name}",
-                got=shortened(other[0]),
-                name=name,
-            )
+            "a module of a page without a server needs imports and exports by name, and no text "
+            f"that ends its script; got {shortened(other[0])} in {name}"
         )
     given = ", ".join(exported)
     return f"const module{places[name]} = (() => {{\n{text}\nreturn {{ {given} }};\n}})();"

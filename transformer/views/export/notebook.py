@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from transformer.messages import language, numeral, say
-from transformer.messages.catalogues import script_catalogue, translate_page
 from transformer.runs.head_data import (
     array,
     n_heads_at,
@@ -61,9 +59,8 @@ def _token(label: str, probability: float | None = None) -> str:
     text = escape(shorten(label, HOVER_CHARACTERS))
     if probability is None:
         return f'<span style="{_TOKEN}">{text}</span>'
-    said = say("probability {probability}", probability=numeral(probability, ".4f"))
     shade = f"background:rgba(10,92,173,{0.04 + 0.4 * probability:.2f})"
-    return f'<span style="{_TOKEN}{shade}" title="{said}">{text}</span>'
+    return f'<span style="{_TOKEN}{shade}" title="probability {probability:.4f}">{text}</span>'
 
 
 def _frame(run: Run) -> str:
@@ -74,9 +71,8 @@ def _frame(run: Run) -> str:
     kinds = [_kind(run, stack, kind, side, pack) for stack, kind in run.trace.kinds()]
     data = pack.text({"kinds": kinds})
     template = read_module(_TEMPLATE).replace("/*theme*/", read_module("web/theme.css"))
-    page = translate_page(template, language())
-    before, between, after = page.replace("/*script*/", "/*data*/").split("/*data*/")
-    return before + data + between + bundle(SCRIPT, said=script_catalogue(language())) + after
+    before, between, after = template.replace("/*script*/", "/*data*/").split("/*data*/")
+    return before + data + between + bundle(SCRIPT) + after
 
 
 def _kind(run: Run, stack: str, kind: str, side: int, pack: Pack) -> dict[str, Any]:

@@ -86,7 +86,11 @@ const cellInWords = ({ numbers, labels }, { row, column }, isOff) => {
   }
   const weight = numbers.weights[row * labels.key.length + column];
   const [query, key] = [labels.query[row], labels.key[column]];
-  return say("{query} reads {key}: {weight}", { query, key, weight: numeral(weight.toFixed(3)) });
+  return say("{from} reads {to}, {weight}", {
+    from: query,
+    to: key,
+    weight: numeral(weight.toFixed(3)),
+  });
 };
 
 const Large = ({ part, view, at, row }) => {

@@ -41,6 +41,6 @@ export const Finding = ({ answer: { finding, named } }) => {
   if (at < 0) return html`<p class="finding">${finding}</p>`;
   const end = at + words.length;
   return html`<p class="finding">${finding.slice(0, at)}<button type="button" class="pick"
-    aria-label=${say("Show layer {layer}, head {head}", { layer, head })}
+    aria-label=${say("Show {head}", { head: say("layer {layer}, head {head}", { layer, head }) })}
     onClick=${() => setHead(named)}>${finding.slice(at, end)}</button>${finding.slice(end)}</p>`;
 };

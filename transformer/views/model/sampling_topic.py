@@ -140,7 +140,8 @@ def _sampled(topic: Topic, step: GenerationStep) -> None:
         said = say(says, k=numeral(value), p=numeral(value, "g"))
         _vocabulary(topic, name, symbol, said, shown, note=note)
     shares = {one.id: one.sampling_probability for one in best}
-    note = say("{n} of {total} tokens could be drawn.", n=numeral(step.n_kept), total=vocabulary)
+    drawn = say("{n} of {total} tokens could be drawn", n=numeral(step.n_kept), total=vocabulary)
+    note = say("{sentence}.", sentence=drawn)
     name = say("what the token was drawn from")
     _vocabulary(topic, "probabilities", "p_i", name, shares, total=1.0, note=note)
     if filters is None and active:

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.checks import InvalidRequest, check_choice, is_whole, shortened
+from transformer.checks import check_choice, is_whole, shortened
 from transformer.messages import say
 from transformer.model.positions import sinusoidal_matrix
 from transformer.network_words import stack_name
@@ -211,12 +211,9 @@ def _check_dimensions(dimensions: Sequence[int], size: int) -> None:
     in_range = all(is_whole(dimension) and 0 <= dimension < size for dimension in dimensions)
     differ = in_range and len(set(dimensions)) == len(dimensions)
     if not differ or not 1 <= len(dimensions) <= MAX_CURVES:
-        raise InvalidRequest(
-            "out_of_range",
-            "dimensions must be 1 to {most} different numbers from 0 to {last}; got {got}",
-            most=MAX_CURVES,
-            last=size - 1,
-            got=shortened(list(dimensions)),
+        raise ValueError(
+            f"dimensions must be 1 to {MAX_CURVES} different numbers from 0 to "
+            f"{size - 1}; got {shortened(list(dimensions))}"
         )
 
 

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 import torch
 from numpy.typing import NDArray
 
-from transformer.checks import InvalidRequest, check_whole
+from transformer.checks import check_whole
 from transformer.messages import say
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -89,11 +89,9 @@ def shift(run: Run, k: int, stack: str | None = None) -> Shift:
     here, there = table[:-k].astype(np.float64), table[k:].astype(np.float64)
     fitted = run.config.positions != "sinusoidal"
     if k > largest_shift(run, stack):
-        raise InvalidRequest(
-            "out_of_range",
-            "a map of {size} dimensions fits any {n} pairs of positions; choose a smaller k",
-            size=size,
-            n=len(here),
+        raise ValueError(
+            f"a map of {size} dimensions fits any {len(here)} pairs of positions; "
+            "choose a smaller k"
         )
     if fitted:  # the squared distance of here · Mᵀ to there is smallest; by QR, not by an SVD
         of_here, of_there = torch.from_numpy(here), torch.from_numpy(there)

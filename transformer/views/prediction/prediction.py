@@ -108,9 +108,9 @@ def how_at(run: Run, step: GenerationStep) -> str:
     if run.request.sampling is None:
         return how(run.request)
     count = say(
-        "{n_kept} of {n_tokens} tokens could be drawn",
-        n_kept=numeral(step.n_kept),
-        n_tokens=numeral(run.config.output_vocab_size),
+        "{n} of {total} tokens could be drawn",
+        n=numeral(step.n_kept),
+        total=numeral(run.config.output_vocab_size),
     )
     return f"{how(run.request)}; {count}"
 

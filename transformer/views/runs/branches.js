@@ -153,8 +153,8 @@ const Choice = ({ answer, at, branch }) => {
   const [id, token, p] = [answer.ids[at], answer.labels[at], answer.probabilities[at]];
   const [taken, probability] = [id === answer.taken, numeral(p.toFixed(4))];
   const label = taken
-    ? say("{token}, probability {probability}, taken", { token, probability })
-    : say("{token}, probability {probability}: branch here", { token, probability });
+    ? say("{token}, {probability}: the text goes on with it", { token, probability })
+    : say("{token}, {probability}: go on with it instead", { token, probability });
   return html`<li><button type="button" class="choice" disabled=${taken} aria-label=${label}
     style=${{ "--p": p.toFixed(4) }} data-id=${id} onClick=${() => branch(id)}>
     <${Token} label=${token} /><span class="value">${`${percentText(p, 1)}${taken ? " ✓" : ""}`}</span>

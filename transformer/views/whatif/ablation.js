@@ -82,7 +82,7 @@ const Matter = ({ part, answer, asked, toggle, change }) => {
       : say("How much does each head matter for the likeliest token?");
   const button = () =>
     html` <button type="button" class="ablation-most"
-      onClick=${() => alter(withAblation(answer.most, interventions(), asked.by))}>${say("Switch off layer {layer}, head {head}", answer.most)}</button>`;
+      onClick=${() => alter(withAblation(answer.most, interventions(), asked.by))}>${say("Switch off {head}", { head: say("layer {layer}, head {head}", answer.most) })}</button>`;
   return html`<div>
     <${Asked} />
     <div class="whatif-buttons">
@@ -143,7 +143,7 @@ const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours
       toggle(one);
     };
     return html`<button type="button" class="ablated" onClick=${choose}
-      aria-label=${say("Switch off layer {layer}, head {head}", { layer, head })}
+      aria-label=${say("Switch off {head}", { head: say("layer {layer}, head {head}", { layer, head }) })}
       aria-pressed=${String(isAblated(one, chosen))}
       tabindex=${at.row === layer && at.column === head ? 0 : -1}
       ...${keysOf(layer, head)}>

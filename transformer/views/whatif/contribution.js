@@ -51,10 +51,10 @@ const HeadButtons = ({ head }) => {
     head &&
     (isAblated(head)
       ? say("Switch this head on again")
-      : say("Switch off layer {layer}, head {head}", head));
+      : say("Switch off {head}", { head: say("layer {layer}, head {head}", head) }));
   return html`<p class="whatif-buttons contribution-head" hidden=${!head}>
     <button type="button" class="show-head" onClick=${() => openTab("attention")}>${
-      head && say("Show layer {layer}, head {head}", head)
+      head && say("Show {head}", { head: say("layer {layer}, head {head}", head) })
     }</button>
     <button type="button" class="ablate-part" onClick=${toggle}>${words}</button>
   </p>`;

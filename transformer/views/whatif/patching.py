@@ -72,7 +72,7 @@ def patching(
         width=max(MIN_WIDTH, MARGIN["l"] + CELL_PX * n_places + MARGIN["r"]),
         height=MARGIN["t"] + ROW_PX * n_layers + MARGIN["b"],
         meta={
-            "row_labels": [say("layer {place}", place=position) for position in range(n_layers)],
+            "row_labels": [say("layer {layer}", layer=layer) for layer in range(n_layers)],
             "column_labels": names, "limit": limit,
             "before": found.before, "other": found.other,
         },

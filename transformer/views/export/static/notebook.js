@@ -1,6 +1,5 @@
-// All heads small and one large, for a notebook.
+// All heads small and one large, for a notebook, in English.
 
-import { say, sayWith, numeral } from "../../../web/messages.js";
 import { attentionOf, kindOf } from "../../../web/sites.js";
 import { useCellKeys } from "../../../web/cells.js";
 import { Select } from "../../../web/controls.js";
@@ -14,16 +13,9 @@ const readOut = ({ row, column }, kind, place) => {
   const { query_labels: queries, key_labels: keys, atlas } = kind;
   const at = row * keys.length + column;
   const weight = (atlas.pixels[place * queries.length * keys.length + at] / 255) ** 2;
-  const told = {
-    row: kind.queries_before + row,
-    query: html`<bdi>${queries[row]}</bdi>`,
-    column: kind.keys_before + column,
-    key: html`<bdi>${keys[column]}</bdi>`,
-    weight: numeral(weight.toFixed(2)),
-  };
-  return atlas.masked[at]
-    ? sayWith("query {row} {query} reads key {column} {key}: hidden by the mask", told)
-    : sayWith("query {row} {query} reads key {column} {key}: weight {weight}", told);
+  const found = atlas.masked[at] ? "hidden by the mask" : `weight ${weight.toFixed(2)}`;
+  return html`query ${kind.queries_before + row} <bdi>${queries[row]}</bdi>${" reads "}
+    key ${kind.keys_before + column} <bdi>${keys[column]}</bdi>: ${found}`;
 };
 
 const Notebook = ({ kinds }) => {
@@ -43,11 +35,7 @@ const Notebook = ({ kinds }) => {
   const name = knownName(headName(layer, head), isOff(layer, head));
   const title =
     before || kind.keys_before
-      ? say("{head}, the last {count} of {all} queries", {
-          head: name,
-          count: queries.length,
-          all: before + queries.length,
-        })
+      ? `${name}, the last ${queries.length} of ${before + queries.length} queries`
       : name;
   const point = ({ offsetX, offsetY, currentTarget: { clientWidth, clientHeight } }) => {
     const at = (offset, all, most) =>
@@ -68,20 +56,20 @@ const Notebook = ({ kinds }) => {
     height: `${SIDE_PX * Math.min(1, 1 / ratio)}px`,
   };
   return html`<p>
-      <label>${`${say("Attention")} `}<${Select} id="kind" value=${state.kind}
+      <label>Attention${" "}<${Select} id="kind" value=${state.kind}
         options=${kinds.map((one, at) => [at, kindOf(one)])}
         set=${(at) => change({ kind: Number(at), layer: 0, head: 0, cell: null })} /></label>
       <span id="title"> ${title}</span>
     </p>
     <div class="heads">
-      <${HeadGrid} id="grid" role="group" aria-label=${say("Every head: layers down, heads across")}
+      <${HeadGrid} id="grid" role="group" aria-label="Every head: layers down, heads across"
         atlas=${atlas} isAblated=${isOff} chosen=${{ layer, head }} choose=${(a, b) => change({ layer: a, head: b })} />
       <div>
         <${SmallHead} id="large" role="img" tabindex="0" style=${size} atlas=${atlas} place=${place}
-          aria-label=${say("{attention}, {head}", { attention: attentionOf(kind), head: name })}
+          aria-label=${`${attentionOf(kind)}, ${name}`}
           onPointerMove=${point} ...${walk} />
         <p id="readout" aria-live="polite">${
-          cell ? readOut(cell, kind, place) : say("Point at a cell, or walk with the arrow keys.")
+          cell ? readOut(cell, kind, place) : "Point at a cell, or walk with the arrow keys."
         }</p>
       </div>
     </div>`;
@@ -90,10 +78,8 @@ const Notebook = ({ kinds }) => {
 const start = async () => {
   const place = /** @type {HTMLElement} */ (document.getElementById("shown"));
   if (!canUnpack) {
-    const refused = say(
-      "This browser cannot unpack the picture’s data: it has no DecompressionStream.",
-    );
-    return render(html`<p>${refused}</p>`, place);
+    const refused = html`<p>This browser has no DecompressionStream, so it cannot unpack the data.</p>`;
+    return render(refused, place);
   }
   const data = await unpack(document.getElementById("data")?.textContent ?? "");
   const kinds = data.kinds.map((kind) => ({ ...kind, atlas: flatAtlas(kind) }));
