@@ -33,7 +33,7 @@ import torch
 
 from transformer.checkpoint import MAX_LEN, bundled_names
 from transformer.command_line import Parser
-from transformer.inference.engines.choice import AUTO, ENGINES
+from transformer.inference.engines.compiled import AUTO, ENGINES
 from transformer.inference.model import Model, load
 from transformer.lessons import add_lessons
 from transformer.ui import launch

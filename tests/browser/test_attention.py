@@ -17,7 +17,7 @@ from transformer.analysis.attention_flow import flow_weights
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.analysis.row_arithmetic import row_arithmetic
-from transformer.inference.engines.choice import engine_of
+from transformer.inference.engines.compiled import engine_of
 from transformer.ui.examples import EXAMPLES
 
 EXAMPLE = EXAMPLES["decoder"]

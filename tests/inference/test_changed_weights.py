@@ -12,7 +12,7 @@ from torch import nn
 
 from transformer import Trace, build_transformer
 from transformer.inference.decode_session import DecodeSession
-from transformer.inference.engines.choice import engine_of
+from transformer.inference.engines.compiled import engine_of
 from transformer.inference.generation import generate
 
 PROMPT = [5, 9, 3]

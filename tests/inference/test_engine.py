@@ -11,8 +11,7 @@ from kit.models import EIGHT, spread
 
 import transformer
 from transformer.inference.decode_session import DecodeSession
-from transformer.inference.engines.choice import engine_of
-from transformer.inference.engines.compiled import AHEAD, CompiledDecoder
+from transformer.inference.engines.compiled import AHEAD, CompiledDecoder, CompiledText, engine_of
 from transformer.inference.generation import generate
 from transformer.model.trace import Trace
 from transformer.model.transformer import build_transformer
@@ -51,14 +50,14 @@ def threads():
 def test_greedy_tokens_are_read_several_at_once_and_stay_the_networks(preset, monkeypatch):
     model = network(preset, max_len=40)
     engine, calls = engine_of(model, "compiled"), []
-    ahead = CompiledDecoder.read_ahead
+    ahead = CompiledText.read_ahead
 
     def counted(self, *asked):
         found = ahead(self, *asked)
         calls.append([token for token, _ in found])
         return found
 
-    monkeypatch.setattr(CompiledDecoder, "read_ahead", counted)
+    monkeypatch.setattr(CompiledText, "read_ahead", counted)
     wanted = tokens(model, engine=None, n_new=30)
     found = tokens(model, engine=engine, n_new=30)
     assert [step.token for step in found] == [step.token for step in wanted]

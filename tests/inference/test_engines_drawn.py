@@ -1,4 +1,4 @@
-"""Every engine that says it supports a configuration computes what the network does."""
+"""The compiled engine computes what the network does, for any configuration it supports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kit.strategies import FIELDS, N_READ, configurations
 
 from transformer import ModelConfig, Sampling, Trace, build_transformer
 from transformer.inference.decode_session import DecodeSession
-from transformer.inference.engines.choice import KINDS, engine_of
+from transformer.inference.engines.compiled import CompiledDecoder, engine_of
 from transformer.inference.generation import generate
 from transformer.model.primitives import ACTIVATIONS, NORMS, Activation, Norm
 
@@ -64,53 +64,49 @@ def same_trace(found, wanted):
     n_threads=st.integers(1, 2),
     pieces=st.lists(st.integers(1, 3), min_size=1, max_size=4).filter(lambda n: sum(n) <= N_READ),
 )
-def test_every_engine_reads_as_the_network_does(config, stored, n_threads, pieces):
+def test_the_engine_reads_as_the_network_does(config, stored, n_threads, pieces):
     """pieces: how many tokens are read at once; the first of them by `begin`."""
-    for kind in KINDS:
-        if config.family == "encoder":  # it generates nothing
-            assert engine_of(build_transformer(config), kind.name) is None
-            continue
-        if not kind.supports(config):
-            with pytest.raises(ValueError, match=f"engine '{kind.name}' needs "):
-                engine_of(build_transformer(config), kind.name)
-            continue
-        network = spread(build_transformer(config)).eval().to(stored).float()
-        start = 0 if config.padded_start else 2  # 0 is the padding, which is read there
-        ids = [start, 5, 1, 4, 3, 2][: sum(pieces)]
-        logits, trace = read_by(network, ids)
-        with threads(n_threads):
-            session, parts = DecodeSession(kind(network)), torch.tensor(ids).split(pieces)
-            for n, part in enumerate(parts):
-                tokens = part.tolist()
-                last = session.read(*tokens) if n else session.begin(tokens, SOURCE)
-                agree(last, logits[len(session.ids) - 1])
-                if n == 0:
-                    early = session.trace()
-            same_trace(session.trace(), trace)
-        same_trace(early, read_by(network, ids[: pieces[0]])[1])  # later tokens left it as it was
+    if config.family == "encoder":  # it generates nothing
+        assert engine_of(build_transformer(config), "compiled") is None
+        return
+    if not CompiledDecoder.supports(config):
+        with pytest.raises(ValueError, match="engine 'compiled' needs "):
+            engine_of(build_transformer(config), "compiled")
+        return
+    network = spread(build_transformer(config)).eval().to(stored).float()
+    start = 0 if config.padded_start else 2  # 0 is the padding, which is read there
+    ids = [start, 5, 1, 4, 3, 2][: sum(pieces)]
+    logits, trace = read_by(network, ids)
+    with threads(n_threads):
+        session, parts = DecodeSession(CompiledDecoder(network)), torch.tensor(ids).split(pieces)
+        for n, part in enumerate(parts):
+            tokens = part.tolist()
+            last = session.read(*tokens) if n else session.begin(tokens, SOURCE)
+            agree(last, logits[len(session.ids) - 1])
+            if n == 0:
+                early = session.trace()
+        same_trace(session.trace(), trace)
+    same_trace(early, read_by(network, ids[: pieces[0]])[1])  # later tokens left it as it was
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    config=configurations().filter(lambda config: config.family != "encoder"),
+    config=configurations().filter(CompiledDecoder.supports),
     prompt=st.lists(st.integers(0, 5), min_size=1, max_size=N_READ),
     sampling=st.none() | st.just(Sampling(temperature=0.9, top_k=7)),
 )
-def test_every_engine_generates_the_networks_tokens_past_the_window(config, prompt, sampling):
+def test_the_engine_generates_the_networks_tokens_past_the_window(config, prompt, sampling):
     network, both = spread(build_transformer(config)).eval(), config.family == "encoder-decoder"
     asked = dict(
         sources=[SOURCE] if both else None, max_new_tokens=config.output_max_len + 4, end_id=-1,
         sampling=sampling, seeds=[4],
     )  # fmt: skip
     wanted = [step for (step,) in generate(network, [prompt], **asked)]
-    for kind in (kind for kind in KINDS if kind.supports(config)):
-        session = DecodeSession(kind(network))
-        found = [step for (step,) in generate(network, [prompt], session=session, **asked)]
-        assert [(one.token, one.window) for one in found] == [
-            (one.token, one.window) for one in wanted
-        ]
-        for ours, theirs in zip(found, wanted, strict=True):
-            assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-3)
+    session = DecodeSession(CompiledDecoder(network))
+    found = [step for (step,) in generate(network, [prompt], session=session, **asked)]
+    assert [(one.token, one.window) for one in found] == [(one.token, one.window) for one in wanted]
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-3)
 
 
 def small(**changes):

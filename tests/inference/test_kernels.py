@@ -11,8 +11,8 @@ import torch
 from kit.models import spread
 
 from transformer.inference.decode_session import DecodeSession
-from transformer.inference.engines import c_compiler, kernels, library_cache
-from transformer.inference.engines.choice import engine_of
+from transformer.inference.engines import c_compiler, library_cache
+from transformer.inference.engines.compiled import engine_of
 from transformer.model.transformer import build_transformer
 
 pytestmark = pytest.mark.slow
@@ -48,7 +48,7 @@ def library(request, tmp_path_factory):
         )  # fmt: skip
         if noted is not None:
             break
-    found = {kernel.width for kernel in kernels.kernels_of(noted.library)}
+    found = {kernel.width for kernel in c_compiler.kernels_of(noted.library)}
     assert found == WIDTHS.get(LEVELS.get(level), found)
     return noted.library
 
@@ -56,15 +56,15 @@ def library(request, tmp_path_factory):
 @pytest.mark.parametrize("n_tokens", [1, 2, 4, 7, 32, 33, 50])  # many: panel by panel
 def test_every_kernel_and_weight_type_agrees_with_float64(library, n_tokens):
     generator = torch.Generator().manual_seed(0)
-    for kind in kernels.TYPES:
+    for kind in c_compiler.TYPES:
         for size in [*SIZES, 770]:  # more than a panel is deep
             weights = torch.randn(75, size, generator=generator).to(kind)
             weights[0, 0] = 6e-8 if kind == torch.float16 else 1e-30  # subnormal in float16
             x = torch.randn(n_tokens, size, generator=generator)
             exact = x.double() @ weights.double().T
-            for kernel in range(len(kernels.kernels_of(library))):
+            for kernel in range(len(c_compiler.kernels_of(library))):
                 out = torch.full((n_tokens, 75), float("nan"))
-                kernels.multiplied(library, kernel, weights, x, out)
+                c_compiler.multiplied(library, kernel, weights, x, out)
                 torch.testing.assert_close(out.double(), exact, atol=1e-4, rtol=1e-5)
 
 
@@ -78,8 +78,8 @@ def test_every_variant_of_the_step_reads_as_the_network_does(library, preset, mo
         given = [] if preset == "gpt" else [source]
         wanted = network(*given, ids)[0, 2:]
     read = ids[0].tolist()
-    for kernel in range(len(kernels.kernels_of(library))):
-        step = c_compiler.step_of(library, (kernel,) * len(kernels.TYPES))
+    for kernel in range(len(c_compiler.kernels_of(library))):
+        step = c_compiler.step_of(library, (kernel,) * len(c_compiler.TYPES))
         monkeypatch.setattr(c_compiler, "compiled_step", lambda step=step: step)
         session = DecodeSession(engine_of(network, "compiled"))
         found = [session.begin(read[:3], *(one[0].tolist() for one in given))]
@@ -125,6 +125,6 @@ def test_the_quickest_kernel_is_taken_for_each_type(monkeypatch):
         seconds["now"] = seconds.get("now", 0.0) + (1.0 if kernel == wait else 2.0)
 
     library = type("Library", (), {"kernel_facts": lambda self, *_: 3})()
-    monkeypatch.setattr(kernels, "multiplied", multiplied)
-    monkeypatch.setattr(kernels.time, "thread_time", lambda: seconds.get("now", 0.0))
-    assert kernels.quickest(library) == (0, 1, 2)
+    monkeypatch.setattr(c_compiler, "multiplied", multiplied)
+    monkeypatch.setattr(c_compiler.time, "thread_time", lambda: seconds.get("now", 0.0))
+    assert c_compiler.quickest(library) == (0, 1, 2)

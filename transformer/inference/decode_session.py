@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from transformer.inference.engines.buffers import Buffers
-from transformer.inference.engines.engine import Engine, Greedy
+from transformer.inference.engines.compiled import CompiledDecoder, Greedy
 from transformer.model.functional import causal_mask
 from transformer.model.hooks import ForwardContext
 from transformer.model.sites import Site
@@ -26,7 +26,7 @@ class DecodeSession:
     each `read` costs one row.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: CompiledDecoder) -> None:
         self.engine = engine
         self.ids: list[int] = []
         self.logits = torch.empty(0)
@@ -72,7 +72,7 @@ class DecodeSession:
         last one first."""
         position = len(self.ids)
         if greedy and len(tokens) == 1:
-            return self._reader.ahead(tokens[0], position, greedy)[::-1]
+            return self._reader.read_ahead(tokens[0], position, greedy)[::-1]
         return [(tokens[-1], self._reader.read(tokens, position))]
 
     def trace_of(self, ids: Sequence[int]) -> Trace | None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer.inference import deadline
 from transformer.inference.decode_session import DecodeSession
-from transformer.inference.engines.engine import Greedy
+from transformer.inference.engines.compiled import Greedy
 from transformer.inference.intervened import IntervenedSource
 from transformer.inference.logit_sources import LogitSource, logit_source_of
 from transformer.inference.sampling import apply_sampling, draw

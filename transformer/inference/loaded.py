@@ -11,8 +11,7 @@ import torch
 from transformer.checkpoint import HeldOutSample
 from transformer.checks import InvalidRequest, check_text
 from transformer.inference.engines.changes import is_as_configured
-from transformer.inference.engines.choice import engine_of
-from transformer.inference.engines.engine import Engine
+from transformer.inference.engines.compiled import CompiledDecoder, engine_of
 from transformer.messages import mark, say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
@@ -50,7 +49,7 @@ class LoadedModel:
     network: DecoderOnly | EncoderOnly | EncoderDecoder
     card: str = ""
     metadata: dict[str, Any] | None = None
-    engine: Engine | None = None
+    engine: CompiledDecoder | None = None
     sample: HeldOutSample | None = None
     heads: dict[str, Any] | None = None
     cards: Mapping[str, str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer.inference.decode_session import DecodeSession
-from transformer.inference.engines.engine import Greedy
+from transformer.inference.engines.compiled import Greedy
 from transformer.model.cache import KeyValueCache
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 

@@ -18,7 +18,7 @@ from transformer.checks import (
     check_texts,
     shortened,
 )
-from transformer.inference.engines.choice import AUTO, engine_of
+from transformer.inference.engines.compiled import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
 from transformer.inference.intervened import check_interventions, hooks_for

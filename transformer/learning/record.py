@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from transformer.analysis.atlas import Atlas, atlas
-from transformer.inference.engines.choice import NETWORK
+from transformer.inference.engines.compiled import NETWORK
 from transformer.inference.model import Model
 from transformer.learning.plan import Plan, held_out, prompt_of, sample_of
 from transformer.model.weights import network_with, weights_of

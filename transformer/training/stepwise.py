@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from transformer.checks import check_choice, check_flag, check_whole
-from transformer.inference.engines.choice import AUTO, engine_of
+from transformer.inference.engines.compiled import AUTO, engine_of
 from transformer.inference.model import Model, device_of
 from transformer.model.blocks import FeedForward
 from transformer.model.config import ModelConfig

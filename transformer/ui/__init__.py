@@ -12,7 +12,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.routing import Mount
 
-from transformer.inference.engines.choice import engine_words
+from transformer.inference.engines.compiled import engine_words
 from transformer.inference.model import Model
 from transformer.messages import say
 from transformer.ui import process

@@ -9,7 +9,7 @@ from typing import Any
 
 from transformer.analysis.journey import last_read
 from transformer.checks import is_whole
-from transformer.inference.engines.choice import NETWORK
+from transformer.inference.engines.compiled import NETWORK
 from transformer.inference.model import Model
 from transformer.interventions.descriptions import Intervention, to_dict
 from transformer.messages import language, mark, numeral, say, say_n

@@ -18,13 +18,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from transformer.inference.engines.kernels import TYPES, Kernel, kernels_of, quickest
 from transformer.inference.engines.library_cache import COMPILE_S, Noted, kept
 
 SOURCE = Path(__file__).parent / "step.c"  # which includes the headers beside it
@@ -38,6 +38,23 @@ ARM = ("aarch64", "arm64")  # as Linux and macOS call it
 # Apple's clang comes without an OpenMP library: torch's own is taken.
 OPENMP = Path(torch.__file__).parent / "lib" / "libomp.dylib"
 SYMBOL = "read_tokens"
+TYPES = (torch.float32, torch.bfloat16, torch.float16)  # as kernels.h counts them
+SAMPLE_BYTES, WIDTH = 2**24, 256  # what is read to time a kernel, and its weights a row
+ROUNDS = 9
+GAIN = 0.85  # of the first kernel's time: what takes more is not taken, as timings vary
+
+
+class Kernel(NamedTuple):
+    """width: bytes of a vector. streams: rows read at once. ahead: bytes asked for ahead."""
+
+    width: int
+    streams: int
+    ahead: int
+
+    def __str__(self) -> str:
+        rows = "row by row" if self.streams == 1 else f"{self.streams} rows at once"
+        asked = f", {self.ahead} bytes asked for ahead" if self.ahead else ""
+        return f"vectors of {self.width} bytes, {rows}{asked}"
 
 
 class Step(NamedTuple):
@@ -177,3 +194,43 @@ def _cpu() -> str:
         return platform.processor()
     told = ("model name", "flags", "Features", "CPU part")
     return "\n".join(sorted({line for line in lines if line.startswith(told)}))
+
+
+def kernels_of(library: ctypes.CDLL) -> list[Kernel]:
+    """All that this library was compiled with."""
+    facts = (ctypes.c_int * 3)()
+    count = library.kernel_facts(-1, facts)
+    return [Kernel(*facts) for index in range(count) if library.kernel_facts(index, facts)]
+
+
+def multiplied(
+    library: ctypes.CDLL, kernel: int, weights: torch.Tensor, x: torch.Tensor, out: torch.Tensor
+) -> None:
+    """weights (n, size) of one of TYPES times x (size,) into out (n,), by one of the kernels; or
+    times x (tokens, size) into out (tokens, n), two tokens or more."""
+    pointer: Any = ctypes.c_void_p
+    at = [pointer(tensor.data_ptr()) for tensor in (weights, x, out)]
+    (rows, size), tokens = weights.shape, x.numel() // weights.shape[1]
+    kind = TYPES.index(weights.dtype)
+    library.multiply_rows(kernel, kind, at[0], rows, at[1], tokens, size, at[2])
+
+
+def quickest(library: ctypes.CDLL) -> tuple[int, ...]:
+    """The number of the best kernel for each of TYPES, by the least of some timings in turn.
+
+    What is timed is one thread, without what other processes take of its core.
+    """
+    sample = torch.ones(SAMPLE_BYTES // 4)
+    return tuple(_quickest_for(library, sample.view(kind).view(-1, WIDTH)) for kind in TYPES)
+
+
+def _quickest_for(library: ctypes.CDLL, weights: torch.Tensor) -> int:
+    x, out = torch.ones(WIDTH), torch.empty(len(weights))
+    least = [float("inf")] * library.kernel_facts(-1, None)
+    for _ in range(ROUNDS):
+        for kernel in range(len(least)):
+            started = time.thread_time()
+            multiplied(library, kernel, weights, x, out)
+            least[kernel] = min(least[kernel], time.thread_time() - started)
+    best = min(range(len(least)), key=least.__getitem__)
+    return best if least[best] < GAIN * least[0] else 0

@@ -1,34 +1,35 @@
-"""More tokens by one call of `step.c`, straight from the network's own weights.
+"""The compiled engine: decode one text by `step.c`, straight from the network's weights.
 
-Weights that were stored as bfloat16 or float16 are read as such: a copy in half the bytes, of the
-very same numbers, each multiplied in float32.
+`transformer/model/` explains the network and is the reference. This repeats its arithmetic for the
+case that makes generation slow, one new token of one text on a CPU, and is tested equal to it.
+Everything else, and any other device, runs on the network itself.
 
-On two quiet cores a step of 6 x 8 x 256 took 0.17 ms, near the time of reading the weights from
-memory.
+Weights that were stored as bfloat16 or float16 are read as a copy in half the bytes, of the very
+same numbers, each multiplied in float32. On two quiet cores a step of 6 x 8 x 256 took 0.17 ms,
+near the time of reading the weights from memory.
 """
 
 from __future__ import annotations
 
-import copy
-import ctypes
-import sys
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Collection, Sequence
 from ctypes import byref, c_int
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
+from transformer.checks import check_choice
 from transformer.inference.engines import c_compiler
 from transformer.inference.engines.buffers import Buffers
-from transformer.inference.engines.description import Description
-from transformer.inference.engines.engine import Engine, Greedy, TextReader
-from transformer.inference.engines.kernels import TYPES
-from transformer.inference.engines.step_layout import Text
+from transformer.inference.engines.c_compiler import TYPES, Step
+from transformer.inference.engines.changes import Fingerprint, is_as_configured
+from transformer.inference.engines.description import Description, Text, use_huge_pages
 from transformer.model.config import ModelConfig
-from transformer.model.transformer import DecoderOnly, EncoderDecoder
+from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 
-PAGE_BYTES = 2**21
-COLLAPSE = 25  # MADV_COLLAPSE of Linux 6.1: merges small pages into large ones at once
+AUTO, NETWORK, COMPILED = "auto", "network", "compiled"
+ENGINES = (AUTO, COMPILED, NETWORK)
 AHEAD, AHEAD_BYTES = 16, 2**29  # tokens of one call, and weights that it reads: some 50 ms
 # The choices of a configuration whose arithmetic `step.c` has. A name added to a table of
 # `transformer/model/` is not among them until the C code is extended.
@@ -43,22 +44,42 @@ SUPPORTED: dict[str, frozenset[str | bool]] = {
 }
 
 
-class CompiledDecoder(Engine):
-    """The decoder of a network as `step.c` reads it.
+class Greedy(NamedTuple):
+    """How a text continues if the likeliest token is always chosen.
+
+    most: tokens to read, the first included. ends: tokens that end the text and are not read.
+    never: a token that is never chosen.
+    """
+
+    most: int
+    ends: Collection[int]
+    never: int | None
+
+
+class CompiledDecoder:
+    """The decoder of a network as `step.c` reads it, shared by all texts.
 
     Raises ValueError for weights that are not float32 on a CPU, RuntimeError without a C compiler.
     """
 
-    name = "compiled"
+    name: ClassVar[str] = COMPILED
 
-    @classmethod
-    def supports(cls, config: ModelConfig) -> bool:
-        """See Engine."""
+    def __init__(self, network: DecoderOnly | EncoderDecoder) -> None:
+        step = c_compiler.compiled_step()
+        if step is None:
+            raise RuntimeError("no C compiler was found that compiles the fast decoder step")
+        self.network, self._step, self._lock = network, step, threading.Lock()
+        self._usable = True
+        self._as_read = Fingerprint(network, self._read_weights())
+
+    @staticmethod
+    def supports(config: ModelConfig) -> bool:
+        """Whether it has the arithmetic that this configuration describes."""
         return not _unsupported(config)
 
-    @classmethod
-    def missing(cls, network: DecoderOnly | EncoderDecoder) -> str | None:
-        """See Engine."""
+    @staticmethod
+    def missing(network: DecoderOnly | EncoderDecoder) -> str | None:
+        """What it needs that this network or machine lacks; None if nothing."""
         if unsupported := _unsupported(network.config):
             return f"a network without {', '.join(unsupported)}"
         if c_compiler.compiled_step() is None:
@@ -66,103 +87,136 @@ class CompiledDecoder(Engine):
         plain = network.device.type == "cpu" and network.dtype == torch.float32
         return None if plain else "float32 weights on a CPU"
 
-    def __init__(self, network: DecoderOnly | EncoderDecoder) -> None:
-        step = c_compiler.compiled_step()
-        if step is None:
-            raise RuntimeError("no C compiler was found that compiles the fast decoder step")
-        self._step = step
-        super().__init__(network)
+    @property
+    def weights(self) -> Sequence[Tensor]:
+        """The matrices that it reads: the network's, or copies in half the bytes."""
+        return self._description.weights
 
-    def read_weights(self) -> Sequence[Tensor]:
-        """See Engine."""
-        self._described = Description(self.network, self._step.kernels)
-        use_huge_pages(self._described.weights)
-        return self._described.copied
-
-    def reader(self, buffers: Buffers) -> TextReader:
-        """See Engine."""
-        return _CompiledText(copy.copy(self), buffers)  # which keeps the weights as read now
-
-    def work(self, n_tokens: int, longest: int, threads: int) -> Tensor:
-        """Scratch memory for n tokens with contexts up to `longest`; for one token its size does
-        not depend on the number of threads."""
-        return torch.empty(
-            self._step.work_size(byref(self._described.network), n_tokens, longest, threads)
+    @property
+    def about(self) -> str:
+        """The kernels that read the weights on this machine, and the compiler's flags."""
+        kernels = "; ".join(
+            f"{str(dtype).removeprefix('torch.')} in {self._step.all[number]}"
+            for dtype, number in zip(TYPES, self._step.kernels, strict=True)
+            if dtype in self._description.types
         )
+        return f"{kernels} ({' '.join(self._step.flags)})"
 
-    def read(self, text: Text, tokens: Sequence[int], position: int, threads: int) -> Tensor:
-        """Logits (V,) after these tokens. Raises IndexError for one that the network lacks."""
+    def reader(self, buffers: Buffers) -> CompiledText:
+        """A reader of one text, with the weights as they are now."""
+        return CompiledText(self._step, self._description, buffers)
+
+    def refresh(self) -> bool:
+        """Read the weights again if the network has changed; whether the engine computes the same
+        as the network now. Called when a text begins."""
+        if not self._as_read.same:
+            with self._lock:
+                if not self._as_read.same:  # another thread may have done it
+                    self._read_again()
+        return self._usable and not self._as_read.is_hooked
+
+    def _read_again(self) -> None:
+        copied: Sequence[Tensor] = ()
+        try:
+            fits = self._as_read.same_parts or is_as_configured(self.network)
+            self._usable = fits and self.missing(self.network) is None
+            if self._usable:
+                copied = self._read_weights()
+        except ValueError:
+            self._usable = False
+        self._as_read = Fingerprint(self.network, copied)
+
+    def _read_weights(self) -> Sequence[Tensor]:
+        """Describe the weights to `step.c`; returns those that were copied.
+
+        Texts already begun keep the weights read before.
+        """
+        self._description = Description(self.network, self._step.kernels)
+        use_huge_pages(self._description.weights)
+        return self._description.copied
+
+
+class CompiledText:
+    """Reads the tokens of one text into its buffers."""
+
+    def __init__(self, step: Step, description: Description, buffers: Buffers) -> None:
+        self._step, self._description = step, description
+        self._network = description.network
+        self._work = self._scratch(1, 0, 1)  # for one token, whatever the number of threads
+        tensors = (buffers.heads, buffers.crossing, buffers.stream, buffers.memory, self._work)
+        self._held = tensors
+        self._text = Text(*(x.data_ptr() for x in tensors), buffers.memory.shape[1])
+
+    def read(self, tokens: Sequence[int], position: int) -> Tensor:
+        """Read tokens, the first at this position: logits (V,) for the token after the last.
+
+        Raises IndexError for a token or position that the network lacks.
+        """
         for n, token in enumerate(tokens):
             self._check(token, position + n)
-        network = self._described.network
-        logits, count = torch.empty(network.vocabulary), len(tokens)
-        read = (c_int * count)(*tokens)
+        count, threads, work = len(tokens), torch.get_num_threads(), self._work
+        if count > 1:
+            work = self._scratch(count, position + count, threads)
+        self._text.work = work.data_ptr()
+        logits, ids = torch.empty(self._network.vocabulary), (c_int * count)(*tokens)
         self._step.read(
-            byref(network), byref(text), logits.data_ptr(), byref(read), count, position, threads
-        )
+            byref(self._network), byref(self._text), logits.data_ptr(), byref(ids), count,
+            position, threads,
+        )  # fmt: skip
         return logits
 
-    def read_ahead(
-        self, text: Text, token: int, position: int, greedy: Greedy, threads: int
-    ) -> list[tuple[int, Tensor]]:
-        """See TextReader.ahead; at most as many tokens as one call may take."""
+    def read_ahead(self, token: int, position: int, greedy: Greedy) -> list[tuple[int, Tensor]]:
+        """Read a token, and tokens after it by greedy choice, each with the logits (V,) after it;
+        at most as many as one call may take."""
         self._check(token, position)
-        network, room = self._described.network, self.network.config.output_max_len - position
-        count = max(1, min(AHEAD, AHEAD_BYTES // self._described.n_bytes, greedy.most, room))
+        self._text.work = self._work.data_ptr()
+        room, network = self._network.max_len - position, self._network
+        count = max(1, min(AHEAD, AHEAD_BYTES // self._description.n_bytes, greedy.most, room))
         logits, tokens = torch.empty(count, network.vocabulary), (c_int * count)(token)
         ends, never = list(greedy.ends), -1 if greedy.never is None else greedy.never
         n_read = self._step.ahead(
-            byref(network), byref(text), logits.data_ptr(), byref(tokens), count, position,
-            (c_int * len(ends))(*ends), len(ends), never, threads,
+            byref(network), byref(self._text), logits.data_ptr(), byref(tokens), count, position,
+            (c_int * len(ends))(*ends), len(ends), never, torch.get_num_threads(),
         )  # fmt: skip
         return list(zip(tokens[:n_read], logits.unbind(), strict=False))
 
+    def _scratch(self, n_tokens: int, longest: int, threads: int) -> Tensor:
+        """Scratch memory for n tokens with contexts up to `longest`."""
+        return torch.empty(self._step.work_size(byref(self._network), n_tokens, longest, threads))
+
     def _check(self, token: int, position: int) -> None:
-        size, length = self.network.head.out_features, self.network.config.output_max_len
+        size, length = self._network.vocabulary, self._network.max_len
         if not (0 <= token < size and 0 <= position < length):
             raise IndexError(
                 f"token {token} at position {position}; allowed: tokens below {size}, positions "
                 f"below {length}"
             )
 
-    @property
-    def weights(self) -> Sequence[Tensor]:
-        """See Engine; copies where bfloat16 or float16 hold the same numbers in half the bytes."""
-        return self._described.weights
 
-    @property
-    def about(self) -> str:
-        """The kernels that read the weights on this machine, and the compiler's flags."""
-        kernels = "; ".join(
-            f"{str(kind).removeprefix('torch.')} in {self._step.all[number]}"
-            for kind, number in zip(TYPES, self._step.kernels, strict=True)
-            if kind in self._described.types
-        )
-        return f"{kernels} ({' '.join(self._step.flags)})"
+def engine_of(
+    network: DecoderOnly | EncoderOnly | EncoderDecoder, name: str = AUTO
+) -> CompiledDecoder | None:
+    """The engine of this name ("auto": the compiled one where it works), or None for the network.
+
+    An encoder generates no text, so it has no engine. Raises ValueError for an unknown name, and
+    for an engine that this network or machine cannot have.
+    """
+    check_choice("engine", name, ENGINES)
+    if name == NETWORK or isinstance(network, EncoderOnly):
+        return None
+    missing = CompiledDecoder.missing(network)
+    if missing and name == COMPILED:
+        raise ValueError(f"engine '{name}' needs {missing}; allowed: 'auto'")
+    return None if missing else CompiledDecoder(network)
 
 
-class _CompiledText(TextReader):
-    """One text's buffers as `step.c` reads them."""
-
-    def __init__(self, decoder: CompiledDecoder, buffers: Buffers) -> None:
-        self._work = decoder.work(1, 0, 1)  # for one token
-        tensors = (buffers.heads, buffers.crossing, buffers.stream, buffers.memory, self._work)
-        self._decoder, self._held = decoder, tensors
-        self._text = Text(*(x.data_ptr() for x in tensors), buffers.memory.shape[1])
-
-    def read(self, tokens: Sequence[int], position: int) -> Tensor:
-        """See TextReader."""
-        count, work, threads = len(tokens), self._work, torch.get_num_threads()
-        if count > 1:
-            work = self._decoder.work(count, position + count, threads)
-        self._text.work = work.data_ptr()
-        return self._decoder.read(self._text, tokens, position, threads)
-
-    def ahead(self, token: int, position: int, greedy: Greedy) -> list[tuple[int, Tensor]]:
-        """See TextReader."""
-        self._text.work = self._work.data_ptr()
-        threads = torch.get_num_threads()
-        return self._decoder.read_ahead(self._text, token, position, greedy, threads)
+def engine_words(
+    engine: CompiledDecoder | None, network: DecoderOnly | EncoderOnly | EncoderDecoder
+) -> str:
+    """An engine's name and how it reads the weights on this machine."""
+    if isinstance(network, EncoderOnly):
+        return f"{NETWORK}: an encoder generates no text, so no engine is needed"
+    return NETWORK if engine is None else f"{engine.name}: {engine.about}"
 
 
 def _unsupported(config: ModelConfig) -> list[str]:
@@ -171,26 +225,3 @@ def _unsupported(config: ModelConfig) -> list[str]:
         for name, known in SUPPORTED.items()
         if getattr(config, name) not in known
     ]
-
-
-def use_huge_pages(tensors: Iterable[Tensor]) -> int:
-    """Move these tensors to pages of two megabytes; returns how many pages (0 if not possible).
-
-    The CPU looks up the address of each page of four kilobytes and prefetches only within a page:
-    a step, which reads all weights once, takes 4 to 20 percent less time from pages of two
-    megabytes (docs/figures.md). Numbers and addresses do not change. Neighbours in a page move
-    too; a page of a file, or without free memory in one piece, remains as it was.
-    """
-    if not sys.platform.startswith("linux"):
-        return 0
-    advise = ctypes.CDLL(None).madvise
-    advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    pages = {
-        page
-        for tensor in tensors
-        for page in range(
-            tensor.data_ptr() // PAGE_BYTES,
-            -(-(tensor.data_ptr() + tensor.nbytes) // PAGE_BYTES),
-        )
-    }
-    return sum(advise(page * PAGE_BYTES, PAGE_BYTES, COLLAPSE) == 0 for page in sorted(pages))

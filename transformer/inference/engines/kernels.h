@@ -8,9 +8,84 @@
 #include <immintrin.h>
 #endif
 
-#include "panels.h"
+/* Panels: some rows of weights turned, so that what one number of x is multiplied by lies together.
+ * Where many vectors x are multiplied, this costs less than it saves. */
+#define DEEP 768 /* columns of W in a panel at most: 48 or 96 KB, for a CPU's second cache */
 
-typedef float Four __attribute__((vector_size(16)));
+enum { FLOAT32, BFLOAT16, FLOAT16, N_TYPES }; /* kernels.py counts them so */
+
+/* A matrix W (n_out, n_in) of a type: how many numbers apart the rows, and those of a row, are. */
+typedef struct {
+    const void *at;
+    int type, n_out, n_in;
+    int64_t out_apart, in_apart;
+} Matrix;
+
+static const char *number_of(Matrix w, int64_t out, int64_t in) {
+    const int64_t number = out * w.out_apart + in * w.in_apart;
+    return (const char *)w.at + number * (w.type == FLOAT32 ? 4 : 2);
+}
+
+/* n numbers of a type as float32. */
+static void widen(int type, const void *from, int n, float *to) {
+    const uint16_t *halves = from;
+    if (type == FLOAT32) memcpy(to, from, n * sizeof *to);
+    for (int i = 0; i < n && type != FLOAT32; i++) {
+        uint32_t bits = (uint32_t)halves[i] << 16;
+        if (type == FLOAT16) bits = (halves[i] & 0x7fffu) << 13;
+        memcpy(to + i, &bits, sizeof bits);
+        if (type == FLOAT16) to[i] *= halves[i] & 0x8000 ? -0x1p112f : 0x1p112f;
+    }
+}
+
+typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int FourPlaces __attribute__((vector_size(16)));
+#ifdef __clang__
+#define CHOSEN __builtin_shufflevector
+#else
+#define CHOSEN(a, b, ...) __builtin_shuffle(a, b, (FourPlaces){__VA_ARGS__})
+#endif
+
+/* to[k * to_apart + r] = from[r * apart + k] for four r and four k. */
+static inline void turn_four(const float *from, int64_t apart, float *to, int64_t to_apart) {
+    const Four a = *(const Four *)from, b = *(const Four *)(from + apart);
+    const Four c = *(const Four *)(from + 2 * apart), d = *(const Four *)(from + 3 * apart);
+    const Four ab = CHOSEN(a, b, 0, 4, 1, 5), cd = CHOSEN(c, d, 0, 4, 1, 5);
+    const Four later_ab = CHOSEN(a, b, 2, 6, 3, 7), later_cd = CHOSEN(c, d, 2, 6, 3, 7);
+    *(Four *)to = CHOSEN(ab, cd, 0, 1, 4, 5);
+    *(Four *)(to + to_apart) = CHOSEN(ab, cd, 2, 3, 6, 7);
+    *(Four *)(to + 2 * to_apart) = CHOSEN(later_ab, later_cd, 0, 1, 4, 5);
+    *(Four *)(to + 3 * to_apart) = CHOSEN(later_ab, later_cd, 2, 3, 6, 7);
+}
+
+/* panel[k * wide + r] = W[out + r][in + k] for k < n_in and r < wide, which 4 divides; 0 for the
+ * rows that W does not have. */
+static void pack(Matrix w, int out, int in, int n_in, int wide, float *panel) {
+    const int left = w.n_out - out, n_out = left < wide ? left : wide;
+    if (w.in_apart != 1) { /* the numbers lie together as they are */
+        for (int k = 0; k < n_in; k++) {
+            widen(w.type, number_of(w, out, in + k), n_out, panel + k * wide);
+            memset(panel + k * wide + n_out, 0, (wide - n_out) * sizeof *panel);
+        }
+        return;
+    }
+    for (int r = 0; r < wide; r += 4) {
+        const float *rows = (const float *)number_of(w, out + r, in);
+        int64_t apart = w.out_apart;
+        float some[4][DEEP];
+        if (w.type != FLOAT32 || r + 4 > n_out) {
+            for (int i = 0; i < 4; i++) {
+                if (r + i < n_out) widen(w.type, number_of(w, out + r + i, in), n_in, some[i]);
+                else memset(some[i], 0, sizeof *some);
+            }
+            rows = some[0], apart = DEEP;
+        }
+        int k = 0;
+        for (; k + 4 <= n_in; k += 4) turn_four(rows + k, apart, panel + k * wide + r, wide);
+        for (; k < n_in; k++)
+            for (int i = 0; i < 4; i++) panel[k * wide + r + i] = rows[i * apart + k];
+    }
+}
 
 #ifdef __AVX512F__
 #define WIDTH 64
