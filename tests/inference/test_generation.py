@@ -13,8 +13,7 @@ from kit.strategies import configurations
 
 from transformer import Sampling, build_transformer
 from transformer.inference import deadline
-from transformer.inference.generation import generate
-from transformer.inference.sampling import apply_sampling, draw
+from transformer.inference.generation import apply_sampling, draw, generate
 from transformer.runs.steps import N_CANDIDATES, CandidateBatch
 
 samplings = st.none() | st.builds(

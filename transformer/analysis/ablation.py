@@ -11,8 +11,7 @@ from torch import Tensor
 from transformer.analysis.text_before import TextBefore, in_parts, token_asked
 from transformer.checks import check_choice
 from transformer.inference import deadline
-from transformer.inference.intervened import hooks_for
-from transformer.inference.loaded import LoadedModel, Prepared
+from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
 from transformer.inference.stream import Stream
 from transformer.interventions.descriptions import ABLATED_BY
 from transformer.interventions.hooks import ablated_one_by_one

@@ -14,8 +14,7 @@ from transformer.analysis.logit_contribution import LogitContribution, WrittenAt
 from transformer.analysis.logit_lens import lens_logits
 from transformer.analysis.text_before import TextBefore
 from transformer.checks import check_whole
-from transformer.inference.intervened import hooks_for
-from transformer.inference.loaded import LoadedModel, Prepared
+from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
 from transformer.interventions.descriptions import Ablate
 from transformer.interventions.hooks import hooks_of
 from transformer.model.hooks import Hook, Point

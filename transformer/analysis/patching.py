@@ -10,8 +10,7 @@ from torch import Tensor
 
 from transformer.analysis.text_before import TextBefore, in_parts
 from transformer.checks import InvalidRequest, check_choice, check_whole
-from transformer.inference.intervened import activations_of
-from transformer.inference.loaded import LoadedModel
+from transformer.inference.loaded import LoadedModel, activations_of
 from transformer.interventions.checks import check_site
 from transformer.interventions.descriptions import PARTS
 from transformer.interventions.hooks import ActivationCache, Patched, Replacement

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.logit_lens import lens_logits
+from transformer.inference.generation import apply_temperature, keep_min_p, keep_top_k, keep_top_p
 from transformer.inference.loaded import LoadedModel
-from transformer.inference.sampling import apply_temperature, keep_min_p, keep_top_k, keep_top_p
 from transformer.runs.run import Run
 
 CLOSE = 1e-3  # between a recorded logit and the same from the recorded stream

@@ -1,4 +1,4 @@
-"""Ids in, ids out, one token at a time; each step keeps what it chose from."""
+"""Generate token by token: temperature, top-k, top-p and min-p, and each step's candidates."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from torch import Tensor
 from transformer.inference import deadline
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.compiled import Greedy
-from transformer.inference.intervened import IntervenedSource
-from transformer.inference.logit_sources import LogitSource, logit_source_of
-from transformer.inference.sampling import apply_sampling, draw
+from transformer.inference.logit_sources import logit_source_of
 from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.runs.request import Sampling
@@ -61,16 +59,11 @@ def generate(
         raise ValueError(
             "generation needs at least one token to go on from in each prompt; got none"
         )
-    logit_source: LogitSource
     ends = {end_id, *more_ends}
-    if not hooks:
-        is_greedy = sampling is None and not forced_tokens
-        never = model.config.output_padding_id
-        greedy = Greedy(max_new_tokens, ends, never) if is_greedy else None
-        logit_source = logit_source_of(model, rows, sources, session, greedy)
-    else:
-        source = sources[0] if sources else None
-        logit_source = IntervenedSource(model, rows[0], source, hooks)
+    is_greedy = sampling is None and not forced_tokens
+    never = model.config.output_padding_id
+    greedy = Greedy(max_new_tokens, ends, never) if is_greedy else None
+    logit_source = logit_source_of(model, rows, sources, session, greedy, hooks)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds or [0] * len(rows)]
     ended, candidates = [False] * len(rows), CandidateBatch(text_of)
     for index in range(max_new_tokens):
@@ -105,6 +98,65 @@ def forced_steps(
         )
         for index, (token, candidates) in enumerate(zip(tokens, candidate_rows, strict=True))
     ]
+
+
+def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
+    """Divide logits by a temperature above 0: below 1 sharpens, above 1 flattens."""
+    return logits / temperature
+
+
+def keep_top_k(logits: Tensor, k: int) -> Tensor:
+    """-inf for all but the k highest of each row (B, V); equals of the k-th stay too."""
+    kth = logits.topk(min(k, logits.shape[-1]), dim=-1).values[..., -1:]
+    return logits.masked_fill(logits < kth, -math.inf)
+
+
+def keep_top_p(logits: Tensor, p: float) -> Tensor:
+    """-inf outside the nucleus: the smallest set of likeliest tokens whose probabilities reach p.
+
+    logits: (B, V). At least one token stays. Source: Holtzman et al. 2020.
+    """
+    if p >= 1:
+        return logits  # rounding of the sum must not cut the tail
+    ordered, order = logits.sort(dim=-1, descending=True, stable=True)
+    probabilities = ordered.softmax(dim=-1)
+    before = probabilities.cumsum(dim=-1) - probabilities  # mass of the likelier tokens
+    outside = before >= p
+    outside[..., 0] = False
+    return logits.masked_fill(outside.scatter(-1, order, outside), -math.inf)
+
+
+def keep_min_p(logits: Tensor, p: float) -> Tensor:
+    """-inf for tokens less likely than p times the likeliest (B, V). Source: Nguyen et al. 2024."""
+    probabilities = logits.softmax(dim=-1)
+    floor = p * probabilities.amax(dim=-1, keepdim=True)
+    return logits.masked_fill(probabilities < floor, -math.inf)
+
+
+def apply_sampling(logits: Tensor, sampling: Sampling) -> Tensor:
+    """(B, V) -> (B, V), divided by the temperature, -inf where a filter cut."""
+    logits = apply_temperature(logits, sampling.temperature)
+    if sampling.top_k is not None:
+        logits = keep_top_k(logits, sampling.top_k)
+    if sampling.top_p is not None:
+        logits = keep_top_p(logits, sampling.top_p)
+    if sampling.min_p is not None:
+        logits = keep_min_p(logits, sampling.min_p)
+    return logits
+
+
+def draw(probabilities: Tensor, generators: list[torch.Generator]) -> Tensor:
+    """One token a row by inverting the cumulative distribution.
+
+    probabilities: (B, V), rows sum to 1; one CPU generator a row, so that a row draws the same
+    token whatever batch it stands in. Returns (B,) int64; never a token of probability 0.
+    """
+    uniform = torch.stack([torch.rand((), generator=g, dtype=torch.float64) for g in generators])
+    cumulative = probabilities.cpu().double().cumsum(dim=-1)
+    total = cumulative[:, -1:].contiguous()
+    chosen = torch.searchsorted(cumulative, uniform[:, None] * total, right=True)
+    last_possible = torch.searchsorted(cumulative, total)  # zeros at the row's end add nothing
+    return torch.minimum(chosen, last_possible)[:, 0].to(probabilities.device)
 
 
 def _append(

@@ -1,8 +1,8 @@
-"""A loaded checkpoint: the leaf that everything else in `inference` and `analysis` builds on."""
+"""A loaded checkpoint, and hooks that apply a request's interventions to its network."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -12,8 +12,11 @@ from transformer.checkpoint import HeldOutSample
 from transformer.checks import InvalidRequest, check_text
 from transformer.inference.engines.changes import is_as_configured
 from transformer.inference.engines.compiled import CompiledDecoder, engine_of
+from transformer.interventions.descriptions import Patch, check_all
+from transformer.interventions.hooks import ActivationCache, hooks_of
 from transformer.messages import mark, say
 from transformer.model.config import ModelConfig
+from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.plain_text import Reader
 from transformer.runs.request import Request
@@ -145,3 +148,62 @@ class LoadedModel:
                 f"a beam search needs an encoder-decoder; {self.name} is "
                 f"{self.config.family}; allowed: beams=1"
             )
+
+
+def check_interventions(model: LoadedModel, request: Request, prepared: Prepared) -> None:
+    """Raise ValueError for a part that the network, or a patch's other text, does not have."""
+    check_all(request.interventions, model.config)
+    for patch in request.interventions:
+        if not isinstance(patch, Patch):
+            continue
+        source, ids = model.prepare(patch.text)
+        read = source if patch.stack == "encoder" and source else ids
+        if source and patch.stack == "decoder":
+            read = [*prepared.ids, *request.forced_tokens]
+        if len(ids) > model.config.max_len:
+            raise InvalidRequest(
+                "too_long",
+                "the other text of a patch is {n_tokens} tokens long; {name} reads at "
+                "most {max_len}",
+                n_tokens=len(ids),
+                name=model.name,
+                max_len=model.config.max_len,
+            )
+        if patch.positions and patch.positions[-1] >= len(read):
+            raise InvalidRequest(
+                "out_of_range",
+                "the other run has places from 0 to {last} there; got {got}",
+                last=len(read) - 1,
+                got=patch.positions[-1],
+            )
+
+
+def hooks_for(model: LoadedModel, request: Request, prepared: Prepared) -> Sequence[Hook]:
+    """Hooks that apply the interventions of this request; empty for the intact network.
+
+    Raises ValueError as `check_interventions` does.
+    """
+    check_interventions(model, request, prepared)
+    texts = {i.text: None for i in request.interventions if isinstance(i, Patch)}
+    decoded = [*prepared.ids, *request.forced_tokens]
+    caches = {text: activations_of(model, text, decoded) for text in texts}
+    return hooks_of(request.interventions, model.config, caches)
+
+
+@torch.no_grad()
+def activations_of(model: LoadedModel, text: str, decoded: Sequence[int]) -> ActivationCache:
+    """Activations of the intact network for another text.
+
+    decoded: what the decoder behind an encoder reads; a network without one reads the text alone.
+    """
+    source, ids = model.prepare(text)
+    cache = ActivationCache()
+    network = model.network
+    if isinstance(network, EncoderDecoder):
+        read = torch.tensor([source], device=network.device)
+        target = torch.tensor([list(decoded)], device=network.device)
+        network(read, target, hooks=[cache])
+    else:
+        assert isinstance(network, DecoderOnly | EncoderOnly)
+        network(torch.tensor([ids], device=network.device), hooks=[cache])
+    return cache

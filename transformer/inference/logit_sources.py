@@ -11,6 +11,7 @@ from torch import Tensor
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.compiled import Greedy
 from transformer.model.cache import KeyValueCache
+from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
 
@@ -58,14 +59,17 @@ def logit_source_of(
     sources: Sequence[Sequence[int]] | None,
     session: DecodeSession | None = None,
     greedy: Greedy | None = None,
+    hooks: Sequence[Hook] = (),
 ) -> LogitSource:
-    """What reads these rows. session: decodes a single row faster. greedy: how that row goes on, if
-    the likeliest token is always taken.
+    """A reader of these rows. session: decodes a single row faster. greedy: how that row continues
+    if the likeliest token is always taken. hooks: alter the network, for a single row.
 
     Raises ValueError for rows that the model cannot read together.
     """
     plain = _network_source(model, rows, sources)
     source = list(sources[0]) if sources else []
+    if hooks:
+        return _IntervenedSource(model, rows[0], source, hooks)
     if session is None or len(rows) > 1 or not session.engine.refresh():
         return plain
     return _SessionSource(plain, session, source, greedy)
@@ -180,3 +184,34 @@ class _SessionSource(LogitSource):
             left = self.greedy and self.greedy._replace(most=self.longest - position)
             self.session.read(*self.row[position:], greedy=left)
         return self.session.logits[None]
+
+
+class _IntervenedSource(LogitSource):
+    """Reads one row with a network that hooks alter, the whole row again for each token.
+
+    An intervention may let a position read the future, or average over the text, so keys and values
+    of the past cannot be kept.
+    """
+
+    def __init__(
+        self,
+        network: DecoderOnly | EncoderDecoder,
+        row: list[int],
+        source: list[int],
+        hooks: Sequence[Hook],
+    ) -> None:
+        super().__init__(network, [row])
+        self.network, self.row, self.hooks = network, row, hooks
+        if isinstance(network, EncoderDecoder):
+            self.source = torch.tensor([source], device=network.device)
+            self.memory = network.encode(self.source, hooks=hooks)
+
+    def logits(self) -> Tensor:
+        """(1, V), for the token after the row."""
+        (start,) = self.starts()
+        ids = torch.tensor([self.row[start:]], device=self.network.device)
+        if isinstance(self.network, EncoderDecoder):
+            logits = self.network.decode(ids, self.memory, self.source, hooks=self.hooks)
+        else:
+            logits = self.network(ids, hooks=self.hooks)
+        return logits[:, -1]

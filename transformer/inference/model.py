@@ -21,8 +21,7 @@ from transformer.checks import (
 from transformer.inference.engines.compiled import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
-from transformer.inference.intervened import check_interventions, hooks_for
-from transformer.inference.loaded import LoadedModel, Prepared
+from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
 from transformer.inference.record import batch_of, run_of
 from transformer.inference.stream import Stream, search
 from transformer.interventions.descriptions import Intervention
@@ -133,14 +132,12 @@ class Model(LoadedModel):
         if isinstance(texts, str):
             request = Request(text=texts, max_new_tokens=0, interventions=interventions)
             prepared = self.prepare(texts)
-            check_interventions(self, request, prepared)
             hooks = hooks_for(self, request, prepared)
             return run_of(self, request, prepared, [], ended=False, hooks=hooks)
         check_texts(texts)
         rows: list[Prepared] = []
         check_each(texts, lambda text: rows.append(self.prepare(text)))
         request = Request(text=texts[0], max_new_tokens=0, interventions=interventions)
-        check_interventions(self, request, rows[0])
         return batch_of(self, texts, rows, hooks=hooks_for(self, request, rows[0]))
 
     def translate_batch(
@@ -163,7 +160,6 @@ class Model(LoadedModel):
             for run in runs
         ]
         request = Request(text=texts[0], max_new_tokens=0, interventions=trace_interventions)
-        check_interventions(self, request, rows[0])
         hooks = hooks_for(self, request, rows[0])
         return batch_of(self, texts, rows, [run.text for run in runs], hooks)
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from transformer.inference.beam import beam_search
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import generate
-from transformer.inference.intervened import check_interventions, hooks_for
-from transformer.inference.loaded import LoadedModel
+from transformer.inference.loaded import LoadedModel, check_interventions, hooks_for
 from transformer.inference.record import run_of, text_of
 from transformer.model.hooks import Hook
 from transformer.model.transformer import EncoderDecoder

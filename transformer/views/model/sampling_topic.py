@@ -9,7 +9,6 @@ import numpy as np
 
 from transformer.analysis.step_filters import StepFilters, step_filters
 from transformer.inference import beam, generation
-from transformer.inference import sampling as filtering
 from transformer.messages import mark, numeral, say
 from transformer.runs import steps
 from transformer.runs.steps import GenerationStep
@@ -20,12 +19,12 @@ from transformer.views.model.topic import FIRST, Topic, quoted
 # of the condition in the function.
 _FILTERS = {
     "top_k": ("rank(z_i) ≤ {limit}", mark("top-k: whether it is among the {k} likeliest"),
-              filtering.keep_top_k, "k", "return"),
+              generation.keep_top_k, "k", "return"),
     "top_p": ("c_i < {limit}",
               mark("top-p: the share of those likelier than it, which must be below {p}"),
-              filtering.keep_top_p, "c", "outside"),
+              generation.keep_top_p, "c", "outside"),
     "min_p": ("r_i ≥ {limit}", mark("min-p: its part of the likeliest one's share, at least {p}"),
-              filtering.keep_min_p, "r", "return"),
+              generation.keep_min_p, "r", "return"),
 }  # fmt: skip
 
 
@@ -120,10 +119,10 @@ def _sampled(topic: Topic, step: GenerationStep) -> None:
         ]
     names = {"scaled": "return", "logits": "return:logits", "temperature": "return:temperature"}
     topic.code = [
-        excerpt(filtering.apply_temperature, **names),
+        excerpt(generation.apply_temperature, **names),
         *(excerpt(_FILTERS[name][2], **{name: _FILTERS[name][4]}) for name in active),
         excerpt(generation._take, probabilities="filtered"),
-        excerpt(filtering.draw, drawn="chosen"),
+        excerpt(generation.draw, drawn="chosen"),
     ]
     best, temperature = step.candidates[:FIRST], asked.temperature
     topic.add("temperature", "T", say("the temperature of this run"), "", {"": temperature})
