@@ -21,12 +21,12 @@ from kit import aio
 from uvicorn.server import ServerState
 
 from transformer import Model
-from transformer.runs.memory_budget import Limits, MemoryBudget
 from transformer.ui import build, gradio_patches, page_queue
 from transformer.ui.errors import BUSY, MISTAKE
 from transformer.ui.fair_scheduler import Line, Resource
 from transformer.ui.gradio_patches import PATCHES, NoSessions
 from transformer.ui.limits import ANSWERS
+from transformer.ui.memory_budget import Limits, MemoryBudget
 from transformer.ui.page_queue import Messages, Queue
 from transformer.ui.service import Service
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 from kit import serving
 
-from transformer.runs.memory_budget import MemoryBudget
 from transformer.ui.errors import NO_MEMORY, Busy
 from transformer.ui.limits import RUNS, memory_budget
 from transformer.ui.memory import Memory
+from transformer.ui.memory_budget import MemoryBudget
 
 TOO_MANY = 2**50  # bytes
 KINDS: dict[str, Callable[[], object]] = {

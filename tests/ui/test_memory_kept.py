@@ -13,10 +13,10 @@ from transformer.analysis.step_filters import StepFilters
 from transformer.interventions.descriptions import Break
 from transformer.model.trace import Trace
 from transformer.runs.compact_trace import bytes_of
-from transformer.runs.memory_budget import REMEMBERED, Limits
 from transformer.ui import handlers, limits
 from transformer.ui import service as services
 from transformer.ui.learning import adopt
+from transformer.ui.memory_budget import Limits
 from transformer.ui.service import Service
 
 pytestmark = pytest.mark.slow
@@ -60,19 +60,18 @@ def test_models_of_ever_new_sessions_stay_within_their_share(
         service.model(names[0], "visitor 0")
 
 
-def test_memoized_step_filters_stay_within_their_share_of_memory(
-    service: Service,
-) -> None:
-    service.budget.kinds[REMEMBERED] = Limits(most_bytes=200_000)
+def test_memoized_step_filters_count_with_their_runs(service: Service) -> None:
+    service.budget.kinds[limits.RUNS] = Limits(most_bytes=400_000)
     before, ask = alive(StepFilters), asking(service, "equation")
     for seed in range(6):
         run = service.generate("tiny", TEXT, max_new_tokens=9, temperature=1.0, top_k=9, seed=seed)
         key = service.store.put(run, f"visitor {seed}")
         for place in range(run.n_prompt, len(run.ids)):
             assert "error" not in ask({"run": key, "topic": "sampling", "position": place})
-    held = service.budget.held()[REMEMBERED]
-    assert alive(StepFilters) - before <= held["count"] < 40
-    assert 100_000 < held["bytes"] <= 200_000
+    held = service.budget.held()[limits.RUNS]
+    assert 1 < held["count"] < 6
+    assert 200_000 < held["bytes"] <= 400_000
+    assert alive(StepFilters) - before <= 9 * held["count"]
 
 
 def test_an_idle_visits_runs_are_evicted_before_its_model(

@@ -3,9 +3,9 @@
 import pytest
 
 from transformer import Model
-from transformer.runs.memory_budget import ENTRY_BYTES, MemoryBudget
 from transformer.ui.errors import RunExpired
 from transformer.ui.limits import KEPT, MAX_VISITOR_RUNS
+from transformer.ui.memory_budget import ENTRY_BYTES, MemoryBudget
 from transformer.ui.store import RunStore, size_of
 
 

@@ -19,7 +19,7 @@ from transformer.inference.model import Model
 from transformer.learning.plan import Plan, held_out, prompt_of, sample_of
 from transformer.model.weights import network_with, weights_of
 from transformer.runs.archive import Arrays, named
-from transformer.runs.memory_budget import bytes_of
+from transformer.runs.memo import bytes_of
 from transformer.runs.run import Run
 from transformer.training.exercises import Exercise, answer_of, weight_on_wanted
 from transformer.training.stepwise import Step

@@ -17,7 +17,7 @@ from transformer.messages import mark
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.head_data import check_head
-from transformer.runs.memory_budget import memoize_on_run
+from transformer.runs.memo import memoize_on_run
 from transformer.runs.run import Batch, Run
 
 OF_A_BATCH = ("padding", "padding_weight")

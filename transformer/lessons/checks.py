@@ -24,7 +24,7 @@ from transformer.lessons.attention_measures import OF_A_BATCH, first_row  # adds
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.messages import numeral, say
 from transformer.model.sites import Site
-from transformer.runs.memory_budget import memoize_on_run
+from transformer.runs.memo import memoize_on_run
 
 Answer = Mapping[str, Any]
 WITHIN = 0.1

@@ -17,7 +17,7 @@ from transformer.checks import InvalidRequest
 from transformer.inference.deadline import renewed
 from transformer.inference.model import Model
 from transformer.model.sites import sites_of
-from transformer.runs.memory_budget import memoize_on_run
+from transformer.runs.memo import memoize_on_run
 from transformer.runs.run import Run
 from transformer.ui.errors import Busy
 from transformer.ui.fair_scheduler import Line

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from transformer.checks import InvalidRequest, check_each, check_text, check_whole
-from transformer.runs.memory_budget import MAX_REMEMBERED, REMEMBERED, Limits, MemoryBudget
 from transformer.runs.request import MAX_BEAMS
+from transformer.ui.memory_budget import Limits, MemoryBudget
 from transformer.views.export import MAX_EXPORT_BYTES
 
 Number = TypeVar("Number", int, float)
@@ -121,9 +121,6 @@ ABSENT_S = _limit("absent", 90.0, "seconds of a training that nobody looks at", 
 # are read at the same time take 300 MB each until they are done: 1.6 GB was the most under such a
 # load without end, with sixty visitors beside it.
 MAX_KEPT_BYTES = _limit("kept_bytes", 400_000_000, "bytes of all that visits leave", GOES)
-MAX_REMEMBERED_BYTES = _limit(
-    "remembered_bytes", 64_000_000, "of them of numbers computed from runs", GOES
-)
 MAX_LEARNED_BYTES = _limit(
     "learned_bytes", 64_000_000, "of them of own models; as many of trainings", GOES
 )
@@ -141,7 +138,6 @@ UNFETCHED_S = _limit("unfetched_age", 60.0, "seconds that an answer waits to be 
 RUNS, MODELS, TRAININGS, RECORDS, ANSWERS = "runs", "models", "trainings", "recorded", "answers"
 KEPT = {
     RUNS: Limits(most_own=MAX_VISITOR_RUNS, age_s=SILENT_S),
-    REMEMBERED: Limits(most_bytes=MAX_REMEMBERED_BYTES, most_own=MAX_REMEMBERED, age_s=SILENT_S),
     RECORDS: Limits(age_s=MAX_AGE_S),
     MODELS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=MAX_OWN_MODELS, age_s=MAX_AGE_S),
     TRAININGS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=1, age_s=MAX_AGE_S),

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from transformer.runs.memory_budget import REMEMBERED, MemoryBudget
+from transformer.runs.memo import forget_memoized
 from transformer.ui import process
 from transformer.ui.errors import NO_MEMORY, Busy
 from transformer.ui.limits import RUNS
+from transformer.ui.memory_budget import MemoryBudget
 
 T = TypeVar("T")
 TRIES = 2
@@ -55,5 +56,6 @@ class Memory:
 
     def _drop(self) -> None:
         self._failures, self._last = self._failures + 1, time.monotonic()
-        self._budget.clear(RUNS, REMEMBERED)
+        self._budget.clear(RUNS)
+        forget_memoized()
         process.return_memory()

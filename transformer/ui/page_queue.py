@@ -15,7 +15,7 @@ from gradio.data_classes import PredictBodyInternal
 from gradio.server_messages import EventMessage, ProcessCompletedMessage
 
 from transformer.messages import speaking
-from transformer.runs.memory_budget import MemoryBudget, bytes_of
+from transformer.runs.memo import bytes_of
 from transformer.ui.errors import BUSY, NO_EVENT, NO_HASH, Busy, place_of, public_error
 from transformer.ui.fair_scheduler import Caller, Place
 from transformer.ui.language import language_of
@@ -24,6 +24,7 @@ from transformer.ui.limits import (
     MAX_HASH,
     memory_budget,
 )
+from transformer.ui.memory_budget import MemoryBudget
 from transformer.ui.sessions import ADDRESS, address_of, current_session, shares
 
 LOOK_S = 0.01  # how often it looks whether one can begin; every millisecond is 7 % of a core

@@ -8,14 +8,16 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from transformer.checks import InvalidRequest, shortened
 from transformer.inference.model import Model
 from transformer.runs import compact_trace
-from transformer.runs.memory_budget import MemoryBudget, bytes_of, count_in
+from transformer.runs.memo import bytes_of, memoized_bytes
 from transformer.runs.run import Batch, Run
 from transformer.ui.errors import RunExpired
 from transformer.ui.limits import MODELS, RUNS, memory_budget
+from transformer.ui.memory_budget import MemoryBudget
 from transformer.ui.sessions import current_session
 
 Item = TypeVar("Item", Run, Batch)
@@ -31,20 +33,21 @@ class RunStore:
     """id -> Run or Batch, in a memory budget; pinned ones stay.
 
     An id is 128 random bits: a run can only be reached by those who know its id. A run that the
-    budget dropped is made again from its request (see `page_request`). Numbers memoized on a run
-    count in the same budget.
+    budget dropped is made again from its request (see `page_request`). Values memoized on a run
+    count with it, as of the time when it was last asked for.
     """
 
     def __init__(self, budget: MemoryBudget | None = None) -> None:
         self._budget = budget or memory_budget()
         self._pinned: dict[str, Kept] = {}
+        self._sizes: WeakKeyDictionary[Kept, int] = WeakKeyDictionary()  # without memoized values
 
     def put(self, item: Kept, visitor: str = "", key: str | None = None) -> str:
         """Keep it for a while; returns its id. visitor: whose it is, if known. key: the id that it
         had where it was made before."""
         key = key or secrets.token_urlsafe(16)
-        count_in(item, self._budget)
-        self._budget.put(RUNS, key, item, size_of(item), visitor or None)
+        self._sizes[item] = size_of(item)
+        self._budget.put(RUNS, key, item, self._sizes[item], visitor or None)
         return key
 
     def pin(self, item: Kept) -> str:
@@ -52,7 +55,6 @@ class RunStore:
         labels = repr((item.model, item.labels)).encode()
         key = f"example-{hashlib.sha256(labels).hexdigest()[:16]}"
         self._pinned[key] = item
-        count_in(item, self._budget)
         return key
 
     def run(self, key: object) -> Run:
@@ -72,8 +74,10 @@ class RunStore:
     def any(self, key: object) -> Kept:
         """Either. Raises RunExpired if there is none."""
         found: Kept | None = None
-        if isinstance(key, str):
-            found = self._pinned[key] if key in self._pinned else self._budget.get(RUNS, key)
+        if isinstance(key, str) and key in self._pinned:
+            return self._pinned[key]
+        if isinstance(key, str) and (found := self._budget.get(RUNS, key)) is not None:
+            self._budget.resize(RUNS, key, self._sizes[found] + memoized_bytes(found))
         if found is None:
             raise RunExpired(
                 "run_expired", "the server no longer keeps this run; generate it again"

@@ -13,7 +13,6 @@ from transformer.learning.plan import Plan
 from transformer.learning.record import Pictures, Record
 from transformer.learning.worker import STOPPED, Job, Trainer
 from transformer.messages import language
-from transformer.runs.memory_budget import MemoryBudget
 from transformer.training.exercises import check_question
 from transformer.ui.errors import Busy
 from transformer.ui.fair_scheduler import Caller, Line, Place
@@ -25,6 +24,7 @@ from transformer.ui.limits import (
     TRAININGS,
     memory_budget,
 )
+from transformer.ui.memory_budget import MemoryBudget
 from transformer.ui.sessions import ADDRESS
 
 WAITING, RUNNING, PAUSED, ENDED = "waiting", "running", "paused", "ended"

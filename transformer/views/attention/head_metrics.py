@@ -14,7 +14,7 @@ from transformer.analysis.head_metrics import HeadMetrics, Metrics, head_metrics
 from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name
-from transformer.runs.memory_budget import memoize_on_run
+from transformer.runs.memo import memoize_on_run
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style

@@ -8,28 +8,15 @@ used least recently makes room.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
-import sys
 import threading
 import time
-import types
-from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
-
-import numpy as np
-from torch import Tensor, nn
-
-from transformer.runs.run import Batch, Run
-
-T = TypeVar("T")
+from typing import Any
 
 ENTRY_BYTES = 1_000  # of an entry, apart from its value
-NUMBER_BYTES = 32  # of a number that a list or a tuple holds
-NUMBERS = {int, float, bool, type(None)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +67,6 @@ class MemoryBudget:
         self._entries: dict[str, OrderedDict[Hashable, _Entry]] = {k: OrderedDict() for k in kinds}
         self._bytes = dict.fromkeys(kinds, 0)
         self._owners: dict[Hashable, _Owner] = {}
-        self._gone: deque[Hashable] = deque()
         self._lock = threading.Lock()
 
     def put(
@@ -161,13 +147,6 @@ class MemoryBudget:
                 entry = self._entries[kind][key]
                 entry.until = min(entry.until, until)
 
-    def gone(self, owner: Hashable) -> None:
-        """The owner, and all that it has, will not be asked for again.
-
-        May be called at any time, also while an object is being freed.
-        """
-        self._gone.append(owner)
-
     def sweep(self) -> None:
         """Let go what is too old."""
         with self._lock:
@@ -183,7 +162,6 @@ class MemoryBudget:
             }
 
     def _entry(self, kind: str, key: Hashable, now: float) -> _Entry | None:
-        self._drop_gone()
         entry = self._entries[kind].get(key)
         if entry is not None and self._is_old(kind, entry, now):
             self._discard(kind, key)
@@ -206,14 +184,7 @@ class MemoryBudget:
             if not entries:
                 del self._owners[entry.owner]
 
-    def _drop_gone(self) -> None:
-        while self._gone:
-            owner = self._owners.get(self._gone.popleft())
-            for kind, key in list(owner.entries) if owner else ():
-                self._discard(kind, key)
-
     def _drop_old(self) -> None:
-        self._drop_gone()
         now = time.monotonic()
         for kind, entries in self._entries.items():
             for key in [key for key, one in entries.items() if self._is_old(kind, one, now)]:
@@ -230,7 +201,6 @@ class MemoryBudget:
 
     def _make_room(self, kind: str) -> None:
         """After an entry of this kind has come or grown."""
-        self._drop_gone()
         entries, limits = self._entries[kind], self.kinds[kind]
         most = math.inf if limits.most_bytes is None else limits.most_bytes
         while len(entries) > 1 and (len(entries) > limits.most or self._bytes[kind] > most):
@@ -242,106 +212,3 @@ class MemoryBudget:
                 return
             oldest = min(first, key=lambda one: self._entries[one][first[one]].used)
             self._discard(oldest, first[oldest])
-
-
-def bytes_of(value: Any, beside: Any = None) -> int:
-    """About how many bytes of memory a value holds: arrays and tensors with all of the memory that
-    they are a view of, texts, numbers, and what containers and dataclasses hold of them.
-
-    beside: an object that is counted elsewhere; what its fields are is not counted again. Networks
-    and functions count as nothing: they belong to a model.
-    """
-    seen = {id(one) for one in _parts(beside)} | {id(beside)}
-    total, left = 0, [value]
-    while left:
-        one = left.pop()
-        if type(one) in NUMBERS:
-            total += NUMBER_BYTES
-            continue
-        if id(one) in seen or isinstance(one, nn.Module | type | types.FunctionType):
-            continue
-        seen.add(id(one))
-        if isinstance(one, Tensor):
-            storage = one.untyped_storage()
-            if storage.data_ptr() not in seen:
-                seen.add(storage.data_ptr())
-                total += storage.nbytes()
-        elif isinstance(one, np.ndarray):
-            base = one
-            while isinstance(base.base, np.ndarray):
-                base = base.base
-            if base is one or id(base) not in seen:
-                seen.add(id(base))
-                total += base.nbytes
-        else:
-            total += sys.getsizeof(one)
-            if isinstance(one, list | tuple) and NUMBERS.issuperset(map(type, one)):
-                total += NUMBER_BYTES * len(one)
-            else:
-                left.extend(_parts(one))
-    return total
-
-
-def _parts(value: Any) -> Iterator[Any]:
-    """What a container or an object holds."""
-    if isinstance(value, int | float | str | bytes):
-        return
-    if isinstance(value, Mapping):
-        yield from value
-        yield from value.values()
-    elif isinstance(value, list | tuple | set | frozenset | deque):
-        yield from value
-    elif dataclasses.is_dataclass(value):
-        yield from (getattr(value, field.name) for field in dataclasses.fields(value))
-    else:
-        yield from getattr(value, "__dict__", {}).values()
-
-
-REMEMBERED = "remembered"  # their kind in a budget
-MAX_REMEMBERED = 64  # of one run
-TOGETHER_S = 2.0  # a wait without end would hold the server's threads
-# Of runs that no server keeps.
-OUTSIDE = MemoryBudget(256_000_000, {REMEMBERED: Limits(most_own=MAX_REMEMBERED)})
-
-
-_places: WeakKeyDictionary[Run | Batch, tuple[MemoryBudget, int]] = WeakKeyDictionary()
-_numbers = itertools.count()
-_lock = threading.Lock()
-_making: WeakValueDictionary[Hashable, threading.Lock] = WeakValueDictionary()
-
-
-def count_in(item: Run | Batch, budget: MemoryBudget) -> tuple[MemoryBudget, int]:
-    """What is remembered of a run counts in this budget from now on."""
-    with _lock:
-        place = _places.get(item)
-        if place is None or place[0] is not budget:
-            place = _places[item] = budget, next(_numbers)
-            finalize(item, budget.gone, place[1]).atexit = False
-        return place
-
-
-def memoize_on_run(item: Run | Batch, key: Hashable, make: Callable[[], T]) -> T:
-    """make(), or what it gave for this run and key before, if it is still kept.
-
-    Of threads that ask at the same time one makes it and the others wait for it, at most
-    TOGETHER_S: then each makes it itself.
-    """
-    budget, number = _places.get(item) or count_in(item, OUTSIDE)
-    name = number, key
-    found: tuple[T] | None = budget.get(REMEMBERED, name)
-    if found is not None:
-        return found[0]
-    with _lock:
-        making = _making.setdefault(name, threading.Lock())
-    alone = making.acquire(timeout=TOGETHER_S)
-    try:
-        found = budget.get(REMEMBERED, name)
-        if found is None:
-            found = (make(),)
-            if isinstance(found[0], Run | Batch):
-                count_in(found[0], budget)
-            budget.put(REMEMBERED, name, found, bytes_of(found, beside=item), number)
-        return found[0]
-    finally:
-        if alone:
-            making.release()

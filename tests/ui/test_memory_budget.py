@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-import torch
 
-from transformer import with_lens
-from transformer.runs import memory_budget
-from transformer.runs.memory_budget import (
-    ENTRY_BYTES,
-    REMEMBERED,
-    Limits,
-    MemoryBudget,
-    count_in,
-    memoize_on_run,
-)
+from transformer.ui.memory_budget import ENTRY_BYTES, Limits, MemoryBudget
 
 SIZE = 10_000 - ENTRY_BYTES  # of an entry here; with it, 10,000 bytes
 
@@ -126,79 +112,3 @@ def test_entries_of_a_visitor_who_left_expire_unless_used_again(clock):
     clock.now += 2
     made.sweep()
     assert kept(made) == "ac"
-
-
-# --- what is worked out of a run ---
-
-KINDS = {REMEMBERED: Limits(most_own=3)}
-
-
-def test_numbers_of_a_run_are_worked_out_once_and_only_the_latest_are_kept(tiny_model):
-    run, made = tiny_model.trace("a"), []
-    count_in(run, MemoryBudget(10**6, KINDS))
-
-    def asked(key: str) -> None:  # None is an answer too
-        return memoize_on_run(run, key, lambda: made.append(key))
-
-    assert [asked(key) for key in "abacadab"] == [None] * 8
-    assert "".join(made) == "abcdb"  # b went when d came
-
-
-def test_of_concurrent_threads_only_one_computes_a_memoized_value(tiny_model, monkeypatch):
-    run, made, begun, ready = tiny_model.trace("a"), [], threading.Event(), threading.Event()
-
-    def make() -> int:
-        made.append(threading.get_ident())
-        begun.set()
-        ready.wait(60)
-        if len(made) == 1:
-            raise ValueError("the first one has left")
-        return 7
-
-    with ThreadPoolExecutor(5) as threads:
-        first = threads.submit(memoize_on_run, run, "number", make)
-        assert begun.wait(60)
-        others = [threads.submit(memoize_on_run, run, "number", make) for _ in range(3)]
-        assert memoize_on_run(run, "other", lambda: 1) == 1  # does not wait
-        ready.set()
-        with pytest.raises(ValueError, match="has left"):
-            first.result()
-        assert [one.result() for one in others] == [7] * 3
-    assert len(made) == 2
-    monkeypatch.setattr(memory_budget, "TOGETHER_S", 0.01)
-    begun.clear()
-    ready.clear()
-    with ThreadPoolExecutor(1) as threads:
-        slow = threads.submit(memoize_on_run, run, "slow", make)
-        assert begun.wait(60)
-        assert memoize_on_run(run, "slow", lambda: 8) == 8  # it waits no longer
-        ready.set()
-        assert slow.result() == 7
-
-
-@pytest.mark.parametrize("large", [torch.zeros(250_000), [np.zeros((2, 62_500))[:, :1]]])
-def test_memoized_values_count_are_evicted_and_go_with_their_run(tiny_model, large):
-    """A view counts with all that it is a view of."""
-    budget = MemoryBudget(3_200_000, {REMEMBERED: Limits()})
-    runs = [tiny_model.trace("a") for _ in range(4)]
-    for run in runs:
-        count_in(run, budget)
-        assert memoize_on_run(run, "large", lambda: large) is large
-    held = budget.held()[REMEMBERED]
-    assert held["count"] == 3
-    assert 3_000_000 < held["bytes"] <= 3_200_000
-    del run, runs[1:]
-    gc.collect()
-    assert budget.held()[REMEMBERED] == {"count": 0, "bytes": 0}  # the first one's made room
-    assert memoize_on_run(runs[0], "large", lambda: "anew") == "anew"
-
-
-def test_a_run_made_of_a_run_counts_once_and_in_the_same_budget(tiny_model):
-    run = tiny_model.generate("The fox", max_new_tokens=9)
-    budget = MemoryBudget(10**8, {REMEMBERED: Limits()})
-    count_in(run, budget)
-    lens = memoize_on_run(run, "lens", lambda: with_lens(tiny_model, run))
-    assert budget.held()[REMEMBERED]["bytes"] < 50_000  # neither the trace nor the steps again
-    memoize_on_run(lens, "more", lambda: torch.zeros(250_000))
-    assert 1_000_000 < budget.held()[REMEMBERED]["bytes"] < 1_100_000
-    assert not memory_budget.OUTSIDE.of(REMEMBERED, memory_budget.count_in(lens, budget)[1])
