@@ -7,7 +7,7 @@ import shutil
 import pytest
 import torch
 from kit.hf_folders import GONE, change
-from kit.hf_models import FAMILIES, V, made
+from kit.hf_models import ENCODERS, FAMILIES, V, made
 
 from transformer.checkpoint.adapters import network_of, values_of
 from transformer.checkpoint.adapters.options import padding_of
@@ -87,7 +87,7 @@ ONLY = [  # each has one value that is read
     ),
 ]  # fmt: skip
 REFUSED += [(of, {name: got}, name) for of, options in ONLY for name, got in options.items()]
-HEADS = {"bert": "MaskedLM", "distilbert": "MaskedLM", "roberta": "MaskedLM", "marian": "Seq2SeqLM"}
+HEADS = {**dict.fromkeys(ENCODERS, "MaskedLM"), "marian": "Seq2SeqLM"}
 
 
 @pytest.fixture(scope="module")

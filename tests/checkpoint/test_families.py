@@ -13,7 +13,7 @@ import pytest
 import torch
 import transformers
 from kit.hf_folders import change
-from kit.hf_models import FAMILIES, SIZES, V, made
+from kit.hf_models import ENCODERS, FAMILIES, SIZES, V, made
 from safetensors.torch import load_file, save_file
 
 from transformer import Trace
@@ -54,7 +54,12 @@ TABLES = {  # (what the tokens are looked up in, what is tied to it), as they ar
     "gpt2": ("transformer.wte", "lm_head"),
     "gpt_neox": ("gpt_neox.embed_in", "embed_out"),
     "bert": ("bert.embeddings.word_embeddings", "cls.predictions.decoder"),
-    "roberta": ("roberta.embeddings.word_embeddings", "lm_head.decoder"),
+    **dict.fromkeys(
+        ("roberta", "xlm-roberta", "camembert"),
+        ("roberta.embeddings.word_embeddings", "lm_head.decoder"),
+    ),
+    "mpnet": ("mpnet.embeddings.word_embeddings", "lm_head.decoder"),
+    "electra": ("electra.embeddings.word_embeddings", "generator_lm_head"),
     "distilbert": ("distilbert.embeddings.word_embeddings", "vocab_projector"),
     "marian": ("model.shared", "lm_head"),
 }
@@ -88,7 +93,8 @@ def same_logits(folder, family):
 
 # Where config.json says "not tied", transformers also makes up what these files do not repeat.
 SAID = [(family, True) for family in FAMILIES]
-SAID += [(family, False) for family in FAMILIES if family not in ("bert", "roberta", "marian")]
+SAID += [(family, False) for family in FAMILIES if family not in (*ENCODERS, "marian")]
+SAID += [("distilbert", False)]
 
 
 @pytest.mark.parametrize(("family", "told"), SAID)
@@ -124,10 +130,65 @@ def test_tables_and_biases_of_their_own_are_read_too(tmp_path):
         same_logits(folder, family)
 
 
+HEADS = {
+    "Model": "none", "ForSequenceClassification": "text-labels",
+    "ForTokenClassification": "token-labels", "ForQuestionAnswering": "token-labels",
+}  # fmt: skip
+OF_ENCODERS = [(family, *head) for family in ENCODERS for head in HEADS.items()]
+OF_ENCODERS += [("electra", "ForPreTraining", "token-labels"), ("bert", "ForPreTraining", "tokens")]
+
+
+@pytest.mark.parametrize(("family", "head", "kind"), OF_ENCODERS)
+def test_an_encoder_is_read_with_any_head_or_none(family, head, kind, tmp_path):
+    answers = "Question" in head
+    for size in range(len(SIZES)):
+        names = {0: "no", 1: "yes"} if answers else {0: "no", 1: "perhaps", 2: "yes"}
+        theirs = made(family, size, size, head=head, id2label=names)
+        theirs.save_pretrained(folder := tmp_path / str(size))
+        ours, _ = network_of(folder, values_of(folder), 96)
+        trace, padding = Trace(), theirs.config.pad_token_id
+        theirs.set_attn_implementation("eager")
+        real = torch.arange(17) < torch.tensor([17, 9, 13])[:, None]
+        ids = torch.randint(3, V - 1, real.shape).where(real, torch.tensor(padding))
+        with torch.no_grad():
+            said = theirs(
+                ids, attention_mask=real.long(), output_attentions=True, output_hidden_states=True
+            )
+            found = ours(ids, is_text=real, trace=trace)
+        assert ours.config.head == kind
+        if kind == "text-labels":
+            torch.testing.assert_close(found, said.logits, atol=1e-4, rtol=1e-4)
+        else:
+            spans = (said.start_logits, said.end_logits) if answers else None
+            wanted = torch.stack(spans, dim=-1) if spans else said[0]
+            found = found.view(*wanted.shape)  # ELECTRA's one score a token has no dimension
+            torch.testing.assert_close(found[real], wanted[real], atol=1e-4, rtol=1e-4)
+        rows = real[None, :, :, None]
+        states = torch.stack(trace.residuals["encoder"]) * rows
+        wanted = torch.stack(said.hidden_states) * rows
+        torch.testing.assert_close(states, wanted, atol=1e-4, rtol=1e-4)
+        weights = trace.weights("encoder") * rows[:, :, None]
+        wanted = torch.stack(said.attentions) * rows[:, :, None]
+        torch.testing.assert_close(weights, wanted, atol=1e-5, rtol=1e-5)
+        if "Class" in head:
+            assert ours.config.labels == ("no", "perhaps", "yes")
+
+
+def test_a_classifier_of_tokens_may_store_a_pooler_that_it_does_not_use(tmp_path):
+    theirs = made("bert", 0, head="ForTokenClassification")
+    theirs.save_pretrained(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    pooler = {"weight": torch.randn(24, 24), "bias": torch.randn(24)}
+    extra = {f"bert.pooler.dense.{name}": x for name, x in pooler.items()}
+    stored_as(tmp_path, weights | extra, 1)
+    ours, _ = network_of(tmp_path, values_of(tmp_path), 96)
+    ids = torch.randint(3, V - 1, (1, 7))
+    torch.testing.assert_close(ours(ids), theirs(ids).logits, atol=1e-4, rtol=1e-4)
+
+
 HEADLESS = [
-    ("bert", "BertModel"), ("bert", "BertForTokenClassification"), ("roberta", "RobertaModel"),
-    ("distilbert", "DistilBertForSequenceClassification"), ("gpt_neox", "GPTNeoXModel"),
-    ("llama", "LlamaForSequenceClassification"), ("llama", "LlamaModel"), ("marian", "MarianModel"),
+    ("gpt_neox", "GPTNeoXModel"), ("llama", "LlamaForSequenceClassification"),
+    ("llama", "LlamaModel"), ("marian", "MarianModel"),
     ("gpt2", "GPT2ForSequenceClassification"), ("mistral", "MistralModel"),
 ]  # fmt: skip
 

@@ -14,9 +14,12 @@ SIZES = [  # (features, heads, heads of keys, layers, wide, tied)
     (48, 6, 3, 2, 64, True),
     (40, 5, 1, 1, 24, False),
 ]
+ENCODERS = {  # and how the names of their classes begin
+    "bert": "Bert", "distilbert": "DistilBert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta",
+    "camembert": "Camembert", "mpnet": "MPNet", "electra": "Electra",
+}  # fmt: skip
 FAMILIES = (
-    "gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "gemma", "bert", "distilbert",
-    "roberta", "marian",
+    "gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "gemma", *ENCODERS, "marian",
 )  # fmt: skip
 LLAMA3 = dict(
     rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -31,14 +34,21 @@ ROTARY = [
 ]
 
 
-def made(family: str, size: int, seed: int = 0, vocab_size: int = V) -> Any:
-    """A network of a family, in evaluation mode, its weights spread; size: 0 to 4."""
+def made(
+    family: str, size: int, seed: int = 0, vocab_size: int = V, head: str = "", **options: Any
+) -> Any:
+    """A network of a family, in evaluation mode, its weights spread; size: 0 to 4.
+
+    head: of an encoder, what its class is called after the family, "Model" for one without a head.
+    options: of its configuration.
+    """
     import transformers  # slow to import, so only where needed
 
     torch.manual_seed(seed)
-    model = getattr(transformers, _CLASSES[family])(
-        _config(transformers, family, size, vocab_size)
-    ).eval()
+    config = _config(transformers, family, size, vocab_size)
+    config.update(options)
+    name = f"{ENCODERS[family]}{head}" if head else _CLASSES[family]
+    model = getattr(transformers, name)(config).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "embed_positions" in name:
@@ -60,9 +70,7 @@ _CLASSES = {
     "qwen2": "Qwen2ForCausalLM",
     "qwen3": "Qwen3ForCausalLM",
     "gemma": "GemmaForCausalLM",
-    "bert": "BertForMaskedLM",
-    "distilbert": "DistilBertForMaskedLM",
-    "roberta": "RobertaForMaskedLM",
+    **{family: f"{name}ForMaskedLM" for family, name in ENCODERS.items()},
     "marian": "MarianMTModel",
 }
 
@@ -95,22 +103,26 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
         own |= _OWN[family](size, width, heads)
         name = {"llama": "Llama", "mistral": "Mistral", "gemma": "Gemma"}.get(family)
         return getattr(transformers, f"{name or family.capitalize()}Config")(**ids, **usual, **own)
-    act = ["gelu", "relu", "gelu_new", "gelu", "silu"][size] if family != "roberta" else "gelu"
+    act = (
+        ["gelu", "relu", "gelu_new", "gelu", "silu"][size]
+        if family in ("bert", "distilbert")
+        else "gelu"
+    )
     if family == "distilbert":
         sizes = dict(dim=width, n_heads=heads, n_layers=layers, hidden_dim=wide, activation=act)
         return transformers.DistilBertConfig(
             vocab_size=vocab_size, pad_token_id=0, max_position_embeddings=100, **sizes
         )
-    if family in ("bert", "roberta"):
-        config = transformers.BertConfig if family == "bert" else transformers.RobertaConfig
-        padding = 1 if family == "roberta" else 0
-        types = 1 if family == "roberta" else 2
-        return config(
+    if family in ENCODERS:
+        two = family in ("bert", "electra")  # types of tokens
+        own = {"embedding_size": width if size == 1 else 10} if family == "electra" else {}
+        return getattr(transformers, f"{ENCODERS[family]}Config")(
             vocab_size=vocab_size,
-            pad_token_id=padding,
+            pad_token_id=0 if two else 1,
             **usual,
+            **own,
             hidden_act=act,
-            type_vocab_size=types,
+            type_vocab_size=2 if two else 1,
         )
     sides = {
         f"{side}_{name}": x

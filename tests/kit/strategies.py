@@ -32,6 +32,12 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "activation": st.sampled_from(list(ACTIVATIONS)),
     "head_size": st.none() | st.integers(1, 5).map(lambda half: 2 * half),
     "n_key_heads": st.none() | st.integers(1, 5),  # made to divide n_heads
+    "embedding_size": st.none() | st.integers(1, 12),  # of an encoder
+    "relative_buckets": st.sampled_from([0, 0, 8]),
+    "head": st.just("tokens"),
+    "labels": st.just(()),
+    "label_activation": st.none(),
+    "label_probabilities": st.just("one label"),
     "norm_heads": st.integers(0, 2).map(lambda drawn: drawn == 0),
     "window": st.none() | st.integers(1, 8),
     "parallel": yes_or_no,  # where norms stand before blocks
@@ -73,6 +79,12 @@ def configurations(draw: st.DrawFn) -> ModelConfig:
     encoding = POSITIONS[fields["positions"]]
     pairs = 2 if encoding.pairs or encoding.is_rotary else 1
     fields["d_model"] *= fields["n_heads"] * pairs
+    if fields["family"] != "encoder" or pairs == 2:
+        fields["embedding_size"] = None
+    if fields["family"] != "encoder":
+        fields["relative_buckets"] = 0
+    if fields["tie_embeddings"] and not fields["head_transform"]:
+        fields["embedding_size"] = None
     two_stacks = fields["family"] == "encoder-decoder"
     if not two_stacks or fields["share_embeddings"]:
         fields["target_vocab_size"] = None

@@ -117,7 +117,8 @@ def test_tracing_leaves_logits_unchanged_and_records_consistent_numbers(case):
         assert (record.pattern[rows & ~allowed[:, None]] == 0).all()
     stack = case.network.last_stack.name
     assert len(trace.residuals[stack]) == config.n_layers + 1
-    if not config.norm_embeddings and not config.n_token_types:
+    projected = config.d_embedding != config.d_model
+    if not config.norm_embeddings and not config.n_token_types and not projected:
         first = trace.embed[stack] + trace.pos_embed[stack]
         close(trace.residuals[stack][0], first, 1e-6)
     last = trace.residuals[stack][-1].double()
@@ -130,7 +131,7 @@ def test_tracing_leaves_logits_unchanged_and_records_consistent_numbers(case):
 def test_a_compact_trace_recomputes_what_the_network_computed(case, known):
     """known: that it is computed again as the network does, which is otherwise found out."""
     whole, share = Trace(), case.network.config.heads_per_key
-    known &= case.network.config.score_divisor == "d_head"
+    known &= case.network.config.scores_from_heads
     again = Trace(records=CompactedRecords(share, exact=known))
     case.logits(trace=whole)
     case.logits(trace=again)

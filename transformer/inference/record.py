@@ -97,8 +97,8 @@ def _full_pass(
 
 def _new_trace(model: LoadedModel, hooks: Sequence[Hook]) -> Trace:
     """For one pass; without scores and weights where these can be recomputed as they were."""
-    usual = model.network.config.score_divisor == "d_head"
-    exact = usual and not hooks and model.network.dtype == torch.float32
+    usual = model.network.config.scores_from_heads and model.network.dtype == torch.float32
+    exact = usual and not hooks
     return Trace(records=CompactedRecords(model.config.heads_per_key, exact=exact))
 
 

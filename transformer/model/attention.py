@@ -56,7 +56,7 @@ class MultiHeadAttention(nn.Module):
         share = self.config.heads_per_key
         if share > 1:
             k, v = (heads.repeat_interleave(share, dim=1) for heads in (k, v))  # (B, H, Tk, D)
-        if context.step_by_step:
+        if context.step_by_step or context.bias is not None:
             heads = self.explicit(q, k, v, context)
         else:
             padding, causal = context.masks_of(self.site)
@@ -90,6 +90,8 @@ class MultiHeadAttention(nn.Module):
         shown = context.at("padding_mask", site, padding)
         mask = combine(context.at("causal_mask", site, future), shown)
         scores = attention_scores(q, k, self.config.score_size)
+        if context.bias is not None and not self.crosses:
+            scores = scores + context.bias
         scores = context.at("scores", site, scores)
         mask = context.at("mask", site, mask, scores=scores)
         pattern = masked_softmax(scores, mask)  # (B, H, Tq, Tk)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import PLAIN, ForwardContext
-from transformer.model.positions import POSITIONS, Rotation
+from transformer.model.positions import POSITIONS, RelativeBias, Rotation
 from transformer.model.primitives import ACTIVATIONS, Linear, Table, norm_of
 from transformer.model.sites import Site
 
@@ -120,11 +120,13 @@ class Embedding(nn.Module):
     def __init__(self, config: ModelConfig, stack: str) -> None:
         super().__init__()
         self.stack = stack
-        self.tokens = Table(config.vocab_size_of(stack), config.d_model)
+        width = config.d_embedding
+        self.tokens = Table(config.vocab_size_of(stack), width)
         n_types = config.n_token_types
-        self.types = nn.Embedding(n_types, config.d_model) if n_types else None
-        self.positions = POSITIONS[config.positions].make(config.max_len_of(stack), config.d_model)
-        self.norm = _norm(config) if config.norm_embeddings else None
+        self.types = nn.Embedding(n_types, width) if n_types else None
+        self.positions = POSITIONS[config.positions].make(config.max_len_of(stack), width)
+        self.norm = _norm(config, width) if config.norm_embeddings else None
+        self.project = None if width == config.d_model else Linear(width, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
         self.scale = config.d_model**0.5 if config.scale_embeddings else 1.0
 
@@ -156,7 +158,8 @@ class Embedding(nn.Module):
         x = embedded + context.at("pos_embed", here, added, embed=embedded)
         if self.norm is not None:
             x = self.norm(x)
-        return self.dropout(x)
+        x = self.dropout(x)
+        return x if self.project is None else self.project(x)
 
 
 class Stack(nn.Module):
@@ -169,6 +172,7 @@ class Stack(nn.Module):
             Layer(config, name, index, cross) for index in range(config.n_layers)
         )
         self.norm = _norm(config) if config.norm == "pre" else None
+        self.relative = RelativeBias(config) if config.relative_buckets else None
         is_rotary = POSITIONS[config.positions].is_rotary
         self.rotation = Rotation(config.rotary, config.max_len_of(name)) if is_rotary else None
 
@@ -185,5 +189,5 @@ class Stack(nn.Module):
         return context.at("final_norm", (self.name,), self.norm(x), stream=x)
 
 
-def _norm(config: ModelConfig) -> nn.Module:
-    return norm_of(config.norm_kind, config.d_model, config.norm_eps)
+def _norm(config: ModelConfig, width: int | None = None) -> nn.Module:
+    return norm_of(config.norm_kind, width or config.d_model, config.norm_eps)

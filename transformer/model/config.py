@@ -40,11 +40,16 @@ class ModelConfig:
     window: int | None = None  # tokens that a decoder's token reads, itself included; None: all
     attention_bias: bool = True  # on the query, key, value and output projections
     output_bias: bool | None = None  # on the output projection; None means attention_bias
+    relative_buckets: int = 0  # MPNet: of distances, each with a number a head, added to scores
     score_divisor: str = "d_head"  # one of SCORE_DIVISORS
     shared_projection: bool = False  # one tutorial's mistake: one small map for all heads
     parallel: bool = False  # x + attention(norm(x)) + feed_forward(norm(x)), with norm "pre"
     gated: bool = False  # multiply the feed-forward's activation with another map
     feed_forward_bias: bool = True
+    head: str = "tokens"  # one of heads.HEADS
+    labels: tuple[str, ...] = ()  # that the head scores, if it is a classifier's
+    label_activation: str | None = None  # of a linear map before the labels; None: there is none
+    label_probabilities: str = "one label"  # one of heads.LABEL_PROBABILITIES
     head_transform: bool = False  # BERT: a linear map, the activation and a norm before the head
     head_bias: bool = True  # on the projection to logits
     dropout: float = 0.1  # on embedding sums and on each sub-layer's output, as in the paper
@@ -52,6 +57,7 @@ class ModelConfig:
     feed_forward_dropout: float = 0.0  # inside the feed-forward, after its activation
     norm_eps: float = 1e-5
     n_token_types: int = 0  # BERT adds a vector that marks the first or the second text
+    embedding_size: int | None = None  # ELECTRA's embeddings are narrower than d_model, and mapped
     norm_embeddings: bool = False  # BERT normalises the sum of its embeddings
     tie_embeddings: bool = False  # the head is the (target) embedding, transposed
     share_embeddings: bool = False  # encoder and decoder embed with one matrix (joint vocabulary)
@@ -77,6 +83,11 @@ class ModelConfig:
         return self.head_size or self.d_model // self.n_heads
 
     @property
+    def d_embedding(self) -> int:
+        """Features of an embedding."""
+        return self.embedding_size or self.d_model
+
+    @property
     def key_heads(self) -> int:
         """Heads of keys and values; each is read by n_heads / key_heads heads of queries."""
         return self.n_key_heads or self.n_heads
@@ -90,6 +101,11 @@ class ModelConfig:
     def score_size(self) -> int:
         """Scores are divided by its root: the head's size, except in one tutorial's networks."""
         return self.d_model if self.score_divisor == "d_model" else self.d_head
+
+    @property
+    def scores_from_heads(self) -> bool:
+        """Whether scores are q kT / sqrt(D) alone."""
+        return self.score_divisor == "d_head" and not self.relative_buckets
 
     @property
     def has_output_bias(self) -> bool:
@@ -151,7 +167,7 @@ class ModelConfig:
             )
         if "vocab_size" not in values:
             raise ValueError("a model configuration needs vocab_size; got none")
-        return cls(**values)
+        return cls(**values | {"labels": tuple(values.get("labels", ()))})
 
 
 # The five tutorials that this project grew from, and BERT.

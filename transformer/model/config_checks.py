@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from transformer.checks import check_choice, check_least, shortened
+from transformer.model.heads import HEADS, LABEL_ACTIVATIONS, LABEL_PROBABILITIES
 from transformer.model.positions import POSITIONS, SCALINGS
 from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, PLACEMENTS
 
@@ -22,6 +23,7 @@ def check(config: Any) -> None:
     _check_heads(config)
     _check_rotary(config)
     _check_embeddings(config)
+    _check_head(config)
 
 
 def _check_choices(config: Any) -> None:
@@ -34,6 +36,8 @@ def _check_choices(config: Any) -> None:
         "activation": ACTIVATIONS,
         "rotary_scaling": SCALINGS,
         "init": INITS,
+        "head": HEADS,
+        "label_probabilities": LABEL_PROBABILITIES,
     }
     for name, allowed in choices.items():
         check_choice(name, getattr(config, name), allowed)
@@ -43,11 +47,12 @@ def _check_sizes(config: Any) -> None:
     names = ["vocab_size", "d_model", "n_heads", "n_layers", "d_ff", "max_len"]
     maybe = [
         "target_vocab_size", "target_max_len", "head_size", "n_key_heads", "window",
-        "rotary_size", "rotary_trained_len",
+        "rotary_size", "rotary_trained_len", "embedding_size",
     ]  # fmt: skip
     for name in [*names, *(name for name in maybe if getattr(config, name) is not None)]:
         check_least(name, getattr(config, name), 1)
     check_least("n_token_types", config.n_token_types, 0)
+    check_least("relative_buckets", config.relative_buckets, 0)
     if config.head_size is None and config.d_model % config.n_heads:
         raise ValueError(
             f"n_heads must divide d_model; got d_model={config.d_model}, n_heads={config.n_heads}"
@@ -149,3 +154,32 @@ def _check_id(name: str, got: Any, vocab_size: int) -> None:
     is_id = isinstance(got, int) and not isinstance(got, bool) and 0 <= got < vocab_size
     if got is not None and not is_id:
         raise ValueError(f"{name} must be an id below {vocab_size} or None; got {shortened(got)}")
+
+
+def _check_head(config: Any) -> None:
+    labelled = HEADS[config.head].labelled
+    if not all(isinstance(label, str) for label in config.labels) or labelled != bool(
+        config.labels
+    ):
+        raise ValueError(
+            "labels must be names, and are for a head that scores labels; got "
+            f"head={shortened(config.head)}, labels={shortened(config.labels)}"
+        )
+    if config.label_activation is not None:
+        check_choice("label_activation", config.label_activation, LABEL_ACTIVATIONS)
+    encoder_alone = {
+        "head": config.head != "tokens",
+        "relative_buckets": config.relative_buckets > 0,
+        "embedding_size": config.d_embedding != config.d_model,
+    }
+    for name, used in encoder_alone.items():
+        if used and config.family != "encoder":
+            got = shortened(getattr(config, name))
+            raise ValueError(f"{name}={got} needs family='encoder'; got {shortened(config.family)}")
+    if config.head != "tokens" and (config.tie_embeddings or config.head_transform):
+        raise ValueError(
+            f"tie_embeddings and head_transform need head='tokens'; got {shortened(config.head)}"
+        )
+    projected = config.d_embedding != config.d_model
+    if projected and config.tie_embeddings and not config.head_transform:
+        raise ValueError("tie_embeddings with an embedding_size needs head_transform=True")

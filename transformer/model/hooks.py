@@ -35,7 +35,7 @@ POINTS: dict[str, str] = {
     "v": "(B, G, Tk, D), values",
     "padding_mask": "bool or None, hides keys that are not text",
     "causal_mask": "(Tq, Tk) bool or None, hides the future",
-    "scores": "(B, H, Tq, Tk), q kT / sqrt(D), before the mask",
+    "scores": "(B, H, Tq, Tk), q kT / sqrt(D), plus the relative bias if any, before the mask",
     "mask": "bool, broadcastable to the scores, or None, both masks in one; scores",
     "pattern": "(B, H, Tq, Tk), after the softmax; scores, mask, q, k, v",
     "z": "(B, H, Tq, D), pattern v, before the output projection; padding_mask",
@@ -85,7 +85,8 @@ class ForwardContext:
     mask: bool, True = may attend, which self-attention keys are text, broadcastable to
     (B, H, T, Tk); causal also hides the future. memory: (B, Ts, C), the encoder's output, and
     memory_mask its mask. cache: keys and values of tokens that were read before. rotation: the
-    angles of the self-attention's queries and keys.
+    angles of the self-attention's queries and keys. bias: (H, T, T) or (B, H, T, T), added to its
+    scores.
     """
 
     mask: Tensor | None = None
@@ -94,6 +95,7 @@ class ForwardContext:
     memory_mask: Tensor | None = None
     cache: KeyValueCache | None = None
     rotation: RotaryAngles | None = None
+    bias: Tensor | None = None
     hooks: Sequence[Hook] = ()
 
     @property

@@ -11,35 +11,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer.checks import InvalidRequest
 from transformer.model.blocks import Embedding, Stack
 from transformer.model.config import ModelConfig
 from transformer.model.functional import given_mask, padding_mask
+from transformer.model.heads import HEADS, HeadTransform
 from transformer.model.hooks import ForwardContext, Hook, called
-from transformer.model.primitives import ACTIVATIONS, Linear, Table, initialise, norm_of
+from transformer.model.primitives import Table, initialise
 from transformer.model.trace import Trace
 
 IGNORED = -100  # a target that does not count, as in PyTorch
-
-
-class HeadTransform(nn.Module):
-    """BERT's linear map, activation and norm before the head."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.dense = Linear(config.d_model, config.d_model)
-        self.activation = ACTIVATIONS[config.activation].function
-        self.norm = norm_of(config.norm_kind, config.d_model, config.norm_eps)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(..., C) -> (..., C)."""
-        return self.norm(self.activation(self.dense(x)))
 
 
 class Transformer(nn.Module):
     """The base class of all families: configuration, head and initial weights."""
 
     config: ModelConfig
-    head: nn.Linear
+    head: Any  # the module that HEADS makes; an nn.Linear if it predicts tokens
     transform: HeadTransform | None
 
     @property
@@ -57,6 +45,7 @@ class Transformer(nn.Module):
 
         The "logit lens" (nostalgebraist 2020): the last stack's final norm, then the head.
         """
+        self.check_predicts()
         context = ForwardContext(hooks=called(hooks))
         return self.project(self.last_stack.end(x, context))
 
@@ -87,26 +76,37 @@ class Transformer(nn.Module):
         if angles is not None:
             angles = context.at("rotation", here, angles)
         causal = context.causal and given is None
-        x = stack(x, dataclasses.replace(context, mask=mask, causal=causal, rotation=angles))
+        bias = None if stack.relative is None else stack.relative(positions)
+        x = stack(
+            x, dataclasses.replace(context, mask=mask, causal=causal, rotation=angles, bias=bias)
+        )
         if cache is not None:
             cache.length += n_new
         return x
 
     def project(self, x: Tensor, where: Tensor | None = None) -> Tensor:
-        """Logits of the last stack's output: (B, T, C) -> (B, T, V).
+        """Logits of the last stack's output: (B, T, C) -> (B, T, V); a classifier's scores; or
+        the output itself without a head.
 
         where: (B, T) bool, only these N positions; then (N, V), in reading order.
         """
+        if where is not None:
+            self.check_predicts()
         x = _select(x, where)
         logits: Tensor = self.head(x if self.transform is None else self.transform(x))
         return logits
+
+    def check_predicts(self) -> None:
+        """Raise ValueError unless the head predicts tokens."""
+        if self.config.head != "tokens":
+            raise InvalidRequest("no_head", "this network has no head that predicts tokens")
 
     def _finish(
         self, config: ModelConfig, output_embedding: Embedding, generator: torch.Generator | None
     ) -> None:
         self.config = config
         self.transform = HeadTransform(config) if config.head_transform else None
-        self.head = Linear(config.d_model, config.output_vocab_size, bias=config.head_bias)
+        self.head = HEADS[config.head].make(config)
         for module in self.modules():
             initialise(module, config.init, config.d_model, generator)
         if config.tie_embeddings:
@@ -115,7 +115,7 @@ class Transformer(nn.Module):
     @property
     def device(self) -> torch.device:
         """The device of the weights."""
-        return self.head.weight.device
+        return next(self.parameters()).device
 
     @property
     def dtype(self) -> torch.dtype:

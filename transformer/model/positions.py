@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -248,3 +248,30 @@ def apply_rotary(x: Tensor, angles: RotaryAngles) -> Tensor:
     first, second, rest = x.split([half, half, x.shape[-1] - 2 * half], dim=-1)
     pair = first * cosines - second * sines, second * cosines + first * sines
     return torch.cat([*pair, rest], dim=-1)
+
+
+class RelativeBias(nn.Module):
+    """A trained number for each head and distance between two tokens, added to their scores.
+
+    Distances are counted in buckets: half of them for tokens before, half for tokens behind; near
+    distances have a bucket each, far ones share, in logarithmic steps up to 128 tokens.
+    Source: Raffel et al. 2020 (T5), as MPNet has it: one table for all layers.
+    """
+
+    FARTHEST = 128
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.table = nn.Embedding(config.relative_buckets, config.n_heads)
+
+    def forward(self, positions: Tensor) -> Tensor:
+        """positions: (T,) or (B, T) int64 -> (H, T, T) or (B, H, T, T)."""
+        behind = positions[..., None, :] - positions[..., :, None]  # of the key, behind the query
+        half = self.table.num_embeddings // 2
+        near = half // 2
+        distance = behind.abs()
+        steps = torch.log(distance.float() / near) / math.log(self.FARTHEST / near)
+        far = near + (steps * (half - near)).long().clamp(max=half - 1 - near)
+        bucket = torch.where(distance < near, distance, far) + (behind > 0) * half
+        bias: Tensor = self.table(bucket)
+        return bias.movedim(-1, -3)

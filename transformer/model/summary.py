@@ -17,12 +17,13 @@ from torch.overrides import TorchFunctionMode
 
 from transformer.model.blocks import Embedding, Stack
 from transformer.model.config import ModelConfig
+from transformer.model.heads import HEADS
 from transformer.model.positions import POSITIONS
 from transformer.model.transformer import build_transformer
 
 KINDS = (
-    "tokens", "token_types", "positions", "norm_embeddings", "self", "cross", "feed_forward",
-    "norm", "final_norm", "transform", "head", "softmax",
+    "tokens", "token_types", "positions", "norm_embeddings", "project", "self", "cross",
+    "feed_forward", "norm", "final_norm", "transform", "labels", "head", "softmax",
 )  # fmt: skip
 
 
@@ -104,14 +105,24 @@ def length_of(config: ModelConfig, stack: str) -> str:
 def _blocks(config: ModelConfig, count: _Count) -> Iterator[Block]:
     network = count.network
     for stack, embedding in network.embeddings.items():
-        yield from _inputs(config, embedding, count)
+        yield from _inputs(config, embedding, getattr(network, stack), count)
         yield from _layers(config, getattr(network, stack), count)
     stack, size, vocab = last_stack(config), config.d_model, config.output_vocab_size
     if network.transform is not None:
         yield Block(
-            name="transform", kind="transform", stack=stack, inside=(("T", size),),
+            name="transform", kind="transform", stack=stack, inside=(("T", config.d_embedding),),
             each=count(network.transform),
         )  # fmt: skip
+        size = config.d_embedding
+    head = HEADS[config.head]
+    if head.labelled:
+        read, scores = "1" if head.reads_first else "T", len(config.labels)
+        yield Block(
+            name="labels", kind="labels", stack=stack, inside=((read, size), (read, scores)),
+            each=count(network.head),
+        )  # fmt: skip
+    if config.head != "tokens":
+        return
     owner = "encoder.tokens" if config.share_embeddings else f"{stack}.tokens"
     yield Block(
         name="head", kind="head", stack=stack, inside=(("T", size), ("T", vocab)),
@@ -120,10 +131,13 @@ def _blocks(config: ModelConfig, count: _Count) -> Iterator[Block]:
     yield Block(name="softmax", kind="softmax", stack=stack, inside=(("T", vocab),))
 
 
-def _inputs(config: ModelConfig, embedding: Embedding, count: _Count) -> Iterator[Block]:
-    """Token vectors and the vectors added to them."""
+def _inputs(
+    config: ModelConfig, embedding: Embedding, layers: Stack, count: _Count
+) -> Iterator[Block]:
+    """Token vectors and what is added to them. Positions include a bias on the layers' scores."""
     stack, length = embedding.stack, length_of(config, embedding.stack)
-    looked_up, stream = ((length,), (length, config.d_model)), ((length, config.d_model),)
+    narrow = (length, config.d_embedding)
+    looked_up, stream = ((length,), narrow), (narrow,)
     shared = config.share_embeddings and stack == "decoder"
     yield Block(
         name=f"{stack}.tokens", kind="tokens", stack=stack, inside=looked_up,
@@ -137,11 +151,14 @@ def _inputs(config: ModelConfig, embedding: Embedding, count: _Count) -> Iterato
             stream,
         ),
         ("norm_embeddings", embedding.norm, stream),
+        ("project", embedding.project, (narrow, (length, config.d_model))),
     ):
         if part is not None:
+            bias = layers.relative if kind == "positions" else None
             yield Block(
-                name=f"{stack}.{kind}", kind=kind, stack=stack, inside=inside, each=count(part)
-            )
+                name=f"{stack}.{kind}", kind=kind, stack=stack, inside=inside,
+                each=count(part) + (0 if bias is None else count(bias)),
+            )  # fmt: skip
 
 
 def _layers(config: ModelConfig, stack: Stack, count: _Count) -> Iterator[Block]:

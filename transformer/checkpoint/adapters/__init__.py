@@ -34,8 +34,9 @@ MAX_LEN = 1024  # the most tokens that a network reads at once, unless told othe
 class Adapter(Protocol):
     """A module that reads a family's config.json and weights."""
 
-    def config(self, values: Values, max_len: int, /) -> ModelConfig:
-        """Convert their config to a ModelConfig."""
+    @property
+    def config(self) -> Callable[..., ModelConfig]:
+        """config(values, max_len) or config(values, max_len, stored): convert config.json."""
 
     @property
     def weights(self) -> Callable[..., dict[str, Tensor]]:
@@ -119,8 +120,8 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
             f"it has model_type {shortened(kind)}, which is not read yet; what is read: "
             f"{sorted(ADAPTERS)}; how to add one: CONTRIBUTING.md"
         )
-    config = _call(kind, "config", values, max_len)
     files = _files(folder)
+    config = _call(kind, "config", values, max_len, files)
     check_surplus(folder, config, files.n_numbers)
     weights = _call(kind, "weights", files, config, values)
     if "head.weight" in weights:  # config.json may claim that it is tied
@@ -133,7 +134,7 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
 
 
 def _call(kind: str, name: str, *given: Any) -> Any:
-    """Call an adapter's function; `weights` gets config.json's values if it takes three arguments.
+    """Call an adapter's function with two arguments, or with three if it takes them.
 
     Raises RuntimeError if it takes others: the adapter is wrong, not the folder.
     """

@@ -189,6 +189,11 @@ class Stored:
                 found |= self.linear(f"{ours}.{layer}.{mine}", f"{theirs}.{layer}.{other}")
         return found
 
+    def drop(self, pattern: str) -> None:
+        """Ignore the weights that are left and match a pattern."""
+        for name in [name for name in self._left if re.fullmatch(pattern, name)]:
+            del self._left[name]
+
     def finish(self, values: Values) -> None:
         """Raise ValueError if a weight was not taken."""
         if any(_OTHER_HEADS.match(name) for name in self._left):

@@ -111,7 +111,11 @@ class _Column:
                 break
             self._step(block, ARROW)
         self._layers([block for block in self.blocks if block.in_layer])
-        after = [b for b in self.blocks if b.kind in ("final_norm", "transform", "head", "softmax")]
+        after = [
+            b
+            for b in self.blocks
+            if b.kind in ("final_norm", "transform", "labels", "head", "softmax")
+        ]
         for block in after:
             self._step(block, ARROW)
         if after and after[-1].kind == "softmax":

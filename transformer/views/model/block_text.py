@@ -10,6 +10,7 @@ from transformer.model.positions import POSITIONS, SCALINGS
 from transformer.model.primitives import ACTIVATIONS, NORMS
 from transformer.model.summary import Block, length_of
 
+MOST_LABELS = 12  # that are named
 Numbers = dict[str, Any]  # values of the sentences' placeholders
 
 
@@ -26,6 +27,7 @@ def text_of(config: ModelConfig, block: Block) -> BlockText:
     numbers = {
         "size": numeral(config.d_model),
         "d_model": numeral(config.d_model),
+        "narrow": numeral(config.d_embedding),
         "wide": numeral(config.d_ff),
         "vocab": numeral(config.vocab_size_of(block.stack)),
         "length": length_of(config, block.stack),
@@ -33,6 +35,8 @@ def text_of(config: ModelConfig, block: Block) -> BlockText:
         "d_head": config.d_head,
         "activation": ACTIVATIONS[config.activation].title,
     }
+    if block.kind == "norm_embeddings":
+        numbers["size"] = numbers["narrow"]
     return _TEXTS[block.kind](config, block, numbers)
 
 
@@ -50,6 +54,7 @@ def shape_of(block: Block) -> str:
 
 def _tokens(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     title = say("Token embedding")
+    numbers |= {"size": numbers["narrow"]}
     short = "{vocab} × {size}".format(**numbers)
     does = [say("Looks up {size} numbers for each token in a table of {vocab} rows.", **numbers)]
     if config.scale_embeddings:
@@ -68,15 +73,27 @@ def _token_types(config: ModelConfig, block: Block, numbers: Numbers) -> BlockTe
     does = say(
         "Adds a trained vector of {d_model} numbers that tells a first text from a "
         "second one. The page reads a single text, all of type 0.",
-        **numbers,
+        d_model=numbers["narrow"],
     )
-    return BlockText(say("+ Token types"), f"{config.n_token_types} × {numbers['size']}", does)
+    return BlockText(say("+ Token types"), f"{config.n_token_types} × {numbers['narrow']}", does)
 
 
 def _positions(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     encoding = POSITIONS[config.positions]
+    numbers |= {"size": numbers["narrow"], "d_model": numbers["narrow"]}
     short, does = say(encoding.short, **numbers), say(encoding.does, **numbers)
+    if config.relative_buckets:
+        more = say(
+            "Each head also adds a trained number to its scores, one for each distance between "
+            "two tokens (relative positions)."
+        )
+        does = f"{does} {more}"
     return BlockText(f"+ {say(encoding.title)}", short, does)
+
+
+def _project(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
+    does = say("A linear map from {narrow} features to the {d_model} of the stream.", **numbers)
+    return BlockText(say("Linear map"), "{narrow} → {d_model}".format(**numbers), does)
 
 
 # --- attention ------------------------------------------------------------------------------------
@@ -233,11 +250,19 @@ def _transform(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText
         "A linear map, {activation} and a norm, before the head looks at the features.", **numbers
     )
     title = say("Linear, {activation}, norm", **numbers)
-    return BlockText(title, "{size} → {size}".format(**numbers), does)
+    return BlockText(title, "{size} → {narrow}".format(**numbers), does)
+
+
+def _labels(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
+    names = ", ".join(config.labels[:MOST_LABELS])
+    does = say("A score for each of the labels: {names}.", names=names)
+    short = f"{numbers['size']} → {numeral(len(config.labels))}"
+    return BlockText(say("Linear head"), short, does)
 
 
 def _head(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
-    numbers |= {"vocab": numeral(config.output_vocab_size)}
+    size = numbers["narrow"] if config.head_transform else numbers["size"]
+    numbers |= {"vocab": numeral(config.output_vocab_size), "size": size}
     does = say("A score for each of {vocab} tokens from {size} features.", **numbers)
     if block.shared_with is None:
         return BlockText(say("Linear head"), "{size} → {vocab}".format(**numbers), does)
@@ -260,12 +285,14 @@ _TEXTS = {
     "token_types": _token_types,
     "positions": _positions,
     "norm_embeddings": _norm,
+    "project": _project,
     "self": _self,
     "cross": _cross,
     "feed_forward": _feed_forward,
     "norm": _norm,
     "final_norm": _norm,
     "transform": _transform,
+    "labels": _labels,
     "head": _head,
     "softmax": _softmax,
 }

@@ -1,0 +1,91 @@
+"""What turns the last stack's output into scores: tokens, labels, or nothing.
+
+To add one: a line in HEADS. Configuration, network and tests follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer.model.primitives import ACTIVATIONS, Linear, norm_of
+
+
+class HeadTransform(nn.Module):
+    """BERT's step before the token head: a linear map, the activation and a norm."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.dense = Linear(config.d_model, config.d_embedding)
+        self.activation = ACTIVATIONS[config.activation].function
+        self.norm = norm_of(config.norm_kind, config.d_embedding, config.norm_eps)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., C) -> (..., E), the width of the embeddings."""
+        return self.norm(self.activation(self.dense(x)))
+
+
+LABEL_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    **{name: activation.function for name, activation in ACTIVATIONS.items()},
+}
+# How the scores of a label head become probabilities: (..., T, labels) or (..., labels) -> same.
+LABEL_PROBABILITIES: dict[str, Callable[[Tensor], Tensor]] = {
+    "one label": lambda scores: scores.softmax(dim=-1),
+    "each label": torch.sigmoid,
+    "one token": lambda scores: scores.softmax(dim=-2),
+    "none": lambda scores: scores,
+}
+
+
+class LabelHead(nn.Module):
+    """A classifier's scores for its labels: a linear map, if asked for after another with an
+    activation."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        kind = config.label_activation
+        self.dense = None if kind is None else Linear(config.d_model, config.d_model)
+        self.activation = None if kind is None else LABEL_ACTIVATIONS[kind]
+        self.out = Linear(config.d_model, len(config.labels))
+        self.reads_first = HEADS[config.head].reads_first
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) -> (B, T, labels), or (B, labels) of the first token."""
+        x = x[:, 0] if self.reads_first else x
+        if self.dense is not None and self.activation is not None:
+            x = self.activation(self.dense(x))
+        scores: Tensor = self.out(x)
+        return scores
+
+
+def _token_head(config: Any) -> nn.Module:
+    # the embeddings may be narrower than the stream, and HeadTransform maps to their width
+    width = config.d_embedding if config.head_transform else config.d_model
+    return Linear(width, config.output_vocab_size, bias=config.head_bias)
+
+
+def _no_head(config: Any) -> nn.Module:
+    return nn.Identity()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Head:
+    """make: the module for a ModelConfig. labelled: it scores labels. reads_first: it reads the
+    first token alone, so its scores are of the whole text."""
+
+    make: Callable[[Any], nn.Module]
+    labelled: bool = False
+    reads_first: bool = False
+
+
+HEADS: dict[str, Head] = {
+    "tokens": Head(make=_token_head),
+    "none": Head(make=_no_head),
+    "text-labels": Head(make=LabelHead, labelled=True, reads_first=True),
+    "token-labels": Head(make=LabelHead, labelled=True),
+}
