@@ -1,6 +1,6 @@
-"""Put the page on a Space of Hugging Face, which is created if need be.
+"""Upload the page to a Space of Hugging Face, which is created if it does not exist.
 
-The hub takes no binary file by `git push`, however small; huggingface_hub sends them as it wants.
+The hub accepts no binary file by `git push`; huggingface_hub sends them as it requires.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, ge
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("README.md", "LICENSE", "app.py", "requirements.txt")
-# Of a model only what stands in its folder: a training leaves its state in one below.
+# Only the files directly in a model's folder: a training keeps its state in a subfolder.
 PATTERNS = ("transformer/**/*", "checkpoints/*/*")
 
 
 def files() -> list[str]:
-    """The paths of all that a Space needs: the page, its models, and the pictures of README.md."""
+    """The paths of the files that a Space needs: page, models, and pictures of README.md."""
     pictures = re.findall(r"!\[[^\]]*\]\(([^):]+)\)", (ROOT / "README.md").read_text("utf-8"))
     found = [path.relative_to(ROOT) for pattern in PATTERNS for path in ROOT.glob(pattern)]
     kept = [path for path in found if (ROOT / path).is_file() and "__pycache__" not in path.parts]
@@ -27,10 +27,10 @@ def files() -> list[str]:
 
 
 def upload(space: str) -> str:
-    """Make the Space hold these files, and return its address.
+    """Upload the files to the Space, and return its address.
 
-    All in one commit, so that it is never built from half of them. What else it has stays, but in
-    the folders of the package and of the models.
+    In one commit, so that it is never built from half of them. Its other files stay, except in the
+    folders of the package and of the models.
     """
     api, names = HfApi(), files()
     made = api.create_repo(space, repo_type="space", space_sdk="gradio", exist_ok=True)

@@ -79,7 +79,7 @@ def _train(arguments: list[str]) -> None:
         "--from", dest="start", metavar="CHECKPOINT", help="begin with its weights and tokenizer"
     )
     parser.add_argument(
-        "--checkpoints", "--moments", type=int, default=0, metavar="N",
+        "--checkpoints", type=int, default=0, metavar="N",
         help="also keep N checkpoints on the way, ever farther apart, in OUT/training/checkpoints",
     )  # fmt: skip
     parser.add_argument("--cpu", action="store_true", help="even where there is a GPU")

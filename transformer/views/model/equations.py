@@ -18,21 +18,13 @@ from transformer.views.model.topic import Topic
 from transformer.views.parameters import HEAD, QUERY, SITE, Choice, Int
 
 TOPICS = {
-    "attention": mark("Attention"),
-    "mask": mark("Mask"),
-    "softmax": mark("Softmax"),
-    "positions": mark("Positions"),
-    "norm": mark("Norm and residual"),
-    "feed-forward": mark("Feed-forward"),
-    "sampling": mark("Sampling"),
-}
-_FILLED_BY = {
-    "attention": attention,
-    "mask": mask,
-    "softmax": softmax,
-    "positions": positions,
-    "norm": norm,
-    "feed-forward": feed_forward,
+    "attention": (mark("Attention"), attention),
+    "mask": (mark("Mask"), mask),
+    "softmax": (mark("Softmax"), softmax),
+    "positions": (mark("Positions"), positions),
+    "norm": (mark("Norm and residual"), norm),
+    "feed-forward": (mark("Feed-forward"), feed_forward),
+    "sampling": (mark("Sampling"), sampling),
 }
 
 
@@ -58,11 +50,9 @@ def answer_equation(
         raise InvalidRequest("mean_head", "choose one head, not the mean of all")
     labels = item.queries(found.stack)
     row = len(labels) - 1 if query is None else min(query, len(labels) - 1)
-    made = Topic(models=models, run=item, site=found, head=head, position=row)
-    if topic == "sampling":
-        sampling(made, position)
-    else:
-        _FILLED_BY[topic](made)
+    made = Topic(models=models, run=item, site=found, head=head, position=row, token=position)
+    _, fill = TOPICS[topic]
+    fill(made)
     of = {"topic": topic, "site": str(found), "head": head, "query": row}
     answer = {
         "says": made.says,
@@ -93,7 +83,7 @@ VIEW = View(
                 Choice(
                     name="topic",
                     title=mark("Formula"),
-                    options=TOPICS,
+                    options={name: title for name, (title, _) in TOPICS.items()},
                     default="attention",
                     link="equation",
                 ),

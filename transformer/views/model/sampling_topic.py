@@ -28,8 +28,8 @@ _FILTERS = {
 }  # fmt: skip
 
 
-def sampling(topic: Topic, position: int | None) -> None:
-    """One step of the run. position: the chosen token's, in the run's ids; None = the last."""
+def sampling(topic: Topic) -> None:
+    """The step of the run that made the chosen token."""
     run, request = topic.run, topic.run.request
     if run.config.family == "encoder":
         topic.says = [
@@ -44,7 +44,7 @@ def sampling(topic: Topic, position: int | None) -> None:
             say("This text was only read: nothing was generated, so nothing was sampled.")
         ]
         return
-    at = len(run.steps) - 1 if position is None else position - run.n_prompt
+    at = len(run.steps) - 1 if topic.token is None else topic.token - run.n_prompt
     step = run.steps[min(max(at, 0), len(run.steps) - 1)]
     token = quoted(run.candidate_labels.get(step.token, str(step.token)))
     if request.beams > 1:

@@ -23,6 +23,7 @@ FIRST = 6  # numbers of a tensor's row that are shown
 class Topic:
     """A formula and what belongs to it, for one head of a run and one row of its trace, the query.
 
+    position: the query's row. token: for sampling, the index in the run's ids; None = the last.
     says: sentences on how this model does it. formula: its lines, see formula.js. code: see
     `excerpt`. tensors: see `add`. A part is a name that symbol, code and numbers share.
     """
@@ -32,6 +33,7 @@ class Topic:
     site: Site
     head: int
     position: int
+    token: int | None
     says: list[str] = field(default_factory=list)
     formula: list[str] = field(default_factory=list)
     code: list[dict[str, Any]] = field(default_factory=list)
