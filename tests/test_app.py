@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 
-import httpx
 import psutil
 import pytest
 from gradio_client import Client
@@ -124,18 +123,16 @@ def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("GRADIO_TEMP_DIR", raising=False)
-    port, names = serving.free_port(), transformer.bundled_names()
-    process = serving.started(port, names, log, start=subprocess.Popen)
-    url = f"http://127.0.0.1:{port}/"
+    names = transformer.bundled_names()
 
     def kept() -> list[str]:
         names = [path.name for path in temporary.iterdir()]
         return [name for name in names if not name.startswith("torchinductor_")]  # torch's own
 
-    try:
-        assert sum(psutil.Process(process.pid).cpu_times()[:2]) < MOST_SECONDS
+    with serving.Server(log, names, start=subprocess.Popen) as server:
+        assert server.cpu_s() < MOST_SECONDS
         assert [name[:12] for name in kept()] == ["transformer-"]
-        client = Client(url, verbose=False, analytics_enabled=False)
+        client = Client(server.url, verbose=False, analytics_enabled=False)
         filled = client.predict("Once upon a [MASK].", model="fill-in", api_name="/fill")
         assert filled["text"] == "Once upon a time."
         for model in ("stories", "translate-en-fr"):
@@ -143,8 +140,8 @@ def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch
                 asked = {"model": model, "max_new_tokens": 60, "temperature": 0.8, "seed": seed}
                 client.predict("Once upon a time", **asked, api_name="/generate")
         client.close()
-        assert psutil.Process(process.pid).memory_info().rss < MOST_BYTES
-        with httpx.Client(base_url=url, timeout=60) as client:
+        assert psutil.Process(server.process.pid).memory_info().rss < MOST_BYTES
+        with server.client() as client:
             told = client.get("health").json()
             assert list(told["weight_bytes"]) == names
             assert sum(told["weight_bytes"].values()) < told["memory_bytes"] < MOST_BYTES
@@ -157,30 +154,23 @@ def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch
             give_up = time.monotonic() + 120
             while not client.get("health").json()["running"] and time.monotonic() < give_up:
                 time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(120) == 0
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(120) == 0
         assert kept() == []
         assert "Traceback" not in log.read_text()
-    finally:
-        serving.stop(process)
 
 
 def test_a_server_whose_queue_has_ended_says_so_and_ends(tiny_model, tmp_path):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
-    port, log = serving.free_port(), tmp_path / "server.log"
-    process = serving.started(port, [str(tmp_path / "tiny")], log, "ending_queue")
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}/") as client:
+    log = tmp_path / "server.log"
+    with serving.Server(log, [tmp_path / "tiny"], "ending_queue") as server:
+        with server.client() as client:
             assert client.get("health").status_code == 200
             client.post("gradio_api/call/limits", json={"data": []})
-            told = client.get("health")
-            while told.status_code == 200:
+            while (health := client.get("health")).status_code == 200:
                 time.sleep(0.02)
-                told = client.get("health")
-        assert (told.status_code, told.json()["status"]) == (503, "stopped")
-        assert process.wait(120) == 1
+        assert (health.status_code, health.json()["status"]) == (503, "stopped")
+        assert server.process.wait(120) == 1
         assert "the queue ended: KeyError in" in log.read_text()
         assert "the queue has ended by a mistake" in log.read_text()
         assert "a visitor's words" not in log.read_text()
-    finally:
-        serving.stop(process)

@@ -7,14 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kit import own_view, serving
-
-import transformer
 
 pytestmark = pytest.mark.slow
 
@@ -54,25 +51,16 @@ def run(document: Path) -> dict[str, Any]:
     return named
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Iterator[str]:
-    """The address of the page with the bundled models."""
-    port = serving.free_port()
-    process = serving.started(port, transformer.bundled_names(), tmp_path / "log")
-    yield f"http://127.0.0.1:{port}"
-    serving.stop(process)
-
-
 WITH_PYTHON = [one for one in DOCUMENTS if blocks(one)]
 
 
 @pytest.mark.parametrize("document", WITH_PYTHON, ids=name)
-def test_the_python_of_a_document_runs_as_it_stands(document, tmp_path, monkeypatch, request):
+def test_the_python_of_a_document_runs_as_it_stands(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if PAGE in text_of(document):
         import gradio_client
 
-        url, connect = request.getfixturevalue("page"), gradio_client.Client
+        url, connect = serving.bundled().url.rstrip("/"), gradio_client.Client
         monkeypatch.setattr(
             gradio_client, "Client", lambda address: connect(address.replace(PAGE, url))
         )

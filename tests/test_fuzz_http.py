@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import quote
 
 import httpx
 import plotly
 import pytest
 from kit import serving
+from kit.client import called
 
 from transformer.ui.errors import NO_EVENT
 
@@ -23,7 +23,7 @@ NEARLY_AS_DEEP = "[" * 900 + "]" * 900
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=serving.running().url, timeout=30) as made:
+    with serving.running().client() as made:
         yield made
 
 
@@ -71,19 +71,13 @@ def test_no_file_is_served(client: httpx.Client, start: str) -> None:
         assert "import " not in answer.text
 
 
-def answered(client: httpx.Client, name: str, *data: Any) -> str:
-    """What the call of a named endpoint gives in the end."""
-    event = client.post(f"{API}/call/{name}", json={"data": data}).json()["event_id"]
-    return client.get(f"{API}/call/{name}/{event}").text
-
-
 def test_nothing_is_fetched_that_an_input_names(client: httpx.Client) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0.5)
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/x"
         for path in (address, "/etc/passwd"):
             named = {"path": path, "url": path, "meta": {"_type": "gradio.FileData"}}
-            told = answered(client, "trace", named, "tiny", None)
+            told = called(client, "trace", named, "tiny", None)
             assert "the text must be a string; got dict" in told
             assert str(serving.ROOT) not in told
         with pytest.raises(TimeoutError):
@@ -104,7 +98,7 @@ def test_the_description_of_the_api_is_not_kept_with_another_callers_host(
 def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(
     client: httpx.Client,
 ) -> None:
-    told = answered(client, "patching", "none", ["secret"], 1, "decoder", "residual", "self", None)
+    told = called(client, "patching", "none", ["secret"], 1, "decoder", "residual", "self", None)
     assert "the server no longer keeps this run" in told
     config = client.get("config").json()
     idle = next(fn["id"] for fn in config["dependencies"] if not fn["backend_fn"])

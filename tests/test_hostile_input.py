@@ -4,15 +4,14 @@ the language that the page asks for, and in English for programs."""
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from kit import serving
+from kit.client import called
 
 from transformer.messages.catalogues import ENGLISH, catalogue, languages
 from transformer.ui.language import ASKED
@@ -20,7 +19,6 @@ from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
 
 pytestmark = pytest.mark.slow
 
-API = "gradio_api/call/"
 MOST_S, MOST_CHARACTERS = 3.0, 1_000
 LONG = "x" + " is" * ((MAX_REQUEST_BYTES - 2_000) // 3)  # many sentences of errors contain " is "
 DEEP = json.loads("[" * 200 + "1," * (MAX_REQUEST_VALUES - 300) + "1" + "]" * 200)
@@ -84,30 +82,18 @@ def client(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
     """A visitor whose page is in this language; in English also a program, which names none."""
     asked = {} if request.param == ENGLISH else {ASKED: request.param}
     headers = {"accept-language": "fr"}
-    with httpx.Client(base_url=serving.second(), headers=headers, params=asked, timeout=60) as made:
+    with serving.second().client(headers=headers, params=asked) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def run(client: httpx.Client) -> str:
-    told = called(client, "trace", ["The fox", "tiny", None])
+    told = called(client, "trace", "The fox", "tiny", None)
     return str(json.loads(told.partition("data: ")[2])[0]["run"])
 
 
-def called(client: httpx.Client, name: str, data: list[Any]) -> str:
-    """What the call of a named endpoint gives in the end."""
-    event = client.post(API + name, json={"data": data}).json()["event_id"]
-    return client.get(f"{API}{name}/{event}").text
-
-
-def seconds_of(process: int) -> float:
-    """Of processors, that it has used."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def check(client: httpx.Client, told: str, sentence: str, began: float) -> None:
-    assert seconds_of(serving.second_server()[1]) - began < MOST_S
+    assert serving.second().cpu_s() - began < MOST_S
     assert len(told) < MOST_CHARACTERS
     said = catalogue(client.params.get(ASKED, ENGLISH)).one(sentence)
     for part in re.split(r"\{\w+\}", " ".join(said.split())):
@@ -118,8 +104,8 @@ def check(client: httpx.Client, told: str, sentence: str, began: float) -> None:
 def test_a_long_input_of_a_call(
     client: httpx.Client, run: str, name: str, data: list[Any], sentence: str
 ) -> None:
-    began = seconds_of(serving.second_server()[1])
-    told = called(client, name, [run if one == RUN else one for one in data])
+    began = serving.second().cpu_s()
+    told = called(client, name, *(run if one == RUN else one for one in data))
     error = json.loads(told.partition("data: ")[2])["error"]
     check(client, error.replace("\\'", "'"), sentence, began)
 
@@ -128,13 +114,13 @@ def test_a_long_input_of_a_call(
 def test_a_long_input_of_a_question(
     client: httpx.Client, run: str, name: str, data: dict[str, Any], sentence: str
 ) -> None:
-    began = seconds_of(serving.second_server()[1])
+    began = serving.second().cpu_s()
     given = data | ({"run": run} if data.get("run") == RUN else {})
     told = client.post(f"resources/{name}", json=given).json()["detail"]
     check(client, told, sentence, began)
 
 
 def test_a_long_query(client: httpx.Client, run: str) -> None:
-    began = seconds_of(serving.second_server()[1])
+    began = serving.second().cpu_s()
     told = client.get("resources/heatmap", params={"run": run, "site": LONG[:12_000]})
     check(client, told.json()["detail"], TEXT, began)

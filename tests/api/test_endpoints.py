@@ -12,7 +12,7 @@ import pytest
 import torch
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-from kit.serving import NAMES, Server, running
+from kit.serving import NAMES, Shared, running
 
 from transformer.analysis.ablation import head_importance, next_token
 from transformer.analysis.held_out import broken
@@ -27,18 +27,18 @@ SETTINGS = {"max_new_tokens": 8, "interventions": [SILENCE]}
 
 
 @pytest.fixture(scope="module")
-def server() -> Server:
+def server() -> Shared:
     return running()
 
 
 @pytest.fixture(scope="module")
-def client(server: Server) -> Iterator[Client]:
+def client(server: Shared) -> Iterator[Client]:
     client = Client(server.url, verbose=False, analytics_enabled=False)
     yield client
     client.close()
 
 
-def test_models_and_breaks_are_listed_with_what_they_are(client: Client, server: Server) -> None:
+def test_models_and_breaks_are_listed_with_what_they_are(client: Client, server: Shared) -> None:
     models = client.predict(api_name="/models")
     assert [model["name"] for model in models] == list(NAMES)
     assert models[0]["n_heads"] == server.model.config.n_heads
@@ -57,7 +57,7 @@ def test_models_and_breaks_are_listed_with_what_they_are(client: Client, server:
     ],
 )
 def test_generate_gives_what_python_gives(
-    client: Client, server: Server, settings: dict[str, Any]
+    client: Client, server: Shared, settings: dict[str, Any]
 ) -> None:
     got = client.predict("Once upon a time", **settings, api_name="/generate")
     run = server.model.generate("Once upon a time", **settings)
@@ -80,7 +80,7 @@ def test_generate_gives_what_python_gives(
 
 
 def test_a_batch_is_padded_and_each_row_reads_as_it_does_alone(
-    client: Client, server: Server
+    client: Client, server: Shared
 ) -> None:
     got = client.predict(["The fox.", "The dog ran to the park."], api_name="/batch")
     short, long = (sum(row) for row in got["is_token"])
@@ -130,7 +130,7 @@ def test_a_bad_value_gives_the_sentence_that_python_gives(client: Client) -> Non
             client.predict(**given, api_name=f"/{name}")
 
 
-def test_a_large_matrix_is_given_packed_or_not_at_all(client: Client, server: Server) -> None:
+def test_a_large_matrix_is_given_packed_or_not_at_all(client: Client, server: Shared) -> None:
     text = "Once upon a time a little fox met a bird. " * 16
     run = client.predict(text, "stories", api_name="/trace")
     side = len(run["ids"])
@@ -150,7 +150,7 @@ def test_a_large_matrix_is_given_packed_or_not_at_all(client: Client, server: Se
     np.testing.assert_allclose(listed, matrix, atol=1e-6)
 
 
-def test_translate_gives_each_text_the_search_it_gets_alone(client: Client, server: Server) -> None:
+def test_translate_gives_each_text_the_search_it_gets_alone(client: Client, server: Shared) -> None:
     texts = ["The fox.", "The dog ran to the park."]
     got = client.predict(texts, "tiny-translator", 3, 1.0, 12, api_name="/translate")
     for text, answer in zip(texts, got, strict=True):
@@ -177,7 +177,7 @@ def test_a_view_is_asked_by_its_declaration(client: Client) -> None:
     assert sum(numbers["weights"]) == pytest.approx(1, abs=1e-5)
 
 
-def test_trace_alters_the_network_for_its_run_alone(client: Client, server: Server) -> None:
+def test_trace_alters_the_network_for_its_run_alone(client: Client, server: Shared) -> None:
     for altered in ([SILENCE], None):
         got = client.predict(TEXT, interventions=altered, api_name="/trace")
         run = server.model.trace(TEXT, altered or ())
@@ -187,7 +187,7 @@ def test_trace_alters_the_network_for_its_run_alone(client: Client, server: Serv
         torch.testing.assert_close(weights, record.pattern[0, 1], atol=1e-5, rtol=0)
 
 
-def test_importance_and_next_token_are_those_of_the_run(client: Client, server: Server) -> None:
+def test_importance_and_next_token_are_those_of_the_run(client: Client, server: Shared) -> None:
     got = client.predict(TEXT, **SETTINGS, api_name="/generate")
     run = server.model.generate(TEXT, **SETTINGS)
     place = len(run.ids) - 2
@@ -203,7 +203,7 @@ def test_importance_and_next_token_are_those_of_the_run(client: Client, server: 
         assert [one[name] for one in shown] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
-def test_patching_is_that_of_the_run(client: Client, server: Server) -> None:
+def test_patching_is_that_of_the_run(client: Client, server: Shared) -> None:
     got = client.predict(TEXT, api_name="/trace")
     run = server.model.trace(TEXT)
     place = len(run.ids) - 1
@@ -214,7 +214,7 @@ def test_patching_is_that_of_the_run(client: Client, server: Server) -> None:
     torch.testing.assert_close(torch.tensor(shown["change"]), wanted.change, atol=1e-4, rtol=0)
 
 
-def test_a_text_is_scored_token_by_token(client: Client, server: Server) -> None:
+def test_a_text_is_scored_token_by_token(client: Client, server: Shared) -> None:
     got = client.predict(TEXT, api_name="/score")
     run = server.model.trace(TEXT)
     bits = [bit for bit in surprisal(server.model, run) if bit is not None]
@@ -224,7 +224,7 @@ def test_a_text_is_scored_token_by_token(client: Client, server: Server) -> None
 
 
 def test_the_bits_of_a_long_text_are_over_the_bytes_that_were_read(
-    client: Client, server: Server
+    client: Client, server: Shared
 ) -> None:
     text = "Привет, мир! " * 20
     got = client.predict(text, api_name="/score")
@@ -238,7 +238,7 @@ def test_the_bits_of_a_long_text_are_over_the_bytes_that_were_read(
     assert got["bits_per_byte"] == got["total_bits"] / got["n_bytes"]
 
 
-def test_a_translator_scores_a_target_and_its_end(client: Client, server: Server) -> None:
+def test_a_translator_scores_a_target_and_its_end(client: Client, server: Shared) -> None:
     model = server.translator
     got = client.predict("Hello", model.name, "Le chat", api_name="/score")
     target = [*model.tokenizer.encode("Le chat"), model.tokenizer.end_id]

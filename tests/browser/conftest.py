@@ -12,7 +12,6 @@ from typing import Any, Literal
 import pytest
 from kit import serving
 from kit.browser import PAGE_MODULES, WAIT_MS, Open, Visit
-from kit.bundled import MODELS
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect
 
 from tools import chromium
@@ -32,22 +31,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def server() -> serving.Server:
+def server() -> serving.Shared:
     return serving.running()
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address() -> str:
     """A page that offers the bundled models, as app.py does."""
-    port = serving.free_port()
-    process = serving.started(port, MODELS, tmp_path_factory.mktemp("door") / "log")
-    yield f"http://127.0.0.1:{port}/"
-    serving.stop(process)
+    return serving.bundled().url
 
 
 @pytest.fixture(scope="session")
 def windows(
-    playwright: Playwright, server: serving.Server, tmp_path_factory: pytest.TempPathFactory
+    playwright: Playwright, server: serving.Shared, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Window]]:
     """Gives one that is free: as many as are open at the same time, each in a browser of its own.
     Two tabs of one would hide each other, and what is hidden is hardly drawn.
@@ -90,7 +86,7 @@ def memory(request: pytest.FixtureRequest) -> Callable[..., BrowserContext]:
 def opening(
     memory: Profile,
     windows: Callable[[], Window],
-    server: serving.Server,
+    server: serving.Shared,
     request: pytest.FixtureRequest,
 ) -> Opening:
     return partial(_opening, memory, windows, server, float(request.config.getoption("--slowdown")))
@@ -162,7 +158,7 @@ class Window:
 def _opening(
     memory: Profile,
     windows: Callable[[], Window],
-    server: serving.Server,
+    server: serving.Shared,
     slowdown: float,
     may_complain: bool = False,
 ) -> Iterator[Open]:

@@ -24,7 +24,7 @@ BARS = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0].len
 @pytest.fixture(scope="module")
 def page(opening: Callable[[], Any]) -> Iterator[Visit]:
     with opening() as open_page:
-        yield open_page(serving.second())
+        yield open_page(serving.second().url)
 
 
 def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(page):

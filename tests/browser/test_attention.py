@@ -9,7 +9,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from kit.serving import Server
+from kit.serving import Shared
 from playwright.sync_api import expect
 
 from transformer import Run
@@ -32,7 +32,7 @@ PAINTED = """() => [...document.querySelectorAll(".head-grid canvas")].filter(ca
 
 
 @pytest.fixture(scope="module")
-def run(server: Server) -> Run:
+def run(server: Shared) -> Run:
     """The stored example, read by the engine that the page has: another sums in another order."""
     model = dataclasses.replace(server.model, engine=engine_of(server.model.network))
     return model.generate(EXAMPLE.text, **EXAMPLE.settings)

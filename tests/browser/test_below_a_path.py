@@ -27,13 +27,13 @@ def below(
 ) -> Iterator[str]:
     """The page's address."""
     root, strips = request.param
-    first, port = serving.running(), serving.free_port()
     monkeypatch.setenv("GRADIO_ROOT_PATH", root)
-    offered, log = [str(first.log.parent / "tiny")], tmp_path_factory.mktemp("below") / "log"
-    process = serving.started(port, offered, log, more=["--mcp"])
-    with below_a_path(port, strips=strips) as address:
+    offered, log = [serving.running().log.parent / "tiny"], tmp_path_factory.mktemp("below") / "log"
+    with (
+        serving.Server(log, offered, more=["--mcp"]) as server,
+        below_a_path(server.port, strips=strips) as address,
+    ):
         yield address
-    serving.stop(process)
 
 
 def test_the_page_works_below_a_path(below, opening):

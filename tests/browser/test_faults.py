@@ -6,13 +6,12 @@ import json
 import signal
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from kit import serving
 from kit.browser import WAIT_MS, Visit
+from kit.serving import Server
 from playwright.sync_api import Page, Route, expect
 
 from benchmarks.visitor import page_inputs
@@ -23,35 +22,23 @@ IDLE_WITHIN_S = 60.0
 LEFT_WITHIN_S = 10.0  # half of what 200 slow tokens take
 
 
-class Slow:
-    """A server whose tokens take their time, on a port that it can be started on again."""
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose tokens take their time."""
+    with Server(tmp_path_factory.mktemp("slow") / "log", ["stories"], "slow_tokens") as server:
+        yield server
 
-    def __init__(self, folder: Path) -> None:
-        self.log = folder / "server.log"
-        self.port = serving.free_port()
-        self.url = f"http://127.0.0.1:{self.port}/"
-        self.start()
 
-    def start(self) -> None:
-        self.process = serving.started(self.port, ["stories"], self.log, "slow_tokens")
-
-    def wait_for_running(self, count: int, within_s: float = IDLE_WITHIN_S) -> None:
-        """Wait until so many requests are under way."""
-        give_up = time.monotonic() + within_s
-        while (running := httpx.get(f"{self.url}health").json()["running"]) != count:
-            assert time.monotonic() < give_up, f"{running} under way, not {count}"
-            time.sleep(0.05)
+def wait_for_running(server: Server, count: int, within_s: float = IDLE_WITHIN_S) -> None:
+    """Wait until `count` requests are running."""
+    give_up = time.monotonic() + within_s
+    while (running := httpx.get(f"{server.url}health").json()["running"]) != count:
+        assert time.monotonic() < give_up, f"{running} running, not {count}"
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
-def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slow]:
-    server = Slow(tmp_path_factory.mktemp("slow"))
-    yield server
-    serving.stop(server.process)
-
-
-@pytest.fixture(scope="module")
-def page(opening: Callable[..., Any], slow: Slow) -> Iterator[Visit]:
+def page(opening: Callable[..., Any], slow: Server) -> Iterator[Visit]:
     """One for all of these; what the console tells of a lost server is no complaint."""
     with opening(may_complain=True) as open_page:
         yield open_page(slow.url)
@@ -97,7 +84,7 @@ def test_a_server_that_dies_is_told_and_all_is_there_when_it_is_back(page, slow)
     # One that is told to end says so.
     page.set_length(200)
     page.enter("The little dog")
-    slow.wait_for_running(1)
+    wait_for_running(slow, 1)
     slow.process.terminate()
     assert page.wait_for_alert() == str(ENDING)
     assert slow.process.wait(60) == 128 + signal.SIGTERM
@@ -118,12 +105,12 @@ def it_generates_again(page: Visit) -> None:
 def test_the_queue_tells_how_many_are_before_a_visitor(page, slow):
     page.page.evaluate("window.told = []; viz.on('waiting', (text) => told.push(text))")
     page.set_length(1)
-    with httpx.Client(base_url=slow.url) as client:
+    with slow.client() as client:
         event, data = page_inputs(client.get("config").json(), {"length": 7, "text": "The dog"})
         for place in range(AT_ONCE + 6):  # each shorter than what would make it step aside
             body = {"data": data, "fn_index": event, "session_hash": f"before{place}"}
             client.post("gradio_api/queue/join", json=body).raise_for_status()
-        slow.wait_for_running(AT_ONCE)
+        wait_for_running(slow, AT_ONCE)
         assert client.get("health").json()["waiting"] > 0  # answered though the network is busy
         page.enter("Hello")
         wait_for_status(page.page, "1 token in")
@@ -224,9 +211,9 @@ def test_a_generation_ends_when_stopped_or_when_its_page_is_closed(page, slow):
     page.page.locator("#stop").click()
     wait_for_status(page.page, "You stopped it.")
     assert 0 < page.page.locator("#tokens .generated").count() < 200
-    slow.wait_for_running(0, LEFT_WITHIN_S)
+    wait_for_running(slow, 0, LEFT_WITHIN_S)
     page.enter("The dog")
     page.page.wait_for_selector("#tokens [data-state=running]")
-    slow.wait_for_running(1)
+    wait_for_running(slow, 1)
     page.page.close()
-    slow.wait_for_running(0, LEFT_WITHIN_S)
+    wait_for_running(slow, 0, LEFT_WITHIN_S)

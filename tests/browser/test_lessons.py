@@ -39,7 +39,7 @@ def turn(visit: Visit, title: str) -> None:
 
 
 def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(visit, ground):
-    seen = visit(second())
+    seen = visit(second().url)
     page = seen.page
     page.get_by_role("button", name="Lessons", exact=True).click()
     page.get_by_role("button", name="Looking back").click()

@@ -60,7 +60,7 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(page, visi
     seen, labels, facts = page.page.evaluate(SEEN), page.labels(), page.page.evaluate("viz.run")
     assert (seen["state"]["row"], seen["state"]["column"]) == ("7", "4")
     # a second server, to which the first has left nothing but the checkpoints
-    other = visit(f"{serving.second()}#{urldefrag(address).fragment}")
+    other = visit(f"{serving.second().url}#{urldefrag(address).fragment}")
     other.wait_for_link()
     shown = ".attention[data-stage=masked][data-row='7'][data-column='4'][data-head='2']"
     other.page.wait_for_selector(shown)

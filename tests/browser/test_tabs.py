@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kit.browser import Visit
-from kit.serving import Server
+from kit.serving import Shared
 from playwright.sync_api import expect
 
 from transformer import Run, with_lens
@@ -34,7 +34,7 @@ LIT = """() => ["formula", "code", "tensors"].map(side =>
 
 
 @pytest.fixture(scope="module")
-def run(server: Server) -> Run:
+def run(server: Shared) -> Run:
     return with_lens(server.model, server.model.generate(EXAMPLE.text, **EXAMPLE.settings))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from kit.browser import Visit
-from kit.serving import Server
+from kit.serving import Shared
 from playwright.sync_api import expect
 
 from transformer import Run
@@ -22,7 +22,7 @@ def page(still: Visit) -> Visit:
 
 
 @pytest.fixture(scope="module")
-def run(server: Server) -> Run:
+def run(server: Shared) -> Run:
     return server.translator.generate(EXAMPLE.text, **EXAMPLE.settings)
 
 

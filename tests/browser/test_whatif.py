@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 import pytest
 from kit.browser import Visit
-from kit.serving import SAMPLE, Server
+from kit.serving import SAMPLE, Shared
 from kit.what_if import WhatIf
 from playwright.sync_api import expect
 
@@ -29,13 +29,13 @@ TEXTS = count(1)
 
 
 @pytest.fixture
-def whatif(still: Visit, server: Server) -> WhatIf:
+def whatif(still: Visit, server: Shared) -> WhatIf:
     """With a short run of the first model, nothing altered."""
     return WhatIf(still, server.model)
 
 
 @pytest.fixture
-def writing(still: Visit, server: Server) -> WhatIf:
+def writing(still: Visit, server: Shared) -> WhatIf:
     """With a text of the test's own: the tree has no branch of another test's."""
     return WhatIf(still, server.model, f"Tom {next(TEXTS)}", 12)
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import numpy as np
 
 from transformer import Model
@@ -72,6 +73,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items()}
     return value
+
+
+def called(client: httpx.Client, name: str, *data: Any) -> str:
+    """The events that a named endpoint of the API answers with."""
+    event = client.post(f"gradio_api/call/{name}", json={"data": data}).json()["event_id"]
+    return client.get(f"gradio_api/call/{name}/{event}").text
 
 
 # ---- links ----

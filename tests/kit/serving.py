@@ -1,5 +1,4 @@
-"""One real server for all tests that need one, in a process of its own, on a free port: app.py,
-which also speaks "eo" (see app_variants.py) and offers tools."""
+"""Real servers: app.py in a separate process on a free port, and the models that they offer."""
 
 from __future__ import annotations
 
@@ -17,16 +16,18 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import httpx
+import psutil
 import torch
 from kit import prefork
 from kit.models import save_model, tiny, tokenizer_of
 from kit.runs import HOSTILE
 
-from transformer import Model, Tokenizer
+from transformer import Model, Tokenizer, bundled_names
 from transformer.checkpoint import held_out_sample
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,18 +45,63 @@ MARKUP = (*HOSTILE, "<img/src=x/onerror=alert(1)>", "${alert(2)}", "مرحبا",
 NAMES = ("tiny", "stories", "hostile-translator", "tiny-translator")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Server:
-    """Where it listens, and the models that it offers; NAMES also has the bundled "stories".
+    """app.py in a separate process, started and answering; stops at the end of a `with`.
 
-    hostile_translator: its tokens are MARKUP.
+    log: what it writes is appended there. change: of app.py, see app_variants.py. more: further
+    options of the command line. start: subprocess.Popen to import everything again. env: further
+    environment variables.
     """
 
-    url: str
-    log: Path
-    process: prefork.Process
+    def __init__(
+        self,
+        log: Path,
+        offered: Sequence[str | Path],
+        change: str = "",
+        more: Sequence[str] = (),
+        start: Callable[..., Any] = prefork.Process,
+        host: str = "127.0.0.1",
+        env: Mapping[str, str] | None = None,
+        port: int = 0,
+    ) -> None:
+        self.log, self.port = log, port or free_port()
+        self.url = f"http://{'[::1]' if ':' in host else host}:{self.port}/"
+        app = ["tests/kit/app_variants.py", change] if change else ["app.py"]
+        command = [sys.executable, *app, "--host", host, "--port", str(self.port), *more]
+        command += ["--device", "cpu", "--checkpoints", *map(str, offered)]
+        settings = {"OMP_NUM_THREADS": "1", "TRUSTED_HOSTS": "*", **(env or {})}
+        self._start = partial(start, command, cwd=ROOT, env={**os.environ, **settings})
+        self.start()
+
+    def start(self) -> None:
+        """Also again, on the same port."""
+        with self.log.open("a") as file:
+            self.process = self._start(stdout=file, stderr=file)
+        wait(self.url, self.process, self.log)
+
+    def stop(self) -> None:
+        stop(self.process)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def client(self, **settings: Any) -> httpx.Client:
+        return httpx.Client(base_url=self.url, **{"timeout": 60, **settings})
+
+    def cpu_s(self) -> float:
+        """Processor time that it has used."""
+        used = psutil.Process(self.process.pid).cpu_times()
+        return float(used.user + used.system)
+
+
+class Shared(Server):
+    """The server of `running`, and the models of its own that it offers."""
+
     model: Model
-    hostile_translator: Model
+    hostile_translator: Model  # its tokens are MARKUP
     translator: Model
 
 
@@ -84,11 +130,17 @@ def hostile_translator() -> Model:
     return model
 
 
-@functools.cache
-def running() -> Server:
-    """The server, started at the first call and stopped when the tests end."""
+def temporary_folder() -> Path:
+    """Deleted when the tests end."""
     folder = Path(tempfile.mkdtemp(prefix="transformer-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@functools.cache
+def running() -> Shared:
+    """A server for all tests, which offers NAMES, tools, and a language "eo" (app_variants.py)."""
+    folder = temporary_folder()
     models = {
         "model": tiny_model(),
         "hostile_translator": hostile_translator(),
@@ -98,34 +150,32 @@ def running() -> Server:
         card = f"# {model.name}\n\nRandom weights, for tests."
         save_model(model, folder / model.name, dtype="float32", card=card)
     (folder / "tiny" / "sample.json").write_text(json.dumps(SAMPLE))
-    own = {model.name: str(folder / model.name) for model in models.values()}
-    log = folder / "server.log"
-    port = free_port()
-    offered = [own.get(name, name) for name in NAMES]
-    process = started(port, offered, log, "brackets", ["--mcp"])
-    atexit.register(stop, process)
-    return Server(url=f"http://127.0.0.1:{port}/", log=log, process=process, **models)
-
-
-def second() -> str:
-    """The address of another server, see `second_server`."""
-    return second_server()[0]
+    offered = [name if name == "stories" else folder / name for name in NAMES]
+    server = Shared(folder / "server.log", offered, "brackets", ["--mcp"])
+    atexit.register(server.stop)
+    vars(server).update(models)
+    return server
 
 
 @functools.cache
-def second_server() -> tuple[str, int]:
-    """The address and process id of another server, which offers "tiny", "tiny-translator",
-    networks of other projects' formats ("tiny-llama", "tiny-bert", "tiny-roberta", "tiny-marian",
-    and "many-heads" of 20 layers x 18 heads), the views of own_view.py and the lessons of
-    LESSONS."""
+def bundled() -> Server:
+    """A server that offers the bundled models, as app.py does."""
+    server = Server(temporary_folder() / "server.log", bundled_names())
+    atexit.register(server.stop)
+    return server
+
+
+@functools.cache
+def second() -> Server:
+    """A server that offers "tiny", "tiny-translator", checkpoints of other projects ("tiny-llama",
+    "tiny-bert", "tiny-roberta", "tiny-marian", and "many-heads" of 20 layers x 18 heads), the views
+    of own_view.py and the lessons of LESSONS."""
     from kit import own_view
     from kit.hf_folders import byte_fallback, roberta, word_piece, write
 
     from benchmarks.scale import write_model
 
-    first = running().log.parent
-    folder = Path(tempfile.mkdtemp(prefix="transformer-tests-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    first, folder = running().log.parent, temporary_folder()
     (folder / "views").mkdir()
     own_view.write(folder / "views")
     write(folder / "tiny-llama", "llama", 3, tokenizer=byte_fallback)
@@ -135,51 +185,21 @@ def second_server() -> tuple[str, int]:
     write_model(folder / "many-heads", 20, 18, 40, 6)
     names = ("tiny-llama", "tiny-bert", "tiny-roberta", "tiny-marian", "many-heads")
     offered = [first / "tiny", first / "tiny-translator", *(folder / name for name in names)]
-    port, log = free_port(), folder / "server.log"
     more = ["--views", str(folder / "views"), "--lessons", str(LESSONS)]
-    process = started(port, [str(one) for one in offered], log, more=more)
-    atexit.register(stop, process)
-    return f"http://127.0.0.1:{port}/", process.pid
-
-
-def started(
-    port: int,
-    offered: Sequence[str],
-    log: Path,
-    change: str = "",
-    more: Sequence[str] = (),
-    start: Callable[..., Any] = prefork.Process,
-    host: str = "127.0.0.1",
-    env: Mapping[str, str] | None = None,
-) -> Any:
-    """A server in a process of its own, which answers; what it writes is added to `log`.
-
-    change: of app.py, see app_variants.py. more: other options of the command line. start:
-    subprocess.Popen for a start as a user's. host: where it listens. env: more of its environment.
-    """
-    app = ["tests/kit/app_variants.py", change] if change else ["app.py"]
-    command = [sys.executable, *app, "--host", host, "--port", str(port), *more]
-    with log.open("a") as file:
-        process = start(
-            [*command, "--device", "cpu", "--checkpoints", *offered],
-            cwd=ROOT,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "TRUSTED_HOSTS": "*", **(env or {})},
-            stdout=file,
-            stderr=file,
-        )
-    wait(f"http://{'[::1]' if ':' in host else host}:{port}/", process, log)
-    return process
+    server = Server(folder / "server.log", offered, more=more)
+    atexit.register(server.stop)
+    return server
 
 
 def free_port() -> int:
-    """One that nobody listens on now."""
+    """A port that is not in use now."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
 
 
 def wait(url: str, process: prefork.Process, log: Path) -> None:
-    """Until it answers. Raises RuntimeError, with its log, if it ends or takes START_S."""
+    """Wait until it answers. Raises RuntimeError, with its log, if it ends or takes START_S."""
     give_up = time.monotonic() + START_S
     while time.monotonic() < give_up:
         if process.poll() is not None:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psutil
 import pytest
 from kit import serving
+from kit.serving import Server
 
 from transformer.messages import languages
 from transformer.serve import check_port
@@ -46,39 +46,21 @@ HEAD = (
 )
 
 
-def offered() -> str:
-    """The folder of a model, which reads 40 tokens."""
-    return str(serving.running().log.parent / MODEL)
-
-
-class Server:
-    """A server that has just been started, and what it uses of the processor."""
-
-    def __init__(self, log: Path, **settings: Any) -> None:
-        self.port = serving.free_port()
-        self.process = serving.started(self.port, [offered()], log, **settings)
-
-    def client(self) -> httpx.Client:
-        return httpx.Client(
-            base_url=f"http://127.0.0.1:{self.port}/",
-            timeout=60,
-            headers={"accept-encoding": "br, gzip"},
-        )
-
-    def cpu_s(self) -> float:
-        used = psutil.Process(self.process.pid).cpu_times()
-        return used.user + used.system
-
-    def connection(self, source: str = "127.0.0.1") -> socket.socket:
-        address = ("127.0.0.1", self.port)
-        return socket.create_connection(address, timeout=60, source_address=(source, 0))
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    made = Server(tmp_path_factory.mktemp("crowd") / "server.log")
-    yield made
-    serving.stop(made.process)
+    """One that has just been started."""
+    with started(tmp_path_factory.mktemp("crowd") / "server.log") as made:
+        yield made
+
+
+def started(log: Path, *change: str, **settings: Any) -> Server:
+    """A server of a model that reads 40 tokens."""
+    return Server(log, [serving.running().log.parent / MODEL], *change, **settings)
+
+
+def connected(server: Server, source: str = "127.0.0.1") -> socket.socket:
+    address = ("127.0.0.1", server.port)
+    return socket.create_connection(address, timeout=60, source_address=(source, 0))
 
 
 # --- the first visitors ---------------------------------------------------------------------------
@@ -155,7 +137,7 @@ def test_overlong_headers_are_refused_before_parsing(server: Server) -> None:
 def answer_to(server: Server, sent: bytes, source: str = "127.0.0.1") -> bytes:
     """The first line that the server answers; b"" if it closes the connection while more comes."""
     told = b""
-    with server.connection(source) as caller, contextlib.suppress(ConnectionError):
+    with connected(server, source) as caller, contextlib.suppress(ConnectionError):
         caller.sendall(sent)
         while more := caller.recv(100_000):
             told += more
@@ -245,11 +227,11 @@ def test_one_address_cannot_take_all_connections(
     other = asked["127.0.0.2"]
     with contextlib.ExitStack() as stack:
         for _ in range(MAX_ADDRESS_CONNECTIONS):
-            stack.enter_context(server.connection())
+            stack.enter_context(connected(server))
         assert until_it_is(503, asked["127.0.0.1"])
         assert b" 200 " in other()
         for _ in range(MAX_CONNECTIONS - MAX_ADDRESS_CONNECTIONS):
-            stack.enter_context(server.connection("127.0.0.3"))
+            stack.enter_context(connected(server, "127.0.0.3"))
         assert until_it_is(503, other)
     assert until_it_is(200, other)
     assert until_it_is(200, asked["127.0.0.1"])
@@ -278,7 +260,7 @@ def has_ipv6() -> bool:
 @pytest.mark.parametrize("host", ["::1", "::"])
 def test_it_is_served_at_addresses_of_ipv6(host: str, tmp_path: Path) -> None:
     check_port(f"[{host}]", serving.free_port())  # as browsers write it
-    check_served(Server(tmp_path / "log", host=host, more=["--mcp"]), "[::1]")
+    check_served(started(tmp_path / "log", host=host, more=["--mcp"]))
 
 
 def test_proxy_variables_do_not_stop_the_server(tmp_path: Path) -> None:
@@ -288,28 +270,24 @@ def test_proxy_variables_do_not_stop_the_server(tmp_path: Path) -> None:
     env |= {name.upper(): value for name, value in env.items()}
     env |= {"NO_PROXY": "intranet.example", "no_proxy": "intranet.example"}
     log, start = tmp_path / "log", subprocess.Popen
-    check_served(Server(log, more=["--mcp"], start=start, env=env), "127.0.0.1")
+    check_served(started(log, more=["--mcp"], start=start, env=env))
 
 
-def check_served(server: Server, host: str) -> None:
-    """The page, and a tool, for which Gradio asks the server over HTTP; then it is stopped."""
+def check_served(server: Server) -> None:
+    """The page and a tool, for which Gradio sends the server an HTTP request; then stop it."""
     call = {"name": "limits", "arguments": {}}
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     accept = {"accept": "application/json, text/event-stream"}
-    url = f"http://{host}:{server.port}/"
-    try:
-        with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
-            assert client.get("health").json()["status"] == "ok"
-            assert "</gradio-app>" in client.get("").text
-            told = client.post("gradio_api/mcp/", json=asked, headers=accept).text
-            assert "request_bytes" in told, told
-    finally:
-        serving.stop(server.process)
+    with server, server.client(trust_env=False) as client:
+        assert client.get("health").json()["status"] == "ok"
+        assert "</gradio-app>" in client.get("").text
+        answer = client.post("gradio_api/mcp/", json=asked, headers=accept).text
+        assert "request_bytes" in answer, answer
 
 
 def test_a_crowd_at_startup_does_not_end_a_server_with_few_files(tmp_path: Path) -> None:
     """It is there from the first moment, before the server has said that it runs."""
-    port, over, log = serving.free_port(), threading.Event(), tmp_path / "log"
+    port, over = serving.free_port(), threading.Event()
     with contextlib.ExitStack() as crowd, ThreadPoolExecutor(1) as pool:
 
         def push() -> None:
@@ -322,13 +300,9 @@ def test_a_crowd_at_startup_does_not_end_a_server_with_few_files(tmp_path: Path)
 
         pushing = pool.submit(push)
         try:
-            process = serving.started(port, [offered()], log, "few_files")
+            server = started(tmp_path / "log", "few_files", port=port)
         finally:
             over.set()
             pushing.result()
-    try:
-        assert process.poll() is None
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}/", timeout=60) as client:
-            assert client.get("health").json()["status"] == "ok"
-    finally:
-        serving.stop(process)
+    with server, server.client() as client:
+        assert client.get("health").json()["status"] == "ok"

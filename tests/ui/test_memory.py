@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import httpx
 import numpy as np
 import pytest
 import torch
 from kit import serving
+from kit.client import called
 
 from transformer.ui.errors import NO_MEMORY, Busy
 from transformer.ui.limits import RUNS, memory_budget
@@ -67,23 +67,14 @@ def test_other_errors_are_not_mistaken_for_lack_of_memory() -> None:
 @pytest.mark.slow
 def test_a_server_with_little_memory_answers_after_the_longest_batches(tmp_path) -> None:
     """Its memory holds a few such batches, and not what it would keep of six."""
-    port, log = serving.free_port(), tmp_path / "log"
-    process = serving.started(port, ["stories"], log, "little_memory")
     lines = ["Once upon a time there was a dog. " * 30] * 8
-    try:
-        with httpx.Client(
-            base_url=f"http://127.0.0.1:{port}/gradio_api/call/", timeout=120
-        ) as client:
-
-            def asked(name: str, *data: object) -> str:
-                event = client.post(name, json={"data": data}).json()["event_id"]
-                return client.get(f"{name}/{event}").text
-
-            for _ in range(6):
-                assert "event: complete" in asked("batch", lines, "stories", None)
-            assert "event: complete" in asked("trace", "The dog", "stories", None)
-            told = client.get(f"http://127.0.0.1:{port}/health").json()
-            assert told["allocations"]["failed"] > 0
-            assert told["status"] == "ok"
-    finally:
-        serving.stop(process)
+    with (
+        serving.Server(tmp_path / "log", ["stories"], "little_memory") as server,
+        server.client(timeout=120) as client,
+    ):
+        for _ in range(6):
+            assert "event: complete" in called(client, "batch", lines, "stories", None)
+        assert "event: complete" in called(client, "trace", "The dog", "stories", None)
+        health = client.get("health").json()
+        assert health["allocations"]["failed"] > 0
+        assert health["status"] == "ok"

@@ -12,12 +12,14 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 import psutil
 import pytest
-from kit import aio, app_variants, prefork, serving
+from kit import aio, app_variants, serving
+from kit.client import called
+from kit.serving import Server
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from transformer.ui import PRIVATE
@@ -32,31 +34,20 @@ LONG = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
 WORDS = "a visitor's words"
 
 
-class Bounded(NamedTuple):
-    """A server that may hold 256 files, with tools."""
-
-    port: int
-    process: prefork.Process
-    log: Path
-
-    def client(self) -> httpx.Client:
-        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}/", timeout=60)
-
-
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bounded]:
-    log, port = tmp_path_factory.mktemp("bounded") / "server.log", serving.free_port()
-    process = serving.started(port, ["stories"], log, "few_files", ["--mcp"])
-    yield Bounded(port, process, log)
-    serving.stop(process)
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One that may hold 256 files, with tools."""
+    log = tmp_path_factory.mktemp("bounded") / "server.log"
+    with Server(log, ["stories"], "few_files", ["--mcp"]) as made:
+        yield made
 
 
-def test_a_server_may_hold_as_many_files_as_the_system_allows(server: Bounded) -> None:
+def test_a_server_may_hold_as_many_files_as_the_system_allows(server: Server) -> None:
     most = (app_variants.MOST_FILES, app_variants.MOST_FILES)
     assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE) == most
 
 
-def test_unfinished_headers_do_not_keep_others_out(server: Bounded) -> None:
+def test_unfinished_headers_do_not_keep_others_out(server: Server) -> None:
     before = server.log.stat().st_size
     with ExitStack() as stack:
         for _ in range(300):
@@ -70,7 +61,7 @@ def test_unfinished_headers_do_not_keep_others_out(server: Bounded) -> None:
     assert logged.count("socket.accept() out of system resource: OSError in") == 1
 
 
-def test_an_unfinished_second_request_times_out(server: Bounded) -> None:
+def test_an_unfinished_second_request_times_out(server: Server) -> None:
     """A caller who sends what an answer did not wait for is no longer between two requests."""
     for first in ("", "Content-Length: 99\r\n"):
         with socket.create_connection(("127.0.0.1", server.port), timeout=20) as caller:
@@ -82,7 +73,7 @@ def test_an_unfinished_second_request_times_out(server: Bounded) -> None:
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux alone has it")
-def test_a_connection_whose_answer_is_never_read_is_closed(server: Bounded) -> None:
+def test_a_connection_whose_answer_is_never_read_is_closed(server: Server) -> None:
     with server.client() as client, socket.socket() as caller:
         at = client.get("").text.split('as="script" fetchpriority="low" href="', 1)[1].split('"')[0]
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -103,7 +94,7 @@ def test_a_connection_whose_answer_is_never_read_is_closed(server: Bounded) -> N
             time.sleep(0.2)
 
 
-def test_a_malformed_call_of_a_tool_logs_nothing_that_was_typed(server: Bounded) -> None:
+def test_a_malformed_call_of_a_tool_logs_nothing_that_was_typed(server: Server) -> None:
     accept = {"accept": "application/json, text/event-stream"}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     with server.client() as client:
@@ -115,7 +106,7 @@ def test_a_malformed_call_of_a_tool_logs_nothing_that_was_typed(server: Bounded)
 
 
 def test_the_page_is_compressed_and_never_cached_across_languages(
-    server: Bounded,
+    server: Server,
 ) -> None:
     with server.client() as client:
         for accept in ("gzip, br", "gzip", "identity"):
@@ -128,13 +119,12 @@ def test_the_page_is_compressed_and_never_cached_across_languages(
             assert "content-encoding" not in other.headers
 
 
-def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server: Bounded) -> None:
+def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server: Server) -> None:
     """A full queue makes room for another address, and not for one that only says so; when the
     server ends, streams and questions get a sentence, and the process ends as it was told."""
     with server.client() as client, ThreadPoolExecutor(24) as pool:
-        joined = client.post(f"{API}/call/generate", json={"data": [*LONG[:2], 120, *LONG[3:]]})
-        told = client.get(f"{API}/call/generate/{joined.json()['event_id']}").text
-        run = json.loads(told.split("data: ", 1)[1])[0]["run"]
+        answer = called(client, "generate", *LONG[:2], 120, *LONG[3:])
+        run = json.loads(answer.split("data: ", 1)[1])[0]["run"]
 
         def asking(forged: str | None = None) -> httpx.Response:
             headers = {} if forged is None else {"x-forwarded-for": forged}
@@ -196,20 +186,17 @@ def systemd(name: str, monkeypatch: pytest.MonkeyPatch, seconds: float) -> Itera
 def test_systemd_is_notified_of_ready_watchdog_and_stopping(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    port, offered = serving.free_port(), [str(serving.running().log.parent / "tiny")]
+    offered = [serving.running().log.parent / "tiny"]
     with systemd(str(tmp_path / "socket"), monkeypatch, 1) as heard:
-        process = serving.started(port, offered, tmp_path / "log")
-        try:
+        with Server(tmp_path / "log", offered) as server:
             told = [heard.recv(99)]
             while told[-1] != b"READY=1":
                 told.append(heard.recv(99))
             assert set(told[:-1]) <= {b"WATCHDOG=1"}
-            ready = httpx.get(f"http://127.0.0.1:{port}/ready")
+            ready = httpx.get(f"{server.url}ready")
             assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
             assert "server" not in ready.headers
             assert [heard.recv(99) for _ in range(3)] == [b"WATCHDOG=1"] * 3
-        finally:
-            serving.stop(process)
         heard.setblocking(False)
         with suppress(BlockingIOError):
             while True:
