@@ -10,7 +10,7 @@ from kit.models import T_MAX, C, H, ids, network
 from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch
 from transformer.interventions.hooks import ActivationCache, hooks_of
-from transformer.model.hooks import ForwardContext
+from transformer.model.hooks import ForwardContext, Point
 from transformer.model.sites import Site, sites_of
 from transformer.model.trace import Trace
 
@@ -181,3 +181,22 @@ def test_a_silenced_head_stays_silent_whatever_is_patched_there():
     )
     for both in ([silence, patch], [patch, silence]):
         close(read(model, text, hooks=hooks_of(both, model.config, {"other": cache})), wanted)
+
+
+def test_patched_heads_are_the_chosen_ones_only():
+    model, cache, theirs = network(), ActivationCache(), ActivationCache()
+    text, other = given(model), given(model)
+    read(model, text, hooks=[cache])
+    read(model, other, hooks=[theirs])
+    point = Point("z", "decoder", 1, "self")
+    mixed = cache.activations[point].clone()
+    mixed[:, 1, 5] = theirs.activations[point][:, 1, 5]
+
+    def swapped(_module, _args):
+        return (mixed.transpose(1, 2).flatten(2),)
+
+    handle = model.decoder.layers[1].self_attention.output.register_forward_pre_hook(swapped)
+    wanted = read(model, text)
+    handle.remove()
+    patch = Patch("decoder", 1, [5], "other", part="z", heads=[1])
+    close(read(model, text, hooks=hooks_of([patch], model.config, {"other": theirs})), wanted)

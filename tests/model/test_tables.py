@@ -11,7 +11,7 @@ from kit.interventions import FAMILIES, given, read
 from kit.models import T_MAX, C, config, network
 from torch import nn
 
-from transformer import ModelConfig, Trace
+from transformer import Trace
 from transformer.model.positions import POSITIONS, Encoding
 from transformer.model.primitives import ACTIVATIONS, NORMS, Activation, Norm
 from transformer.model.summary import blocks
@@ -86,9 +86,3 @@ def test_an_activation_acts_on_each_number_alone_and_leaves_large_ones(kind):
 def test_the_words_of_an_encoding_contain_its_sizes(kind):
     part = "self" if POSITIONS[kind].is_rotary else "positions"
     assert "{" not in says(dict(positions=kind), part).does
-
-
-def test_a_configuration_of_before_the_norms_had_names_is_read():
-    later = ("norm_kind", "head_size", "gated", "parallel", "window", "padded_start", "rotary_base")
-    old = {name: value for name, value in config().to_dict().items() if name not in later}
-    assert ModelConfig.from_dict(old) == config()

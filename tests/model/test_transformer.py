@@ -28,24 +28,6 @@ def test_source_and_target_may_have_lengths_and_paddings_of_their_own():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_loss_is_the_mean_cross_entropy_of_what_counts(family):
-    model, smoothing = network(family), 0.1
-    text = torch.tensor([[5, 3, 8, 2, 0], [7, 1, 2, 4, 9]])
-    if family == "encoder":
-        targets = text.masked_fill(text == 2, -100)
-        found, logits = model.loss(text, targets, smoothing=smoothing), model(text)
-    else:
-        given = [ids(2, 6)] if family == "encoder-decoder" else []
-        found, logits = model.loss(*given, text, smoothing=smoothing), model(*given, text)[:, :-1]
-        targets = text[:, 1:]
-    counts = (targets >= 0).flatten()
-    wanted = nn.functional.cross_entropy(
-        logits.flatten(0, 1)[counts], targets.flatten()[counts], label_smoothing=smoothing
-    )
-    torch.testing.assert_close(found, wanted)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
 def test_a_text_longer_than_the_model_is_an_error_that_names_both(family):
     model, cache = network(family, positions="learned"), KeyValueCache()
     source = [ids(2, 3)] if family == "encoder-decoder" else []

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import httpx
-import plotly
 from kit import aio
 
 from transformer.ui import modules
@@ -95,12 +94,3 @@ def test_all_style_sheets_are_one_that_overrides_gradios():
         assert modules.ROOT.sub("&", text) in style
         # What may not stand within a rule is dropped by a browser without a word.
         assert set(re.findall("@[a-z-]+", text)) <= {"@media", "@container"}, sheet
-
-
-def test_plotly_js_is_of_the_version_that_plotly_py_carries():
-    carried = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    versions = {
-        re.search(r"plotly\.js .*?v([\d.]+)", path.read_text(encoding="utf-8"))[1]
-        for path in (PACKAGE / PLOTLY_JS, carried)
-    }
-    assert len(versions) == 1

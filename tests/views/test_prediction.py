@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from typing import Any
 
@@ -131,12 +130,3 @@ def test_nodes_are_ranked_by_score_and_keep_their_parents(tiny_encoder_decoder):
         (2, 0, "t2", 1, -2.5, "ended", True),
         (2, 1, "t4", 2, -4.0, "cut", False),
     ]
-
-
-def test_the_best_path_of_a_real_search_spells_its_best_hypothesis(tiny_encoder_decoder):
-    run = tiny_encoder_decoder.generate("the fox", beams=3, max_new_tokens=8)
-    best, path = run.search.hypotheses[0], [one for one in beam_nodes(run) if one.best]
-    assert [one.label for one in path] == [run.candidate_labels[token] for token in best.ids]
-    assert path[0].parent == -1
-    assert all(child.parent == parent.rank for parent, child in itertools.pairwise(path))
-    assert path[-1].score == best.score
