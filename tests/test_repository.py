@@ -17,6 +17,8 @@ from packaging.utils import canonicalize_name
 
 import transformer
 from transformer import checkpoint
+from transformer.ui import limits
+from transformer.ui.limits import table
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -171,3 +173,27 @@ def test_every_test_has_a_name_of_at_most_70_characters():
     texts = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     names = [name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)]
     assert [name for name in names if len(name) > 70] == []
+
+
+def test_the_table_holds_every_number_of_the_module() -> None:
+    numbers = {
+        value
+        for name, value in vars(limits).items()
+        if name.isupper() and isinstance(value, int | float)
+    }
+    assert numbers <= {row["limit"] for row in table().values()}
+
+
+def test_the_documents_say_the_numbers_of_the_table() -> None:
+    text = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
+    limit = {name: row["limit"] for name, row in table().items()}
+    for sentence in (
+        rf"trained for {limit['training_seconds']:.0f} s at\s+most",
+        rf"takes at most {limit['kept_bytes'] / 1e6:.0f} MB more",
+        rf"at most {limit['calls']} calls at once",
+        r"most, one at a time",
+        r"deleted a minute after their visitor leaves",
+        r"otherwise ten minutes after",
+    ):
+        assert re.search(sentence, text), sentence
+    assert (limit["trainings"], limit["left_age"], limit["run_age"]) == (1, 60, 600)

@@ -1,14 +1,26 @@
-"""A model that reads less than its example: the page opens with as much of it as fits."""
+"""The examples and cards that a page opens with: cut to fit, drawn at once, and true."""
 
+import base64
+import io
+import re
+
+import numpy as np
 import pytest
 from kit import aio
 from kit.client import opened
 from kit.models import tiny
+from kit.serving import tiny_model
+from PIL import Image
 
-from transformer import Tokenizer
+import transformer
+from transformer import Tokenizer, with_lens
 from transformer.ui import build, handlers
-from transformer.ui.examples import EXAMPLES, example_of, is_offered
+from transformer.ui.examples import EXAMPLES, as_link, example_of, first_head, is_offered, read_tour
+from transformer.ui.handlers import example
+from transformer.ui.lessons import shown_by
+from transformer.ui.page import first_look
 from transformer.ui.service import Service
+from transformer.views.attention.grid import palette
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
@@ -50,3 +62,92 @@ def test_an_example_is_cut_after_a_word_if_one_fits(tokenizer: Tokenizer) -> Non
             assert example_of(model).text == fitting[-1]
     long = tiny("long", "encoder-decoder", tokenizer, max_len=64)
     assert example_of(long) == EXAMPLES["encoder-decoder"]
+
+
+def picture(markup: str, title: str) -> np.ndarray:
+    """Palette places of the image below a caption."""
+    found = re.search(rf'{re.escape(title)}</figcaption><img[^>]* src="data:([^"]+)"', markup)
+    assert found is not None
+    kind, body = found[1].split(";base64,")
+    image = Image.open(io.BytesIO(base64.b64decode(body)))
+    assert (kind, image.mode) == ("image/png", "P")
+    assert bytes(image.getpalette() or b"") == palette().tobytes()
+    return np.asarray(image)
+
+
+def test_both_pictures_are_of_the_stored_runs_weights():
+    service = Service([tiny_model()])
+    run = service.store.run(service.examples["tiny"][0])
+    site, head = first_head(example(service, "tiny")[0])
+    weights = run.trace.records[site].pattern[0].numpy()
+    assert weights.shape[-1] <= 64  # a longer text would be shown reduced
+    markup = first_look(service)()
+    large = picture(markup, f"Decoder self-attention, layer {site.layer}, head {head}")
+    allowed = np.tril(np.ones_like(weights[head], dtype=bool))
+    assert (large[~allowed] == 0).all()  # see-through
+    shown = (large[allowed] / 255.0) ** 2
+    assert np.abs(shown - weights[head][allowed]).max() < 0.005
+    heads = picture(markup, "Every head")
+    height, width = weights.shape[-2:]
+    gap = (heads.shape[1] - weights.shape[0] * width) // (weights.shape[0] - 1)
+    left = head * (width + gap)
+    top = site.layer * (height + gap)
+    small = heads[top : top + height, left : left + width].astype(int)
+    assert ((small == 0) == (large == 0)).all()
+    assert (abs(small - large.astype(int)) < 32).all()  # eight colours
+
+
+CARDS = {card["title"]: card for card in read_tour()["card"]}
+# What the intact network writes, and what the network of the card's state does.
+WRITES = {
+    "Without it, the name is lost": (
+        '"Hello, Loki! I am so big',
+        '"Hello, Little bird! I am a very hungry',
+    ),
+    "Take away the word order": ("L'homme a mordu le chien.", "Le chien a mordu l'homme."),
+    "Make the cat a dog": ("chat noir dort sur le lit.", "chien noir dort sur le lit."),
+}
+LAST = 31  # the L at which the example ends
+
+
+@pytest.fixture(scope="module")
+def bundled() -> Service:
+    models = [transformer.load(name) for name in ("stories", "translate-en-fr")]
+    return Service(models, trainings=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("title", WRITES)
+def test_an_alteration_changes_the_text_as_its_card_says(bundled: Service, title: str):
+    state = as_link(CARDS[title]["state"])
+    altered = shown_by(bundled, state).run.text
+    intact = shown_by(bundled, state | {"alter": "[]"}).run.text
+    before, after = WRITES[title]
+    assert intact.endswith(before), intact
+    assert altered.endswith(after), altered
+    if title == "Take away the word order":  # both sentences are translated alike
+        other = "The dog bit the man."
+        assert other in CARDS[title]["look"]
+        assert shown_by(bundled, state | {"text": other}).run.text.endswith(after)
+
+
+@pytest.mark.slow
+def test_the_first_card_names_the_token_that_the_example_predicts(
+    bundled: Service,
+):
+    model = bundled.model("stories")
+    example, run = example_of(model), shown_by(bundled, {"model": "stories"}).run
+    assert (run.stopped, len(run.labels), run.labels[LAST]) == ("read", LAST + 1, "␣L")
+    assert (example.methods[0], CARDS["What comes next?"]["state"]["read"]) == ("greedy", "31")
+    step = model.generate(example.text, **example.settings).steps[0]
+    assert (model.tokenizer.label(step.token), f"{step.chosen.probability:.0%}") == ("o", "86%")
+    assert "“o” gets 86 %" in CARDS["What comes next?"]["says"]
+
+
+@pytest.mark.slow
+def test_only_the_last_two_layers_say_what_the_last_one_says(bundled: Service):
+    run = shown_by(bundled, as_link(CARDS["How early does it know?"]["state"])).run
+    model = bundled.model("stories")
+    lens = with_lens(model, run).lens
+    said = [model.tokenizer.label(int(best)) for best in lens.ids[:, LAST - run.trace_start, 0]]
+    assert said[3:] == ["ittle", "ittle", "o", "o"]

@@ -1,12 +1,13 @@
-"""What a share link holds, how it is read back, and what the page makes of it."""
+"""Share links and the codes that lead to them."""
 
 import base64
 import dataclasses
 import json
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 import pytest
+import segno
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from kit.serving import tiny_translator
 from transformer import Model, Run
 from transformer.ui.link import SETTINGS, read_link, view_fields
 from transformer.ui.page_request import state_of_run
+from transformer.ui.qr import MOST_CHARACTERS, MOST_VERSION, picture, reachable
 from transformer.ui.service import Service
 
 
@@ -177,3 +179,44 @@ def test_any_query_opens_the_page_with_a_run_or_an_error(service: Service, query
         assert set(told["view"]) <= view_fields().keys()
     else:
         assert told["problems"]
+
+
+HERE = tuple(f"http://{host}:7860/" for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0"))
+
+
+def test_a_code_leads_to_an_address_that_others_can_open() -> None:
+    for page in ("https://me-page.hf.space/", "http://class.example:8000/a/b/"):
+        assert reachable(page, "127.0.0.1", 7861, lambda: None) == page  # a proxy stands before it
+    for page in HERE:
+        assert reachable(page, "0.0.0.0", 7861, lambda: "10.1.2.3") == "http://10.1.2.3:7861/"
+        assert reachable(page, "::", 7861, lambda: "fd00::7") == "http://[fd00::7]:7861/"
+        assert reachable(page, "10.1.2.4", 7861, lambda: None) == "http://10.1.2.4:7861/"
+        below = reachable(page, "0.0.0.0", 7861, lambda: "10.1.2.3", root="/viz")
+        assert below == "http://10.1.2.3:7861/viz/"
+        public = "https://viz.example/a"
+        assert reachable(page, "127.0.0.1", 7861, lambda: None, root=public) == f"{public}/"
+
+
+def test_there_is_no_code_for_an_address_only_this_machine_can_open() -> None:
+    own = r"python app\.py --host 0\.0\.0\.0"
+    wrong = ("", "javascript:alert(1)", "file:///etc", "http:///x", "http://ü.example/")
+    for page, host, sentence in (
+        *((page, host, own) for page in HERE for host in ("127.0.0.1", "localhost", "::1", None)),
+        *((page, "0.0.0.0", "on no network") for page in HERE),
+        *((page, "0.0.0.0", "http.s. URL") for page in wrong),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            reachable(page, host, 7861, lambda: None)
+
+
+def test_a_code_is_never_finer_than_the_last_row_can_read() -> None:
+    longest = "http://a.example/#" + "a" * (MOST_CHARACTERS - 18)
+    code = segno.make(longest, error="l", micro=False)
+    assert code.version == MOST_VERSION
+    width = code.symbol_size(border=4)[0]
+    assert picture(longest).startswith("data:image/svg+xml")
+    assert f"viewBox='0 0 {width} {width}'" in unquote(picture(longest))
+    assert 0.92 * 720 / width > 6  # lines of a projector, see header.css
+    for more in (1, 5000):
+        with pytest.raises(ValueError, match=rf"{MOST_CHARACTERS + more:,} characters; .* 792\."):
+            picture(longest + "a" * more)
