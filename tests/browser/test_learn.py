@@ -1,8 +1,15 @@
-"""The tab Learn, the whole way: train, rest, look back, open the network, silence its best head."""
+"""Learn and lessons: a network is trained and opened, and a lesson is graded."""
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+import pytest
+from kit.browser import Visit
+from kit.serving import second, tiny_model
+from playwright.sync_api import Page, expect
+
+from transformer.lessons.measures import GradingContext
+from transformer.ui.examples import example_of
+from transformer.ui.service import Service
 
 PLAN = {
     "task": "copy", "preset": "vaswani-2017", "n_layers": 1, "n_heads": 2, "n_steps": 150,
@@ -71,3 +78,100 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
     expect(page.locator(".problem:visible")).to_have_count(0)
     page.get_by_role("tab", name="Learn", exact=True).click()
     wait_for("state", "ended")
+
+
+SITE = "decoder.1.self"
+
+
+@pytest.fixture(scope="module")
+def service() -> Service:
+    return Service([tiny_model()])
+
+
+@pytest.fixture(scope="module")
+def ground(service: Service) -> GradingContext:
+    """The example as the page stores it."""
+    (model,) = service.models.values()
+    example = example_of(model)
+    run = model.generate(example.text, **example.settings)
+    return GradingContext(run=run, models=service.queries)
+
+
+def verdict(page: Page, words: str) -> None:
+    expect(page.locator(".card-verdict")).to_contain_text(words)
+
+
+def turn(visit: Visit, title: str) -> None:
+    visit.page.locator(".card-next").click()
+    expect(visit.page.locator(".card-title")).to_have_text(title)
+    visit.wait_for_link()
+
+
+def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(visit, ground):
+    seen = visit(second().url)
+    page = seen.page
+    page.get_by_role("button", name="Lessons", exact=True).click()
+    page.get_by_role("button", name="Looking back").click()
+    expect(page.locator(".card-title")).to_have_text("A head")
+    seen.wait_for_link()
+    expect(page.locator(".card-count")).to_contain_text("1 of 5")
+    expect(page.locator(".card-says strong")).to_have_text("first")
+    expect(page.locator(".card-says img")).to_have_count(0)
+    expect(page.locator(".card-verdict")).to_be_hidden()
+
+    # a head: wrong, hints one by one, right
+    first = ground.run.trace.weights("decoder", "self")[:, 0, :, 1:, 0].mean(dim=-1)
+    layer, head = divmod(int(first.argmax()), first.shape[1])
+    seen.head(layer, (head + 2) % 3).click()
+    verdict(page, "Not yet. First is")
+    page.locator(".card-hint").click()
+    page.locator(".card-hint").click()
+    expect(page.locator(".card-hints li")).to_have_text(["Look at the grid.", "Sort the list."])
+    seen.head(layer, head).click()
+    verdict(page, "Right.")
+    expect(page.locator(".card-solve")).to_be_hidden()
+
+    # a token: a wrong one brings the question's shading back
+    turn(seen, "A token")
+    row = ground.run.trace[SITE].pattern[0, 0, 6]
+    seen.tokens.nth(int(row[:7].argmin())).click()
+    verdict(page, "Not yet.")
+    page.wait_for_function("() => viz.query.index === 6")
+    seen.tokens.nth(int(row.argmax())).click()
+    verdict(page, "Right.")
+
+    # a number: what is no number, a wrong one, the right one
+    turn(seen, "A number")
+    box = page.get_by_label("Your answer:")
+    hidden = len(ground.run.labels) - 7
+    right = f"Right. The number of hidden keys is {hidden}"
+    wrong = {"many": "Give a number", "0": "Not yet. It is not 0"}
+    for typed, said in {**wrong, str(hidden): right}.items():
+        box.fill(typed)
+        box.press("Enter")
+        verdict(page, said)
+
+    # a sentence, by keyboard
+    turn(seen, "A sentence")
+    page.get_by_label("no", exact=True).focus()
+    page.keyboard.press("Space")
+    verdict(page, "Not yet.")
+    page.keyboard.press("ArrowDown")
+    verdict(page, "Right.")
+
+    # a text: the box is there, and what is typed is graded
+    turn(seen, "A text")
+    seen.generate("A fox met")
+    verdict(page, "does not hold “bird” yet")
+    seen.generate("A bird met")
+    verdict(page, "Right. The network says")
+
+    # a lesson leads on; what was solved is told, and kept on request alone
+    page.get_by_role("button", name="Lessons ›").click()
+    expect(page.locator(".lesson-facts")).to_contain_text("5 of 5 solved")
+    assert page.evaluate("localStorage.length") == 0
+    keep = page.get_by_label("Remember in this browser")
+    keep.check()
+    assert page.evaluate("localStorage.getItem('solved-lessons')").count("twice.") == 5
+    keep.uncheck()
+    assert page.evaluate("localStorage.length") == 0
