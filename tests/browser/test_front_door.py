@@ -8,7 +8,7 @@ import re
 import pytest
 import torch
 from kit.browser import OPEN, WAIT_MS, complaints
-from kit.bundled import MODELS, Counted, continued, model, opening
+from kit.visitors import MODELS, Counted, continued, model, opening
 from playwright.sync_api import expect
 
 from transformer.ui.examples import cards

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kit.browser import PLACE, complaints, opened_alone
+from kit.browser import PLACE, complaints
 from kit.runs import HOSTILE, relabelled
+from kit.windows import opened_alone
 from playwright.sync_api import Browser, expect
 
 from transformer import with_lens

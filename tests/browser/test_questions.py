@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from kit.browser import Visit
-from kit.bundled import MOST, Counted, continued, model, opening
+from kit.visitors import MOST, Counted, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
 
 from transformer import Ablate, Break, with_lens

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from kit.browser import Visit
-from kit.bundled import opening
+from kit.visitors import opening
 from playwright.sync_api import Page, expect
 
 CHAT = "After ␣chat the network is about to choose the next word, ␣noir."

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kit.browser import Visit
 from kit.serving import SAMPLE, Shared
-from kit.what_if import WhatIf
+from kit.visitors import WhatIf
 from playwright.sync_api import expect
 
 from transformer import Run

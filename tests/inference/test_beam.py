@@ -7,8 +7,7 @@ import itertools
 
 import pytest
 import torch
-from kit.generation import continued, tokens
-from kit.models import spread
+from kit.models import continued, spread, tokens
 
 from transformer.inference.beam import beam_search
 from transformer.model.transformer import EncoderDecoder, build_transformer

@@ -7,14 +7,24 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kit.generation import END, PROMPTS, SAMPLED, V, continued, network, tokens
-from kit.models import spread
+from kit.models import continued, spread, tokens
 from kit.strategies import configurations
 
-from transformer import Sampling, build_transformer
+from transformer import ModelConfig, Sampling, build_transformer
 from transformer.inference import deadline
 from transformer.inference.generation import apply_sampling, draw, generate
 from transformer.runs.steps import N_CANDIDATES, CandidateBatch
+
+V, T_MAX, END = 37, 12, 2
+SAMPLED = Sampling(temperature=1.3, top_k=9, top_p=0.95)
+PROMPTS = [[2, 5, 9, 11], [2, 7], [2, 3, 4, 8, 30, 31, 17]]
+
+
+def network(family="decoder"):
+    sizes = dict(vocab_size=V, d_model=12, n_heads=3, n_layers=2, d_ff=20, max_len=T_MAX)
+    config = ModelConfig(family=family, padding_id=0, positions="learned", **sizes)
+    return spread(build_transformer(config), seed=5).eval()
+
 
 samplings = st.none() | st.builds(
     Sampling,

@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from transformer.views.declaration import tab_name
 
@@ -113,23 +112,6 @@ def complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[str]:
     options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
     found: list[str] = page.evaluate(AXE, [[[part] for part in parts], options])
     return found
-
-
-@contextmanager
-def opened_alone(browser: Browser, path: Path, **settings: Any) -> Iterator[Any]:
-    """The file, which asks for nothing else and complains of nothing."""
-    context = browser.new_context(offline=True, **settings)
-    tab = context.new_page()
-    asked: list[str] = []
-    complaints: list[str] = []
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.on("console", lambda message: complaints.append(message.text))
-    tab.on("pageerror", lambda error: complaints.append(str(error)))
-    tab.goto(path.as_uri())
-    yield tab
-    context.close()
-    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
-    assert complaints == []
 
 
 class Visit:

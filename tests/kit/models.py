@@ -13,6 +13,7 @@ from tokenizers import Tokenizer as BPETokenizer
 from torch import Tensor, nn
 
 from transformer import Model, ModelConfig, Tokenizer, build_transformer, checkpoint
+from transformer.inference.generation import generate
 from transformer.tokenizer import SPECIALS
 
 M = TypeVar("M", bound=nn.Module)
@@ -68,6 +69,20 @@ def spread(network: M, seed: int = 0) -> M:
             noise = torch.randn(parameter.shape, generator=generator)
             parameter.copy_(middle + wide * noise)
     return network
+
+
+def continued(network: Any, prompts: Sequence[Sequence[int]], **settings: Any) -> list[list[Any]]:
+    """Generate from token ids: the steps of each row."""
+    rows: list[list[Any]] = [[] for _ in prompts]
+    for steps in generate(network, prompts, **{"max_new_tokens": 8, "end_id": 2, **settings}):
+        for row, step in zip(rows, steps, strict=True):
+            if step is not None:
+                row.append(step)
+    return rows
+
+
+def tokens(rows: list[list[Any]]) -> list[list[int]]:
+    return [[step.token for step in row] for row in rows]
 
 
 def save_model(model: Model, path: Path, **settings: Any) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 from kit import prefork
-from kit.browser import opened_alone
 from kit.runs import HOSTILE, relabelled
+from kit.windows import opened_alone
 from playwright.sync_api import expect
 
 from transformer import with_lens

@@ -1,0 +1,142 @@
+"""Windows of Chromium in which tests open pages, and what their pages complained of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from kit import serving
+from kit.browser import WAIT_MS, Open, Visit
+from playwright.sync_api import Browser, BrowserContext, Page
+
+STORED = "[localStorage.length, document.cookie]"
+Profile = Callable[..., BrowserContext]
+
+
+@contextmanager
+def opened_alone(browser: Browser, path: Path, **settings: Any) -> Iterator[Any]:
+    """The file, which asks for nothing else and complains of nothing."""
+    context = browser.new_context(offline=True, **settings)
+    tab = context.new_page()
+    asked: list[str] = []
+    complaints: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.goto(path.as_uri())
+    yield tab
+    context.close()
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
+    assert complaints == []
+
+
+@dataclass
+class Window:
+    """A profile with one window, in which one test after another opens the page anew: that takes
+    half the processor time of a window of its own."""
+
+    context: BrowserContext
+    rest: str  # an address of the page's site: for another the browser would start a new process
+    complaints: list[str] = field(default_factory=list)  # of what it shows now
+    page: Page | None = None
+    is_free: bool = True
+
+    def take(self) -> Page:
+        """For one test, until it is left."""
+        self.is_free = False
+        self.complaints.clear()
+        if self.page is None or self.page.is_closed():
+            self.page = self.context.new_page()
+            _listen(self.page, self.complaints)
+        return self.page
+
+    def stored(self) -> Any:
+        """What the page has kept in the browser."""
+        closed = self.page is None or self.page.is_closed()
+        return [0, ""] if closed else self.page.evaluate(STORED)
+
+    def leave(self) -> None:
+        """Not the page in it; what the last one asked for on its way out is not the next one's."""
+        if self.page and not self.page.is_closed():
+            self.page.unroute_all(behavior="ignoreErrors")
+            self.page.goto(self.rest)
+        self.is_free = True
+
+
+@contextmanager
+def opening_pages(
+    memory: Profile,
+    windows: Callable[[], Window],
+    server: serving.Shared,
+    slowdown: float,
+    may_complain: bool = False,
+) -> Iterator[Open]:
+    others: list[BrowserContext] = []
+    taken: list[Window] = []
+    complaints: list[str] = []
+
+    def open_page(
+        address: str = server.url,
+        *,
+        width: int = 1440,
+        height: int = 900,
+        color_scheme: Literal["light", "dark"] = "light",
+        language: str = "en",
+        own: dict[str, Any] | None = None,
+        tab: str = "Attention",
+    ) -> Visit:
+        """language: what the browser asks for. own: settings of a profile of its own. tab: see
+        Visit."""
+        if own is None:
+            taken.append(windows())
+            page = taken[-1].take()
+            page.set_extra_http_headers({"Accept-Language": language})
+        else:
+            context = memory(**own)
+            others.append(context)
+            page = context.new_page()
+            _listen(page, complaints)
+        page.set_default_timeout(WAIT_MS)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=color_scheme, reduced_motion="no-preference")
+        if slowdown != 1:
+            tools = page.context.new_cdp_session(page)
+            tools.send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
+        page.goto(address)
+        return Visit(page, tab)
+
+    try:
+        yield open_page
+        stored = [window.stored() for window in taken]
+        complaints += [one for window in taken for one in window.complaints]
+    finally:
+        for window in taken:
+            window.leave()
+        for context in others:
+            context.close()
+    assert may_complain or complaints == []
+    assert all(one == [0, ""] for one in stored)  # else the next page is no new visitor's
+
+
+def _listen(page: Page, complaints: list[str]) -> None:
+    """The console tells of a request to elsewhere too: nothing answers it (chromium.ARGUMENTS).
+
+    It tells of every refusal; that of a question (resources/) is the page's own to tell."""
+
+    def hear(m: Any) -> None:
+        refused = "the server responded with a status of 4" in m.text
+        if m.type == "error" and not (refused and "/resources/" in m.location["url"]):
+            complaints.append(f"console: {m.text}")
+
+    page.on("console", hear)
+    page.on("popup", lambda popup: complaints.append(f"window: {popup.url}"))
+    page.on("pageerror", lambda error: complaints.append(f"page: {error}"))
+    page.on("dialog", lambda dialog: _dismiss(dialog, complaints))
+
+
+def _dismiss(dialog: Any, complaints: list[str]) -> None:
+    complaints.append(f"dialog: {dialog.message}")
+    dialog.dismiss()
