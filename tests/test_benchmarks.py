@@ -10,12 +10,16 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
+from kit import aio, serving
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import transformer
 from benchmarks import generation, report, results
+from benchmarks.load import load, tasks_for
 from benchmarks.networks import QUICK_SHAPES
 
 pytestmark = pytest.mark.slow
@@ -132,3 +136,23 @@ def test_the_peers_run_on_the_versions_that_are_tested():
     assert {"torch", "babel", "transformers"} <= {one.name for one in both}
     for one in both:
         assert installed[canonicalize_name(one.name)].partition("+")[0] in one.specifier, one
+
+
+def test_visitors_at_once_each_get_what_they_get_alone() -> None:
+    server = serving.running()
+    tasks = tasks_for([transformer.load("stories"), server.translator], 6)
+    report = aio.run(load(server.url, tasks, visitors=6, seconds=4, server=None))
+    assert report.failures() == []
+    figures = report.figures()
+    assert figures["pages_opened"] == 6
+    assert figures["generations"] >= 6
+    assert figures["clicks"] >= 6
+    assert psutil.Process(server.process.pid).memory_info().rss < 1_500_000_000
+
+
+def test_a_mixed_up_result_is_a_fault() -> None:
+    server = serving.running()
+    one, other = tasks_for([transformer.load("stories")], 2)
+    (mixed,) = [type(one)(chosen=one.chosen, alone=other.alone)]
+    report = aio.run(load(server.url, [mixed], visitors=1, seconds=0.2, server=None))
+    assert any("other tokens than alone" in fault for fault in report.failures())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import io
 import json
 import re
@@ -11,14 +12,17 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+import brotli
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from plotly.offline import get_plotlyjs_version
 
 import transformer
 from transformer import checkpoint
 from transformer.ui import limits
 from transformer.ui.limits import table
+from transformer.views.export.bundle import PACKAGE
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -197,3 +201,35 @@ def test_the_documents_say_the_numbers_of_the_table() -> None:
     ):
         assert re.search(sentence, text), sentence
     assert (limit["trainings"], limit["left_age"], limit["run_age"]) == (1, 60, 600)
+
+
+FOLDER = PACKAGE / "web" / "vendor"
+PLOTLY = PACKAGE / "ui" / "static" / "vendor" / "plotly-cartesian.min.js"
+FILES = [*sorted(FOLDER.glob("*.js")), PLOTLY]
+PUBLISHED = json.loads((FOLDER / "published.json").read_text("utf-8"))
+# A browser without an import map takes only relative imports: those alone were changed.
+NAMES = {
+    "./preact.js": "preact",
+    "./hooks.js": "preact/hooks",
+    "./signals-core.js": "@preact/signals-core",
+}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_vendored_file_is_the_published_one_but_for_its_relative_imports(path: Path) -> None:
+    text = path.read_text("utf-8")
+    as_published = re.sub(r'from"(\./[^"]+)"', lambda found: f'from"{NAMES[found[1]]}"', text)
+    assert hashlib.sha256(as_published.encode()).hexdigest() == PUBLISHED[path.name]["sha256"]
+
+
+def test_plotly_is_sent_as_published_in_the_version_that_makes_the_figures() -> None:
+    """Browsers get the compressed file beside it."""
+    packed = PLOTLY.with_name(f"{PLOTLY.name}.br").read_bytes()
+    assert brotli.decompress(packed) == PLOTLY.read_bytes()
+    assert PUBLISHED[PLOTLY.name]["version"] == get_plotlyjs_version()
+
+
+def test_each_vendored_package_comes_with_its_licence() -> None:
+    licences = {"preact": "MIT", "htm": "Apache License", "signals": "MIT"}
+    for name, words in licences.items():
+        assert words in (FOLDER / f"{name}.LICENSE").read_text("utf-8")

@@ -1,5 +1,7 @@
 """The training loop and its command: they learn, begin with trained weights, and tell mistakes."""
 
+from __future__ import annotations
+
 import json
 import re
 import sys
@@ -12,9 +14,11 @@ import torch
 from kit.training import LINES, command, losses, metadata, recipe, task, written
 
 import transformer
+from transformer import Model
 from transformer.training import loop
 from transformer.training.__main__ import main
 from transformer.training.recipe import Recipe, load_recipe
+from transformer.ui.service import Service
 
 
 @pytest.fixture
@@ -197,3 +201,36 @@ def test_without_a_network_it_is_said_that_the_hub_cannot_be_asked(tmp_path, mon
     assert main(["stories", "--data", "hub:some/stories", "--out", str(tmp_path / "o")]) == 2
     said = r".* cannot stream 'some/stories' .*: no way there; .*give --data a folder.*\n"
     assert re.fullmatch(said, capsys.readouterr().err)
+
+
+VERSE = "the cat sat on the mat.\nthe dog sat on the log.\n" * 30
+
+
+@pytest.fixture(scope="module")
+def speller(tmp_path_factory) -> Model:
+    folder = tmp_path_factory.mktemp("characters")
+    (folder / "text.txt").write_text(VERSE, encoding="utf-8")
+    recipe(folder, steps=120, dropout=0.0, rate=1e-2, every=120)
+    path = folder / "tiny.toml"
+    tiny = path.read_text(encoding="utf-8").replace('"The"', '"the"')
+    path.write_text(tiny.replace("vocab_size = 300", 'kind = "words"'), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"\[tokenizer\] kind must be one of .*; got 'words'"):
+        load_recipe(str(path))
+    path.write_text(tiny.replace("vocab_size = 300", 'kind = "characters"'), encoding="utf-8")
+    arguments = [str(path), "--data", str(folder / "text.txt")]
+    assert main([*arguments, "--out", str(folder / "o"), "--cpu"]) == 0
+    return transformer.load(folder / "o")
+
+
+@pytest.mark.slow
+def test_a_model_of_characters_learns_and_the_page_offers_it(speller):
+    model = speller
+    assert model.config.vocab_size == len(set(VERSE)) + 3
+    service = Service([model])
+    assert service.store.run(service.examples[model.name][0]).request.text == "nce on a tme"
+    run = service.generate(model.name, "the cat s", max_new_tokens=4)
+    assert run.text == "the cat sat o"
+    assert run.tokens[1:] == tuple("the␣cat␣sat␣o")
+    assert f"{model.config.vocab_size} tokens, characters." in model.card
+    with pytest.raises(ValueError, match="holds 'T', which this model never learned"):
+        service.generate(model.name, "The dog", max_new_tokens=4)

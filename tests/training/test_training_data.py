@@ -21,6 +21,7 @@ from transformer.training.data import (
     documents_of,
     lines_of,
     load_pairs,
+    load_texts,
     read_documents,
     texts_of,
     windows_of,
@@ -246,3 +247,16 @@ def test_the_bundled_translator_was_trained_by_the_bundled_recipes():
         recipe = load_recipe(phase["recipe"])
         assert phase["settings"] == json.loads(json.dumps(dataclasses.asdict(recipe.settings)))
         assert phase["dropout"] == recipe.model["dropout"]
+
+
+def test_a_single_file_is_cut_into_text_to_train_and_to_validate(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"line {n}\n" for n in range(100)), encoding="utf-8")
+    (train,), (valid,) = load_texts(str(path))
+    assert f"{train}\n{valid}\n" == path.read_text()
+    assert len(train) == pytest.approx(0.9 * len(path.read_text()), abs=10)
+    path.write_text("".join(f"line {n}\n<|endoftext|>\n" for n in range(20)), encoding="utf-8")
+    assert [len(part) for part in load_texts(str(path))] == [18, 2]
+    path.write_text("a single line", encoding="utf-8")
+    with pytest.raises(ValueError, match="too short to train and to validate with; needed: more"):
+        load_texts(str(path))
