@@ -1,13 +1,13 @@
-"""Generate with every head's attention kept: ours beside peers, interleaved, as ratios.
+"""Generate with every head's attention kept, against other libraries, interleaved, as ratios.
 
     python -m benchmarks [--shapes S G] [--threads 1 2] [--rounds N] [--peers-python PYTHON]
         [--held-to-avx2]
 
 Task: a 16-token prompt, 64 greedy tokens, and the attention of all heads over the finished text,
-in a process of its own for each shape and number of threads. Weights are drawn; every peer gets
-ours copied in, and its tokens and attention must be ours before anything is timed.
+in a separate process for each shape and number of threads. Weights are random; every peer gets
+the same, and its tokens and attention must agree with this project's before anything is timed.
 --held-to-avx2: PyTorch, MKL, oneDNN and our step use no AVX-512, as on most laptops; the figures
-get a column of their own.
+get a separate column.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.networks import QUICK_SHAPES, SHAPES
 from benchmarks.report import generation_tables
 
 ROUNDS = {"S": 9, "G": 3, "L": 3, "quick": 2, "quick-llama": 2}
-SPINCOUNT = "20000"  # as app.py sets it; see there. The same for the peers: it helps them as well
+SPINCOUNT = "20000"  # as in app.py; for the peers too, since it helps them as well
 PEERS = ("torch", "transformers", "transformer-lens", "x-transformers")
 
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.corpus --data FILE [--model stories] [--texts 800] [--rounds 3] [--ways R]
 
-The ways take turns, each in a process of its own. Each round begins with another of them. Timed is
+The ways take turns, each in a separate process; each round begins with another of them. Timed is
 the whole command, and the work alone: from the end of the first part of each worker to the end of
 the last part, in which nothing starts. cpu: the seconds of processors that all processes together
 took for that work, which other work on the machine hardly changes. All ways must find the same, to

@@ -1,9 +1,9 @@
-"""Drawing every head of a large attention tensor: other tools' pages beside ours, in one run.
+"""Draw every head of a large attention tensor in our page and in other tools' pages, in one run.
 
     python -m benchmarks.drawing [--shapes 6x8x32 12x12x128 12x12x512] [--peers-python PYTHON]
 
 The same weights (random scores under a causal mask, softmaxed) go into each tool's own HTML. Bytes
-are those of that page; a page counts as drawn when its first picture stands in the document and
+are those of that page; a page counts as drawn when the document contains its first picture and
 the browser is idle again. BertViz's page asks another host for three libraries: npm brings them
 here once, and they are served from the disk. A tool that cannot write its page, or whose page
 takes its tab down, has that as its row. Our own page is measured as `benchmarks.scale` does it.

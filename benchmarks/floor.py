@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-READS = 15  # of the buffer that stands for the weights
+READS = 15  # of the buffer in place of the weights
 STREAMS, AHEAD = (1, 2, 4, 8), (0, 1)
 SOURCE = Path(__file__).with_suffix(".c")
 

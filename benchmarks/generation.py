@@ -2,7 +2,7 @@
 
     python -m benchmarks.generation --shape S --threads 2 --rounds 9 --out FILE.json
 
-Everything is timed the way its users call it: ours by `Model.generate` and `Model.stream`.
+Everything is timed the way its users call it: this project by `Model.generate` and `Model.stream`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ BAND = 16  # steps around a length that make up the cost at that length
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """run: the work that is timed. read: what it made, for the comparison with ours. prompt: the
+    """run: the work that is timed. read: its result, for the comparison. prompt: the
     reading of a long prompt, of these ids, and one token."""
 
     run: Callable[[], Any]
@@ -95,7 +95,7 @@ def main() -> None:
 def measure(shape: Shape, rounds: int) -> dict[str, Any]:
     """Seconds of every task, by name, and what is derived from our own steps.
 
-    Raises SystemExit if a tool's tokens or attention differ from ours.
+    Raises SystemExit if a tool's tokens or attention differ from this project's.
     """
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -109,7 +109,7 @@ def measure(shape: Shape, rounds: int) -> dict[str, Any]:
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     steps, floors, order, draw = [], [], list(tasks), random.Random(0)
     for _ in range(rounds):
-        draw.shuffle(order)  # each leaves the caches full of its own weights to the next
+        draw.shuffle(order)  # each leaves its weights in the caches
         for name in order:
             started = time.perf_counter()
             tasks[name].run()
@@ -207,7 +207,7 @@ def _prompt_seconds(tasks: dict[str, Task], rounds: int) -> dict[str, float]:
 
 
 def check_equal(tasks: dict[str, Task]) -> dict[str, float]:
-    """The largest difference between a tool's attention and ours, by name."""
+    """The largest difference between a tool's attention and this project's, by name."""
     ids, weights = tasks[OURS].read(tasks[OURS].run())
     assert weights is not None
     differences = {}

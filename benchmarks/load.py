@@ -3,8 +3,8 @@
     python -m benchmarks.load [--visitors 60] [--seconds 120] [--learners 0] [--port 7897]
         [--save NAME]
 
-Every visitor opens the page, presses Generate with a text of its own, then chooses CLICKS heads,
-one every one to three seconds, with the questions that the page's scripts ask. Tokens and scores
+Every visitor opens the page, presses Generate with its own text, then chooses CLICKS heads,
+one to three seconds apart, with the requests that the page's scripts send. Tokens and scores
 are compared with those of the same request made alone in this process. A failure, a mixed-up
 result, slow clicks or growing memory end with status 1; else `--save` adds the figures to the
 JSON of all benchmarks under that name (load, soak).
@@ -103,7 +103,7 @@ class Report:
             found.append("no visitor came as far as choosing a head")
         elif percentile(self.clicked, 95) > CLICK_P95_S:
             found.append(f"95 % of clicks took up to {percentile(self.clicked, 95):.2f} s")
-        kept = self.kept_bytes - self.kept_settled  # in a budget of its own
+        kept = self.kept_bytes - self.kept_settled  # in its own budget
         if self.memory_end > GROWTH * (self.memory_settled + kept) > 0:
             before, after = self.memory_settled / 1e6, self.memory_end / 1e6
             kept_mb = f"{kept / 1e6:.0f} MB of it kept for visits"

@@ -1,10 +1,10 @@
-"""What loading another project's checkpoint takes of memory, beside the size of its files.
+"""Memory that loading another project's checkpoint takes, against the size of its files.
 
     python -m benchmarks.loading [--megabytes 400] [--kinds gpt2 llama]
 
 Checkpoints with random weights are written to a temporary folder: a GPT-2 in float32, whose
 matrices must be turned round, and a Llama in bfloat16. Each is loaded as a user does, in a process
-of its own that has loaded a tiny one before and returns freed memory at once, as the server does;
+that has loaded a tiny one before and returns freed memory at once, as the server does;
 counted is the most that the system called resident at any moment from there on, and what it still
 did at the end.
 """
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def bytes_now(name: str) -> int:
-    """What the system says of this process's memory: VmRSS is resident, VmHWM the most so far."""
+    """This process's memory by the system's account: VmRSS is resident, VmHWM the peak so far."""
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith(name))
     return int(line.split()[1]) * 1024
 

@@ -22,7 +22,7 @@ N_LONG_PROMPT = 512
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shape:
-    """Sizes of a decoder-only network, and the tokens that it is asked for.
+    """Sizes of a decoder-only network, and how many tokens it generates.
 
     kind: "gpt" for a GPT-2, or "llama". stored: what its weights are stored as.
     """

@@ -1,6 +1,6 @@
 """The page: start-up, first pictures, and a click on a head, in real Chromium, as it is and as a
 phone of the middle class would have it: a processor 4 times as slow, 10 Mbit/s, 40 ms away.
-It is of use once the journey stands with its chosen head and the bars of what comes next.
+The page is usable once the journey shows its chosen head and the next-token bars.
 
     python -m benchmarks.page [--rounds 3] [--port 7899]
 
@@ -134,7 +134,7 @@ def _first_pictures(
 
 
 def _layout_shift(browser: Browser, settings: dict[str, Any], url: str) -> float:
-    """How far what is seen moves by itself until it stands."""
+    """The page's cumulative layout shift."""
     with _opened(browser, settings) as page:
         page.add_init_script(LAYOUT_SHIFT)
         page.goto(url)

@@ -143,7 +143,7 @@ class WithoutCache:
 
 
 def x_transformers_names(network: DecoderOnly) -> dict[str, Tensor]:
-    """Our weights under its names: attention and feed-forward are layers of their own there.
+    """Our weights under its names: attention and feed-forward are separate layers there.
 
     It divides its position embedding by sqrt(C) and adds 1 to a norm's gain. Raises ValueError for
     biases that it cannot hold.

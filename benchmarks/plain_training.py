@@ -57,7 +57,7 @@ class PlainTranslator(nn.Module):
 
 
 class HandGPT(nn.Module):
-    """A GPT of its own few lines: one product for q, k and v, and softmax attention written out."""
+    """A GPT in a few lines: one product for q, k and v, and softmax attention written out."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ def plain_step(
     """One update on these ids by AdamW, to be called again and again; narrow: bf16 autocast.
 
     inputs: what the network reads, one or two of B rows of T; targets: what it should say. A step
-    begins with lists, as ours does. fused: AdamW's one kernel instead of its default.
+    begins with lists, as our loop does. fused: AdamW's one kernel instead of its default.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=0.1, fused=fused)
 

@@ -5,8 +5,8 @@
 
 The configuration is deploy/nginx.conf, with other ports. After a third of the time the first
 replica is killed (SIGKILL), after two thirds it is started anew. Every visitor does what those of
-`benchmarks.load` do and compares all results with the same made alone; whoever loses the connection
-in the middle of a text presses again, as the page says. Faults end with status 1.
+`benchmarks.load` do and compares all results with the same made alone; who loses the connection in
+the middle of a text presses again, as the page says. Faults end with status 1.
 
 --throughput: tokens a second of sixteen who only generate, through nginx, by one replica and by
 two, in turn.

@@ -21,7 +21,7 @@ INTRODUCTION = """\
 [results.json](../benchmarks/results.json) beside those of other CPUs. Weights are random where only
 their shape matters."""
 NOISY = 0.1  # share of the cores, busy with other work, above which the report says so
-BY_HAND = "by hand, bf16"  # a GPT of its own few lines, trained without this project
+BY_HAND = "by hand, bf16"  # a GPT in a few lines, trained without this project
 
 OURS = "ours, attention kept"
 BARE = "ours, no attention"
@@ -63,7 +63,7 @@ def _one_shape(sizes: str, runs: list[dict[str, Any]]) -> str:
 
 
 def training_table(part: dict[str, Any]) -> str:
-    """Tokens a second, a column for each shape: our loop with both optimizers beside PyTorch's own
+    """Tokens a second, a column for each shape: our loop with both optimizers against PyTorch's
     modules and, for a decoder, a GPT by hand.
 
     The goal was set for AdamW, so that is what is compared with it.
@@ -92,7 +92,7 @@ def training_table(part: dict[str, Any]) -> str:
 
 
 def visitors_table(part: dict[str, Any]) -> str:
-    """Simultaneous visitors of one server, beside the same work one after the other."""
+    """Simultaneous visitors of one server, against the same work one after the other."""
     head = [
         f"{part['tokens']} tokens a request", "tokens a second", "one after the other",
         "time ÷ one after the other", "median wait", "longest ÷ median",
@@ -297,7 +297,7 @@ def _of_cpu(place: str, results: dict[str, Any]) -> str:
 
 
 def _measured(part: Part, figures: dict[str, Any]) -> str:
-    """When, with what, and beside how much other work."""
+    """When, with what, and on how busy a machine."""
     versions = ", ".join(f"{name} {of}" for name, of in figures.get("versions", {}).items())
     using = part.using.format(**figures | {"versions": versions})
     others = figures["others_share"] or 0.0

@@ -25,7 +25,7 @@ LIBRARIES = ("torch", "numpy", "gradio", "plotly", "tokenizers")
 
 
 def add(part: str, figures: dict[str, Any], path: Path = RESULTS) -> None:
-    """Put a part's figures into the file, in place of the old ones of this CPU."""
+    """Put a part's figures into the file and replace this CPU's old figures."""
     about: dict[str, Any] = {
         "date": time.strftime("%Y-%m-%d"),
         "machine": machine(),
@@ -37,7 +37,7 @@ def add(part: str, figures: dict[str, Any], path: Path = RESULTS) -> None:
 
 
 def _rounded(value: Any) -> Any:
-    """The same with every float to four digits, which is more than a measurement holds."""
+    """Round every float to four digits, which is more than a measurement supports."""
     if isinstance(value, dict):
         return {name: _rounded(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Training steps: our loop beside plain loops around PyTorch's own modules, as tokens a second.
+"""Training steps: our loop against plain loops around PyTorch's own modules, in tokens a second.
 
     python -m benchmarks.training [--threads 2] [--steps 7] [--quick]
 

@@ -17,10 +17,10 @@ from gradio_client.utils import apply_diff
 from benchmarks import API
 
 GONE = 410  # a run that a server does not keep
-PLAN = {"task": "induction", "n_steps": 400, "width": 64}  # some twenty seconds beside a class
+PLAN = {"task": "induction", "n_steps": 400, "width": 64}  # some twenty seconds while a class works
 ASKED_S = 0.5  # how often the page asks for a training
 BUSY_S = 60  # that a busy server is asked again
-TIMES = 30  # that a run is asked for which a server is to make again
+TIMES = 30  # that a run is requested which a server must regenerate
 
 
 class Refused(RuntimeError):
@@ -46,7 +46,7 @@ async def page_facts(client: httpx.AsyncClient) -> PageFacts:
 def page_inputs(config: Mapping[str, Any], chosen: Mapping[str, Any]) -> tuple[int, list[Any]]:
     """(number of the event, values to send) of a press on Generate.
 
-    The values are those that stand on the page, but for `chosen`, which names controls by elem_id
+    The values are the page's, except for `chosen`, which names controls by elem_id
     or label. Raises ValueError for a control that is not there.
     """
     (event,) = (e for e in config["dependencies"] if e["api_name"] == "page_generate")
@@ -60,7 +60,7 @@ def page_inputs(config: Mapping[str, Any], chosen: Mapping[str, Any]) -> tuple[i
 
 
 class Visitor:
-    """A session of its own; one request at a time."""
+    """A separate session; one request at a time."""
 
     def __init__(self, client: httpx.AsyncClient, facts: PageFacts) -> None:
         self._client = client
@@ -70,7 +70,7 @@ class Visitor:
         self._again: dict[str, Any] = {}  # what makes a run again where it is not kept
         self.made_again = 0
         self.asked_again = 0  # because the server was busy
-        self.places: list[int] = []  # the places in the queue that were told
+        self.places: list[int] = []  # the places in the queue that were reported
 
     async def open(self) -> int:
         """Load the page; returns its bytes."""

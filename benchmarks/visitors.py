@@ -1,8 +1,8 @@
-"""Simultaneous visitors through the page's queue, beside the same work one after the other.
+"""Simultaneous visitors through the page's queue, against the same work one after the other.
 
     python -m benchmarks.visitors [--visitors 1 4 16] [--rounds 7] [--port 7896]
 
-Each visitor is a gradio_client with a session of its own that asks /generate for stories by the
+Each visitor is a gradio_client with its own session that asks /generate for stories by the
 bundled model, each with its own seed; all press at once. Waiting is from the request to the whole
 answer. The same requests one after the other are timed in turn with them.
 """
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def visitor(url: str) -> Client:
-    """A session of its own."""
+    """In a separate session."""
     return Client(url, verbose=False, analytics_enabled=False)
 
 
@@ -95,7 +95,7 @@ def measure(clients: list[Client], rounds: int, n_new: int = N_NEW) -> dict[str,
 
 
 def _together(clients: list[Client], seeds: range, n_new: int) -> tuple[float, list[Answered]]:
-    """(seconds until all are answered, each one's wait and tokens) when all ask at once."""
+    """(seconds until all are answered, each visitor's wait and tokens) when all ask at once."""
     start = Barrier(len(clients) + 1)
 
     def one(client: Client, seed: int) -> Answered:

@@ -53,10 +53,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is imported by now stays: it is no longer looked through for what may be freed."""
+    """Exclude everything imported so far from garbage collection."""
     gc.freeze()
     gc.enable()
-    gc.set_threshold(20_000)  # what tests leave is little beside that
+    gc.set_threshold(20_000)  # what tests leave is little compared with that
 
 
 @pytest.fixture(autouse=True)

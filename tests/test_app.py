@@ -1,4 +1,4 @@
-"""The entry: what cannot be offered is told and left out; a port that is taken is told."""
+"""The entry point: unusable models and ports are reported, and other models are offered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from transformer.ui.service import Service
 
 pytestmark = pytest.mark.slow
 
-# What a Space may take of a processor to start, and hold with all bundled models.
+# Limits of a Space: processor time to start, and memory with all bundled models.
 MOST_SECONDS, MOST_BYTES = 60, 1.5e9
 
 
@@ -33,7 +33,7 @@ def test_a_damaged_checkpoint_is_told_and_the_others_are_offered(
     load = serve.load
 
     def fails(name, *settings):
-        if name.endswith("odd"):  # a fault that nobody foresaw
+        if name.endswith("odd"):  # an unforeseen fault
             raise NotImplementedError("no such numbers")
         return load(name, *settings)
 

@@ -42,7 +42,7 @@ def typed(name: str) -> str:
 
 
 def run(line: str) -> subprocess.CompletedProcess[str]:
-    """A line as somebody types it."""
+    """Run a command line as typed."""
     python, *more = shlex.split(line)
     assert python == "python"
     return prefork.run([sys.executable, *more], env={**os.environ, "GOMP_SPINCOUNT": "20000"})
@@ -128,7 +128,7 @@ def test_the_command_that_scores_a_training_can_be_run_as_it_is_printed(
     for name, source, score in (
         ("tiny", data, "perplexity"),
         ("pairs", data, "BLEU"),
-        ("tiny", data / "train.txt", None),  # its last tenth is held out, in no file of its own
+        ("tiny", data / "train.txt", None),  # its last tenth is held out, in no separate file
     ):
         out = tmp_path / f"{name} {source.name}"
         arguments = [str(tmp_path / f"{name}.toml"), "--data", str(source), "--out", str(out)]

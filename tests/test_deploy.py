@@ -1,4 +1,4 @@
-"""deploy/: what stands there is taken by nginx, and a replica that is gone is not noticed."""
+"""deploy/: nginx accepts its configuration, and visitors do not notice a lost replica."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ needs_nginx = pytest.mark.skipif(NGINX is None, reason="needs nginx")
 
 @needs_nginx
 def test_visitors_are_served_though_a_replica_is_gone() -> None:
-    """Of all visitors some belong to the replica that is not there; nobody is refused."""
+    """Some visitors belong to the missing replica; all are served."""
     server = serving.running()
     here = int(server.url.rstrip("/").rsplit(":", 1)[1])
     gone = serving.free_port()

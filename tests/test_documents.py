@@ -35,7 +35,7 @@ def prose(document: Path) -> str:
 
 
 def blocks(document: Path) -> list[str]:
-    """Its Python, each block at the line where it stands."""
+    """Its Python blocks, each at its own line number."""
     text = text_of(document)
     found = re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     return ["\n" * text[: one.start(1)].count("\n") + one[1] for one in found]

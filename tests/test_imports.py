@@ -106,7 +106,7 @@ def room_of_module(name):
 
 
 def offences(path):
-    """What a file imports that its room may not, and imports that the reader does not see."""
+    """Imports of a file that its room may not have, or that are hidden from the reader."""
     here, source = room(path), path.read_text(encoding="utf-8")
     if "TYPE_CHECKING" in source and path != LAZY:
         yield "TYPE_CHECKING"

@@ -89,7 +89,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_the_bundled_models(wheel)
 
 
 def test_the_wheel_tells_what_it_needs_and_who_made_it(wheel):
-    """In ranges, which hold the pins: it can be installed beside another torch than ours."""
+    """In ranges that contain the pins: another torch than the pinned one may be installed."""
     with zipfile.ZipFile(wheel) as file:
         (name,) = (one for one in file.namelist() if one.endswith(".dist-info/METADATA"))
         told = Parser().parsestr(file.read(name).decode())

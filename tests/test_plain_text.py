@@ -1,4 +1,4 @@
-"""What is typed is read as the training text was written; what was never learned is told."""
+"""Typed text is read as the training text was written, and unknown language is reported."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def test_a_vendored_file_is_the_published_one_but_for_its_relative_imports(path:
 
 
 def test_plotly_is_sent_as_published_in_the_version_that_makes_the_figures() -> None:
-    """Browsers get the compressed file beside it."""
+    """Browsers get the compressed file next to it."""
     packed = PLOTLY.with_name(f"{PLOTLY.name}.br").read_bytes()
     assert brotli.decompress(packed) == PLOTLY.read_bytes()
     assert PUBLISHED[PLOTLY.name]["version"] == get_plotlyjs_version()

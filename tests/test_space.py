@@ -56,7 +56,7 @@ def test_a_space_is_given_the_page_and_its_models_and_nothing_else(
 
 
 def as_nobody() -> list[str]:
-    """What starts a command as a user who owns nothing; empty where the tests are not root's."""
+    """A command prefix that runs it as an unprivileged user; empty unless tests run as root."""
     if os.geteuid() != 0:
         return []
     above = [*Path(sys.executable).resolve().parents, *Path(sys.prefix).parents]

@@ -22,7 +22,7 @@ OTHERS = {
 }
 NAMES = (*PACKAGES, "chromium-browser", "google-chrome", "google-chrome-stable")
 
-# No machine but this one has an address: nothing is asked of the browser maker's servers, nor of
+# Only this machine has an address: no request reaches the browser maker's servers, nor
 # any other. --no-sandbox because CI often runs as root.
 ARGUMENTS = [
     "--no-sandbox",
@@ -61,7 +61,7 @@ def _playwrights_own() -> str | None:
 
 
 def _apt(*packages: str) -> bool:
-    """Whether Debian's packages are there now. RUNLEVEL: no service of theirs is started."""
+    """Install Debian packages without starting their services; whether that worked."""
     if not shutil.which("apt-get"):
         return False
     prefix = [] if os.name == "posix" and os.geteuid() == 0 else ["sudo", "-n"]

@@ -2,9 +2,9 @@
 
 Versions stay as they are where they still fit; without the files all become the newest. They hold
 for Linux, macOS and Windows and for Python from 3.11 on: uv asks PyPI for all files of a version.
-torch alone is not in them, and what it brings on a GPU: each of its indexes has builds of its own
-(PyPI's for Linux with CUDA, PyTorch's without), and which one is wanted is for the machine to say.
-Its version stands in requirements.txt, and pip checks it against its index's own hash.
+torch and its GPU libraries are not in them: each of its indexes has different builds
+(PyPI's for Linux with CUDA, PyTorch's without), and the machine decides which one to use.
+requirements.txt pins its version, and pip checks it against its index's hash.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""How sharp the tests are: small faults are planted, and the tests are to notice (`make mutants`).
+"""Plant small faults in the code and count those that the tests notice (`make mutants`).
 
     python tools/mutants.py                    a sample of 400, a table, every survivor
-    python tools/mutants.py --all              every mutant; goes on where it was stopped
+    python tools/mutants.py --all              every mutant; resumes where it was stopped
     python tools/mutants.py --files transformer/model/attention.py --all
 
-A mutant is one change that Cosmic Ray makes: another operator, number or comparison, a condition
-negated, a decorator or a loop's body gone. It meets the tests that ran its line, the quickest
-first, until one fails; coverage finds these, once for a state of the code. Of the variants of an
-operator at one place (+ as -, *, /, ...) one is drawn. Annotations stay as they are. Results stand
-in build/mutants/, a line of JSON each. Those that nothing could notice are listed, with the reason,
+A mutant is one change by Cosmic Ray: another operator, number or comparison, a condition
+negated, a decorator or a loop's body removed. The tests that ran its line are run, quickest
+first, until one fails; coverage finds them, once for each state of the code. Of the variants of an
+operator at one place (+ as -, *, /, ...) one is drawn. Annotations are not mutated. Results are
+in build/mutants/, a line of JSON each. Mutants that no test can notice are listed, with the reason,
 in equivalent_mutants.toml.
 """
 
@@ -47,8 +47,8 @@ ROOMS = (
 EQUIVALENT = tomllib.loads((ROOT / "tools" / "equivalent_mutants.toml").read_text("utf-8"))
 NOT_COPIED = (".*", "build", "node_modules", "__pycache__", "*.egg-info", "*.safetensors")
 IMPORTED = ("torch", "pytest", "transformers", "gradio", "plotly.graph_objects")
-MOST_TESTS_S = 60.0  # of tests that one mutant meets, as long as they took without it
-ENOUGH = 4.0  # times as long, and START_S, and a mutant hangs: it is noticed
+MOST_TESTS_S = 60.0  # of tests for one mutant, by their time without it
+ENOUGH = 4.0  # times as long, plus START_S: then a mutant hangs, which counts as noticed
 START_S = 60.0
 IMPORTED_BEFORE = "ignore::pytest.PytestAssertRewriteWarning"
 QUICK = ["-q", "-x", "-p", "no:cacheprovider", "--tb=no", "--no-header", "-W", IMPORTED_BEFORE]
@@ -56,7 +56,7 @@ QUICK = ["-q", "-x", "-p", "no:cacheprovider", "--tb=no", "--no-header", "-W", I
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mutant:
-    """One change of a file. operator: Cosmic Ray's name; occurrence: of the places that it fits."""
+    """One change of a file. operator: Cosmic Ray's name; occurrence: its number in the file."""
 
     file: str
     line: int
@@ -68,11 +68,11 @@ class Mutant:
         return f"{self.file}:{self.line} {self.operator.removeprefix('core/')} {self.occurrence}"
 
 
-# ---- which tests ran which line (this file as a plugin of pytest: -p mutants) ----
+# ---- which tests ran which line (this file is a pytest plugin: -p mutants) ----
 
 
 class Contexts:
-    """Tells coverage which test runs, and keeps how long each took that passed."""
+    """Tell coverage which test runs, and record how long each passing test takes."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
@@ -106,7 +106,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Coverage:
-    """The tests that ran each line and how long they take, measured anew when the code changes."""
+    """The tests that ran each line and their times, measured again when the code changes."""
 
     def __init__(self, folder: Path, of: Sequence[str]) -> None:
         state, known = BUILD / "state", " ".join((_state_of_code(), *of))
@@ -123,8 +123,8 @@ class Coverage:
         self._lines: dict[str, dict[int, list[str]]] = {}
 
     def tests_of(self, file: str, line: int) -> list[str]:
-        """Those that ran the line; any of the file's where it runs as the module is imported, and
-        any at all where the file holds nothing else."""
+        """Tests that ran the line; for lines that run on import those that ran the file, or else a
+        few of all."""
         if file not in self._lines:
             self._lines[file] = self._data.contexts_by_lineno(file)
         by_line = self._lines[file]
@@ -136,8 +136,8 @@ class Coverage:
         return {test for test in tests if test in self._seconds}
 
     def quickest(self, tests: set[str]) -> list[str]:
-        """One case of each test function, the quickest first, then the other cases: so a property
-        that takes seconds comes before the fortieth case of an example."""
+        """One case of each test function, quickest first, then the other cases: a property that
+        takes seconds comes before the fortieth case of an example."""
         n_before: Counter[str] = Counter()
         order = []
         for test in sorted(tests, key=lambda test: (self._seconds[test], test)):
@@ -167,7 +167,7 @@ def _state_of_code() -> str:
 
 
 def _measure(folder: Path, of: Sequence[str]) -> None:
-    """In a copy, as the mutants are met: what fails there already notices nothing."""
+    """Run the tests in a copy, as for mutants: those that fail there are not used."""
     print("finding which tests run which lines ...", flush=True)
     settings = BUILD / "coveragerc"
     settings.write_text(
@@ -185,7 +185,7 @@ def _measure(folder: Path, of: Sequence[str]) -> None:
 
 
 def mutants_of(file: Path, seed: int) -> list[Mutant]:
-    """One of each place and kind of operator, in the order of the lines."""
+    """One mutant for each place and kind of operator, by line."""
     from cosmic_ray.ast import ast_nodes, get_ast_from_path
     from cosmic_ray.plugins import get_operator, operator_names
 
@@ -195,7 +195,7 @@ def mutants_of(file: Path, seed: int) -> list[Mutant]:
     places: dict[tuple[Any, ...], list[Mutant]] = defaultdict(list)
     for operator_name in operator_names():
         if "Variable" in operator_name or "ExceptionReplacer" in operator_name:
-            continue  # the first needs to be told which names, the second fails at dotted ones
+            continue  # the first needs a list of names, the second fails at dotted names
         operator = get_operator(operator_name)()
         found = (place for node in nodes for place in operator.mutation_positions(node))
         for occurrence, (start, end) in enumerate(found):
@@ -208,7 +208,7 @@ def mutants_of(file: Path, seed: int) -> list[Mutant]:
 
 
 def _annotated(file: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where annotations stand, which nothing runs."""
+    """Ranges of annotations, which are never run."""
     kinds = (ast.arg, ast.AnnAssign, ast.FunctionDef)
     tree = ast.parse(file.read_text(encoding="utf-8"))
     notes = [
@@ -228,7 +228,7 @@ def _annotated(file: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 class Tree:
-    """A copy of the code, in which one mutant at a time stands."""
+    """A copy of the code that contains one mutant at a time."""
 
     def __init__(self, number: int) -> None:
         self.folder = BUILD / f"tree-{number}"
@@ -238,8 +238,8 @@ class Tree:
         for weights in (ROOT / "checkpoints").rglob("*.safetensors"):
             os.link(weights, self.folder / weights.relative_to(ROOT))
 
-    def meet(self, mutant: Mutant, tests: Sequence[str], seconds: float) -> str:
-        """ "noticed", "alive", or "hangs", which is noticed too."""
+    def outcome(self, mutant: Mutant, tests: Sequence[str], seconds: float) -> str:
+        """ "noticed", "alive", or "hangs" (which counts as noticed)."""
         path = self.folder / mutant.file
         original = path.read_text(encoding="utf-8")
         path.write_text(changed(original, mutant.operator, mutant.occurrence), encoding="utf-8")
@@ -251,7 +251,7 @@ class Tree:
             path.write_text(original, encoding="utf-8")
 
     def fails(self, tests: Sequence[str], limit_s: float) -> bool:
-        process = FORKS.Process(target=_meet, args=(self.folder, [*QUICK, *tests]))
+        process = FORKS.Process(target=_run_tests, args=(self.folder, [*QUICK, *tests]))
         process.start()
         process.join(limit_s)
         if process.exitcode is None:
@@ -262,12 +262,12 @@ class Tree:
         return process.exitcode != 0
 
 
-FORKS = multiprocessing.get_context("forkserver")  # of a process that has imported what takes long
+FORKS = multiprocessing.get_context("forkserver")  # with slow imports preloaded
 FORKS.set_forkserver_preload(list(IMPORTED))
 
 
-def _meet(folder: Path, arguments: list[str]) -> None:
-    """Run tests in a folder, in a process group of its own, and end as pytest ends."""
+def _run_tests(folder: Path, arguments: list[str]) -> None:
+    """Run tests in a folder, in a new process group, and exit as pytest does."""
     os.setsid()
     os.chdir(folder)
     os.environ |= _environment(folder)
@@ -287,8 +287,8 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 class Results:
-    """What was found, a line of JSON each. A mutant is met again where its file has changed, and,
-    if nothing noticed it, where any test has."""
+    """Outcomes, a line of JSON each. A mutant is run again if its file has changed, or if no test
+    noticed it and any test has changed."""
 
     def __init__(self) -> None:
         self._path, self._state = BUILD / "results.jsonl", _state_of_code()
@@ -321,11 +321,11 @@ def changed(code: str, operator: str, occurrence: int) -> str:
 
 
 def why_equivalent(found: Mapping[str, Any]) -> str | None:
-    """Why no test could notice it; None where nobody has said so."""
+    """The listed reason why no test can notice it, else None."""
     before = (ROOT / found["file"]).read_text(encoding="utf-8")
     after = changed(before, found["operator"], found["occurrence"])
     lines = list(difflib.ndiff(before.splitlines(), after.splitlines()))
-    told = {
+    parts = {
         "file": found["file"],
         **{name: "\n".join(line[2:].strip() for line in lines if line[0] == sign)
            for name, sign in (("before", "-"), ("after", "+"))},
@@ -333,13 +333,13 @@ def why_equivalent(found: Mapping[str, Any]) -> str | None:
     reasons = (
         one["why"]
         for one in EQUIVALENT["mutants"]
-        if all(re.search(one.get(name, ""), text) for name, text in told.items())
+        if all(re.search(one.get(name, ""), text) for name, text in parts.items())
     )
     return next(reasons, None)
 
 
 def is_noticed(found: Mapping[str, Any]) -> bool:
-    """Whether a test failed, or never ended."""
+    """Whether a test failed or hung."""
     return found["outcome"] in ("noticed", "hangs")
 
 
@@ -352,22 +352,22 @@ def _hash_of(*paths: Path) -> str:
 
 
 def plant(mutants: Sequence[Mutant], covered: Coverage, results: Results, made: list[Tree]) -> None:
-    """Each of them meets its tests, some at a time; what is found is kept at once."""
+    """Run each mutant's tests, several at a time; each outcome is saved at once."""
     if any(tree.fails(covered.few, MOST_TESTS_S + START_S) for tree in made):
         raise SystemExit("tests that passed fail before anything is changed")
     trees: SimpleQueue[Tree] = SimpleQueue()
     for tree in made:
         trees.put(tree)
 
-    def meet(mutant: Mutant) -> str:
+    def outcome_of(mutant: Mutant) -> str:
         tests, tree = covered.tests_of(mutant.file, mutant.line), trees.get()
         try:
-            return tree.meet(mutant, tests, covered.seconds_of(tests)) if tests else "no test"
+            return tree.outcome(mutant, tests, covered.seconds_of(tests)) if tests else "no test"
         finally:
             trees.put(tree)
 
     with ThreadPoolExecutor(len(made)) as pool:
-        outcomes = pool.map(meet, mutants)
+        outcomes = pool.map(outcome_of, mutants)
         for number, (mutant, outcome) in enumerate(zip(mutants, outcomes, strict=True), start=1):
             results.add(mutant, outcome)
             if number % 20 == 0:
@@ -375,7 +375,7 @@ def plant(mutants: Sequence[Mutant], covered: Coverage, results: Results, made: 
 
 
 def report(found: Sequence[Mapping[str, Any]]) -> None:
-    """A table by file, how many of those that nobody noticed are equivalent, and all the others."""
+    """Print a table by file, the reasons of the equivalent mutants, and the other survivors."""
     alive = [one for one in sorted(found, key=_key) if not is_noticed(one)]
     reasons = {_key(one): why_equivalent(one) for one in alive}
     print("\n| file | mutants | equivalent | of the others noticed |\n| --- | --- | --- | --- |")
@@ -400,7 +400,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the sample (default: 0)")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default: 2)")
     parser.add_argument("--files", nargs="+", type=Path, help="of these files alone")
-    parser.add_argument("--tests", nargs="+", default=[], help="what they meet (default: all)")
+    parser.add_argument("--tests", nargs="+", default=[], help="to run (default: all)")
     given = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
     rooms = (path for room in ROOMS for path in sorted((ROOT / "transformer" / room).rglob("*.py")))
@@ -411,7 +411,7 @@ def main() -> None:
     trees, results = [Tree(number) for number in range(given.jobs)], Results()
     covered = Coverage(trees[0].folder, given.tests)
     left = [mutant for mutant in wanted if results.of(mutant) is None]
-    print(f"{len(wanted)} of {len(every)} mutants, {len(left)} not met yet", flush=True)
+    print(f"{len(wanted)} of {len(every)} mutants, {len(left)} left", flush=True)
     plant(left, covered, results, trees)
     report([found for mutant in wanted if (found := results.of(mutant))])
 

@@ -261,7 +261,7 @@ def test_a_dataset_of_the_hub_is_streamed(tiny_model, tmp_path, monkeypatch):
 
 
 def workers() -> list[psutil.Process]:
-    """Of Ray: it names a process after what it does."""
+    """Ray's workers: it names a process after its task."""
     found = psutil.Process().children(recursive=True)
     return [one for one in found if "MapBatches(Worker)" in " ".join(one.cmdline())]
 

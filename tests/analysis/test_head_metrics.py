@@ -30,7 +30,7 @@ def with_scores(
     kind: str = "self",
     tokens: Sequence[str] | None = None,
 ) -> Run:
-    """The run with scores (L, H, Tq, Tk) of our own and the weights that follow from them.
+    """The run with these scores (L, H, Tq, Tk) and the weights that follow from them.
 
     tokens: its text; by default no two are alike.
     """

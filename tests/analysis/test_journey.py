@@ -38,7 +38,7 @@ def run_of(model: Model, text: str = TEXT) -> Run:
 
 
 def plain(model: Model, run: Run, place: int) -> Tensor:
-    """(V,) logits of a pass without anything of ours around it."""
+    """(V,) logits of a plain forward pass."""
     with torch.inference_mode():
         if model.config.family == "encoder":
             return model.network(torch.tensor([run.ids]))[0, place]
@@ -199,7 +199,7 @@ def test_errors_say_what_is_allowed(tiny_model, tiny_encoder):
             function(*asked)
 
 
-# --- what the page is told ------------------------------------------------------------------------
+# --- the page's answers ---------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

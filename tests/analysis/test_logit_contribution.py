@@ -1,4 +1,4 @@
-"""What each part adds to a logit, against the gradients of a pass that is linear in each part."""
+"""Contributions to a logit, against the gradients of a pass that is linear in each part."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from transformer.views.whatif.contribution import contribution, sentence
 
 
 def held(norm: Any, given: tuple[Tensor], _: Tensor) -> Tensor:
-    """What a norm says with its scale held, so that it is linear."""
+    """A norm's output with its scale detached, so that it is linear."""
     (x,), gain, shift = given, norm.weight, 0.0
     if isinstance(norm, nn.LayerNorm):
         x, shift = x - x.mean(dim=-1, keepdim=True), norm.bias
@@ -31,7 +31,7 @@ def held(norm: Any, given: tuple[Tensor], _: Tensor) -> Tensor:
 
 
 def share(part: Tensor | None) -> Tensor:
-    """What a part adds to what the gradients are of."""
+    """A part's contribution: part times gradient."""
     nothing = part is None or part.grad is None
     return torch.zeros(1) if nothing else (part * part.grad).detach()
 

@@ -1,4 +1,4 @@
-"""What each layer would have said, and how much each token surprised the network."""
+"""The logit lens, and the surprisal of each token."""
 
 from __future__ import annotations
 

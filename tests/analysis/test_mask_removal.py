@@ -25,7 +25,7 @@ def translated(tiny_encoder_decoder: Model) -> Batch:
     ("two_way", "encoder.1.self", "padding"), ("translated", "decoder.1.cross", "padding"),
 ])  # fmt: skip
 def test_weights_are_a_softmax_over_what_the_other_mask_allows(read, site, which, request):
-    """And of them goes to what is freed as much as is told, on average over the text alone."""
+    """The reported freed weight is their average over the text without padding."""
     batch = request.getfixturevalue(read)
     record = batch.trace[site]
     is_text = batch.padding if read != "translated" else batch.target_padding

@@ -1,4 +1,4 @@
-"""The page in real Chromium: one browser, a page of its own a test, nothing leaves the machine."""
+"""The page in real Chromium: one browser, a new page for each test, nothing leaves the machine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def address() -> str:
 def windows(
     playwright: Playwright, server: serving.Shared, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Window]]:
-    """Gives one that is free: as many as are open at the same time, each in a browser of its own.
+    """Get a free window, one in each browser: as many as are open at the same time.
     Two tabs of one would hide each other, and what is hidden is hardly drawn.
 
     Their profiles lie on the disk, where the browser keeps the page's scripts compiled: opening the
@@ -69,7 +69,7 @@ def windows(
 
 @pytest.fixture(scope="session")
 def memory(request: pytest.FixtureRequest) -> Callable[..., BrowserContext]:
-    """Makes a profile in memory, with settings of its own."""
+    """Make a profile in memory with these settings."""
 
     def profile(**settings: Any) -> BrowserContext:
         browser: Browser = request.getfixturevalue("browser")  # not started for nothing

@@ -9,7 +9,7 @@ from kit.browser import COLOURS, PARTS, Visit, complaints
 
 from transformer.views.drawing import style
 
-ASKS = ".matter, .contributes"  # what is there only when it is asked for
+ASKS = ".matter, .contributes"  # shown only on request
 MORE_OF_A_TRANSLATOR = ("Journey", "Attention", "Prediction")
 INK = "document.querySelector('.attention .large')._fullLayout.font.color"
 # Names of the field and of the code, what the tests' models say of themselves, Gradio's own slider.
@@ -19,7 +19,7 @@ NAMES = re.compile(
     r"|aria-label: (?:Reset to default value|(?:number input|range slider) for )"  # Gradio's
     r"|gpt2432|transformer/\S+\.py|· [\w.]+|2For tests alone\..*"
 )
-# What a visitor sees or is read outside of ⟦ ⟧: texts in the page's order, and attributes. Tokens
+# Texts and attributes that are visible or read aloud outside ⟦ ⟧, in the page's order. Tokens
 # and texts of models are not the page's own words.
 UNSAID = """() => {
   const found = [];
@@ -64,8 +64,8 @@ def visible(page: Visit) -> list[str]:
 
 
 def test_the_page_is_accessible_and_entirely_translated(visit, server):
-    """In a language in which every sentence of the catalogue stands in ⟦ ⟧. All of the page on the
-    first tab, then the tabs, beside which nothing changes; of a translator those that it has more
+    """In a language in which every sentence of the catalogue is in ⟦ ⟧. All of the page on the
+    first tab, then only each tab, since nothing else changes; for a translator those with more
     on."""
     page = visit(language="eo-CH, en;q=0.5", tab="Journey")
     page.page.get_by_role("button", name="⟦Settings⟧").click()

@@ -100,7 +100,7 @@ def test_a_declared_view_has_controls_a_picture_and_fields_in_the_link(page, vis
     expect(panel.locator("table")).to_contain_text(str(wanted[0]))
     page.wait_for_address("own_lengths.least=3", "own_lengths.unit=bytes")
 
-    page.tab("Letters")  # one with a component of its own
+    page.tab("Letters")  # one with its own component
     page.wait_drawn(".first-letters")
     with page.drawn(".first-letters"):
         page.page.get_by_label("At most").fill("3")

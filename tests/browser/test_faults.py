@@ -39,7 +39,7 @@ def wait_for_running(server: Server, count: int, within_s: float = IDLE_WITHIN_S
 
 @pytest.fixture(scope="module")
 def page(opening: Callable[..., Any], slow: Server) -> Iterator[Visit]:
-    """One for all of these; what the console tells of a lost server is no complaint."""
+    """One page for all of these; console errors about the lost server are expected."""
     with opening(may_complain=True) as open_page:
         yield open_page(slow.url)
 
@@ -81,7 +81,7 @@ def test_a_server_that_dies_is_told_and_all_is_there_when_it_is_back(page, slow)
         assert page.page.locator(f".setting-{name} input[type=number]").input_value() == value
     assert page.page.get_by_role("radio", name="greedy: always the likeliest").is_checked()
     it_generates_again(page)
-    # One that is told to end says so.
+    # A server that is shutting down says so.
     page.set_length(200)
     page.enter("The little dog")
     wait_for_running(slow, 1)

@@ -1,5 +1,5 @@
 """The page as it is first met, with the bundled models: its opening, its cards, on a phone,
-projected. What stands on the page is compared with a run made here."""
+projected. The page is compared with a run made in this process."""
 
 from __future__ import annotations
 

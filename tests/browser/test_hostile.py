@@ -21,7 +21,7 @@ ATTACKS = (
 )
 COMPARED = (".compare", ".compare-texts", ".compare-outcomes", ".compare-weighed",
             ".compare-attention")  # fmt: skip
-NAMELESS = {  # parts in which no token stands
+NAMELESS = {  # parts without tokens
     ".ranking", ".ablation", ".contribution", ".maskedit", ".breaks", ".positions",
     ".position-curves", ".position-formula", ".position-shift", ".architecture", ".equations",
     ".mask-scores", ".removal", ".compare-outcomes", ".compare-attention", ".compare", ".journey",

@@ -11,7 +11,7 @@ from playwright.sync_api import Request, expect
 
 def test_the_language_menu_keeps_text_run_and_selection(visit):
     page = visit(own={})
-    visits: set[str] = set()  # that the server is told of, as long as the page lives
+    visits: set[str] = set()  # sessions that the server sees while the page lives
 
     def note(one: Request) -> None:
         visits.update(re.findall(r'session_hash["=:]+(\w+)', f"{one.url} {one.post_data}"))

@@ -27,7 +27,7 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
     def wait_for(name: str, value: object) -> None:
         page.wait_for_function(STATE, arg=[name, str(value)])
 
-    wait_for("shown", 0)  # nobody waits: a recorded training is there
+    wait_for("shown", 0)  # no waiting: a recorded training is shown
     wait_for("id", "recorded-copy")
     assert page.locator(".learn-heads canvas").count() == 2 * 4
     assert page.locator(".learn-controls select").nth(1).input_value() == PLAN["preset"]
@@ -166,7 +166,7 @@ def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(visit, ground
     seen.generate("A bird met")
     verdict(page, "Right. The network says")
 
-    # a lesson leads on; what was solved is told, and kept on request alone
+    # a lesson leads on; solved steps are shown, and remembered only on request
     page.get_by_role("button", name="Lessons ›").click()
     expect(page.locator(".lesson-facts")).to_contain_text("5 of 5 solved")
     assert page.evaluate("localStorage.length") == 0

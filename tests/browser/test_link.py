@@ -108,7 +108,7 @@ def test_links_and_history_are_followed_without_a_reload(page):
     shows(page, "The bird")
     page.page.go_forward()
     shows(page, "The cow")
-    # Each is asked for while the server still answers the one before.
+    # Each is requested while the server still answers the one before.
     for leap, text in ((-1, "The bird"), (-1, "The fox"), (2, "The cow"), (-2, "The fox")):
         page.page.evaluate("leap => history.go(leap)", leap)
         page.wait_for_address(f"text={text.replace(' ', '+')}")
@@ -163,7 +163,7 @@ def test_looking_runs_nothing_and_the_link_can_be_copied(visit, server):
 
 
 def told_by_a_frame(page: Visit, framed: str) -> dict[str, str]:
-    """What the page of a Space, which shows ours in a frame, is told when a head is chosen."""
+    """The message that a Space's outer page gets when a head is chosen in the frame."""
     outer, address = page.page.context.new_page(), "https://huggingface.co/spaces/a/b"
     body = f"""<script>told = []; onmessage = ({{ data }}) => told.push(data)</script>
         <iframe src='{framed}#tab=attention' width=1300 height=900></iframe>"""

@@ -101,7 +101,7 @@ def test_hover_previews_a_head_and_a_click_keeps_it(journey):
     page.keyboard.press("ArrowUp")
     expect(faded).to_contain_text("layer 4, head 4")
     expect(off(journey, "layer 4, head 4")).to_be_visible()
-    journey.head(4, 4).click()  # pressed again it is let go
+    journey.head(4, 4).click()  # a second click unselects it
     page.mouse.move(5, 5)
     expect(faded).to_have_count(0)
 

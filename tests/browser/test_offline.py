@@ -37,7 +37,7 @@ def page(browser: Browser, scripted_page: Path) -> Iterator[Any]:
 
 
 def shown(tab: Any) -> np.ndarray:
-    """What the cells of the large heatmap are coloured by; NaN comes as None."""
+    """Values of the large heatmap's cells; NaN arrives as None."""
     cells = tab.evaluate(
         """() => document.querySelector('.large').data[0].z.map(
              (row) => Array.from(row, (v) => (Number.isNaN(v) ? null : v)))"""

@@ -61,7 +61,7 @@ def test_typed_or_linked_text_is_neither_logged_nor_stored(visit, server):
 
 
 def test_the_page_loads_and_asks_nothing_of_another_server(browser, server):
-    """As an image in a foreign model's card would have it. (Refusals stand in the console, where
+    """As an image in a foreign model's card would. (Refusals appear in the console, where
     the other tests find none.)"""
     page = browser.new_page()
     page.goto(server.url, wait_until="commit")

@@ -48,7 +48,7 @@ SCREENS = {
     "phone": (390, 844),
 }
 # Texts that do not fit into their button or tab. Suggestions are whole texts and end in "…"; of
-# Gradio's headings the turned arrow stands out.
+# Gradio's headings the rotated arrow sticks out.
 CUT = """() => [...document.querySelectorAll("button, [role=tab], select, summary")]
     .filter(one => one.checkVisibility({ visibilityProperty: true }) && one.innerText.trim()
         && !one.closest("#chips, .label-wrap, .visually-hidden, .picture-of, .tokens")
@@ -102,7 +102,7 @@ PLOTLY_JS = "**/plotly-cartesian.min.js"
 
 @pytest.fixture
 def held(memory):
-    """A page whose own script comes when it is let go."""
+    """A page whose script is held back until the test releases it."""
     page, routes = memory(viewport={"width": 390, "height": 844}).new_page(), []
     page.add_init_script(LAYOUT_SHIFT)
     page.route(PAGE_JS, lambda route: routes.append(route))
@@ -126,7 +126,7 @@ def test_a_picture_stands_before_any_script_and_the_page_takes_its_place(held, s
         expect(picture).to_be_in_viewport()
         assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 10
     let_go()
-    # The heads can be used, and so can the large one: a canvas stands there until Plotly has come.
+    # The heads can be used, and so can the large one: it is a canvas until Plotly has loaded.
     expect(page.locator(".one-layer .head").first).to_be_attached()
     expect(look).to_be_hidden()
     cells = page.locator(".large-box canvas.cells")

@@ -1,5 +1,5 @@
 """One selection, one meaning: whatever path led there, every part of the page speaks of it alike;
-what nobody chose is not marked, what is switched off reads nothing, and Esc closes one thing."""
+nothing unselected is marked, ablated heads read nothing, and Esc closes one thing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def says(page: Page) -> str:
 
 
 def black(visit: Visit) -> None:
-    """What the page says of the chosen *chat*, on the tab that is open."""
+    """Check what the open tab says about the selected *chat*."""
     run = opening("translate-en-fr")
     row = run.labels.index("␣chat")
     weights = run.trace["decoder.2.cross"].pattern[0, 2, row]
@@ -197,7 +197,7 @@ def test_a_second_token_is_asked_for_until_there_is_one(door):
     door.tokens.nth(12).click()
     expect(page.locator(".readers")).to_be_visible()
     expect(asked).to_have_count(0)
-    who.click()  # of the same token, another one
+    who.click()  # a different second token for the same token
     expect(asked).to_be_visible()
     door.tokens.nth(11).click()
     expect(page.locator(".readers h3")).to_contain_text("␣L")

@@ -107,7 +107,7 @@ def test_a_courses_page_shows_one_view_and_the_way_to_the_whole_page(elsewhere, 
     whole.focus()
     address = inside.evaluate("location.hash")
     assert whole.evaluate("link => link.href") == server.url + address
-    assert page.evaluate("told.length") == 0  # the page of a Space alone is told the address
+    assert page.evaluate("told.length") == 0  # only a Space's outer page gets the address
     page.goto(f"http://{PUBLIC}/course")
     page.frames[1].wait_for_url("chrome-error://**")
     page.close()

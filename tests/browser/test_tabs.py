@@ -140,7 +140,7 @@ def test_formula_code_and_numbers_are_gone_through(page, server, run):
         page.page.wait_for_function(TOPIC, arg=[topic, query])
 
     until("softmax", last)
-    # the pointer lights a tensor's symbol and its code, and lets go of them
+    # hovering lights a tensor's symbol and its code; leaving unlights them
     root.locator(".tensor-name").last.hover()
     expect(root).to_have_attribute("data-lit", "weights")
     formula, code, tensors = page.page.evaluate(LIT)

@@ -110,7 +110,7 @@ def network():
 
 
 def check(network, engine):
-    """What is generated and recorded is what the network says of it."""
+    """Assert that the engine generates and records what the network computes now."""
     session = DecodeSession(engine)
     steps = list(generate(network, [PROMPT], max_new_tokens=6, end_id=-1, session=session))
     ids = torch.tensor([[*PROMPT, *(step.token for (step,) in steps)]])

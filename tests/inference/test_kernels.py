@@ -1,4 +1,4 @@
-"""The compiled step on every kind of CPU that this one can stand for, by every kernel."""
+"""The compiled step on every kind of CPU that this CPU can emulate, with every kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from transformer.model.transformer import build_transformer
 
 pytestmark = pytest.mark.slow
 
-# The compiler is asked for less than usual: what is compared is what comes out, not how soon.
+# Less optimization than usual: results are compared, not speed.
 FLAGS = tuple("-O1" if flag == "-O3" else flag for flag in c_compiler.FLAGS)
 LEVELS = {"x86-64": "sse2", "x86-64-v3": "avx2", "x86-64-v4": "avx512vl"}
 WIDTHS = {"sse2": {16}, "avx2": {32}, "avx512vl": {32, 64}}
@@ -92,7 +92,7 @@ def test_every_variant_of_the_step_reads_as_the_network_does(library, preset, mo
 
 
 def computed(*command, run_by=()):
-    """What the step computes where this command compiles it for: the numbers that are printed."""
+    """The numbers that the step prints on the CPU that this command compiles it for."""
     program = Path(command[-1])
     source = Path(__file__).with_name("step_on_another_cpu.c")
     flags = [*FLAGS, f"-I{c_compiler.SOURCE.parent}", str(source)]

@@ -16,7 +16,7 @@ from transformer.inference.engines import library_cache
 
 pytestmark = pytest.mark.slow
 
-# What is kept, and by whom, does not depend on how quick it is.
+# Less optimization: what is cached does not depend on speed.
 QUICK = tuple("-O0" if flag == "-O3" else flag for flag in native.FLAGS)
 COMMAND = [
     sys.executable, "-c",
@@ -42,7 +42,7 @@ def built():
 
 
 def elsewhere():
-    """What a process of its own says of the look."""
+    """Build in a separate process; its answer."""
     return prefork.run(COMMAND).stdout.strip()
 
 
@@ -75,7 +75,7 @@ def linked(path):
 
 
 def test_a_library_that_is_not_as_it_was_written_is_never_loaded(cache):
-    """In processes of their own: what is damaged while it is loaded ends them, at their end too."""
+    """In separate processes, since damage to a loaded library ends its process."""
     assert elsewhere() == "True"
     (library,) = cache.iterdir()
     whole = library.read_bytes()
@@ -93,7 +93,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(cache, mode, own, monkeyp
     cache.chmod(mode)
     if not own:
         monkeypatch.setattr(os, "geteuid", lambda: cache.stat().st_uid + 1)
-    assert (built() is not None) == own  # the temporary one is as little ours
+    assert (built() is not None) == own  # the temporary folder has another owner too
     assert list(cache.iterdir()) == []
     if own:  # nor one that cannot be made
         monkeypatch.setenv("XDG_CACHE_HOME", __file__)

@@ -20,7 +20,7 @@ from transformer.inference.model import Model
 from transformer.model.primitives import Linear
 from transformer.ui import process
 
-ROOM = 10_000_000  # bytes beside the weights: the tokenizer, threads, the kernels that are timed
+ROOM = 10_000_000  # bytes besides the weights: the tokenizer, threads, the kernels that are timed
 
 
 @pytest.fixture(scope="module")

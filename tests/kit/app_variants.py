@@ -24,7 +24,7 @@ STATUS = Path("/proc/self/status")
 
 def brackets() -> None:
     """It speaks one more language, "eo": every sentence in ⟦ ⟧. What is filled into a sentence
-    stands outside of them: it has to be said too."""
+    is outside of them: it has to be translated too."""
     from babel.messages.catalog import Catalog
     from babel.messages.pofile import write_po
 

@@ -1,4 +1,4 @@
-"""What a visitor does and sees, in the words of the tests. Waits for draws, never for time."""
+"""A visitor's actions and what they see. Waits for draws, never for time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OPEN = """() => { const box = window.viz && document.querySelector(".journey");
 # The attention is of the shown run, unless another tab is open.
 ATTENTION = """() => { const box = document.querySelector(".attention");
     return !box || box.dataset.run === viz.run.run || !box.getClientRects().length; }"""
-# Once it is heard of: before, nothing is being opened yet. The address may still be of a state
+# Resolved at the hashchange: before it nothing is being opened. The address may still be of a state
 # before, and then be the same.
 GO = """hash => new Promise(done => {
     addEventListener("hashchange", () => done(), { once: true });
@@ -70,7 +70,7 @@ SECTIONS = {part: name for parts in PARTS.values() for part, name in parts.items
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 
 
-# Of the texts that stand alike, one: the same kind of element with the same colours of its own and
+# Mark one of all texts that look alike: the same kind of element with the same colours on and
 # behind it, size and weight; below what axe-core may look at.
 LOOK = """parts => {
     document.querySelectorAll("[data-contrast]").forEach(one => delete one.dataset.contrast);
@@ -105,7 +105,7 @@ AXE = """([include, options]) => {
 
 def complaints(page: Page, *parts: str, rules: Sequence[str] = ()) -> list[str]:
     """What axe-core finds wrong in these parts, as sentences. rules: by name; none = all. The rule
-    of contrast, by far the slowest, looks at one of the texts that stand alike."""
+    of contrast, by far the slowest, checks one of all texts that look alike."""
     if not page.evaluate("Boolean(window.axe)"):
         page.evaluate(Axe().axe_script)
     page.evaluate(LOOK, ",".join(parts))
@@ -232,7 +232,7 @@ class Visit:
             self.page.get_by_role("radio", name=name, exact=True).click()
 
     def show_more(self) -> None:
-        """What stands behind "More", if it does not stand there already."""
+        """Open "More" unless it is open."""
         button = self.page.locator(".more-button")
         if button.get_attribute("aria-expanded") == "false":
             button.click()
@@ -298,7 +298,7 @@ class Visit:
                 return
 
     def wait_worked(self, site: str, head: int, query: int) -> None:
-        """Until the arithmetic of a row stands there, and agrees with the network."""
+        """Wait until the arithmetic of a row is shown and agrees with the network."""
         self.wait_drawn(".attention-math")
         of = f"[data-site='{site}'][data-head='{head}'][data-query='{query}'][data-agrees=true]"
         self.page.wait_for_selector(f".attention-math{of}")

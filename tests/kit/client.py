@@ -48,7 +48,7 @@ def asking(of: RunStore | Service, name: str) -> Callable[[Any], dict[str, Any]]
 
 @contextmanager
 def visiting(name: str) -> Iterator[None]:
-    """What is asked inside is asked by this visitor."""
+    """Make requests in this block as this visitor."""
     token = current_session.set(name)
     try:
         yield
@@ -83,7 +83,7 @@ def called(client: httpx.Client, name: str, *data: Any) -> str:
 
 # ---- links ----
 
-# What stands in the page's controls when it opens.
+# The page's controls when it opens.
 CONTROLS = dict(zip(SETTINGS, ("sample", 0.7, 40, 1, 4, 1, 40, 3), strict=True))
 SILENCED = {"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}
 FORBIDDEN = {"type": "mask", "stack": "decoder", "forbid": [[2, 1], [3, None]]}

@@ -1,4 +1,4 @@
-"""What the tests of altered networks share: families, texts, and how outputs are compared."""
+"""Helpers for tests of interventions: families, texts, and comparison of outputs."""
 
 import copy
 

@@ -21,7 +21,7 @@ ONE_FILE = "model-00001-of-00001.safetensors"
 # Sizes that all differ, so that a swapped axis cannot pass.
 V, C, H, L, FF, T_MAX = 13, 12, 3, 2, 20, 9
 
-# What of a preset goes with heads of 8 features.
+# Changes that make a preset work with heads of 8 features.
 EIGHT = {
     "llama": dict(n_key_heads=1),
     "qwen3": dict(n_key_heads=1, head_size=8),
@@ -53,7 +53,7 @@ def tiny(name: str, family: str, tokenizer: Tokenizer, seed: int = 0, **changes:
 
 
 def model_of(name: str, config: ModelConfig, tokenizer: Tokenizer, seed: int = 0) -> Model:
-    """A Model with random weights, the same for the same seed."""
+    """A Model with random weights, equal for equal seeds."""
     network = spread(build_transformer(config), seed)
     network.eval().requires_grad_(False)
     return Model(name=name, config=config, tokenizer=tokenizer, network=network)
@@ -91,7 +91,7 @@ def save_model(model: Model, path: Path, **settings: Any) -> None:
 
 
 def tokenizer_of(tokens: Sequence[str]) -> Tokenizer:
-    """Each of these texts is one token wherever it stands; all else is read byte by byte.
+    """A tokenizer in which each of these texts is one token; all else is read byte by byte.
 
     The ids of the tokens are the last ones, in order.
     """

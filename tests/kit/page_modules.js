@@ -1,5 +1,5 @@
 // For tests: what the page's modules export, and its state, under one name, `viz`. Playwright runs
-// this in every page; in one of ours it imports the page's script again, which gives the same one.
+// this in every page; in this project's it imports the page's script again, which gives the same one.
 document.addEventListener("DOMContentLoaded", async () => {
   if (!document.querySelector("script[type=importmap]")) return;
   const name = "page"; // of the page's import map

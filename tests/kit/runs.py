@@ -63,7 +63,7 @@ def planted(run: Run, length: int, cell: tuple[int, int], weight: float) -> Run:
 
 
 def with_weights(run: Run, weights: torch.Tensor) -> Run:
-    """The run with causal self-attention weights (L, H, T, T) of our own."""
+    """The run with these causal self-attention weights (L, H, T, T)."""
     trace = Trace()
     mask = torch.ones(weights.shape[-2:], dtype=torch.bool).tril()
     for layer, heads in enumerate(weights):

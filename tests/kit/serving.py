@@ -98,7 +98,7 @@ class Server:
 
 
 class Shared(Server):
-    """The server of `running`, and the models of its own that it offers."""
+    """The server of `running`, with its models."""
 
     model: Model
     hostile_translator: Model  # its tokens are MARKUP

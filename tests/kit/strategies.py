@@ -12,7 +12,7 @@ from transformer.model.config_checks import FAMILIES, SCORE_DIVISORS
 from transformer.model.positions import POSITIONS, SCALINGS
 from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, PLACEMENTS
 
-N_READ = 6  # tokens that every one of them can read
+N_READ = 6  # tokens that all of them can read
 VOCAB = st.integers(6, 40)
 yes_or_no = st.booleans()
 # How each field is drawn. A new field must be drawn too: a test of the engines says so.
@@ -40,7 +40,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "label_probabilities": st.just("one label"),
     "norm_heads": st.integers(0, 2).map(lambda drawn: drawn == 0),
     "window": st.none() | st.integers(1, 8),
-    "parallel": yes_or_no,  # where norms stand before blocks
+    "parallel": yes_or_no,  # only with norms before blocks
     "gated": yes_or_no,
     "attention_bias": yes_or_no,
     "output_bias": st.none() | yes_or_no,
@@ -90,7 +90,7 @@ def configurations(draw: st.DrawFn) -> ModelConfig:
         fields["target_vocab_size"] = None
     if not two_stacks:
         fields["target_max_len"] = fields["target_padding_id"] = None
-    if fields["rotary_scaling"] == "dynamic":  # goes with no more tokens than it was trained on
+    if fields["rotary_scaling"] == "dynamic":  # needs at most the trained number of tokens
         fields["target_max_len"] = None
     fields["share_embeddings"] &= two_stacks
     fields["parallel"] &= fields["norm"] == "pre"

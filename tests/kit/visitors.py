@@ -98,7 +98,7 @@ class WhatIf:
         )
 
     def run(self, **given: Any) -> Run:
-        """What Python generates, with the settings that stand on the page."""
+        """What Python generates with the page's settings."""
         settings = {**EXAMPLE.settings, "max_new_tokens": self.length}
         return self.model.generate(self.text, **settings, **given)
 

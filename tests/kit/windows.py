@@ -36,7 +36,7 @@ def opened_alone(browser: Browser, path: Path, **settings: Any) -> Iterator[Any]
 @dataclass
 class Window:
     """A profile with one window, in which one test after another opens the page anew: that takes
-    half the processor time of a window of its own."""
+    half the processor time of a new window."""
 
     context: BrowserContext
     rest: str  # an address of the page's site: for another the browser would start a new process
@@ -54,7 +54,7 @@ class Window:
         return self.page
 
     def stored(self) -> Any:
-        """What the page has kept in the browser."""
+        """The page's local storage and cookies."""
         closed = self.page is None or self.page.is_closed()
         return [0, ""] if closed else self.page.evaluate(STORED)
 
@@ -88,7 +88,7 @@ def opening_pages(
         own: dict[str, Any] | None = None,
         tab: str = "Attention",
     ) -> Visit:
-        """language: what the browser asks for. own: settings of a profile of its own. tab: see
+        """language: of the browser. own: settings of a new profile. tab: see
         Visit."""
         if own is None:
             taken.append(windows())
@@ -122,9 +122,9 @@ def opening_pages(
 
 
 def _listen(page: Page, complaints: list[str]) -> None:
-    """The console tells of a request to elsewhere too: nothing answers it (chromium.ARGUMENTS).
+    """Record complaints. A request to another host is an error too (chromium.ARGUMENTS).
 
-    It tells of every refusal; that of a question (resources/) is the page's own to tell."""
+    Refused requests to resources/ are left out: the page reports those itself."""
 
     def hear(m: Any) -> None:
         refused = "the server responded with a status of 4" in m.text

@@ -254,7 +254,7 @@ def test_what_the_network_says_is_graded_on_the_run(tiny_model, experiments):
 
 
 def test_a_step_is_graded_and_solved_as_the_page_asks(experiments, tmp_path, monkeypatch):
-    """A lesson of this test, offered beside the bundled ones, whose models are not served."""
+    """A lesson of this test next to the bundled ones, whose models are not served."""
     monkeypatch.setattr("transformer.lessons._LESSONS", dict(all_lessons()))
     written(tmp_path, LESSON)
     add_lessons([tmp_path])

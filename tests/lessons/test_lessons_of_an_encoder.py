@@ -47,7 +47,7 @@ def test_an_encoder_is_measured_from_both_sides_and_from_the_left(service):
     said = "".join(map(model.tokenizer.text, best))
     verdict = check_of({"run": {"has": said}}).grade(ground, {})
     assert (verdict.right, verdict.says) == (True, f"The network says “{said.strip()}”.")
-    for wrong in ({"lacks": said}, {"has": " ran up"}):  # stands in the text, but was not found
+    for wrong in ({"lacks": said}, {"has": " ran up"}):  # in the text, but not among the guesses
         assert not check_of({"run": wrong}).grade(ground, {}).right
     whole = shown_by(service, {"model": "tiny", "text": STORY})  # hides nothing
     assert check_of({"run": {"has": "ran up"}}).grade(whole, {}).right

@@ -7,7 +7,7 @@ import pytest
 from transformer.messages.catalogues import catalogue, glossary, languages
 from transformer.messages.sources import sentences, sources
 
-# The field's own, whatever the glossary holds: one that stands on the page needs an entry.
+# The field's words, independent of the glossary: one that the page uses needs an entry.
 FIELD = """accuracy alignment attention batch beam bias candidate
     cross-attention decoder dimension dropout embedding encoder entropy epoch feed-forward gradient
     greedy head hypothesis induction intervention key layer logit loss mask norm padding parameter

@@ -36,7 +36,7 @@ class Texts:
 
     @property
     def told(self) -> Tensor | None:
-        """What a network is told of padding; None where there is none."""
+        """The mask that a network gets; None without padding."""
         return None if self.is_text.all() else self.is_text
 
     def alone(self, row: int) -> Texts:
@@ -74,7 +74,7 @@ class Case:
             return self.network(source.ids, target.ids, **is_text, **more)
 
     def read_by(self, site: Any) -> tuple[Texts, Texts]:
-        """What asks and what is asked at a site."""
+        """The texts that give a site's queries and keys."""
         own = self.target if site.stack == "decoder" or self.source is None else self.source
         return own, own if site.kind == "self" else self.source or own
 

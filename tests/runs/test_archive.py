@@ -35,7 +35,7 @@ SILENCE = [{"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}]
 
 @st.composite
 def drawn(draw: st.DrawFn) -> dict[str, Any]:
-    """What is asked of which model, and whether its lens is worked out too."""
+    """A drawn model and request, and whether its lens is computed."""
     name = draw(st.sampled_from(["decoder", "encoder-decoder", "encoder"]))
     new = draw(st.integers(1, 6))
     asked: dict[str, Any] = {"max_new_tokens": new}

@@ -1,4 +1,4 @@
-"""Attention weights of somebody's own: the same pictures and numbers as of a run that has them."""
+"""Attention weights from elsewhere give the same figures and numbers as a run that has them."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_invalid_utf8_is_replaced_and_unfinished_characters_left_out(raw):
 @pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
 @pytest.mark.parametrize("filler", [None, 2, 70])
 def test_a_batch_gives_each_text_what_it_gets_alone(family, filler, tokenizer, monkeypatch):
-    """filler: what stands for padding in a model without such a token; None: it has one."""
+    """filler: the padding id of a model without a padding token; None if it has one."""
     model = tiny("batched", family, tokenizer)
     if filler is not None:
         model = model_of("bare", model.config.replace(padding_id=None), tokenizer)

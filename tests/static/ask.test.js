@@ -44,7 +44,7 @@ test("a busy server is asked again when it says; else its sentence is the answer
   assert.equal(asked.length, 3);
 });
 
-test("a server that does not keep a run is told how it was made", async () => {
+test("a server that has lost a run gets the request that made it", async () => {
   answering((data) => (data.made ? Response.json({ weights: 1 }) : refusing(410, "x")));
   setRun(/** @type {any} */ ({ run: "known", link: { text: "Hello" } }));
   setRun(/** @type {any} */ ({ run: "other", link: { text: "Bye" } }));

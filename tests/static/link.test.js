@@ -1,4 +1,4 @@
-// A link's text, which Python reads back, and the address of a page inside another one.
+// A link's text, which Python reads back, and the address of an embedded page.
 import assert from "node:assert/strict";
 import test from "node:test";
 

@@ -1,4 +1,4 @@
-"""The page's arithmetic in JavaScript against Python's; node runs the tests beside this file.
+"""The page's arithmetic in JavaScript against Python's; node runs the *.test.js of this folder.
 
 Python writes what it worked out to vectors.json; what JavaScript made of it is read back here.
 """
@@ -64,7 +64,7 @@ def flat(value: Any) -> Any:
 
 
 def one_head(run: Run) -> dict[str, Any]:
-    """What the page is sent of one head, and Python's own figure in every look of it."""
+    """The page's data for one head, and Python's figure in every look of it."""
     asked = {"site": "decoder.1.self", "head": 1, "numbers": True}
     figures = []
     for stage, scale, range_ in product(STAGES, SCALES, RANGES):

@@ -1,4 +1,4 @@
-// What Python worked out, and where results go that Python is to check (see test_javascript.py).
+// Python's vectors, and the folder for results that Python checks (see test_javascript.py).
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -16,11 +16,11 @@ export const hand = (name, value) =>
   writeFileSync(join(FOLDER, `${name}.json`), JSON.stringify(value));
 
 // The largest difference of two equally long rows of numbers; NaN agrees with null.
-export const apart = (mine, theirs) => {
-  if (mine.length !== theirs.length) return Infinity;
-  return Array.from(mine).reduce((most, value, place) => {
-    const wanted = theirs[place];
-    if (Number.isNaN(value) || wanted === null) return Number.isNaN(value) ? most : Infinity;
-    return Math.max(most, Math.abs(value - wanted));
+export const apart = (found, wanted) => {
+  if (found.length !== wanted.length) return Infinity;
+  return Array.from(found).reduce((most, value, place) => {
+    const other = wanted[place];
+    if (Number.isNaN(value) || other === null) return Number.isNaN(value) ? most : Infinity;
+    return Math.max(most, Math.abs(value - other));
   }, 0);
 };

@@ -24,7 +24,7 @@ AWKWARD = [
 @pytest.fixture(scope="module", params=[byte_level, word_piece, byte_fallback, unigram],
                 ids=lambda kind: kind.__name__)  # fmt: skip
 def kind(request, tmp_path_factory):
-    """(kind, ours, AutoTokenizer's, its folder)."""
+    """(kind, our tokenizer, AutoTokenizer's, folder)."""
     import transformers
 
     made, special = request.param()

@@ -66,7 +66,7 @@ def test_a_networks_loss_is_the_mean_over_predicted_tokens_not_padding(smoothing
 
 @pytest.mark.parametrize("padded", [False, True])
 def test_a_translator_predicts_its_target_from_the_source_and_its_past(padded):
-    """Which ids are padding is told: the padding's own id counts where it is text."""
+    """Padding is given by the masks: the padding id counts where it is text."""
     model, source = network("encoder-decoder"), ids(2, 5)
     src, tgt = torch.ones(2, 5).bool(), (TARGET != 0) | (not padded)
     src[1, 3:] = not padded
@@ -80,7 +80,7 @@ def test_a_translator_predicts_its_target_from_the_source_and_its_past(padded):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("shape", [(6, 6), (4, 10), (10, 4)])
 def test_each_of_several_matrices_moves_as_under_torch_muon(shape, dtype):
-    """However large its gradients are beside those of the others."""
+    """However large its gradients are compared with the others'."""
     torch.manual_seed(0)
     sizes = torch.tensor([1.0, 100.0, 0.01])[:, None, None]
     ours = nn.Parameter(torch.randn(3, *shape))
@@ -95,7 +95,7 @@ def test_each_of_several_matrices_moves_as_under_torch_muon(shape, dtype):
             matrix.grad = gradient.clone()
         mine.step()
         peer.step()
-    assert torch.allclose(ours, torch.stack(list(theirs)), atol=5e-3)  # theirs is in bfloat16
+    assert torch.allclose(ours, torch.stack(list(theirs)), atol=5e-3)  # PyTorch's is in bfloat16
 
 
 def test_other_parameters_move_as_under_adam():

@@ -1,4 +1,4 @@
-"""What is refused before it comes to the page's framework, and what is noticed there."""
+"""Requests that the guard refuses before they reach Gradio, and what it notices."""
 
 import asyncio
 import itertools
@@ -80,7 +80,7 @@ async def answered(
 def exchange(
     inside: Any, path: str, *messages: dict[str, Any], tools: bool = False, **asked: Any
 ) -> tuple[int, Any]:
-    """The same of a new gate before `inside`."""
+    """`answered` by a new guard in front of `inside`."""
     gate = gate_before(inside, asked.pop("left", None), tools)
     return aio.run(answered(gate, path, *messages, **asked))
 
@@ -111,7 +111,7 @@ WANTED = "A request must have the content type application/json; got"
 SIZED = [*IN_JSON, (b"content-length", b"262145")]
 MANY = limits.MAX_REQUEST_VALUES // 2
 TOOLED = {"tools": True}
-# What is told of each of these requests to each of these paths.
+# Status, sentence, paths, and the requests that each of these paths refuses with it.
 REFUSED: list[tuple[int, str, list[str], list[dict[str, Any]]]] = [
     (404, str(errors.CLOSED), CLOSED_PATHS, [{}]),
     (404, str(errors.CLOSED), [f"{API}mcp/{door}" for door in TOOL_DOORS], [TOOLED]),
@@ -133,7 +133,7 @@ REFUSED: list[tuple[int, str, list[str], list[dict[str, Any]]]] = [
         for kind in PLAIN
     ),
     (415, f"{WANTED} ''.", POSTED, [{"headers": []}]),
-    # Each of them is an object for a parser, and a question of depth for whoever walks them.
+    # Each value is an object for the parser, and depth for code that walks them.
     (
         413,
         str(errors.TOO_MANY),
@@ -204,7 +204,7 @@ def test_gradios_request_for_a_tool_counts_for_the_callers_address() -> None:
 
 
 def test_tool_calls_beyond_the_limit_wait_or_are_refused() -> None:
-    """Calls that are half sent keep nobody out."""
+    """Calls that are half sent block no others."""
 
     async def many() -> tuple[int, list[Any]]:
         go_on, begun = asyncio.Event(), []

@@ -78,7 +78,7 @@ def test_scripts_are_compressed_once_for_a_whole_class(
             scripts += json.loads(at)["imports"].values()
 
     def packed(script: str) -> bytes:
-        """By a connection of its own. Raises HTTPError for any status but 200."""
+        """Over a new connection. Raises HTTPError for any status but 200."""
         url = f"http://127.0.0.1:{server.port}/{script.removeprefix('./')}"
         asked = urllib.request.Request(url, headers={"accept-encoding": "br"})
         with urllib.request.urlopen(asked, timeout=60) as answer:
@@ -187,7 +187,7 @@ def test_the_page_is_rendered_once_for_each_language_and_host(
 
 
 def test_endless_page_loads_do_not_delay_others(server: Server) -> None:
-    """Pages that nobody has seen before: each under another name of the server."""
+    """Pages that are not cached: each under another host name."""
     over, loaded, waited = threading.Event(), list[float](), list[float]()
 
     def took(client: httpx.Client, path: str, **settings: Any) -> float:
@@ -264,7 +264,7 @@ def test_it_is_served_at_addresses_of_ipv6(host: str, tmp_path: Path) -> None:
 
 
 def test_proxy_variables_do_not_stop_the_server(tmp_path: Path) -> None:
-    """Nobody listens there. Python starts anew: Gradio reads the environment as it is imported."""
+    """Nothing listens there. Python is started anew: Gradio reads the environment on import."""
     proxies = {"http": "http", "https": "http", "all": "socks5"}
     env = {f"{name}_proxy": f"{kind}://127.0.0.1:9" for name, kind in proxies.items()}
     env |= {name.upper(): value for name, value in env.items()}

@@ -98,7 +98,7 @@ def test_both_pictures_are_of_the_stored_runs_weights():
 
 
 CARDS = {card["title"]: card for card in read_tour()["card"]}
-# What the intact network writes, and what the network of the card's state does.
+# Output of the intact network, and of the network in the card's state.
 WRITES = {
     "Without it, the name is lost": (
         '"Hello, Loki! I am so big',

@@ -180,7 +180,7 @@ def test_a_cancelled_request_neither_waits_nor_keeps_its_slot() -> None:
         with line.taken(A, lambda: False) as none:
             assert not none.has
         assert place.has
-        taken = line.taken(B)  # which leaves its place where nobody holds it
+        taken = line.taken(B)  # gives up its place if it is no longer referenced
         taker = thread(taken.__enter__)
         aio.wait_until(lambda: line.counts()["waiting"])
         place.step_aside(lambda: False)

@@ -37,7 +37,7 @@ GRADIOS = [(where, name, getattr(where, name)) for where, name, _ in PATCHES]  #
 
 @pytest.fixture(autouse=True)
 def restored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gradio as it is, until a test installs ours."""
+    """Unpatched Gradio, until a test installs the patches."""
     for where, name, theirs in GRADIOS:
         monkeypatch.setattr(where, name, theirs)
 
@@ -58,7 +58,7 @@ def body(made: gr.Blocks, session: str | None) -> PredictBodyInternal:
 
 
 async def with_strangers(made: gr.Blocks, session: str) -> list[Any]:
-    """Whether the queue goes on after three wait of a session whose messages nobody keeps, and how
+    """Whether the queue still runs after three events of a session without a message box, and how
     many still wait."""
     queue = made._queue
     queue.max_thread_count = 1
@@ -108,7 +108,7 @@ def test_a_visitor_who_leaves_is_removed_from_the_queue() -> None:
 
 def sessions_after(*answers: tuple[str, int]) -> tuple[list[str], list[str]]:
     """Sessions whose messages are kept, and those of whom Gradio keeps a set of requests, after
-    answers of so many characters that nobody has fetched."""
+    unfetched answers of these sizes."""
 
     async def asked() -> tuple[list[str], list[str]]:
         queue = page()._queue
@@ -239,7 +239,7 @@ def test_cross_origin_requests_get_no_credentials(method: str) -> None:
 
 
 def answer_of_a_mistake(error: Exception) -> str:
-    """What is told of a handler's mistake."""
+    """The messages that follow a handler's error."""
 
     def fails() -> None:
         raise error

@@ -1,4 +1,4 @@
-"""What the tab Learn asks: whose training it is, what is told, and the model that it gives."""
+"""The server side of the tab Learn: who owns a training, its progress, and its model."""
 
 import base64
 import io
@@ -40,7 +40,7 @@ def service(tiny_model: Model) -> Service:
     return Service([tiny_model])
 
 
-# --- a training of a process of its own -----------------------------------------------------------
+# --- trainings in a separate process --------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_a_stopped_process_ends_with_the_server() -> None:
 
 
 class Still(Trainer):
-    """A process that trains nothing and does what it is told."""
+    """A worker that trains nothing and obeys at once."""
 
     def begin(self, key: str, job: Any) -> None:
         self.key = key

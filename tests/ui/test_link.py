@@ -27,7 +27,7 @@ def service(tiny_model: Model, tiny_encoder: Model) -> Service:
 
 
 def shown(service: Service, query: Any) -> tuple[Run, dict[str, Any]]:
-    """(the run that an opened link shows, what its page is told in the end)."""
+    """(the run that an opened link shows, the last message to its page)."""
     changes = opened(service, query)
     told = changes[-1]["share"]
     assert {"tokens": told["run"]} in [
@@ -186,7 +186,7 @@ HERE = tuple(f"http://{host}:7860/" for host in ("127.0.0.1", "localhost", "[::1
 
 def test_a_code_leads_to_an_address_that_others_can_open() -> None:
     for page in ("https://me-page.hf.space/", "http://class.example:8000/a/b/"):
-        assert reachable(page, "127.0.0.1", 7861, lambda: None) == page  # a proxy stands before it
+        assert reachable(page, "127.0.0.1", 7861, lambda: None) == page  # behind a proxy
     for page in HERE:
         assert reachable(page, "0.0.0.0", 7861, lambda: "10.1.2.3") == "http://10.1.2.3:7861/"
         assert reachable(page, "::", 7861, lambda: "fd00::7") == "http://[fd00::7]:7861/"

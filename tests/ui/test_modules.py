@@ -92,5 +92,5 @@ def test_all_style_sheets_are_one_that_overrides_gradios():
     for sheet in sheets:
         text = sheet.read_text(encoding="utf-8")
         assert modules.ROOT.sub("&", text) in style
-        # What may not stand within a rule is dropped by a browser without a word.
+        # A browser silently drops what is not allowed within a rule.
         assert set(re.findall("@[a-z-]+", text)) <= {"@media", "@container"}, sheet

@@ -121,7 +121,7 @@ def test_the_page_is_compressed_and_never_cached_across_languages(
 
 def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server: Server) -> None:
     """A full queue makes room for another address, and not for one that only says so; when the
-    server ends, streams and questions get a sentence, and the process ends as it was told."""
+    server ends, streams and requests get a sentence, and the exit status is the signal's."""
     with server.client() as client, ThreadPoolExecutor(24) as pool:
         answer = called(client, "generate", *LONG[:2], 120, *LONG[3:])
         run = json.loads(answer.split("data: ", 1)[1])[0]["run"]

@@ -1,4 +1,4 @@
-"""What is looked at, as plain HTTP: each answer is Python's own, and is kept by nobody else."""
+"""Resources over HTTP: their answers are Python's numbers, and only stored examples are cached."""
 
 import asyncio
 import base64

@@ -52,7 +52,7 @@ def test_alignment_keeps_every_token_once_and_in_order(a, b):
     ("a", "b", "step", "found"),
     [
         ("x y z and", "x y and z", 2, 2),  # both have read x y
-        ("p x y z and", "x y z and", 3, 2),  # z beside z
+        ("p x y z and", "x y z and", 3, 2),  # z opposite z
         ("x y q", "w x y r s", 2, 3),  # after y
         ("q", "w v", 1, None),
     ],

@@ -53,7 +53,7 @@ def test_each_picture_and_each_field_of_a_link_belongs_to_one_view():
 
 @pytest.fixture
 def own_view(tmp_path: Path) -> Iterator[None]:
-    """Two views of somebody's own, taken in for the time of a test."""
+    """The document's two views, added during a test."""
     add_views([written.write(tmp_path)])
     yield
     views.__path__.remove(str(tmp_path))

@@ -87,7 +87,7 @@ def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model
     record = long.trace["decoder.1.self"]
     assert answer["shape"] == list(scores.shape) == list(record.scores.shape[2:])
     np.testing.assert_allclose(scores, record.scores[0, 1].numpy(), atol=1e-5)
-    # What altered the network may stand between its queries and its scores.
+    # An intervention may act between queries and scores.
     altered = tiny_model.generate(text, max_new_tokens=most, interventions=[Break("no-scale")])
     answer = PICTURES["heatmap"].ask(altered, given=asked, item=altered)
     np.testing.assert_array_equal(answer["scores"], altered.trace["decoder.1.self"].scores[0, 1])

@@ -88,7 +88,7 @@ def test_a_cell_shows_tokens_and_in_a_frame_every_head(browser, tiny_encoder_dec
 
 
 def test_the_notebook_runs_from_its_own_folder():
-    """In a process of its own, which is told nothing of where the package is."""
+    """In a separate process, which does not know where the package is."""
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     assert notebook["nbformat"] == 4
     cells = [one["source"] for one in notebook["cells"] if one["cell_type"] == "code"]

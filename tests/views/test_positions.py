@@ -1,4 +1,4 @@
-"""What enters the first layer, the formula beside it, and the map to a later position."""
+"""Positional encodings: the first layer's input, the formula, and the map to later positions."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ SWEPT = [
     if one.subject != "model" and (one.figure is not None or not one.network)
 ]  # fmt: skip
 DRAWN = [one for one in SWEPT if not one.network]
-# What of these has no figure: numbers and choices for a page's script.
+# Pictures without a figure: numbers and choices for a page's script.
 NO_FIGURE = {"atlas", "choices", "compare", "metrics", "readers", "used_mask"}
 
 
@@ -62,7 +62,7 @@ def items(tiny_model: Model) -> list[Asked]:
 
 
 def hostile(item: Run | Batch) -> Run | Batch:
-    """The same with HOSTILE tokens."""
+    """The item with HOSTILE tokens."""
     if isinstance(item, Run):
         source = (HOSTILE * len(item.source_labels))[: len(item.source_labels)]
         return dataclasses.replace(relabelled(item, HOSTILE), source_labels=source)
@@ -84,7 +84,7 @@ def given_to(picture: Picture, item: Run | Batch) -> dict[str, Any]:
 
 
 def asked_of(picture: Picture, items: list[Asked]) -> Iterator[tuple[Run | Batch, list[Any]]]:
-    """Each item that a picture is about, with what it is asked of."""
+    """Each item that fits a picture's subject, and the arguments of its answer."""
     kinds = {"batch": Batch, "run or batch": Run | Batch}
     for model, item in items:
         if isinstance(item, kinds.get(picture.subject, Run)):
