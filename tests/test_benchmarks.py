@@ -138,7 +138,7 @@ def test_the_peers_run_on_the_versions_that_are_tested():
         assert installed[canonicalize_name(one.name)].partition("+")[0] in one.specifier, one
 
 
-def test_visitors_at_once_each_get_what_they_get_alone() -> None:
+def test_visitors_at_once_each_get_what_they_get_alone():
     server = serving.running()
     tasks = tasks_for([transformer.load("stories"), server.translator], 6)
     report = aio.run(load(server.url, tasks, visitors=6, seconds=4, server=None))
@@ -150,7 +150,7 @@ def test_visitors_at_once_each_get_what_they_get_alone() -> None:
     assert psutil.Process(server.process.pid).memory_info().rss < 1_500_000_000
 
 
-def test_a_mixed_up_result_is_a_fault() -> None:
+def test_a_mixed_up_result_is_a_fault():
     server = serving.running()
     one, other = tasks_for([transformer.load("stories")], 2)
     (mixed,) = [type(one)(chosen=one.chosen, alone=other.alone)]

@@ -25,7 +25,7 @@ def folder(tiny_model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_command_prints_the_text_that_the_model_generates(folder: Path) -> None:
+def test_the_command_prints_the_text_that_the_model_generates(folder):
     asked = {"max_new_tokens": 9, "temperature": 0.7, "top_k": 7, "seed": 5}
     settings = [f"--{name.replace('_', '-')}={value}" for name, value in asked.items()]
     command = [sys.executable, "-m", "transformer", "the fox ", "--model", str(folder)]
@@ -38,7 +38,7 @@ def test_the_command_prints_the_text_that_the_model_generates(folder: Path) -> N
         assert part in first
 
 
-def test_every_setting_of_a_request_is_an_option_with_its_default() -> None:
+def test_every_setting_of_a_request_is_an_option_with_its_default():
     arguments, told = vars(parser().parse_args(["some text"])), parser().format_help()
     for field in dataclasses.fields(Request)[1:]:
         assert arguments[field.name] == field.default
@@ -60,9 +60,7 @@ def test_every_setting_of_a_request_is_an_option_with_its_default() -> None:
         ([], "the following arguments are required: text"),
     ],
 )
-def test_bad_input_gets_one_sentence_and_status_2(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
-) -> None:
+def test_bad_input_gets_one_sentence_and_status_2(folder, capsys, arguments, sentence):
     if arguments and "--model" not in arguments:
         arguments = [*arguments, "--model", str(folder)]
     try:
@@ -77,9 +75,7 @@ def test_bad_input_gets_one_sentence_and_status_2(
     assert printed.out == ""
 
 
-def test_a_run_is_saved_in_every_form_as_printed_or_the_disk_is_full(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_is_saved_in_every_form_as_printed_or_the_disk_is_full(folder, tmp_path, capsys):
     paths = {name: tmp_path / f"out.{name}" for name in ("html", "json", "npz")}
     arguments = ["the fox", "--model", str(folder), "--max-new-tokens", "3"]
     for name, path in paths.items():
@@ -100,9 +96,7 @@ def test_a_run_is_saved_in_every_form_as_printed_or_the_disk_is_full(
     assert all(f"wrote {path}" in printed.err for path in paths.values())
 
 
-def test_what_is_altered_and_taken_first_can_be_given(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_altered_and_taken_first_can_be_given(folder, capsys):
     silence = [{"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}]
     settings = ["--interventions", json.dumps(silence), "--forced-tokens", "70", "71"]
     arguments = ["the fox", "--model", str(folder), "--max-new-tokens", "6", *settings]

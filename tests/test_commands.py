@@ -78,7 +78,7 @@ for name, command in json.loads(sys.argv[1]):
 """
 
 
-def test_every_module_that_can_be_run_says_how(tmp_path: Path) -> None:
+def test_every_module_that_can_be_run_says_how(tmp_path):
     names = ["app.py", "deploy/space.py", *runnable()]
     assert {"transformer/serve.py", "benchmarks/page.py"} < set(names)
     asked = json.dumps([(name, typed(name)) for name in names])
@@ -91,7 +91,7 @@ def test_every_module_that_can_be_run_says_how(tmp_path: Path) -> None:
         assert "went on" not in told
 
 
-def test_a_command_tells_its_version() -> None:
+def test_a_command_tells_its_version():
     done = run("python -m transformer.serve --version")
     assert done.stdout == f"python -m transformer.serve {transformer.__version__}\n"
 
@@ -116,8 +116,8 @@ steps = 1
 
 
 def test_the_command_that_scores_a_training_can_be_run_as_it_is_printed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, capsys, monkeypatch
+):
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", training.__spec__)
     data = written(tmp_path / "some texts")
     for split in ("train", "valid"):
@@ -145,7 +145,7 @@ def test_the_command_that_scores_a_training_can_be_run_as_it_is_printed(
 PACKAGES = ("datasets", "huggingface_hub", "ray[data]", "sentencepiece")
 
 
-def test_the_command_that_installs_a_package_can_be_run_as_it_is_printed() -> None:
+def test_the_command_that_installs_a_package_can_be_run_as_it_is_printed():
     """All are here already, by the name that it gives to pip."""
     files = (ROOT / "transformer").rglob("*.py")
     used = "".join(path.read_text(encoding="utf-8") for path in files)
@@ -163,7 +163,7 @@ SAYS = "from transformer.command_line import Parser; Parser({}); print('模型ü
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("to", ["/dev/full", "&-"])
 @pytest.mark.parametrize("server", [False, True])
-def test_output_that_cannot_be_written_ends_a_command_alone(to: str, server: bool) -> None:
+def test_output_that_cannot_be_written_ends_a_command_alone(to, server):
     python = [sys.executable, "-c", SAYS.format("needs_output=False" if server else "")]
     command = ["sh", "-c", f'exec "$@" >{to}', "sh", *python]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -172,7 +172,7 @@ def test_output_that_cannot_be_written_ends_a_command_alone(to: str, server: boo
     assert bool(done.stderr) != server
 
 
-def test_what_an_output_cannot_encode_is_written_as_a_code() -> None:
+def test_what_an_output_cannot_encode_is_written_as_a_code():
     python = [sys.executable, "-c", SAYS.format("")]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(python, cwd=ROOT, env=environment, capture_output=True, check=True)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Event, Thread
 
 import httpx
@@ -29,7 +28,7 @@ needs_nginx = pytest.mark.skipif(NGINX is None, reason="needs nginx")
 
 
 @needs_nginx
-def test_visitors_are_served_though_a_replica_is_gone() -> None:
+def test_visitors_are_served_though_a_replica_is_gone():
     """Some visitors belong to the missing replica; all are served."""
     server = serving.running()
     here = int(server.url.rstrip("/").rsplit(":", 1)[1])
@@ -55,14 +54,14 @@ def test_visitors_are_served_though_a_replica_is_gone() -> None:
             assert client.post("resources/kept", json={"runs": []}).status_code == 200
 
 
-def test_the_limits_before_the_replicas_are_theirs() -> None:
+def test_the_limits_before_the_replicas_are_theirs():
     text = CONFIGURATION.read_text(encoding="utf-8")
     assert f"client_max_body_size {MAX_REQUEST_BYTES};" in text
     assert f"client_header_timeout {HEADERS_S:.0f}s;" in text
     assert f"client_body_timeout {BODY_S:.0f}s;" in text
 
 
-def test_the_ports_of_the_unit_are_those_of_the_configuration() -> None:
+def test_the_ports_of_the_unit_are_those_of_the_configuration():
     unit = (ROOT / "deploy" / "transformer@.service").read_text(encoding="utf-8")
     named = re.search(r"transformer@\{([\d,]+)\}", unit)
     assert named is not None
@@ -141,9 +140,7 @@ def answers(caller: socket.socket) -> None:
         (is_busy, "resources/heatmap", 1, 503),  # its visitors stay: it holds their runs
     ],
 )
-def test_a_request_that_harms_a_replica_does_not_reach_all(
-    act: Callable[[socket.socket], object], path: str, most: int, status: int
-) -> None:
+def test_a_request_that_harms_a_replica_does_not_reach_all(act, path, most, status):
     with upstreams(act, act, act) as every:
         text = before([one.port for one in every]).replace("read_timeout 60s", "read_timeout 1s")
         with nginx(serving.free_port(), text) as url:
@@ -153,7 +150,7 @@ def test_a_request_that_harms_a_replica_does_not_reach_all(
 
 
 @needs_nginx
-def test_a_flood_is_refused_and_a_class_behind_one_address_is_not() -> None:
+def test_a_flood_is_refused_and_a_class_behind_one_address_is_not():
     """Forty visitors load the page at once: the document, questions, and files (30 of about 80)."""
     files = [f"modules/x/{place}.js" for place in range(30)]
     asked = ["", "theme.css", *(f"resources/{place}" for place in range(12)), *files]
@@ -174,7 +171,7 @@ def test_a_flood_is_refused_and_a_class_behind_one_address_is_not() -> None:
 
 
 @needs_nginx
-def test_a_visitors_own_forwarding_headers_stop_at_nginx() -> None:
+def test_a_visitors_own_forwarding_headers_stop_at_nginx():
     evil = {"X-Forwarded-Host": "evil.example", "X-Gradio-Server": "http://evil.example"}
     with (
         upstreams(answers) as (replica,),
@@ -185,7 +182,7 @@ def test_a_visitors_own_forwarding_headers_stop_at_nginx() -> None:
     assert b"X-Forwarded-For: 127.0.0.1" in replica.seen[-1]
 
 
-def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
+def test_the_unit_is_one_that_systemd_takes(tmp_path):
     unit = (ROOT / "deploy" / "transformer@.service").read_text(encoding="utf-8")
     if (systemd := shutil.which("systemd-analyze")) is None:
         pytest.skip("needs systemd-analyze")

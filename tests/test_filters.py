@@ -10,7 +10,6 @@ import torch
 from kit.runs import sampled_run
 from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from transformer import Model
 from transformer.runs.steps import Candidate
 from transformer.views.prediction.prediction import (
     EITHER,
@@ -47,9 +46,7 @@ def first_cuts(
         (None, 0.6, 0.25), (15, 0.8, 0.2), (30, 0.5, 0.1), (7, 1.0, None),
     ],
 )  # fmt: skip
-def test_the_named_filter_is_the_first_that_cuts_in_transformers(
-    tiny_model: Model, temperature: float, k: int | None, p: float | None, m: float | None
-) -> None:
+def test_the_named_filter_is_the_first_that_cuts_in_transformers(tiny_model, temperature, k, p, m):
     run = tiny_model.generate(
         "the fox", max_new_tokens=5, temperature=temperature, top_k=k, top_p=p, min_p=m, seed=1
     )
@@ -76,9 +73,7 @@ def test_the_named_filter_is_the_first_that_cuts_in_transformers(
     assert seen or reasons == {} or EITHER in reasons.values()
 
 
-def test_greedy_beams_and_padding_have_words_of_their_own(
-    tiny_model: Model, tiny_encoder_decoder: Model
-) -> None:
+def test_greedy_beams_and_padding_have_words_of_their_own(tiny_model, tiny_encoder_decoder):
     translation = tiny_encoder_decoder.generate("the fox said", beams=2, max_new_tokens=5)
     greedy = tiny_model.generate("the fox", max_new_tokens=2)
     padding = greedy.config.padding_id
@@ -95,7 +90,7 @@ def test_greedy_beams_and_padding_have_words_of_their_own(
     assert reasons_of(greedy, planted)[padding] == PADDING
 
 
-def test_a_bar_that_is_missing_says_which_filter_cut(tiny_model: Model) -> None:
+def test_a_bar_that_is_missing_says_which_filter_cut(tiny_model):
     run = sampled_run(tiny_model)
     for index, step in enumerate(run.steps):
         figure = candidates(run, index)

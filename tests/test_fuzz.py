@@ -93,7 +93,7 @@ def usual(service: Service, name: str, function: Callable[..., Any]) -> dict[str
     }
 
 
-def test_all_endpoints_are_named_here(endpoints: dict[str, Callable[..., Any]]) -> None:
+def test_all_endpoints_are_named_here(endpoints):
     private = {name for name in endpoints if name.startswith("page_")}
     assert endpoints.keys() - private == set(ENDPOINTS)
     assert set(EVENTS) < private
@@ -102,9 +102,7 @@ def test_all_endpoints_are_named_here(endpoints: dict[str, Callable[..., Any]]) 
 @pytest.mark.parametrize("name", ENDPOINTS)
 @EXAMPLES
 @given(data=st.data())
-def test_an_endpoint_answers_or_gives_a_sentence(
-    endpoints: dict[str, Callable[..., Any]], service: Service, name: str, data: st.DataObject
-) -> None:
+def test_an_endpoint_answers_or_gives_a_sentence(endpoints, service, name, data):
     arguments = usual(service, name, endpoints[name])
     for wrong in data.draw(st.sets(st.sampled_from(sorted(arguments)))) if arguments else ():
         arguments[wrong] = data.draw(values, label=wrong)
@@ -114,9 +112,7 @@ def test_an_endpoint_answers_or_gives_a_sentence(
 @pytest.mark.parametrize("name", EVENTS)
 @EXAMPLES
 @given(data=st.data())
-def test_the_pages_events_answer_or_give_a_sentence(
-    service: Service, endpoints: dict[str, Callable[..., Any]], name: str, data: st.DataObject
-) -> None:
+def test_the_pages_events_answer_or_give_a_sentence(service, endpoints, name, data):
     known = st.sampled_from(["tiny", "Hi", "greedy", "sample", "beam"])
     count = {"page_generate": 11, "page_batch": 2, "page_open": 8}[name]
     drawn = [data.draw(st.one_of(values, known)) for _ in range(count)]
@@ -139,9 +135,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
 @settings(EXAMPLES, max_examples=30)
 @given(data=st.data())
 @example(data=None)
-def test_a_view_answers_or_gives_a_sentence(
-    service: Service, name: str, data: st.DataObject | None
-) -> None:
+def test_a_view_answers_or_gives_a_sentence(service, name, data):
     """Arguments of the right names, most of them with values of the right kind."""
     asked: Any = {"run": NESTED}
     if data is not None:

@@ -46,7 +46,7 @@ BODIES = (
     "path",
     ["resources/heatmap", *(f"{API}/{one}" for one in ("queue/join", "call/generate", "cancel"))],
 )
-def test_a_body_that_is_no_good_is_refused(client: httpx.Client, path: str) -> None:
+def test_a_body_that_is_no_good_is_refused(client, path):
     for body in BODIES:
         answer = client.post(path, content=body, headers={"content-type": "application/json"})
         assert answer.status_code < 500, (body[:80], answer.text[:300])
@@ -63,7 +63,7 @@ PATHS = (
 @pytest.mark.parametrize(
     "start", [f"{API}/file=", f"{API}/file/", f"{API}/proxy=", "file=", "static/", "assets/"]
 )
-def test_no_file_is_served(client: httpx.Client, start: str) -> None:
+def test_no_file_is_served(client, start):
     for path in PATHS:
         answer = client.get(start + quote(path, safe="/.%:"))
         assert answer.status_code in (307, 400, 403, 404), (path, answer.status_code)
@@ -71,7 +71,7 @@ def test_no_file_is_served(client: httpx.Client, start: str) -> None:
         assert "import " not in answer.text
 
 
-def test_nothing_is_fetched_that_an_input_names(client: httpx.Client) -> None:
+def test_nothing_is_fetched_that_an_input_names(client):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0.5)
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/x"
@@ -85,8 +85,8 @@ def test_nothing_is_fetched_that_an_input_names(client: httpx.Client) -> None:
 
 
 def test_the_description_of_the_api_is_not_kept_with_another_callers_host(
-    client: httpx.Client,
-) -> None:
+    client,
+):
     theirs = client.get(f"{API}/info", headers={"Host": "elsewhere.example"})
     assert "elsewhere.example" in theirs.text
     ours = client.get(f"{API}/info")
@@ -96,8 +96,8 @@ def test_the_description_of_the_api_is_not_kept_with_another_callers_host(
 
 
 def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(
-    client: httpx.Client,
-) -> None:
+    client,
+):
     told = called(client, "patching", "none", ["secret"], 1, "decoder", "residual", "self", None)
     assert "the server no longer keeps this run" in told
     config = client.get("config").json()
@@ -112,7 +112,7 @@ def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(
     assert "secret" not in serving.running().log.read_text()
 
 
-def test_after_all_that_the_server_is_well(client: httpx.Client) -> None:
+def test_after_all_that_the_server_is_well(client):
     health = client.get("health").json()
     assert health["status"] == "ok"
     assert health["models"] == list(serving.NAMES)

@@ -101,9 +101,7 @@ def check(client: httpx.Client, told: str, sentence: str, began: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "data", "sentence"), CALLS)
-def test_a_long_input_of_a_call(
-    client: httpx.Client, run: str, name: str, data: list[Any], sentence: str
-) -> None:
+def test_a_long_input_of_a_call(client, run, name, data, sentence):
     began = serving.second().cpu_s()
     told = called(client, name, *(run if one == RUN else one for one in data))
     error = json.loads(told.partition("data: ")[2])["error"]
@@ -111,16 +109,14 @@ def test_a_long_input_of_a_call(
 
 
 @pytest.mark.parametrize(("name", "data", "sentence"), QUESTIONS)
-def test_a_long_input_of_a_question(
-    client: httpx.Client, run: str, name: str, data: dict[str, Any], sentence: str
-) -> None:
+def test_a_long_input_of_a_question(client, run, name, data, sentence):
     began = serving.second().cpu_s()
     given = data | ({"run": run} if data.get("run") == RUN else {})
     told = client.post(f"resources/{name}", json=given).json()["detail"]
     check(client, told, sentence, began)
 
 
-def test_a_long_query(client: httpx.Client, run: str) -> None:
+def test_a_long_query(client, run):
     began = serving.second().cpu_s()
     told = client.get("resources/heatmap", params={"run": run, "site": LONG[:12_000]})
     check(client, told.json()["detail"], TEXT, began)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 
 import pytest
 
@@ -106,7 +105,7 @@ def test_a_saved_run_says_how_its_text_was_read(plain_reader):
     assert (again.read_as, again.warnings) == (run.read_as, run.warnings)
 
 
-def test_the_command_translates_sentence_by_sentence(translator, tmp_path: Path, capsys):
+def test_the_command_translates_sentence_by_sentence(translator, tmp_path, capsys):
     (one, first), (two, second) = ((s, translator.generate(s).text) for s, _ in SAMPLE[:2])
     command = [f"{one}  {two}", "--model", "translate-en-fr", "--json", str(tmp_path / "run.json")]
     assert main(command) == 0

@@ -179,7 +179,7 @@ def test_every_test_has_a_name_of_at_most_70_characters():
     assert [name for name in names if len(name) > 70] == []
 
 
-def test_the_table_holds_every_number_of_the_module() -> None:
+def test_the_table_holds_every_number_of_the_module():
     numbers = {
         value
         for name, value in vars(limits).items()
@@ -188,7 +188,7 @@ def test_the_table_holds_every_number_of_the_module() -> None:
     assert numbers <= {row["limit"] for row in table().values()}
 
 
-def test_the_documents_say_the_numbers_of_the_table() -> None:
+def test_the_documents_say_the_numbers_of_the_table():
     text = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
     limit = {name: row["limit"] for name, row in table().items()}
     for sentence in (
@@ -216,20 +216,20 @@ NAMES = {
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_vendored_file_is_the_published_one_but_for_its_relative_imports(path: Path) -> None:
+def test_a_vendored_file_is_the_published_one_but_for_its_relative_imports(path):
     text = path.read_text("utf-8")
     as_published = re.sub(r'from"(\./[^"]+)"', lambda found: f'from"{NAMES[found[1]]}"', text)
     assert hashlib.sha256(as_published.encode()).hexdigest() == PUBLISHED[path.name]["sha256"]
 
 
-def test_plotly_is_sent_as_published_in_the_version_that_makes_the_figures() -> None:
+def test_plotly_is_sent_as_published_in_the_version_that_makes_the_figures():
     """Browsers get the compressed file next to it."""
     packed = PLOTLY.with_name(f"{PLOTLY.name}.br").read_bytes()
     assert brotli.decompress(packed) == PLOTLY.read_bytes()
     assert PUBLISHED[PLOTLY.name]["version"] == get_plotlyjs_version()
 
 
-def test_each_vendored_package_comes_with_its_licence() -> None:
+def test_each_vendored_package_comes_with_its_licence():
     licences = {"preact": "MIT", "htm": "Apache License", "signals": "MIT"}
     for name, words in licences.items():
         assert words in (FOLDER / f"{name}.LICENSE").read_text("utf-8")

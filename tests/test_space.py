@@ -30,9 +30,7 @@ SPACE = "someone/attention"
 GONE = ("checkpoints/old/config.json", "transformer/gone.py")  # files of an earlier version
 
 
-def test_a_space_is_given_the_page_and_its_models_and_nothing_else(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_space_is_given_the_page_and_its_models_and_nothing_else(monkeypatch, capsys):
     """None of the tests and figures; of the package all that is tracked."""
     if not (ROOT / ".git").exists():
         pytest.skip("needs a git checkout; this is a copy without one")
@@ -83,9 +81,7 @@ def unwritable() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_the_page_starts_from_these_files_where_nothing_can_be_written(
-    unwritable: Path, tmp_path: Path
-) -> None:
+def test_the_page_starts_from_these_files_where_nothing_can_be_written(unwritable, tmp_path):
     """As a Space starts it, by a user who owns nothing."""
     port, log = serving.free_port(), tmp_path / "log"
     env = {
@@ -127,9 +123,7 @@ def commanded(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
     space.main()
 
 
-def test_every_file_arrives_as_it_is_in_one_commit(
-    hub: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_file_arrives_as_it_is_in_one_commit(hub, monkeypatch, capsys):
     """And what is the Space's own stays, but in the folders of the page and its models."""
     commanded(monkeypatch, SPACE)
     assert capsys.readouterr().out == f"https://hub.example/spaces/{SPACE}\n"
@@ -155,13 +149,13 @@ def test_every_file_arrives_as_it_is_in_one_commit(
     ],
 )
 def test_what_keeps_an_upload_from_succeeding_is_told_in_one_sentence(
-    hub: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    token: str | None,
-    fault: Exception | None,
-    sentence: str,
-) -> None:
+    hub,
+    monkeypatch,
+    name,
+    token,
+    fault,
+    sentence,
+):
     monkeypatch.setattr(space, "get_token", lambda: token)
     hub.create_repo.side_effect = fault
     with pytest.raises(SystemExit, match=f"^{re.escape(sentence)}.*$"):

@@ -38,7 +38,7 @@ def client(server: Shared) -> Iterator[Client]:
     client.close()
 
 
-def test_models_and_breaks_are_listed_with_what_they_are(client: Client, server: Shared) -> None:
+def test_models_and_breaks_are_listed_with_what_they_are(client, server):
     models = client.predict(api_name="/models")
     assert [model["name"] for model in models] == list(NAMES)
     assert models[0]["n_heads"] == server.model.config.n_heads
@@ -56,9 +56,7 @@ def test_models_and_breaks_are_listed_with_what_they_are(client: Client, server:
         {"max_new_tokens": 5, "forced_tokens": [70, 71]},
     ],
 )
-def test_generate_gives_what_python_gives(
-    client: Client, server: Shared, settings: dict[str, Any]
-) -> None:
+def test_generate_gives_what_python_gives(client, server, settings):
     got = client.predict("Once upon a time", **settings, api_name="/generate")
     run = server.model.generate("Once upon a time", **settings)
     assert (got["text"], got["tokens"], got["ids"]) == (run.text, list(run.tokens), list(run.ids))
@@ -79,9 +77,7 @@ def test_generate_gives_what_python_gives(
     assert head["queries"] == head["keys"] == list(run.tokens)
 
 
-def test_a_batch_is_padded_and_each_row_reads_as_it_does_alone(
-    client: Client, server: Shared
-) -> None:
+def test_a_batch_is_padded_and_each_row_reads_as_it_does_alone(client, server):
     got = client.predict(["The fox.", "The dog ran to the park."], api_name="/batch")
     short, long = (sum(row) for row in got["is_token"])
     assert short < long == len(got["tokens"][0])
@@ -122,7 +118,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-def test_a_bad_value_gives_the_sentence_that_python_gives(client: Client) -> None:
+def test_a_bad_value_gives_the_sentence_that_python_gives(client):
     run = client.predict("Hi", api_name="/trace")["run"]
     for name, arguments, sentence in REFUSED:
         given = {key: run if value == "RUN" else value for key, value in arguments.items()}
@@ -130,7 +126,7 @@ def test_a_bad_value_gives_the_sentence_that_python_gives(client: Client) -> Non
             client.predict(**given, api_name=f"/{name}")
 
 
-def test_a_large_matrix_is_given_packed_or_not_at_all(client: Client, server: Shared) -> None:
+def test_a_large_matrix_is_given_packed_or_not_at_all(client, server):
     text = "Once upon a time a little fox met a bird. " * 16
     run = client.predict(text, "stories", api_name="/trace")
     side = len(run["ids"])
@@ -150,7 +146,7 @@ def test_a_large_matrix_is_given_packed_or_not_at_all(client: Client, server: Sh
     np.testing.assert_allclose(listed, matrix, atol=1e-6)
 
 
-def test_translate_gives_each_text_the_search_it_gets_alone(client: Client, server: Shared) -> None:
+def test_translate_gives_each_text_the_search_it_gets_alone(client, server):
     texts = ["The fox.", "The dog ran to the park."]
     got = client.predict(texts, "tiny-translator", 3, 1.0, 12, api_name="/translate")
     for text, answer in zip(texts, got, strict=True):
@@ -166,7 +162,7 @@ def test_translate_gives_each_text_the_search_it_gets_alone(client: Client, serv
         assert head["keys"] == list(run.source_labels)
 
 
-def test_a_view_is_asked_by_its_declaration(client: Client) -> None:
+def test_a_view_is_asked_by_its_declaration(client):
     pictures = [one for view in client.predict(api_name="/views") for one in view["pictures"]]
     (declared,) = [one for one in pictures if one["name"] == "candidates"]
     assert [parameter["name"] for parameter in declared["parameters"]] == ["step"]
@@ -177,7 +173,7 @@ def test_a_view_is_asked_by_its_declaration(client: Client) -> None:
     assert sum(numbers["weights"]) == pytest.approx(1, abs=1e-5)
 
 
-def test_trace_alters_the_network_for_its_run_alone(client: Client, server: Shared) -> None:
+def test_trace_alters_the_network_for_its_run_alone(client, server):
     for altered in ([SILENCE], None):
         got = client.predict(TEXT, interventions=altered, api_name="/trace")
         run = server.model.trace(TEXT, altered or ())
@@ -187,7 +183,7 @@ def test_trace_alters_the_network_for_its_run_alone(client: Client, server: Shar
         torch.testing.assert_close(weights, record.pattern[0, 1], atol=1e-5, rtol=0)
 
 
-def test_importance_and_next_token_are_those_of_the_run(client: Client, server: Shared) -> None:
+def test_importance_and_next_token_are_those_of_the_run(client, server):
     got = client.predict(TEXT, **SETTINGS, api_name="/generate")
     run = server.model.generate(TEXT, **SETTINGS)
     place = len(run.ids) - 2
@@ -203,7 +199,7 @@ def test_importance_and_next_token_are_those_of_the_run(client: Client, server: 
         assert [one[name] for one in shown] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
-def test_patching_is_that_of_the_run(client: Client, server: Shared) -> None:
+def test_patching_is_that_of_the_run(client, server):
     got = client.predict(TEXT, api_name="/trace")
     run = server.model.trace(TEXT)
     place = len(run.ids) - 1
@@ -214,7 +210,7 @@ def test_patching_is_that_of_the_run(client: Client, server: Shared) -> None:
     torch.testing.assert_close(torch.tensor(shown["change"]), wanted.change, atol=1e-4, rtol=0)
 
 
-def test_a_text_is_scored_token_by_token(client: Client, server: Shared) -> None:
+def test_a_text_is_scored_token_by_token(client, server):
     got = client.predict(TEXT, api_name="/score")
     run = server.model.trace(TEXT)
     bits = [bit for bit in surprisal(server.model, run) if bit is not None]
@@ -223,9 +219,7 @@ def test_a_text_is_scored_token_by_token(client: Client, server: Shared) -> None
     assert got["tokens"] == list(run.tokens)
 
 
-def test_the_bits_of_a_long_text_are_over_the_bytes_that_were_read(
-    client: Client, server: Shared
-) -> None:
+def test_the_bits_of_a_long_text_are_over_the_bytes_that_were_read(client, server):
     text = "Привет, мир! " * 20
     got = client.predict(text, api_name="/score")
     model = server.model
@@ -238,7 +232,7 @@ def test_the_bits_of_a_long_text_are_over_the_bytes_that_were_read(
     assert got["bits_per_byte"] == got["total_bits"] / got["n_bytes"]
 
 
-def test_a_translator_scores_a_target_and_its_end(client: Client, server: Shared) -> None:
+def test_a_translator_scores_a_target_and_its_end(client, server):
     model = server.translator
     got = client.predict("Hello", model.name, "Le chat", api_name="/score")
     target = [*model.tokenizer.encode("Le chat"), model.tokenizer.end_id]

@@ -57,7 +57,7 @@ def values_of(result: types.CallToolResult) -> Any:
     return json.loads(text_of(result))
 
 
-def test_exactly_the_endpoints_are_tools_with_descriptions() -> None:
+def test_exactly_the_endpoints_are_tools_with_descriptions():
     listed = in_session(ClientSession.list_tools).tools
     assert {tool.name for tool in listed} == set(ENDPOINTS)
     for tool in listed:
@@ -68,7 +68,7 @@ def test_exactly_the_endpoints_are_tools_with_descriptions() -> None:
             assert schema["description"], f"{tool.name}: {name}"
 
 
-def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged() -> None:
+def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged():
     before = len(running().log.read_text(encoding="utf-8"))
     calls = [
         ("generate", {"text": " "}, "empty_text: the text is empty: write something in it first"),
@@ -88,7 +88,7 @@ def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged() -> None:
     assert not [word for word in ("page_generate", "gpt", "guessed") if word in written]
 
 
-def test_tool_runs_do_not_evict_each_other() -> None:
+def test_tool_runs_do_not_evict_each_other():
     texts = [f"Text {place} & <b>“bird”</b>" for place in range(MAX_VISITOR_RUNS + 2)]
     made = asked(*[("trace", {"text": text}) for text in texts])
     place = {"run": values_of(made[0])["run"], "site": "decoder.1.self", "head": 2}
@@ -97,7 +97,7 @@ def test_tool_runs_do_not_evict_each_other() -> None:
     assert torch.tensor(head["weights"]).allclose(weights, atol=1e-5)
 
 
-def test_calls_at_the_same_time_get_their_own_results_and_end() -> None:
+def test_calls_at_the_same_time_get_their_own_results_and_end():
     texts = [f"{place} fox" for place in range(MAX_CALLS // 2)]  # a session may have two under way
 
     async def one(text: str) -> dict[str, Any]:
@@ -119,9 +119,7 @@ def test_calls_at_the_same_time_get_their_own_results_and_end() -> None:
 
 
 @pytest.mark.parametrize("version", [None, "1.28.0", "2.3.0"])
-def test_without_the_package_the_option_is_refused_in_one_sentence(
-    version: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_package_the_option_is_refused_in_one_sentence(version, monkeypatch):
     def installed(name: str) -> str:
         if version is None:
             raise metadata.PackageNotFoundError(name)

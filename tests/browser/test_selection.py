@@ -4,7 +4,6 @@ nothing unselected is marked, ablated heads read nothing, and Esc closes one thi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 from kit.browser import Visit
@@ -70,9 +69,7 @@ PATHS = [by_a_click, after_attention, after_the_source, by_a_link, loaded_again]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.__name__)
-def test_a_click_on_a_translated_word_has_one_answer_on_every_tab(
-    door: Visit, path: Callable[[Visit], None]
-):
+def test_a_click_on_a_translated_word_has_one_answer_on_every_tab(door, path):
     path(door)
     black(door)
     door.tab("Attention")

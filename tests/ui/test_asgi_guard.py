@@ -148,7 +148,7 @@ REFUSED: list[tuple[int, str, list[str], list[dict[str, Any]]]] = [
 ]
 
 
-def test_bad_requests_are_refused_before_gradio_sees_them() -> None:
+def test_bad_requests_are_refused_before_gradio_sees_them():
     for status, told, paths, requests in REFUSED:
         for path, asked in itertools.product(paths, requests):
             inside, left = Inside(), list[str]()
@@ -159,13 +159,13 @@ def test_bad_requests_are_refused_before_gradio_sees_them() -> None:
             assert inside.asked == left == [], (path, asked)
 
 
-def test_the_body_limit_counts_received_bytes() -> None:
+def test_the_body_limit_counts_received_bytes():
     half = body(b"x" * (limits.MAX_REQUEST_BYTES // 2 + 1), more=True)
     assert exchange(Inside(), JOIN, half, half) == (413, errors.public_error(errors.TOO_LARGE))
     assert exchange(Inside(), JOIN, half, body(b""))[0] == 200
 
 
-def test_a_slow_body_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_body_times_out(monkeypatch):
     monkeypatch.setattr(request_guard, "BODY_S", 0.02)
 
     async def drips() -> dict[str, Any]:
@@ -175,7 +175,7 @@ def test_a_slow_body_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert exchange(Inside(), JOIN, receive=drips) == (408, errors.public_error(errors.TOO_SLOW))
 
 
-def test_query_parameters_that_could_leak_do_not_reach_gradio() -> None:
+def test_query_parameters_that_could_leak_do_not_reach_gradio():
     for path, given, passed in (
         ("/", b"deep_link=abc&__theme=dark", b""),
         ("/config", b"deep%5Flink=abc&page=x", b"page="),
@@ -190,7 +190,7 @@ def test_query_parameters_that_could_leak_do_not_reach_gradio() -> None:
 # --- tools ----------------------------------------------------------------------------------------
 
 
-def test_gradios_request_for_a_tool_counts_for_the_callers_address() -> None:
+def test_gradios_request_for_a_tool_counts_for_the_callers_address():
     async def both() -> list[Any]:
         inside = Inside()
         gate = gate_before(inside, tools=True)
@@ -203,7 +203,7 @@ def test_gradios_request_for_a_tool_counts_for_the_callers_address() -> None:
     assert aio.run(both()) == [("10.0.0.9", 2), ("10.0.0.9", 1), ("10.0.0.9", 1)]
 
 
-def test_tool_calls_beyond_the_limit_wait_or_are_refused() -> None:
+def test_tool_calls_beyond_the_limit_wait_or_are_refused():
     """Calls that are half sent block no others."""
 
     async def many() -> tuple[int, list[Any]]:
@@ -240,8 +240,8 @@ def test_tool_calls_beyond_the_limit_wait_or_are_refused() -> None:
 
 
 def test_an_internal_error_is_reported_without_its_values(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    capsys,
+):
     foreign = exchange(Inside(KeyError("my secret")), JOIN)
     assert foreign == (400, errors.public_error(errors.UNREADABLE))
     assert capsys.readouterr() == ("", "")
@@ -255,7 +255,7 @@ def test_an_internal_error_is_reported_without_its_values(
     assert out == ""
 
 
-def test_a_visitor_who_leaves_is_reported_by_session() -> None:
+def test_a_visitor_who_leaves_is_reported_by_session():
     """All tools' calls are of no session: an empty name would end them all."""
     left: list[str] = []
     stream, gone = {"method": "GET", "left": left}, [body(b""), GONE]
@@ -269,14 +269,14 @@ def test_a_visitor_who_leaves_is_reported_by_session() -> None:
     assert left == ["abc", "event1", "closes"]
 
 
-def test_a_request_belongs_to_its_session() -> None:
+def test_a_request_belongs_to_its_session():
     inside = Inside()
     for asked in ({"headers": named(b"mine")}, {"headers": named(b"mine"), "method": "GET"}, {}):
         exchange(inside, RESOURCES + "heatmap", **asked)
     assert inside.callers == [Caller("127.0.0.1", session) for session in ("mine", "mine", "")]
 
 
-def test_a_request_is_cancelled_when_its_client_disconnects() -> None:
+def test_a_request_is_cancelled_when_its_client_disconnects():
     async def inside(_scope: Any, receive: Any, send: Any) -> None:
         await receive()
         while not deadline.is_over():
@@ -287,7 +287,7 @@ def test_a_request_is_cancelled_when_its_client_disconnects() -> None:
     assert exchange(inside, RESOURCES + "heatmap", body(b"{}"), GONE)[0] == 200
 
 
-def test_a_server_shutting_down_serves_only_open_streams() -> None:
+def test_a_server_shutting_down_serves_only_open_streams():
     inside = Inside()
     gate = gate_before(inside)
     gate.shutdown.begun = True
@@ -302,7 +302,7 @@ def test_a_server_shutting_down_serves_only_open_streams() -> None:
 # --- headers --------------------------------------------------------------------------------------
 
 
-def test_answers_vary_by_language_and_forbid_type_sniffing() -> None:
+def test_answers_vary_by_language_and_forbid_type_sniffing():
     given = [(b"content-type", b"text/css")]
     always = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-referrer"}
     assert dict(safe_headers(given)) == dict(given) | always
@@ -312,7 +312,7 @@ def test_answers_vary_by_language_and_forbid_type_sniffing() -> None:
     }  # fmt: skip
 
 
-def test_vary_is_not_repeated() -> None:
+def test_vary_is_not_repeated():
     kind = (b"content-type", b"application/json")
     said = dict(safe_headers([kind, (b"vary", b"Accept, Accept-Language")]))[b"vary"]
     assert said == b"Accept, Accept-Language"
@@ -326,11 +326,11 @@ def test_vary_is_not_repeated() -> None:
         ("/gradio_api/info", b"/gradio_api/info"),
     ],
 )
-def test_a_redirect_leads_to_no_other_host(place: str, told: bytes) -> None:
+def test_a_redirect_leads_to_no_other_host(place, told):
     assert dict(safe_headers([(b"location", place.encode())]))[b"location"] == told
 
 
-def test_only_named_pages_may_show_the_page_inside_them() -> None:
+def test_only_named_pages_may_show_the_page_inside_them():
     assert "https://huggingface.co" in POLICY.split("frame-ancestors", 1)[1]
     others = ["https://courses.example", "http://10.0.0.7:8000", "https://*.school.example"]
     assert policy_for(others) == f"{POLICY} {' '.join(others)}"

@@ -67,8 +67,8 @@ def connected(server: Server, source: str = "127.0.0.1") -> socket.socket:
 
 
 def test_scripts_are_compressed_once_for_a_whole_class(
-    server: Server,
-) -> None:
+    server,
+):
     """This is the first test: nothing has been asked for before."""
     before, scripts = server.cpu_s(), list[str]()
     with server.client() as client:
@@ -94,7 +94,7 @@ def test_scripts_are_compressed_once_for_a_whole_class(
 # --- what is sent ---------------------------------------------------------------------------------
 
 
-def test_the_largest_batch_fits_in_the_longest_json(server: Server) -> None:
+def test_the_largest_batch_fits_in_the_longest_json(server):
     """Each character as two escapes of six bytes, as programs write it."""
     sent = json.dumps({"data": [["\U0001f98a" * MAX_CHARACTERS] * MAX_TEXTS, MODEL]})
     assert len(sent) > 190_000
@@ -103,7 +103,7 @@ def test_the_largest_batch_fits_in_the_longest_json(server: Server) -> None:
         assert asked.status_code == 200, asked.text
 
 
-def test_the_name_of_a_session_is_checked_where_it_is_read(server: Server) -> None:
+def test_the_name_of_a_session_is_checked_where_it_is_read(server):
     with server.client() as client:
         for name in ("", "x" * (MAX_HASH + 1)):
             for path in ("queue/join", "call/limits"):
@@ -112,7 +112,7 @@ def test_the_name_of_a_session_is_checked_where_it_is_read(server: Server) -> No
                 assert (answer.status_code, answer.json()) == (400, {"detail": str(NO_HASH)})
 
 
-def test_a_body_of_very_many_chunks_is_refused_cheaply(server: Server) -> None:
+def test_a_body_of_very_many_chunks_is_refused_cheaply(server):
     chunk, end = b"1\r\n \r\n", b"2\r\n{}\r\n0\r\n\r\n"
     assert b" 422 " in answer_to(server, HEAD + chunk * (MAX_CHUNKS - 1) + end)  # it is read
     assert b" 400 " in answer_to(server, HEAD + chunk * (MAX_CHUNKS + 1))
@@ -121,7 +121,7 @@ def test_a_body_of_very_many_chunks_is_refused_cheaply(server: Server) -> None:
     assert server.cpu_s() - before < 1  # 3.5 s if all are read
 
 
-def test_overlong_headers_are_refused_before_parsing(server: Server) -> None:
+def test_overlong_headers_are_refused_before_parsing(server):
     line, rest = b"GET /health HTTP/1.1\r\n", b"Host: a\r\nConnection: close\r\n\r\n"
     before = server.cpu_s()
     for _ in range(10):
@@ -144,7 +144,7 @@ def answer_to(server: Server, sent: bytes, source: str = "127.0.0.1") -> bytes:
     return told.partition(b"\r\n")[0]
 
 
-def test_a_code_of_a_long_address_is_refused_before_it_is_made(server: Server) -> None:
+def test_a_code_of_a_long_address_is_refused_before_it_is_made(server):
     page = "https://page.example/"
     with server.client() as client:
         before = server.cpu_s()
@@ -162,8 +162,8 @@ def test_a_code_of_a_long_address_is_refused_before_it_is_made(server: Server) -
 
 
 def test_the_page_is_rendered_once_for_each_language_and_host(
-    server: Server,
-) -> None:
+    server,
+):
     with server.client() as client:
         for path in ("", "config", "gradio_api/info", "gradio_api/openapi.json"):
             seen: dict[tuple[str, str], str] = {}
@@ -186,7 +186,7 @@ def test_the_page_is_rendered_once_for_each_language_and_host(
         assert server.cpu_s() - before < 2.5  # 5 s where each is made anew
 
 
-def test_endless_page_loads_do_not_delay_others(server: Server) -> None:
+def test_endless_page_loads_do_not_delay_others(server):
     """Pages that are not cached: each under another host name."""
     over, loaded, waited = threading.Event(), list[float](), list[float]()
 
@@ -218,8 +218,8 @@ def test_endless_page_loads_do_not_delay_others(server: Server) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have 127.0.0.1 alone")
 def test_one_address_cannot_take_all_connections(
-    server: Server,
-) -> None:
+    server,
+):
     health = b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
     asked = {
         source: partial(answer_to, server, health, source) for source in ("127.0.0.1", "127.0.0.2")
@@ -258,12 +258,12 @@ def has_ipv6() -> bool:
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 on loopback")
 @pytest.mark.parametrize("host", ["::1", "::"])
-def test_it_is_served_at_addresses_of_ipv6(host: str, tmp_path: Path) -> None:
+def test_it_is_served_at_addresses_of_ipv6(host, tmp_path):
     check_port(f"[{host}]", serving.free_port())  # as browsers write it
     check_served(started(tmp_path / "log", host=host, more=["--mcp"]))
 
 
-def test_proxy_variables_do_not_stop_the_server(tmp_path: Path) -> None:
+def test_proxy_variables_do_not_stop_the_server(tmp_path):
     """Nothing listens there. Python is started anew: Gradio reads the environment on import."""
     proxies = {"http": "http", "https": "http", "all": "socks5"}
     env = {f"{name}_proxy": f"{kind}://127.0.0.1:9" for name, kind in proxies.items()}
@@ -285,7 +285,7 @@ def check_served(server: Server) -> None:
         assert "request_bytes" in answer, answer
 
 
-def test_a_crowd_at_startup_does_not_end_a_server_with_few_files(tmp_path: Path) -> None:
+def test_a_crowd_at_startup_does_not_end_a_server_with_few_files(tmp_path):
     """It is there from the first moment, before the server has said that it runs."""
     port, over = serving.free_port(), threading.Event()
     with contextlib.ExitStack() as crowd, ThreadPoolExecutor(1) as pool:

@@ -13,7 +13,7 @@ from kit.serving import tiny_model
 from PIL import Image
 
 import transformer
-from transformer import Tokenizer, with_lens
+from transformer import with_lens
 from transformer.ui import build, handlers
 from transformer.ui.examples import EXAMPLES, as_link, example_of, first_head, is_offered, read_tour
 from transformer.ui.handlers import example
@@ -24,9 +24,7 @@ from transformer.views.attention.grid import palette
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
-def test_a_model_shorter_than_its_example_is_served_and_can_be_used(
-    tokenizer: Tokenizer, family: str
-) -> None:
+def test_a_model_shorter_than_its_example_is_served_and_can_be_used(tokenizer, family):
     model = tiny("short", family, tokenizer, max_len=5)
     service = Service([model])
 
@@ -52,7 +50,7 @@ def test_a_model_shorter_than_its_example_is_served_and_can_be_used(
     assert shown.value == example.text
 
 
-def test_an_example_is_cut_after_a_word_if_one_fits(tokenizer: Tokenizer) -> None:
+def test_an_example_is_cut_after_a_word_if_one_fits(tokenizer):
     text = EXAMPLES["encoder-decoder"].text
     words = [" ".join(text.split(" ")[:count]) for count in range(1, 9)]
     for max_len in range(4, 24):
@@ -118,7 +116,7 @@ def bundled() -> Service:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("title", WRITES)
-def test_an_alteration_changes_the_text_as_its_card_says(bundled: Service, title: str):
+def test_an_alteration_changes_the_text_as_its_card_says(bundled, title):
     state = as_link(CARDS[title]["state"])
     altered = shown_by(bundled, state).run.text
     intact = shown_by(bundled, state | {"alter": "[]"}).run.text
@@ -133,7 +131,7 @@ def test_an_alteration_changes_the_text_as_its_card_says(bundled: Service, title
 
 @pytest.mark.slow
 def test_the_first_card_names_the_token_that_the_example_predicts(
-    bundled: Service,
+    bundled,
 ):
     model = bundled.model("stories")
     example, run = example_of(model), shown_by(bundled, {"model": "stories"}).run
@@ -145,7 +143,7 @@ def test_the_first_card_names_the_token_that_the_example_predicts(
 
 
 @pytest.mark.slow
-def test_only_the_last_two_layers_say_what_the_last_one_says(bundled: Service):
+def test_only_the_last_two_layers_say_what_the_last_one_says(bundled):
     run = shown_by(bundled, as_link(CARDS["How early does it know?"]["state"])).run
     model = bundled.model("stories")
     lens = with_lens(model, run).lens

@@ -38,9 +38,7 @@ def ask(service: Service, view: str, **data: Any) -> dict[str, Any]:
     return asking(service, view)(data)
 
 
-def test_the_most_important_head_has_probabilities_before_and_after(
-    service: Service, altered: str
-) -> None:
+def test_the_most_important_head_has_probabilities_before_and_after(service, altered):
     asked = {"stack": "decoder", "kind": "self", "by": "mean"}
     answer = ask(service, "importance", run=altered, position=8, **asked)
     change, most = np.array(answer["change"]), answer["most"]
@@ -69,9 +67,7 @@ def fresh(service: Service) -> str:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_an_experiment_ends_at_its_deadline_or_when_cancelled(
-    service: Service, name: str, fresh: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_experiment_ends_at_its_deadline_or_when_cancelled(service, name, fresh, monkeypatch):
     """Between two of its batches, not only before the first one."""
     monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
     told = "this takes longer than one request may: take a shorter text"
@@ -96,9 +92,7 @@ def test_an_experiment_ends_at_its_deadline_or_when_cancelled(
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_an_experiment_too_large_for_its_time_is_refused_at_once(
-    service: Service, name: str, fresh: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_experiment_too_large_for_its_time_is_refused_at_once(service, name, fresh, monkeypatch):
     tiny = service.model("tiny")
     variants = {"importance": 2 * 2, "patching": 2 * 4}[name]  # layers x heads; layers x places
     monkeypatch.setattr(module, "MAX_OPERATIONS", 2 * tiny.n_parameters * variants * 4 - 1)
@@ -109,9 +103,7 @@ def test_an_experiment_too_large_for_its_time_is_refused_at_once(
         question(service, name, fresh, 3)
 
 
-def test_experiments_run_one_at_a_time_with_bounded_waiting(
-    service: Service, altered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_experiments_run_one_at_a_time_with_bounded_waiting(service, altered, monkeypatch):
     gone = threading.Event()
     gone.set()
     with service.shares["experiments"].taken(Caller("another")):

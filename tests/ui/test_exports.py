@@ -32,9 +32,7 @@ def ask(service: Service, **data: Any) -> dict[str, Any]:
     return asking(service, "export")(data)
 
 
-def test_a_file_is_made_where_the_disk_is_full(
-    kept: tuple[Service, str, Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_made_where_the_disk_is_full(kept, monkeypatch):
     service, key, run = kept
     real = open
 
@@ -53,7 +51,7 @@ def test_a_file_is_made_where_the_disk_is_full(
     assert head["text"] == "\ufeff" + run.attention_csv("decoder.1.self", 1, stage="masked")
 
 
-def test_a_file_name_has_safe_characters_only(kept: tuple[Service, str, Run]) -> None:
+def test_a_file_name_has_safe_characters_only(kept):
     _, _, run = kept
     for text in ("../../etc/passwd", "a\x00b\r\nSet-Cookie: x", "." * 50, "x" * 5000, "نص عربي"):
         odd = dataclasses.replace(run, model="../m", request=transformer.Request(text=text))
@@ -62,7 +60,7 @@ def test_a_file_name_has_safe_characters_only(kept: tuple[Service, str, Run]) ->
         assert len(name) <= exports.LONGEST_NAME + 30
 
 
-def test_an_invalid_export_is_refused(kept: tuple[Service, str, Run]) -> None:
+def test_an_invalid_export_is_refused(kept):
     service, key, _ = kept
     for data, sentence in (
         ({"form": "exe"}, "form must be one of ['json', 'npz', 'html', 'csv']; got 'exe'"),
@@ -73,9 +71,7 @@ def test_an_invalid_export_is_refused(kept: tuple[Service, str, Run]) -> None:
         assert sentence in ask(service, run=key, **data)["error"]
 
 
-def test_a_too_large_export_is_refused_before_it_is_made(
-    kept: tuple[Service, str, Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_too_large_export_is_refused_before_it_is_made(kept, monkeypatch):
     service, key, _ = kept
     monkeypatch.setattr(exports, "MAX_EXPORT_BYTES", 1000)
     monkeypatch.setattr(Run, "to_json", None)
@@ -86,7 +82,7 @@ def test_a_too_large_export_is_refused_before_it_is_made(
     assert "error" not in ask(service, run=key, form="csv", site="decoder.0.self")
 
 
-def test_a_file_is_not_made_once_its_visitor_has_left() -> None:
+def test_a_file_is_not_made_once_its_visitor_has_left():
     gone, made = threading.Event(), list[str]()
 
     async def asked() -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from kit import aio
 from kit.serving import tiny_translator
 
-from transformer import Model
 from transformer.inference.deadline import Deadline
 from transformer.inference.stream import Stream
 from transformer.ui import handlers, sessions
@@ -69,9 +68,7 @@ DONE = st.one_of(CALLERS, st.sampled_from(["leave", "aside"]))
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(SHARED), st.lists(st.tuples(DONE, st.integers(0, 30)), max_size=40))
-def test_the_scheduler_is_never_idle_nor_over_its_limits(
-    clock: Clock, resource: Resource, events: list[tuple[Caller | str, int]]
-) -> None:
+def test_the_scheduler_is_never_idle_nor_over_its_limits(clock, resource, events):
     line, here = Line(resource), list[Place]()
     for what, number in events:
         clock.now += number / 10
@@ -106,9 +103,7 @@ def test_the_scheduler_is_never_idle_nor_over_its_limits(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=4))
-def test_waiting_addresses_are_served_equally_however_much_they_ask(
-    clock: Clock, asked: list[int]
-) -> None:
+def test_waiting_addresses_are_served_equally_however_much_they_ask(clock, asked):
     line = Line(Resource(1))
     callers = [Caller(f"address {place}") for place in range(len(asked))]
     places = [line.join(one) for one, many in zip(callers, asked, strict=True) for _ in range(many)]
@@ -119,8 +114,8 @@ def test_waiting_addresses_are_served_equally_however_much_they_ask(
 
 
 def test_heavy_users_wait_for_light_ones_but_absence_earns_no_credit(
-    clock: Clock,
-) -> None:
+    clock,
+):
     line, new = Line(Resource(1)), Caller("c")
     for _ in range(1000):
         assert served(line, clock, [line.join(A)]) == [A]
@@ -129,7 +124,7 @@ def test_heavy_users_wait_for_light_ones_but_absence_earns_no_credit(
     assert A in order[2:4]  # and not after 1000 s
 
 
-def test_a_started_request_yields_to_one_that_used_a_slice_less(clock: Clock) -> None:
+def test_a_started_request_yields_to_one_that_used_a_slice_less(clock):
     line = Line(Resource(1, begun=2, slice_s=0.5))
     assert served(line, clock, [line.join(THREE)]) == [THREE]
     begun, other = line.join(A), line.join(B)  # another session of the address that used more
@@ -142,9 +137,7 @@ def test_a_started_request_yields_to_one_that_used_a_slice_less(clock: Clock) ->
 @pytest.mark.parametrize(
     ("greedy", "other"), [(A, B), (Caller("a", "greedy"), Caller("a", "other"))]
 )
-def test_a_full_line_refuses_the_newest_request_of_the_busiest_caller(
-    greedy: Caller, other: Caller
-) -> None:
+def test_a_full_line_refuses_the_newest_request_of_the_busiest_caller(greedy, other):
     line, told = Line(Resource(1, waiting=5)), list[Place]()
     places = [line.join(greedy, told.append) for _ in range(6)]
     with pytest.raises(Busy, match="The server is busy"):
@@ -156,7 +149,7 @@ def test_a_full_line_refuses_the_newest_request_of_the_busiest_caller(
         line.join(other)
 
 
-def test_a_session_waits_with_so_many_and_an_address_alone_with_all() -> None:
+def test_a_session_waits_with_so_many_and_an_address_alone_with_all():
     line = Line(Resource(1, waiting=60))
     for place in range(31):
         line.join(Caller("a", f"student {place}"))
@@ -167,14 +160,14 @@ def test_a_session_waits_with_so_many_and_an_address_alone_with_all() -> None:
     assert line.counts() == {"running": 1, "waiting": 30 + MAX_VISITOR_WAITING}
 
 
-def test_addresses_of_one_ipv6_network_are_one() -> None:
+def test_addresses_of_one_ipv6_network_are_one():
     for address in ("2001:db8:1:2::7", "2001:db8:1:2:ffff::1"):
         assert address_of(address) == "2001:db8:1:2::/64"
     assert address_of("127.0.0.2") == "127.0.0.2"
     assert address_of("") == ""
 
 
-def test_a_cancelled_request_neither_waits_nor_keeps_its_slot() -> None:
+def test_a_cancelled_request_neither_waits_nor_keeps_its_slot():
     line = Line(Resource(1, begun=2, slice_s=0.0))
     with line.taken(A) as place:
         with line.taken(A, lambda: False) as none:
@@ -189,15 +182,13 @@ def test_a_cancelled_request_neither_waits_nor_keeps_its_slot() -> None:
     assert line.counts() == {"running": 1, "waiting": 0}
 
 
-def test_time_aside_is_not_counted() -> None:
+def test_time_aside_is_not_counted():
     assert Deadline(0, None, lambda wanted: 0.0).is_over()
     assert not Deadline(0, None, lambda wanted: 60.0).is_over()
 
 
 @pytest.mark.slow
-def test_a_short_request_does_not_wait_for_the_end_of_long_ones(
-    tiny_model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_short_request_does_not_wait_for_the_end_of_long_ones(tiny_model, monkeypatch):
     """As many long ones as run at a time, of half a second at least; what they give is the same."""
     service = Service([tiny_model, tiny_translator()])
     service.shares = shares(slice_s=0.05)
@@ -225,7 +216,7 @@ def test_a_short_request_does_not_wait_for_the_end_of_long_ones(
     assert labels["short"] == list(alone.labels[: alone.n_prompt + 2])
 
 
-def test_holding_one_slot_forbids_waiting_for_another() -> None:
+def test_holding_one_slot_forbids_waiting_for_another():
     """Two who did so, and one the other way round, would wait for each other for ever."""
     here = shares()
     for first, second in (("model", "experiments"), ("experiments", "model")):
@@ -239,9 +230,7 @@ def test_holding_one_slot_forbids_waiting_for_another() -> None:
             pass
 
 
-def test_the_page_says_that_the_time_was_up(
-    tiny_model: Model, tiny_encoder_decoder: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_says_that_the_time_was_up(tiny_model, tiny_encoder_decoder, monkeypatch):
     monkeypatch.setattr(sessions.Sessions.request.__wrapped__, "__defaults__", (None, 0.0))
     service, asked = Service([tiny_model, tiny_encoder_decoder]), {"max_new_tokens": 12}
     for model, wanted in ((tiny_model, asked), (tiny_encoder_decoder, asked | {"beams": 3})):
@@ -254,7 +243,7 @@ def test_the_page_says_that_the_time_was_up(
         assert "It reached the 20 s that one request may take." in status["text"]
 
 
-def test_leaving_or_stopping_ends_only_the_visitors_own_requests() -> None:
+def test_leaving_or_stopping_ends_only_the_visitors_own_requests():
     told: list[str] = []
     here = Sessions(told.append)
     for end in (here.leave, here.stop):

@@ -55,7 +55,7 @@ def trains(tiny_model: Model) -> Iterator[Service]:
             one.close()
 
 
-def test_a_training_is_stopped_and_is_a_model_afterwards(trains: Service, tmp_path: Path) -> None:
+def test_a_training_is_stopped_and_is_a_model_afterwards(trains, tmp_path):
     """And the next one, in the same process, learns what the same plan learns here."""
     service, facts = trains, dict[str, Any]()
     with visiting("me"):
@@ -104,9 +104,7 @@ def test_a_training_is_stopped_and_is_a_model_afterwards(trains: Service, tmp_pa
         np.testing.assert_array_equal(found.pictures[kind].masked, picture.masked)
 
 
-def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(
-    trains: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(trains, monkeypatch):
     monkeypatch.setattr(trainer_module, "SILENT_S", 2.0)
     stuck = trains.trainings.begin("a", Plan(**TINY | {"n_steps": 2000}))
     aio.wait_until(lambda: stuck.record.losses)
@@ -128,7 +126,7 @@ print(trainer._process.pid, flush=True)
 """
 
 
-def test_a_stopped_process_ends_with_the_server() -> None:
+def test_a_stopped_process_ends_with_the_server():
     done = prefork.run([sys.executable, "-c", ENDS])
     state = Path(f"/proc/{int(done.stdout)}/stat")
     assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
@@ -159,8 +157,8 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> Trainings:
 
 
 def test_trainings_run_one_at_a_time_and_know_their_place_in_line(
-    turns: Trainings,
-) -> None:
+    turns,
+):
     plan = Plan(**TINY)
     first, second, third = (turns.begin(name, plan) for name in ("a", "b", "c"))
     assert [one.state for one in (first, second, third)] == ["running", "waiting", "waiting"]
@@ -175,7 +173,7 @@ def test_trainings_run_one_at_a_time_and_know_their_place_in_line(
         turns.begin("one more", plan)
 
 
-def test_a_visitor_has_one_training_and_nobody_else_finds_it(turns: Trainings) -> None:
+def test_a_visitor_has_one_training_and_nobody_else_finds_it(turns):
     plan = Plan(**TINY)
     first, second = turns.begin("a", plan), turns.begin("a", plan)
     assert turns.find("a", second.key).state == "running"
@@ -188,9 +186,7 @@ def test_a_visitor_has_one_training_and_nobody_else_finds_it(turns: Trainings) -
         Trainings(shares(trainings=0)["trainings"]).begin("a", plan)
 
 
-def test_paused_or_unwatched_trainings_end_while_others_wait(
-    turns: Trainings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paused_or_unwatched_trainings_end_while_others_wait(turns, monkeypatch):
     plan, now = Plan(**TINY), time.monotonic()
     resting, waiting = turns.begin("a", plan), turns.begin("b", plan)
     turns.steer(resting, "pause")
@@ -209,7 +205,7 @@ def test_paused_or_unwatched_trainings_end_while_others_wait(
         turns.find("b", waiting.key)
 
 
-def test_an_impossible_plan_is_refused(service: Service) -> None:
+def test_an_impossible_plan_is_refused(service):
     for plan, told in (
         ({"preset": "gpt"}, "with a task"),
         ({**TINY, "fly": 1}, "a training must be an object of"),
@@ -223,7 +219,7 @@ def test_an_impossible_plan_is_refused(service: Service) -> None:
 # --- recorded trainings, and models of a visit ----------------------------------------------------
 
 
-def test_a_recorded_training_can_be_looked_at_by_all_and_is_counted_once(service: Service) -> None:
+def test_a_recorded_training_can_be_looked_at_by_all_and_is_counted_once(service):
     for task in PLANS:
         facts = learning.learned(service, {"id": f"recorded-{task}"})
         assert (facts["state"], facts["at"]) == ("ended", facts["total"])
@@ -237,8 +233,8 @@ def test_a_recorded_training_can_be_looked_at_by_all_and_is_counted_once(service
 
 
 def test_each_visit_has_its_own_network_that_no_other_visit_can_use(
-    service: Service,
-) -> None:
+    service,
+):
     names, steps = ("me", "you"), PLANS["copy"].kept()[-2:]
     models = {}
     for name, step in zip(names, steps, strict=True):
@@ -260,9 +256,7 @@ def test_each_visit_has_its_own_network_that_no_other_visit_can_use(
     assert [own for _, own in service.names("somebody else")] == ["tiny"]
 
 
-def test_a_visits_networks_are_deleted_soon_after_it(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_visits_networks_are_deleted_soon_after_it(service, monkeypatch):
     with visiting("me"):
         one = learning.adopt(service, {"id": "recorded-copy", "at": 1})["model"]
     now = time.monotonic()

@@ -53,9 +53,7 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_link_to_a_run_makes_the_same_tokens_and_weights_again(
-    service: Service, name: str
-) -> None:
+def test_a_link_to_a_run_makes_the_same_tokens_and_weights_again(service, name):
     model, asked = REQUESTS[name]
     text = "The fox & <b>bird</b>,\n1 % “à” 🦊 +"
     if asked is None:
@@ -81,9 +79,7 @@ def test_a_link_to_a_run_makes_the_same_tokens_and_weights_again(
     ("stopped", "n_steps", "length"),
     [("cancelled", 0, 1), ("cancelled", 2, 2), ("time", 2, 2), ("length", 2, 9), ("end", 2, 9)],
 )
-def test_a_link_asks_for_as_many_tokens_as_give_its_run_again(
-    tiny_model: Model, stopped: str, n_steps: int, length: int
-) -> None:
+def test_a_link_asks_for_as_many_tokens_as_give_its_run_again(tiny_model, stopped, n_steps, length):
     run = tiny_model.generate("The fox", max_new_tokens=9)
     forced = dataclasses.replace(run.request, forced_tokens=run.ids[-9:][:3])
     run = dataclasses.replace(run, steps=run.steps[:n_steps], stopped=stopped, request=forced)
@@ -92,7 +88,7 @@ def test_a_link_asks_for_as_many_tokens_as_give_its_run_again(
     assert len(read_link(urlencode(state)).forced_tokens) == min(3, length)
 
 
-def test_an_invalid_part_of_a_link_is_reported_and_the_rest_used(service: Service) -> None:
+def test_an_invalid_part_of_a_link_is_reported_and_the_rest_used(service):
     for query, sentence in (
         ("model=nope", "model must be one of ['tiny', 'tiny-encoder', 'tiny-translator']"),
         ("method=beam&text=a", "method must be one of ['sample', 'greedy']; got 'beam'"),
@@ -113,7 +109,7 @@ def test_an_invalid_part_of_a_link_is_reported_and_the_rest_used(service: Servic
         assert told["view"] == {"site": "decoder.1.self", "stage": "masked"}
 
 
-def test_an_unreadable_link_is_one_error_and_changes_nothing(service: Service) -> None:
+def test_an_unreadable_link_is_one_error_and_changes_nothing(service):
     for query, sentence in (
         ("text=" + "a" * 9000, "a link must have at most 8,000 characters; got 9,005"),
         ("&".join(f"x{place}=1" for place in range(65)), "the link cannot be read"),
@@ -130,7 +126,7 @@ def test_an_unreadable_link_is_one_error_and_changes_nothing(service: Service) -
         assert sentence in only["share"]["problems"][0]
 
 
-def test_a_link_ignores_gradios_parameters_and_repeated_names() -> None:
+def test_a_link_ignores_gradios_parameters_and_repeated_names():
     assert len(read_link("&".join(f"x{place}=1" for place in range(64))).problems) == 64
     found = read_link("?__theme=dark&view=api&__sign=secret&head=3&head=4")
     assert (found.view, found.problems, found.asks_for_a_run) == ({"head": "3"}, (), False)
@@ -167,7 +163,7 @@ QUERIES = st.one_of(
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(QUERIES)
-def test_any_query_opens_the_page_with_a_run_or_an_error(service: Service, query: Any) -> None:
+def test_any_query_opens_the_page_with_a_run_or_an_error(service, query):
     changes = opened(service, query)
     told = changes[-1]["share"]
     assert all(problem.strip() and len(problem) < 900 for problem in told["problems"])
@@ -184,7 +180,7 @@ def test_any_query_opens_the_page_with_a_run_or_an_error(service: Service, query
 HERE = tuple(f"http://{host}:7860/" for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0"))
 
 
-def test_a_code_leads_to_an_address_that_others_can_open() -> None:
+def test_a_code_leads_to_an_address_that_others_can_open():
     for page in ("https://me-page.hf.space/", "http://class.example:8000/a/b/"):
         assert reachable(page, "127.0.0.1", 7861, lambda: None) == page  # behind a proxy
     for page in HERE:
@@ -197,7 +193,7 @@ def test_a_code_leads_to_an_address_that_others_can_open() -> None:
         assert reachable(page, "127.0.0.1", 7861, lambda: None, root=public) == f"{public}/"
 
 
-def test_there_is_no_code_for_an_address_only_this_machine_can_open() -> None:
+def test_there_is_no_code_for_an_address_only_this_machine_can_open():
     own = r"python app\.py --host 0\.0\.0\.0"
     wrong = ("", "javascript:alert(1)", "file:///etc", "http:///x", "http://ü.example/")
     for page, host, sentence in (
@@ -209,7 +205,7 @@ def test_there_is_no_code_for_an_address_only_this_machine_can_open() -> None:
             reachable(page, host, 7861, lambda: None)
 
 
-def test_a_code_is_never_finer_than_the_last_row_can_read() -> None:
+def test_a_code_is_never_finer_than_the_last_row_can_read():
     longest = "http://a.example/#" + "a" * (MOST_CHARACTERS - 18)
     code = segno.make(longest, error="l", micro=False)
     assert code.version == MOST_VERSION

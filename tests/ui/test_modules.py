@@ -1,7 +1,6 @@
 """The page's scripts and plotly.js, served as files: these and no others."""
 
 import re
-from pathlib import Path
 
 import httpx
 from kit import aio
@@ -62,7 +61,7 @@ def test_no_other_file_and_no_other_version_is_served():
         assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store"), path
 
 
-def test_the_address_changes_with_any_files_content_and_name(tmp_path: Path, monkeypatch):
+def test_the_address_changes_with_any_files_content_and_name(tmp_path, monkeypatch):
     monkeypatch.setattr(modules, "PACKAGE", tmp_path)
     for folder in modules.FOLDERS:
         (tmp_path / folder).mkdir(parents=True)

@@ -44,7 +44,7 @@ GOOD = {"model": "tiny", "text": "Hello", "method": "greedy", "length": "3"}
 
 
 @pytest.mark.parametrize("hidden", [True, False])
-def test_a_batch_is_read_again_as_it_was(here: Service, there: Service, hidden: bool) -> None:
+def test_a_batch_is_read_again_as_it_was(here, there, hidden):
     for name in ("tiny", "tiny-translator"):
         lines = "The fox\nTom ran home"
         facts, _ = handlers.read_batch(here, "me", name, lines, padding_hidden=hidden)
@@ -57,7 +57,7 @@ def test_a_batch_is_read_again_as_it_was(here: Service, there: Service, hidden: 
             assert first.trace[site].pattern.equal(again.trace[site].pattern)
 
 
-def test_an_unknown_run_is_regenerated_from_its_request(here: Service, there: Service) -> None:
+def test_an_unknown_run_is_regenerated_from_its_request(here, there):
     run = here.generate("tiny", "The fox", max_new_tokens=4)
     key = here.store.put(run)
     asked = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
@@ -70,22 +70,20 @@ def test_an_unknown_run_is_regenerated_from_its_request(here: Service, there: Se
     assert there.store.run(key).ids == run.ids
 
 
-def test_every_server_has_the_same_examples_and_opens_with_them(
-    here: Service, there: Service
-) -> None:
+def test_every_server_has_the_same_examples_and_opens_with_them(here, there):
     assert here.examples == there.examples
     for name, (run, _) in here.examples.items():
         asked = read_state({"model": name, "tab": "masks"})
         assert run_of(there, asked) is there.store.run(run)
 
 
-def test_a_busy_server_asks_the_page_to_retry_a_regeneration(there: Service) -> None:
+def test_a_busy_server_asks_the_page_to_retry_a_regeneration(there):
     there.shares["model"].resource = Resource(0, threads=0)
     with pytest.raises(RunExpired, match="The server is busy with other requests"):
         Regenerator(there).make({"d" * 22: GOOD})
 
 
-def test_an_abandoned_regeneration_keeps_nothing(there: Service) -> None:
+def test_an_abandoned_regeneration_keeps_nothing(there):
     gone = threading.Event()
     gone.set()
     with (
@@ -111,14 +109,14 @@ NO_RUNS: list[tuple[Any, str]] = [
 ]
 
 
-def test_an_invalid_regeneration_is_refused(there: Service) -> None:
+def test_an_invalid_regeneration_is_refused(there):
     for made, sentence in NO_RUNS:
         with pytest.raises(ValueError, match=sentence):
             Regenerator(there).make(made)
         assert not there.store.has("c" * 22)
 
 
-def test_invalid_controls_are_refused() -> None:
+def test_invalid_controls_are_refused():
     for changed, altered, sentence in (
         ({"temperature": None}, {}, "temperature is empty: give a number"),
         ({"length": None, "method": "greedy"}, {}, "max_new_tokens is empty"),
@@ -135,7 +133,7 @@ LONG = InvalidRequest(
 )
 
 
-def test_an_error_is_translated_with_the_errors_and_numbers_in_it() -> None:
+def test_an_error_is_translated_with_the_errors_and_numbers_in_it():
     outer = InvalidRequest(
         "too_long", "text {number} of {n_texts}, counted from 0: {error}",
         number=1, n_texts=8, error=LONG,
@@ -148,13 +146,13 @@ def test_an_error_is_translated_with_the_errors_and_numbers_in_it() -> None:
         assert str(outer) == english
 
 
-def test_the_page_calls_a_setting_by_its_label() -> None:
+def test_the_page_calls_a_setting_by_its_label():
     with pytest.raises(InvalidRequest, match="temperature must be a number from 0 to") as raised:
         check_number("temperature", -1, 0, 10)
     assert public_error(raised.value, WORDS)["detail"].startswith("Temperature must be a number")
 
 
-def test_any_error_is_one_short_line_with_a_code() -> None:
+def test_any_error_is_one_short_line_with_a_code():
     assert public_error(ValueError("a\nb  c")) == {"detail": "a b c", "code": "invalid_request"}
     long = public_error(ValueError("start " + "x" * 10_000 + " end"))["detail"]
     assert long.startswith("start x")
@@ -163,7 +161,7 @@ def test_any_error_is_one_short_line_with_a_code() -> None:
     assert public_error(RecursionError("maximum depth"))["code"] == "too_deep"
 
 
-def test_a_program_gets_english_whatever_its_accept_language() -> None:
+def test_a_program_gets_english_whatever_its_accept_language():
     for path, query, language in (
         ("/", b"", "fr"),
         ("/", b"__lang=de", "de"),

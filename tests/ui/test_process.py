@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -42,12 +41,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield made
 
 
-def test_a_server_may_hold_as_many_files_as_the_system_allows(server: Server) -> None:
+def test_a_server_may_hold_as_many_files_as_the_system_allows(server):
     most = (app_variants.MOST_FILES, app_variants.MOST_FILES)
     assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE) == most
 
 
-def test_unfinished_headers_do_not_keep_others_out(server: Server) -> None:
+def test_unfinished_headers_do_not_keep_others_out(server):
     before = server.log.stat().st_size
     with ExitStack() as stack:
         for _ in range(300):
@@ -61,7 +60,7 @@ def test_unfinished_headers_do_not_keep_others_out(server: Server) -> None:
     assert logged.count("socket.accept() out of system resource: OSError in") == 1
 
 
-def test_an_unfinished_second_request_times_out(server: Server) -> None:
+def test_an_unfinished_second_request_times_out(server):
     """A caller who sends what an answer did not wait for is no longer between two requests."""
     for first in ("", "Content-Length: 99\r\n"):
         with socket.create_connection(("127.0.0.1", server.port), timeout=20) as caller:
@@ -73,7 +72,7 @@ def test_an_unfinished_second_request_times_out(server: Server) -> None:
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux alone has it")
-def test_a_connection_whose_answer_is_never_read_is_closed(server: Server) -> None:
+def test_a_connection_whose_answer_is_never_read_is_closed(server):
     with server.client() as client, socket.socket() as caller:
         at = client.get("").text.split('as="script" fetchpriority="low" href="', 1)[1].split('"')[0]
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -94,7 +93,7 @@ def test_a_connection_whose_answer_is_never_read_is_closed(server: Server) -> No
             time.sleep(0.2)
 
 
-def test_a_malformed_call_of_a_tool_logs_nothing_that_was_typed(server: Server) -> None:
+def test_a_malformed_call_of_a_tool_logs_nothing_that_was_typed(server):
     accept = {"accept": "application/json, text/event-stream"}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     with server.client() as client:
@@ -106,8 +105,8 @@ def test_a_malformed_call_of_a_tool_logs_nothing_that_was_typed(server: Server) 
 
 
 def test_the_page_is_compressed_and_never_cached_across_languages(
-    server: Server,
-) -> None:
+    server,
+):
     with server.client() as client:
         for accept in ("gzip, br", "gzip", "identity"):
             page = client.get("", headers={"accept-encoding": accept})
@@ -119,7 +118,7 @@ def test_the_page_is_compressed_and_never_cached_across_languages(
             assert "content-encoding" not in other.headers
 
 
-def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server: Server) -> None:
+def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server):
     """A full queue makes room for another address, and not for one that only says so; when the
     server ends, streams and requests get a sentence, and the exit status is the signal's."""
     with server.client() as client, ThreadPoolExecutor(24) as pool:
@@ -183,9 +182,7 @@ def systemd(name: str, monkeypatch: pytest.MonkeyPatch, seconds: float) -> Itera
         yield heard
 
 
-def test_systemd_is_notified_of_ready_watchdog_and_stopping(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_systemd_is_notified_of_ready_watchdog_and_stopping(tmp_path, monkeypatch):
     offered = [serving.running().log.parent / "tiny"]
     with systemd(str(tmp_path / "socket"), monkeypatch, 1) as heard:
         with Server(tmp_path / "log", offered) as server:
@@ -205,8 +202,8 @@ def test_systemd_is_notified_of_ready_watchdog_and_stopping(
 
 
 def test_the_watchdog_is_silent_while_the_event_loop_is_blocked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     @asynccontextmanager
     async def app(_: Any) -> AsyncIterator[None]:
         yield
@@ -227,7 +224,7 @@ def test_the_watchdog_is_silent_while_the_event_loop_is_blocked(
         aio.run(lived(heard))
 
 
-def test_only_the_spaces_own_proxy_is_trusted_for_addresses() -> None:
+def test_only_the_spaces_own_proxy_is_trusted_for_addresses():
     seen: list[Any] = []
 
     async def inside(scope: Any, _receive: Any, _send: Any) -> None:
@@ -241,8 +238,8 @@ def test_only_the_spaces_own_proxy_is_trusted_for_addresses() -> None:
 
 
 def test_a_fault_that_repeats_is_logged_once_and_without_its_values(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     short = ShortLog()

@@ -36,7 +36,7 @@ def asked(
     return aio.answer(resource_app(service), path, params=query, headers=headers)
 
 
-def test_numbers_come_in_json_for_who_does_not_accept_bytes(service: Service, example: str) -> None:
+def test_numbers_come_in_json_for_who_does_not_accept_bytes(service, example):
     query = {"run": example, "stack": "decoder", "kind": "self"}
     pixels = atlas(service.store.run(example), "decoder", "self").pixels
     packed = asked(service, "atlas", **query).json()["pixels"]
@@ -44,7 +44,7 @@ def test_numbers_come_in_json_for_who_does_not_accept_bytes(service: Service, ex
     assert base64.b64decode(packed["base64"]) == pixels.tobytes()
 
 
-def test_only_answers_about_stored_examples_may_be_cached(service: Service, example: str) -> None:
+def test_only_answers_about_stored_examples_may_be_cached(service, example):
     own = service.store.put(service.generate("tiny", "My words", max_new_tokens=2))
     kept = asked(service, "heatmap", run=own, **HEAD).headers["cache-control"]
     assert kept == "private, no-store"
@@ -57,7 +57,7 @@ def test_only_answers_about_stored_examples_may_be_cached(service: Service, exam
     assert other.headers["etag"] != tag
 
 
-def test_errors_are_never_cached(service: Service, example: str) -> None:
+def test_errors_are_never_cached(service, example):
     for path, query, status, code in (
         ("heatmap", {"run": "gone"}, 410, "run_expired"),
         ("heatmap", {"run": example, "head": "x"}, 400, "out_of_range"),
@@ -70,7 +70,7 @@ def test_errors_are_never_cached(service: Service, example: str) -> None:
         assert answer.headers["cache-control"] == "private, no-store"
 
 
-def test_each_picture_has_a_route_that_says_what_it_takes(service: Service) -> None:
+def test_each_picture_has_a_route_that_says_what_it_takes(service):
     described = asked(service, "openapi.json").json()["paths"]
     for picture in PICTURES.values():
         given = {one["name"] for one in described[f"/{picture.name}"]["get"]["parameters"]}
@@ -81,9 +81,7 @@ def test_each_picture_has_a_route_that_says_what_it_takes(service: Service) -> N
     assert "<code>GET /heatmap</code>" in asked(service, "/").text
 
 
-def test_a_newcomer_behind_slow_requests_gets_retry_after(
-    service: Service, example: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_newcomer_behind_slow_requests_gets_retry_after(service, example, monkeypatch):
     runs = [
         service.store.put(service.generate("tiny", "The fox", max_new_tokens=2, seed=seed))
         for seed in range(4)
