@@ -16,7 +16,6 @@ from kit.serving import NAMES, Shared, running
 
 from transformer.analysis.ablation import head_importance, next_token
 from transformer.analysis.held_out import broken
-from transformer.analysis.logit_lens import surprisal
 from transformer.analysis.patching import patch_effect
 
 pytestmark = pytest.mark.slow
@@ -210,15 +209,6 @@ def test_patching_is_that_of_the_run(client, server):
     torch.testing.assert_close(torch.tensor(shown["change"]), wanted.change, atol=1e-4, rtol=0)
 
 
-def test_a_text_is_scored_token_by_token(client, server):
-    got = client.predict(TEXT, api_name="/score")
-    run = server.model.trace(TEXT)
-    bits = [bit for bit in surprisal(server.model, run) if bit is not None]
-    assert got["total_bits"] == pytest.approx(sum(bits), rel=1e-4)
-    assert got["bits_per_byte"] == pytest.approx(sum(bits) / len(TEXT.encode()), rel=1e-4)
-    assert got["tokens"] == list(run.tokens)
-
-
 def test_the_bits_of_a_long_text_are_over_the_bytes_that_were_read(client, server):
     text = "Привет, мир! " * 20
     got = client.predict(text, api_name="/score")
@@ -230,6 +220,7 @@ def test_the_bits_of_a_long_text_are_over_the_bytes_that_were_read(client, serve
     assert got["total_bits"] == pytest.approx(nats.item() / math.log(2), rel=1e-3)
     assert got["n_bytes"] == len(model.tokenizer.to_bytes(ids[1:])) < len(text.encode()) / 2
     assert got["bits_per_byte"] == got["total_bits"] / got["n_bytes"]
+    assert got["tokens"] == list(model.tokenizer.labels(ids))
 
 
 def test_a_translator_scores_a_target_and_its_end(client, server):

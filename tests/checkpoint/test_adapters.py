@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 from kit.hf_folders import byte_fallback, change, write
-from safetensors.torch import load_file, save_file
 
 import transformer
 from transformer import CheckpointError, checkpoint
@@ -108,22 +107,6 @@ def test_any_of_several_ends_ends_a_text(copied):
     assert run.stopped == "end"
     assert run.ids[-1] == later
     assert len(run.steps) == steps.index(later) + 1
-
-
-def test_weights_in_several_files_are_read(copied, llama):
-    whole = load_file(copied / "model.safetensors")
-    (copied / "model.safetensors").unlink()
-    where = {key: f"model-0000{1 + n % 2}-of-00002.safetensors" for n, key in enumerate(whole)}
-    for name in sorted({*where.values()}):
-        save_file({key: whole[key] for key in where if where[key] == name}, copied / name)
-    index = copied / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": where}), encoding="utf-8")
-    one, other = transformer.load(copied).network, transformer.load(llama[0]).network
-    for name, weight in one.state_dict().items():
-        assert weight.equal(other.state_dict()[name])
-    (copied / "model-00002-of-00002.safetensors").unlink()
-    with pytest.raises(CheckpointError, match=r"holds no model-00002.*; needed: its weights"):
-        transformer.load(copied)
 
 
 UNREAD = [
