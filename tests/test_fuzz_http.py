@@ -84,9 +84,7 @@ def test_nothing_is_fetched_that_an_input_names(client):
             listening.accept()
 
 
-def test_the_description_of_the_api_is_not_kept_with_another_callers_host(
-    client,
-):
+def test_the_description_of_the_api_is_not_kept_with_another_callers_host(client):
     theirs = client.get(f"{API}/info", headers={"Host": "elsewhere.example"})
     assert "elsewhere.example" in theirs.text
     ours = client.get(f"{API}/info")
@@ -95,9 +93,7 @@ def test_the_description_of_the_api_is_not_kept_with_another_callers_host(
     assert "/generate" in ours.json()["named_endpoints"]
 
 
-def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(
-    client,
-):
+def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(client):
     told = called(client, "patching", "none", ["secret"], 1, "decoder", "residual", "self", None)
     assert "the server no longer keeps this run" in told
     config = client.get("config").json()

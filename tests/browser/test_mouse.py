@@ -119,9 +119,7 @@ def test_a_translators_heads_are_named_with_their_kind(door, kind):
             assert straight(visit, pressed, off(visit, name)) == f"Switch off {name}"
 
 
-def test_an_encoders_head_can_be_selected_but_not_switched_off(
-    door,
-):
+def test_an_encoders_head_can_be_selected_but_not_switched_off(door):
     for visit in opened(door, "model=fill-in&tab=journey"):
         visit.head(1, 2).click()
         visit.page.mouse.move(5, 5)

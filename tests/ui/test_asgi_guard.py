@@ -239,9 +239,7 @@ def test_tool_calls_beyond_the_limit_wait_or_are_refused():
 # --- mistakes, and who leaves ---------------------------------------------------------------------
 
 
-def test_an_internal_error_is_reported_without_its_values(
-    capsys,
-):
+def test_an_internal_error_is_reported_without_its_values(capsys):
     foreign = exchange(Inside(KeyError("my secret")), JOIN)
     assert foreign == (400, errors.public_error(errors.UNREADABLE))
     assert capsys.readouterr() == ("", "")

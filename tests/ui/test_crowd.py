@@ -66,9 +66,7 @@ def connected(server: Server, source: str = "127.0.0.1") -> socket.socket:
 # --- the first visitors ---------------------------------------------------------------------------
 
 
-def test_scripts_are_compressed_once_for_a_whole_class(
-    server,
-):
+def test_scripts_are_compressed_once_for_a_whole_class(server):
     """This is the first test: nothing has been asked for before."""
     before, scripts = server.cpu_s(), list[str]()
     with server.client() as client:
@@ -161,9 +159,7 @@ def test_a_code_of_a_long_address_is_refused_before_it_is_made(server):
 # --- the page -------------------------------------------------------------------------------------
 
 
-def test_the_page_is_rendered_once_for_each_language_and_host(
-    server,
-):
+def test_the_page_is_rendered_once_for_each_language_and_host(server):
     with server.client() as client:
         for path in ("", "config", "gradio_api/info", "gradio_api/openapi.json"):
             seen: dict[tuple[str, str], str] = {}
@@ -217,9 +213,7 @@ def test_endless_page_loads_do_not_delay_others(server):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have 127.0.0.1 alone")
-def test_one_address_cannot_take_all_connections(
-    server,
-):
+def test_one_address_cannot_take_all_connections(server):
     health = b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
     asked = {
         source: partial(answer_to, server, health, source) for source in ("127.0.0.1", "127.0.0.2")

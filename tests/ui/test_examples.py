@@ -130,9 +130,7 @@ def test_an_alteration_changes_the_text_as_its_card_says(bundled, title):
 
 
 @pytest.mark.slow
-def test_the_first_card_names_the_token_that_the_example_predicts(
-    bundled,
-):
+def test_the_first_card_names_the_token_that_the_example_predicts(bundled):
     model = bundled.model("stories")
     example, run = example_of(model), shown_by(bundled, {"model": "stories"}).run
     assert (run.stopped, len(run.labels), run.labels[LAST]) == ("read", LAST + 1, "␣L")

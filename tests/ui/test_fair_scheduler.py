@@ -113,9 +113,7 @@ def test_waiting_addresses_are_served_equally_however_much_they_ask(clock, asked
         assert max(found) - min(found) <= 1
 
 
-def test_heavy_users_wait_for_light_ones_but_absence_earns_no_credit(
-    clock,
-):
+def test_heavy_users_wait_for_light_ones_but_absence_earns_no_credit(clock):
     line, new = Line(Resource(1)), Caller("c")
     for _ in range(1000):
         assert served(line, clock, [line.join(A)]) == [A]

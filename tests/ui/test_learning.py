@@ -156,9 +156,7 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> Trainings:
     return Trainings(shares()["trainings"])
 
 
-def test_trainings_run_one_at_a_time_and_know_their_place_in_line(
-    turns,
-):
+def test_trainings_run_one_at_a_time_and_know_their_place_in_line(turns):
     plan = Plan(**TINY)
     first, second, third = (turns.begin(name, plan) for name in ("a", "b", "c"))
     assert [one.state for one in (first, second, third)] == ["running", "waiting", "waiting"]
@@ -232,9 +230,7 @@ def test_a_recorded_training_can_be_looked_at_by_all_and_is_counted_once(service
     assert 1_000_000 < held["bytes"] < 4_000_000
 
 
-def test_each_visit_has_its_own_network_that_no_other_visit_can_use(
-    service,
-):
+def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
     names, steps = ("me", "you"), PLANS["copy"].kept()[-2:]
     models = {}
     for name, step in zip(names, steps, strict=True):

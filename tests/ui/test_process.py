@@ -104,9 +104,7 @@ def test_a_malformed_call_of_a_tool_logs_nothing_that_was_typed(server):
     assert WORDS not in server.log.read_text()
 
 
-def test_the_page_is_compressed_and_never_cached_across_languages(
-    server,
-):
+def test_the_page_is_compressed_and_never_cached_across_languages(server):
     with server.client() as client:
         for accept in ("gzip, br", "gzip", "identity"):
             page = client.get("", headers={"accept-encoding": accept})
@@ -201,9 +199,7 @@ def test_systemd_is_notified_of_ready_watchdog_and_stopping(tmp_path, monkeypatc
         assert told[-1] == b"STOPPING=1"
 
 
-def test_the_watchdog_is_silent_while_the_event_loop_is_blocked(
-    monkeypatch,
-):
+def test_the_watchdog_is_silent_while_the_event_loop_is_blocked(monkeypatch):
     @asynccontextmanager
     async def app(_: Any) -> AsyncIterator[None]:
         yield
@@ -237,9 +233,7 @@ def test_only_the_spaces_own_proxy_is_trusted_for_addresses():
     assert seen == ["203.0.113.9", "198.51.100.1"]
 
 
-def test_a_fault_that_repeats_is_logged_once_and_without_its_values(
-    monkeypatch,
-):
+def test_a_fault_that_repeats_is_logged_once_and_without_its_values(monkeypatch):
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     short = ShortLog()
