@@ -17,7 +17,7 @@ const answering = (/** @type {(data: any) => Response} */ answer) => {
 };
 const refusing = (status, detail) => new Response(JSON.stringify({ detail }), { status });
 
-test("a question on its way is not asked again; one that was answered is", async () => {
+test("a pending request is not repeated; an answered one may be", async () => {
   answering((data) => Response.json({ data }));
   const [first, again, other] = [
     ask("lens", { a: 1 }),
@@ -32,7 +32,7 @@ test("a question on its way is not asked again; one that was answered is", async
   assert.equal(asked.length, 4);
 });
 
-test("a busy server is asked again when it says; else its sentence is the answer", async () => {
+test("a busy server is retried when it says so; else its error is shown", async () => {
   let after = "0.01";
   const busy = () =>
     new Response('{"detail": "busy"}', { status: 503, headers: { "retry-after": after } });
@@ -44,7 +44,7 @@ test("a busy server is asked again when it says; else its sentence is the answer
   assert.equal(asked.length, 3);
 });
 
-test("a server that has lost a run gets the request that made it", async () => {
+test("a server that lost a run is sent the request that made it", async () => {
   answering((data) => (data.made ? Response.json({ weights: 1 }) : refusing(410, "x")));
   setRun(/** @type {any} */ ({ run: "known", link: { text: "Hello" } }));
   setRun(/** @type {any} */ ({ run: "other", link: { text: "Bye" } }));

@@ -5,7 +5,7 @@ import test from "node:test";
 import { distribution, draws } from "../../transformer/views/journey/distribution.js";
 import { apart, vectors } from "./vectors.js";
 
-test("what is drawn from is Python's, at every temperature, top-k and top-p, with equal logits too", () => {
+test("sampling probabilities are those of Python for all settings and ties", () => {
   assert.equal(vectors.draws.length, 48);
   for (const { logits, settings, drawn } of vectors.draws) {
     const { probabilities, count } = distribution(Float32Array.from(logits), settings);
@@ -15,7 +15,7 @@ test("what is drawn from is Python's, at every temperature, top-k and top-p, wit
   }
 });
 
-test("where nothing is drawn, the network's own probabilities are shown, and one token can come", () => {
+test("greedy decoding shows the network's probabilities and one candidate", () => {
   const { logits } = vectors.draws[0];
   const plain = { method: "sample", temperature: 1, top_k: 0, top_p: 1 };
   const own = distribution(logits, plain).probabilities;

@@ -6,7 +6,7 @@ import { colourValues, headNumbers } from "../../transformer/web/head_numbers.js
 import { headFigure, partOf, placesOf, roundValues } from "../../transformer/web/heatmap_figure.js";
 import { apart, vectors } from "./vectors.js";
 
-test("a head's cells, colours, ticks, axes and hatching are Python's, in every look", () => {
+test("cells, colours, ticks, axes and hatching of a head are those of Python", () => {
   const { answer, weights, figures, theme } = vectors.head;
   const labels = { query: answer.query_labels, key: answer.key_labels };
   const fit = { side: { width: 2000, height: 2000 } };
@@ -38,7 +38,7 @@ test("a head's cells, colours, ticks, axes and hatching are Python's, in every l
   delete plain.document;
 });
 
-test("scores and weights of queries and keys are the network's, to float32's rounding", () => {
+test("scores and weights are the network's, to the rounding of float32", () => {
   const { answer, scores, weights } = vectors.vectors;
   const most = Math.max(...scores.map(Math.abs));
   const later = headNumbers(answer);

@@ -7,7 +7,7 @@ import { cellText, figureTable } from "../../transformer/web/tables.js";
 import { recoloured } from "../../transformer/web/colours.js";
 import { vectors } from "./vectors.js";
 
-test("labels are shortened and escaped as in Python, and a whole one says its token again", () => {
+test("labels are shortened and escaped as in Python, and full ones name tokens", () => {
   for (const { text, escaped, limit, label } of vectors.labels) {
     assert.equal(shortLabel(escaped, limit), label);
     if (limit === 999) assert.equal(plainLabel(label), text);
@@ -42,7 +42,7 @@ test("series as a table: one column each, rows by their ticks", () => {
 const withoutColours = (value) =>
   JSON.parse(JSON.stringify(value, (key, part) => (/color/.test(key) ? undefined : part)));
 
-test("in the dark theme every known colour of a picture changes and nothing else", () => {
+test("the dark theme changes the known colours of a picture and nothing else", () => {
   const { table, pictures } = vectors.dark;
   assert.ok(pictures.length > 20);
   for (const light of pictures) {

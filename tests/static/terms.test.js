@@ -15,7 +15,7 @@ globalThis.document = /** @type {any} */ ({
 const { termsIn } = await import("../../transformer/ui/static/terms.js");
 const found = (text) => termsIn(text).map(({ at, end, term }) => [text.slice(at, end), term]);
 
-test("a word is found in its forms, the longest first, and not within another", () => {
+test("a term is found in all its forms, longest first, at word boundaries", () => {
   assert.deepEqual(found("Heads ahead: self-attention, head's attention"), [
     ["Heads", "head"],
     ["self-attention", "self-attention"],
