@@ -280,7 +280,7 @@ def _run_tests(folder: Path, arguments: list[str]) -> None:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    path = os.pathsep.join((str(folder), str(folder / "tests")))
+    path = os.pathsep.join(str(folder / name) for name in ("", "tests", "tools"))
     return os.environ | {
         "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "MUTANTS_BUILD": str(BUILD)
     }  # fmt: skip
