@@ -1,4 +1,4 @@
-"""What visits leave on the server is bounded in bytes, whatever session names they give."""
+"""The bytes that visits leave on the server are bounded, whatever session names they give."""
 
 import gc
 import time
