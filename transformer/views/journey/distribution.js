@@ -1,4 +1,4 @@
-// From logits to what is drawn from: temperature, top-k and top-p, as in transformer/inference/sampling.py.
+// From logits to what is drawn from: temperature, top-k and top-p, as in transformer/inference/generation.py.
 
 /** @typedef {ArrayLike<number>} Logits of every token of the vocabulary */
 /** @typedef {{method: string, temperature: number, top_k: number, top_p: number}} Settings top_k 0 and top_p 1: off */
