@@ -1,4 +1,4 @@
-"""Equation, code and numbers: every number is what the network computed, as hooks see it."""
+"""Equations: every number is what the network computed, as module hooks see it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "translator": ("encoder-decoder", {"norm": "post", "scale_embeddings": True}),
     "llama": ("decoder", ROTARY),
 }
-# Whatever else changes a formula or its code.
+# Other settings that change a formula or its code.
 OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("decoder", {"positions": "sinusoidal-halves", "norm_kind": "rms-plus-one"}),
     ("decoder", {"parallel": True, "activation": "gelu-tanh", "window": 3}),
@@ -46,14 +46,16 @@ TEXT = "The fox said hello."
 SAMPLED = {"temperature": 0.8, "top_k": 30, "top_p": 0.9, "min_p": 0.01, "seed": 1}
 
 
-def asked(model: Model, run: Run, topic: str, **choice: Any) -> dict[str, Any]:
-    """What the page gets of a topic: by default of the last site's head 1, at token 4."""
+def answer_of(model: Model, run: Run, topic: str, **choice: Any) -> dict[str, Any]:
+    """The page's answer for a topic, by default for head 1 of the last site, at token 4."""
     given = {"topic": topic, "site": str(run.trace.sites[-1]), "head": 1, "query": 4} | choice
     return PICTURES["equation"].ask(queries(model), run, given=given, item=run)
 
 
-def made(tokenizer: Tokenizer, family: str, changes: dict[str, Any], **settings: Any) -> Any:
-    """A model and a run of it; an encoder's text is only read."""
+def model_and_run(
+    tokenizer: Tokenizer, family: str, changes: dict[str, Any], **settings: Any
+) -> Any:
+    """A model and one of its runs; an encoder only reads its text."""
     sizes = dict(vocab_size=tokenizer.vocab_size, padding_id=tokenizer.padding_id, d_ff=48)
     sizes |= dict(d_model=16, n_heads=2, n_layers=2, max_len=24)
     model = model_of("tiny", ModelConfig(**{"family": family, **sizes, **changes}), tokenizer, 4)
@@ -63,31 +65,31 @@ def made(tokenizer: Tokenizer, family: str, changes: dict[str, Any], **settings:
 
 
 def angles(query: int, size: int) -> Tensor:
-    """Radians of each pair at a place: p times the pair's own."""
+    """Radians of each pair at a position: p times the pair's frequency."""
     return query * 10_000.0 ** (-torch.arange(0, size, 2).double() / size)
 
 
-class Seen:
-    """One pass over a run's text: what each module read and gave, by its name. logits: (T, V)."""
+class Recorded:
+    """Inputs and outputs of each module, by its name, in one pass over a run's text."""
 
     @torch.no_grad()
     def __init__(self, model: Model, run: Run) -> None:
         self.run, self.config = run, run.config
         self.modules = dict(model.network.named_modules())
-        self.read: dict[str, Tensor] = {}
-        self.gave: dict[str, Tensor] = {}
+        self.inputs: dict[str, Tensor] = {}
+        self.outputs: dict[str, Tensor] = {}
         hooks = [
-            module.register_forward_hook(partial(self.see, name))
+            module.register_forward_hook(partial(self.record, name))
             for name, module in self.modules.items()
         ]
         texts = [run.source_ids, run.ids] if run.source_ids else [run.ids]
-        self.logits = model.network(*(torch.tensor([ids]) for ids in texts))[0]
+        model.network(*(torch.tensor([ids]) for ids in texts))
         for hook in hooks:
             hook.remove()
 
-    def see(self, name: str, _: Any, read: tuple[Any, ...], gave: Any) -> None:
-        if read and isinstance(gave, Tensor):
-            self.read[name], self.gave[name] = (one.squeeze(0) for one in (read[0], gave))
+    def record(self, name: str, _: Any, given: tuple[Any, ...], output: Any) -> None:
+        if given and isinstance(output, Tensor):
+            self.inputs[name], self.outputs[name] = given[0].squeeze(0), output.squeeze(0)
 
     def numbers(self, topic: str, site: Site, query: int) -> dict[str, Any]:
         """Every tensor of a topic, of head 1 and a token: its row, or its only number."""
@@ -96,12 +98,12 @@ class Seen:
             return self._norm(f"{layer}.{site.kind}", query)
         if topic == "feed-forward":
             part = f"{layer}.feed_forward"
-            gate = {"gate": self.gave[f"{part}.gate"][query]} if self.config.gated else {}
+            gate = {"gate": self.outputs[f"{part}.gate"][query]} if self.config.gated else {}
             return gate | {
-                "x": self.read[part][query],
-                "wide": self.gave[f"{part}.expand"][query],
-                "inner": self.read[f"{part}.contract"][query],
-                "out": self.gave[part][query],
+                "x": self.inputs[part][query],
+                "wide": self.outputs[f"{part}.expand"][query],
+                "inner": self.inputs[f"{part}.contract"][query],
+                "out": self.outputs[part][query],
             }
         if topic == "positions":
             return self._positions(site, query)
@@ -119,18 +121,18 @@ class Seen:
             rows = {"scores": scores, "filled": filled, "mask": may}
             return each | rows | {"fill": torch.finfo(torch.float32).min} if each else {}
         size = self.config.d_head
-        values = self.gave[f"{layer}.{site.kind}_attention.value"].unflatten(-1, (-1, size))
+        values = self.outputs[f"{layer}.{site.kind}_attention.value"].unflatten(-1, (-1, size))
         return {
             "q": record.q[0, 1, query], "k": record.k[0, 1, best], "root": math.sqrt(size),
             "scores": scores, "weights": weights,
             "v": values[best, 1 // self.config.heads_per_key],
-            "output": self.read[f"{layer}.{site.kind}_attention.output"][query, size : 2 * size],
+            "output": self.inputs[f"{layer}.{site.kind}_attention.output"][query, size : 2 * size],
         }  # fmt: skip
 
     def _norm(self, place: str, query: int) -> dict[str, Any]:
         norm, name = self.modules[f"{place}_residual.norm"], f"{place}_residual.norm"
-        of, normalised = self.read[name][query], self.gave[name][query]
-        added = self.gave[f"{place}_attention"][query]
+        of, normalised = self.inputs[name][query], self.outputs[name][query]
+        added = self.outputs[f"{place}_attention"][query]
         first = self.config.norm == "pre"
         found = {"added": added, "gain": norm.weight, "x": of if first else of - added}
         found |= (
@@ -144,7 +146,7 @@ class Seen:
         size, kind = self.config.d_head, self.config.positions
         if kind == "rotary":
             turn = angles(query, size)
-            before = self.gave[f"{site.stack}.layers.{site.layer}.{site.kind}_attention.query"]
+            before = self.outputs[f"{site.stack}.layers.{site.layer}.{site.kind}_attention.query"]
             return {
                 "p": query, "theta": angles(1, size), "cos": turn.cos(), "sin": turn.sin(),
                 "before": before[query, size : 2 * size],
@@ -152,14 +154,16 @@ class Seen:
             }  # fmt: skip
         sides = {"encoder": "source_embedding", "decoder": "target_embedding"}
         name = sides[site.stack] if self.run.source_ids else "embedding"
-        token, position = (self.gave[f"{name}.{part}"][query] for part in ("tokens", "positions"))
+        token, position = (
+            self.outputs[f"{name}.{part}"][query] for part in ("tokens", "positions")
+        )
         token = token * math.sqrt(self.config.d_model) if self.config.scale_embeddings else token
         angle = {"angle": angles(query, self.config.d_model)} if kind == "sinusoidal" else {}
         return {"p": query, "token": token, "position": position, "sum": token + position} | angle
 
 
 def check(answer: dict[str, Any], part: str, expected: Any) -> None:
-    """A tensor's shown numbers are those of a row, or its only one; and so is their count."""
+    """Compare a tensor's shown numbers, and their count, with a row or a single number."""
     (found,) = [one for one in answer["tensors"] if one["part"] == part]
     row = torch.as_tensor(expected)
     assert found["cells"]
@@ -177,10 +181,10 @@ def check(answer: dict[str, Any], part: str, expected: Any) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_number_is_what_the_network_computed(tokenizer, name):
-    model, run = made(tokenizer, *MODELS[name], **SAMPLED)
-    seen = Seen(model, run)
+    model, run = model_and_run(tokenizer, *MODELS[name], **SAMPLED)
+    seen = Recorded(model, run)
     for query, site, topic in itertools.product((1, 4), run.trace.sites, list(TOPICS)[:-1]):
-        answer = asked(model, run, topic, site=str(site), query=query)
+        answer = answer_of(model, run, topic, site=str(site), query=query)
         wanted = {}
         if topic != "positions" or (run.config.positions, site.kind) != ("rotary", "cross"):
             wanted = seen.numbers(topic, site, query)
@@ -194,11 +198,11 @@ def test_every_number_is_what_the_network_computed(tokenizer, name):
 
 @pytest.mark.parametrize(("family", "changes"), [*MODELS.values(), *OTHERS])
 def test_formula_code_and_tensors_have_the_same_parts(tokenizer, family, changes):
-    """Of a text that was sampled, and of one that was only read: what there is not is said."""
-    model, sampled = made(tokenizer, family, changes, **SAMPLED)
+    """For a sampled run and for one that was only read; a topic without numbers says why."""
+    model, sampled = model_and_run(tokenizer, family, changes, **SAMPLED)
     runs, shown = (sampled, model.trace(TEXT)), 0
     for run, site, topic in itertools.product(runs, sampled.trace.sites, TOPICS):
-        answer = asked(model, run, topic, site=str(site))
+        answer = answer_of(model, run, topic, site=str(site))
         tensors = [one["part"] for one in answer["tensors"]]
         assert len(tensors) == len(set(tensors))
         in_code: set[str] = set()
@@ -217,18 +221,20 @@ def test_formula_code_and_tensors_have_the_same_parts(tokenizer, family, changes
     assert shown
 
 
-def test_a_run_that_was_altered_is_told_so(tokenizer):
-    model, intact = made(tokenizer, "decoder", {})
-    for alteration, told, not_told in (
+def test_an_altered_run_is_reported_where_numbers_disagree(tokenizer):
+    model, intact = model_and_run(tokenizer, "decoder", {})
+    for alteration, topic, unaffected in (
         (Ablate("decoder", 1, heads=(1,)), "norm", "attention"),  # its weights are as they were
         (EditMask("decoder", without=("causal",)), "mask", None),
     ):
         run = model.generate(TEXT, max_new_tokens=2, interventions=[alteration])
-        assert "something altered here" in " ".join(asked(model, run, told)["says"])
-        if not_told:
-            assert "something altered here" not in " ".join(asked(model, run, not_told)["says"])
+        assert "something altered here" in " ".join(answer_of(model, run, topic)["says"])
+        if unaffected:
+            assert "something altered here" not in " ".join(
+                answer_of(model, run, unaffected)["says"]
+            )
     with pytest.raises(ValueError, match="whose configuration is another"):
-        asked(model, dataclasses.replace(intact, config=intact.config.replace(d_ff=7)), "norm")
+        answer_of(model, dataclasses.replace(intact, config=intact.config.replace(d_ff=7)), "norm")
 
 
 def test_a_name_that_is_gone_from_the_source_is_named_in_the_error():
