@@ -126,7 +126,9 @@ COMMENTS = {".js": r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", ".css": r"/\*.*?\*/", ".to
 
 def files() -> list[Path]:
     """The files of the project itself."""
-    folders = (ROOT / name for name in ("benchmarks", "deploy", "docs", "tests", "transformer"))
+    folders = (
+        ROOT / name for name in ("benchmarks", "deploy", "docs", "tests", "tools", "transformer")
+    )
     found = [*ROOT.glob("*.*"), *(path for folder in folders for path in folder.rglob("*.*"))]
     return [path for path in found if path.is_file() and "vendor" not in path.parts]
 

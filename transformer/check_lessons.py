@@ -12,7 +12,7 @@ from typing import Any
 from transformer.checkpoint import bundled_names
 from transformer.command_line import Parser
 from transformer.inference.model import load
-from transformer.learning.recorded import recorded
+from transformer.learning.training_record import bundled_recording
 from transformer.lessons import FOLDER, read_folder
 from transformer.lessons.attention_measures import first_row
 from transformer.lessons.checks import Answer, Check, Choose
@@ -107,7 +107,7 @@ def _solved(service: Service, step: Step, context: GradingContext) -> GradingCon
 def _learned(service: Service, solution: Mapping[str, Any], context: GradingContext) -> Run:
     """The example of a network that a recorded training ended with, as the page would adopt it."""
     task = solution["learn"]
-    record = recorded(task)
+    record = bundled_recording(task)
     step = max(record.snapshots)
     if context.run.model.startswith(f"{task}-"):
         name = context.run.model

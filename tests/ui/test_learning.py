@@ -20,10 +20,10 @@ from kit.client import CONTROLS, visiting
 import transformer
 from transformer import Model
 from transformer.learning import worker as trainer_module
-from transformer.learning.plan import Plan
-from transformer.learning.recorded import PLANS, make
+from transformer.learning.exercises import EXERCISES
+from transformer.learning.stepwise import Plan
+from transformer.learning.training_record import BUNDLED, record_training
 from transformer.learning.worker import Trainer
-from transformer.training.exercises import EXERCISES
 from transformer.ui import connect, handlers, learning, limits
 from transformer.ui.examples import example_of
 from transformer.ui.service import Service
@@ -85,7 +85,7 @@ def test_a_training_is_stopped_and_is_a_model_afterwards(trains, tmp_path):
 
         key = learning.train(service, {"plan": TINY})["id"]
         aio.wait_until(lambda: stands("ended"))
-        there, here = learning._training(service, key), make(Plan(**TINY))
+        there, here = learning._training(service, key), record_training(Plan(**TINY))
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(packed["base64"]))) as files:
         files.extractall(tmp_path)
     loaded = transformer.load(tmp_path / "copy-1")
@@ -218,7 +218,7 @@ def test_an_impossible_plan_is_refused(service):
 
 
 def test_a_recorded_training_can_be_looked_at_by_all_and_is_counted_once(service):
-    for task in PLANS:
+    for task in BUNDLED:
         facts = learning.learned(service, {"id": f"recorded-{task}"})
         assert (facts["state"], facts["at"]) == ("ended", facts["total"])
         assert facts["answer"] == facts["wanted"]
@@ -226,12 +226,12 @@ def test_a_recorded_training_can_be_looked_at_by_all_and_is_counted_once(service
         assert first["answer"] != first["wanted"]
         assert set(first["pictures"]) == set(facts["pictures"]) != set()
     held = service.budget.held()[limits.RECORDS]
-    assert held["count"] == len(PLANS)
+    assert held["count"] == len(BUNDLED)
     assert 1_000_000 < held["bytes"] < 4_000_000
 
 
 def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
-    names, steps = ("me", "you"), PLANS["copy"].kept()[-2:]
+    names, steps = ("me", "you"), BUNDLED["copy"].kept()[-2:]
     models = {}
     for name, step in zip(names, steps, strict=True):
         with visiting(name):

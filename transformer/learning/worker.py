@@ -30,8 +30,8 @@ from typing import IO, Any, BinaryIO
 import torch
 
 from transformer.command_line import Parser
-from transformer.learning.plan import Plan
-from transformer.learning.record import (
+from transformer.learning.stepwise import Plan
+from transformer.learning.training_record import (
     Measurement,
     Report,
     packed,

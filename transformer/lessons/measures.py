@@ -22,8 +22,8 @@ from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.masked_token import masked_token
 from transformer.analysis.model_queries import ModelQueries
 from transformer.checks import InvalidRequest, check_choice, check_whole
-from transformer.learning.recorded import PLANS, recorded
-from transformer.learning.words import sudden_fall
+from transformer.learning.summary import sudden_fall
+from transformer.learning.training_record import BUNDLED, bundled_recording
 from transformer.messages import mark
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
@@ -242,8 +242,8 @@ def head_size(context: GradingContext) -> float:
 @measured(mark("the step at which the loss has fallen"))
 def loss_fell(context: GradingContext, task: str) -> float:
     """The end of the most sudden fall of a recorded training."""
-    check_choice("task", task, PLANS)
-    found = sudden_fall(recorded(task).losses)
+    check_choice("task", task, BUNDLED)
+    found = sudden_fall(bundled_recording(task).losses)
     return float(found[1]) if found else 0.0
 
 

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from transformer.inference.model import Model
-from transformer.learning.plan import held_out, prompt_of
+from transformer.learning.exercises import EXERCISES, held_out, prompt_of
 from transformer.messages import mark
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
-from transformer.training.exercises import EXERCISES
 
 GREEDY, SAMPLE, BEAM = "greedy", "sample", "beam"
 METHODS = {

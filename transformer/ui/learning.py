@@ -13,13 +13,12 @@ from typing import Any
 from transformer.checks import InvalidRequest, check_choice
 from transformer.interventions.descriptions import Ablate, Break, interventions_of
 from transformer.interventions.hooks import hooks_of
-from transformer.learning.plan import Plan, held_out
-from transformer.learning.record import Record, Snapshot
-from transformer.learning.recorded import PLANS, recorded
-from transformer.learning.words import told
+from transformer.learning.exercises import EXERCISES, answer_of, held_out, share_right
+from transformer.learning.stepwise import Plan
+from transformer.learning.summary import summary
+from transformer.learning.training_record import BUNDLED, Record, Snapshot, bundled_recording
 from transformer.learning.worker import BROKEN, DONE, LATE, STOPPED
 from transformer.messages import mark, numeral, say
-from transformer.training.exercises import EXERCISES, answer_of, share_right
 from transformer.ui.examples import example_of
 from transformer.ui.limits import MAX_TRAINING_S, RECORDS, check_interventions
 from transformer.ui.service import Service
@@ -95,7 +94,7 @@ def learned(service: Service, data: Mapping[str, Any]) -> Answer:
         "at": step,
         "kept": sorted(record.snapshots),
         "plan": dataclasses.asdict(record.plan),
-        "said": told(record, step) if step else [],
+        "said": summary(record, step) if step else [],
         "question": training.question,
         "wanted": record.plan.exercise.solve(training.question),
         "answer": _answer(training, at),
@@ -158,11 +157,11 @@ def examined(service: Service, data: Mapping[str, Any]) -> Answer:
 
 def _training(service: Service, key: Any) -> Training:
     task = str(key).removeprefix(RECORDED)
-    if key == task or task not in PLANS:
+    if key == task or task not in BUNDLED:
         return service.trainings.find(current_session.get(), key)
     record: Record | None = service.budget.get(RECORDS, task)
     if record is None:
-        record = recorded(task)
+        record = bundled_recording(task)
         service.budget.put(RECORDS, task, record, record.size)
     question = EXERCISES[task].example
     return Training(

@@ -47,7 +47,7 @@ STYLE = "ui/static/style.css"
 # What components share, before their own.
 SHARED = ("web/theme.css", "ui/static/pictures.css", "ui/static/page.css")
 APART = "views/export/static/"  # of the pages that are exported
-TELLING = (PACKAGE / "ui" / "tour.toml", PACKAGE / "training" / "exercises.py")
+TELLING = (PACKAGE / "ui" / "tour.toml", PACKAGE / "learning" / "exercises.py")
 FOREVER = "public, max-age=31536000, immutable"
 ROOT = re.compile("^:root(?= )", re.MULTILINE)  # a rule of the whole page
 MOUNT = ("\nexport function mount(", "\nexport const mount = ")

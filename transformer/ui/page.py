@@ -16,11 +16,11 @@ import numpy as np
 
 from transformer.analysis.atlas import atlas
 from transformer.inference.model import Model
+from transformer.learning.exercises import EXERCISES
 from transformer.messages import language, mark
 from transformer.messages.catalogues import translate_html
 from transformer.runs.head_data import head_view
 from transformer.runs.request import MAX_BEAMS
-from transformer.training.exercises import EXERCISES
 from transformer.ui import handlers
 from transformer.ui.api import add_endpoints
 from transformer.ui.components import calling, component, view_component

@@ -12,11 +12,11 @@ from transformer.checks import is_whole
 from transformer.inference.engines.compiled import NETWORK
 from transformer.inference.model import Model
 from transformer.interventions.descriptions import Intervention, to_dict
+from transformer.learning.exercises import EXERCISES
 from transformer.messages import language, mark, numeral, say, say_n
 from transformer.model.positions import POSITIONS
 from transformer.runs.run import Batch, Run
 from transformer.tokenizer import Tokenizer
-from transformer.training.exercises import EXERCISES
 from transformer.ui.examples import shown_first
 from transformer.ui.language import lazy_text
 from transformer.ui.limits import MAX_SECONDS

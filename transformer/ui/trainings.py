@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer.checks import InvalidRequest, check_choice
-from transformer.learning.plan import Plan
-from transformer.learning.record import Pictures, Record
+from transformer.learning.exercises import check_question
+from transformer.learning.stepwise import Plan
+from transformer.learning.training_record import Pictures, Record
 from transformer.learning.worker import STOPPED, Job, Trainer
 from transformer.messages import language
-from transformer.training.exercises import check_question
 from transformer.ui.errors import Busy
 from transformer.ui.fair_scheduler import Caller, Line, Place
 from transformer.ui.limits import (

@@ -13,8 +13,15 @@ import torch
 from transformer.checks import check_choice, check_flag, check_whole
 from transformer.inference.engines.compiled import AUTO, engine_of
 from transformer.inference.model import Model, device_of
+from transformer.learning.exercises import (
+    EXERCISES,
+    Exercise,
+    examples,
+    held_out,
+    share_right,
+)
 from transformer.model.blocks import FeedForward
-from transformer.model.config import ModelConfig
+from transformer.model.config import PRESETS, ModelConfig
 from transformer.model.config import preset as preset_of
 from transformer.model.transformer import (
     DecoderOnly,
@@ -22,13 +29,15 @@ from transformer.model.transformer import (
     EncoderOnly,
     build_transformer,
 )
-from transformer.training.exercises import EXERCISES, Exercise, examples, share_right
 from transformer.training.recipe import Settings, whole
 from transformer.training.updates import Batch, make_optimizer, updates
 
 Network = DecoderOnly | EncoderOnly | EncoderDecoder
 
 MOST_STEPS = 5000
+SNAPSHOTS = 10  # kept on the way; with the first and the last one at most two more
+EVERY = 10  # steps between two measurements
+SHARED = {"llama", "qwen3"}  # presets whose heads share keys: two to one
 HELD_OUT = 100  # questions that the accuracy is measured with
 SMALL: dict[str, Any] = dict(
     d_model=64, n_heads=4, n_layers=2, d_ff=128, dropout=0.0, attention_dropout=0.0, padding_id=0
@@ -127,7 +136,7 @@ def _trained(
     exercise: Exercise, network: Network, settings: Settings, batch: int, every: int
 ) -> Iterator[Step]:
     optimizer = make_optimizer(network, settings)
-    held_out = exercise.rows(Random(-1), HELD_OUT, held_out=True)
+    questions = held_out(exercise, HELD_OUT)
 
     def batches() -> Iterator[Batch]:
         rng = Random(settings.seed)
@@ -141,9 +150,72 @@ def _trained(
     for update in updates(network, optimizer, settings, batches(), padding_id):
         if measured := update.step % every == 0 or update.step in (1, settings.steps):
             network.eval()
-            accuracy = share_right(network, exercise, held_out)
+            accuracy = share_right(network, exercise, questions)
             network.train()
         yield Step(
             number=update.step, total=settings.steps, loss=update.loss, accuracy=accuracy,
             measured=measured, network=network, task=exercise,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """A training. Raises ValueError for an impossible plan.
+
+    task: one of EXERCISES. preset: one of PRESETS. n_layers: per stack. width: d_model.
+    feed_forward False: attention alone. The same plan gives the same network.
+    """
+
+    task: str
+    preset: str = "gpt"
+    n_layers: int = 2
+    n_heads: int = 4
+    width: int = 32
+    n_steps: int = 400
+    learning_rate: float = 0.01
+    seed: int = 0
+    feed_forward: bool = True
+
+    def __post_init__(self) -> None:
+        check_choice("task", self.task, EXERCISES)
+        check_choice("preset", self.preset, PRESETS)
+        self.config()
+
+    @property
+    def exercise(self) -> Exercise:
+        """What is learned."""
+        return EXERCISES[self.task]
+
+    def config(self) -> ModelConfig:
+        """The network's."""
+        return small_config(self.exercise, self.preset, **self._changes())
+
+    def steps(self) -> Iterator[Step]:
+        """The training itself, an update at a time."""
+        return steps(
+            task=self.task,
+            preset=self.preset,
+            n_steps=self.n_steps,
+            learning_rate=self.learning_rate,
+            seed=self.seed,
+            measure_every=EVERY,
+            feed_forward=self.feed_forward,
+            **self._changes(),
+        )
+
+    def kept(self) -> list[int]:
+        """The steps after which the network is kept: more of them early, where more happens."""
+        most = self.n_steps // EVERY
+        ratio = max(1, most) ** (1 / (SNAPSHOTS - 1))
+        spread = {EVERY * round(ratio**place) for place in range(SNAPSHOTS)}
+        return sorted({1, *(step for step in spread if step < self.n_steps), self.n_steps})
+
+    def _changes(self) -> dict[str, Any]:
+        wide = 2 * self.width if self.feed_forward else 1
+        changes: dict[str, Any] = {
+            "n_layers": self.n_layers, "n_heads": self.n_heads, "d_model": self.width,
+            "d_ff": wide,
+        }  # fmt: skip
+        if self.preset in SHARED:
+            changes["n_key_heads"] = max(1, self.n_heads // 2)
+        return changes

@@ -7,13 +7,18 @@ from random import Random
 import pytest
 import torch
 
-from transformer.learning.plan import Plan
-from transformer.learning.record import Record, watched
-from transformer.learning.recorded import PLANS, make, recorded
-from transformer.learning.words import sudden_fall
+from transformer.learning.exercises import EXERCISES, share_right, weight_on_wanted
+from transformer.learning.stepwise import Plan
+from transformer.learning.summary import sudden_fall
+from transformer.learning.training_record import (
+    BUNDLED,
+    Record,
+    bundled_recording,
+    record_training,
+    watched,
+)
 from transformer.learning.worker import receive, send
 from transformer.model.config import PRESETS
-from transformer.training.exercises import EXERCISES, share_right, weight_on_wanted
 from transformer.views.learn import TASKS, VIEW
 
 TINY = Plan(task="reverse", preset="vaswani-2017", n_steps=12, width=8, n_heads=2, n_layers=1)
@@ -21,9 +26,9 @@ TINY = Plan(task="reverse", preset="vaswani-2017", n_steps=12, width=8, n_heads=
 
 def test_the_tab_offers_every_exercise_with_its_own_title():
     assert {name: exercise.title for name, exercise in EXERCISES.items()} == TASKS
-    assert set(PLANS) == set(EXERCISES)
+    assert set(BUNDLED) == set(EXERCISES)
     opening = {parameter.name: parameter.default for parameter in VIEW.parameters}
-    assert Plan(**opening) == PLANS[opening["task"]]
+    assert Plan(**opening) == BUNDLED[opening["task"]]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -39,7 +44,7 @@ def test_every_preset_is_watched_and_all_of_it_learns(preset):
 
 
 def test_a_training_is_written_and_read_back():
-    record = make(TINY)
+    record = record_training(TINY)
     again = Record.of_bytes(record.to_bytes())
     assert (again.plan, again.measurements) == (record.plan, record.measurements)
     assert again.losses == pytest.approx(record.losses)
@@ -58,14 +63,14 @@ def test_half_a_message_from_the_training_process_is_its_end():
         receive(io.BytesIO(file.getvalue()[:-1]))
 
 
-@pytest.mark.parametrize("task", PLANS)
+@pytest.mark.parametrize("task", BUNDLED)
 def test_the_command_makes_the_recorded_trainings(task):
     """The first twenty steps: the numbers of another processor part later."""
-    kept = recorded(task)
-    assert kept.plan == PLANS[task]
+    kept = bundled_recording(task)
+    assert kept.plan == BUNDLED[task]
     assert sorted(kept.snapshots) == kept.plan.kept()
-    begun = Record(plan=PLANS[task])
-    for report in itertools.islice(watched(PLANS[task]), 3):
+    begun = Record(plan=BUNDLED[task])
+    for report in itertools.islice(watched(BUNDLED[task]), 3):
         report.put_into(begun)
     assert begun.step == 20
     assert begun.losses == pytest.approx(kept.losses[:20], rel=2e-3)
@@ -73,9 +78,9 @@ def test_the_command_makes_the_recorded_trainings(task):
     assert all(early[name] == pytest.approx(late[name], abs=5e-3) for name in late)
 
 
-@pytest.mark.parametrize("task", PLANS)
+@pytest.mark.parametrize("task", BUNDLED)
 def test_a_recorded_network_is_as_good_as_its_curve_says(task):
-    record = recorded(task)
+    record = bundled_recording(task)
     model = record.model(record.step, "learned")
     last = record.measurements[-1]
     exercise = EXERCISES[task]

@@ -1,13 +1,13 @@
 """The exercises: what they ask, and how a network is trained on one step by step. That it learns:
-learning/test_record.py."""
+test_training_record.py."""
 
 import random
 
 import pytest
 import torch
 
-from transformer.training import steps
-from transformer.training.exercises import EXERCISES, is_held_out
+from transformer.learning import steps
+from transformer.learning.exercises import EXERCISES, is_held_out
 
 
 @pytest.mark.parametrize("task", EXERCISES)

@@ -1,4 +1,7 @@
-"""A watched training: a report after each measured step, and the record that they fill."""
+"""The record of a training: losses, measurements and kept networks, filled by reports.
+
+The five bundled recordings, one per exercise, are made by `tools/record_trainings.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,16 +20,34 @@ from numpy.typing import NDArray
 from transformer.analysis.atlas import Atlas, atlas
 from transformer.inference.engines.compiled import NETWORK
 from transformer.inference.model import Model
-from transformer.learning.plan import Plan, held_out, prompt_of, sample_of
+from transformer.learning.exercises import (
+    Exercise,
+    answer_of,
+    held_out,
+    prompt_of,
+    sample_of,
+    weight_on_wanted,
+)
+from transformer.learning.stepwise import Plan, Step
 from transformer.model.weights import network_with, weights_of
 from transformer.runs.archive import Arrays, named
 from transformer.runs.memo import bytes_of
 from transformer.runs.run import Run
-from transformer.training.exercises import Exercise, answer_of, weight_on_wanted
-from transformer.training.stepwise import Step
 
 NUMBER_BYTES, MEASUREMENT_BYTES = 32, 250  # of a number in a list; of a Measurement
 SCORED = 50  # held-out questions that the heads are measured on
+RECORDINGS = Path(__file__).parent / "recorded_runs"
+# Small, so that all networks of all of them take less than 2 MB.
+BUNDLED = {
+    plan.task: plan
+    for plan in (
+        Plan(task="copy", n_steps=300),
+        Plan(task="reverse", preset="vaswani-2017", n_layers=1),
+        Plan(task="sort"),
+        Plan(task="addition", preset="bert"),
+        Plan(task="induction", feed_forward=False),
+    )
+}
 CARD = """# {title}
 
 {words} A small network, trained in the page's tab *Learn* in {step} steps; held-out questions
@@ -226,6 +248,19 @@ def watched(plan: Plan) -> Iterator[Report]:
         if step.measured:
             yield report(step, losses, plan.exercise.example, keep=step.number in kept)
             losses = []
+
+
+def record_training(plan: Plan) -> Record:
+    """Train by a plan, in this process, and record it."""
+    record = Record(plan=plan)
+    for step in watched(plan):
+        step.put_into(record)
+    return record
+
+
+def bundled_recording(task: str) -> Record:
+    """The bundled training of an exercise. KeyError for an unknown one."""
+    return Record.of_bytes((RECORDINGS / f"{BUNDLED[task].task}.npz").read_bytes())
 
 
 def example_run(model: Model, exercise: Exercise) -> Run:

@@ -11,10 +11,11 @@ from random import Random
 import torch
 from torch import Tensor
 
+from transformer.checkpoint import HeldOutSample
 from transformer.checks import InvalidRequest, shortened
 from transformer.inference.logit_sources import pad
 from transformer.inference.model import Model
-from transformer.messages import mark
+from transformer.messages import mark, say
 from transformer.model.hooks import Hook
 from transformer.model.network import IGNORED, Transformer
 from transformer.model.sites import Site
@@ -24,6 +25,11 @@ from transformer.training.data import Example
 from transformer.training.updates import predictions
 
 Row = tuple[str, str]  # a question and its answer
+SAMPLE = 40  # questions that a loss is measured on
+ABOUT = mark(
+    "Held-out questions with their answers; the letters of a question are drawn at random, so that "
+    "nobody could foresee them."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,6 +158,27 @@ INDUCTION = Exercise(
 )  # fmt: skip
 
 EXERCISES = {one.name: one for one in (COPYING, REVERSING, SORTING, ADDITION, INDUCTION)}
+
+
+def held_out(exercise: Exercise, count: int) -> list[Row]:
+    """Held-out questions, always the same."""
+    return exercise.rows(Random(-1), count, held_out=True)
+
+
+def prompt_of(exercise: Exercise, family: str, question: str) -> str:
+    """A question as it is typed to a network."""
+    return question + exercise.sign if family == "decoder" else question
+
+
+def sample_of(exercise: Exercise, family: str) -> HeldOutSample | None:
+    """Text to measure a loss on; None for an encoder, which predicts no next token."""
+    rows = held_out(exercise, SAMPLE)
+    if family == "encoder":
+        return None
+    texts: list[tuple[str, ...]] = list(rows)
+    if family == "decoder":
+        texts = [(prompt_of(exercise, family, question) + answer,) for question, answer in rows]
+    return HeldOutSample(about=say(ABOUT), texts=tuple(texts))
 
 
 def examples(exercise: Exercise, family: str, rows: Sequence[Row]) -> list[Example]:

@@ -1,11 +1,11 @@
-"""What happened in a training, in sentences."""
+"""A training in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from transformer.learning.record import Measurement, Record
-from transformer.messages import mark, numeral, say
+from transformer.learning.training_record import Measurement, Record
+from transformer.messages import numeral, say
 from transformer.model.sites import Site
 
 SMOOTH = 10  # steps of which a loss is the mean
@@ -13,24 +13,9 @@ STRETCH = 60  # steps in which a fall is sudden
 SUDDEN = 0.3  # of the first loss
 FORMED = 0.3  # by which a head's score rises meanwhile, if one is said to have formed
 
-_STANDS = {  # by what a head's score is, see Exercise.reads
-    "weight on the right letter": mark("Weight on the right letter: {score}, in {head}."),
-    "induction score": mark("Induction score: {score}, in {head}."),
-}
-_ROSE = {
-    "weight on the right letter": mark(
-        "From step {first} to {last} the loss fell from {high} to {low}, while the weight on the "
-        "right letter rose from {low_score} to {high_score}: {head} had formed."
-    ),
-    "induction score": mark(
-        "From step {first} to {last} the loss fell from {high} to {low}, while the induction score "
-        "rose from {low_score} to {high_score}: {head} had formed."
-    ),
-}
 
-
-def told(record: Record, step: int) -> list[str]:
-    """The measurements after a step, and the steepest fall of the loss up to there."""
+def summary(record: Record, step: int) -> list[str]:
+    """The measurements after a step, and the steepest fall of the loss before it."""
     now = record.measured_by(step)
     if now is None:
         return []
@@ -44,25 +29,33 @@ def told(record: Record, step: int) -> list[str]:
         )
     ]  # fmt: skip
     if now.score is not None:
-        stands, score = _STANDS[record.plan.exercise.reads], numeral(now.score, ".2f")
-        words.append(say(stands, score=score, head=head_words(now)))
+        measure, score = say(record.plan.exercise.reads), numeral(now.score, ".2f")
+        words.append(
+            say(
+                "{measure}: {score}, in {head}.",
+                measure=measure[:1].upper() + measure[1:],
+                score=score,
+                head=head_words(now),
+            )
+        )
     found = sudden_fall(record.losses[:step])
-    return [*words, _fell(record, *found)] if found else words
+    return [*words, *_fall(record, *found)] if found else words
 
 
-def _fell(record: Record, first: int, last: int) -> str:
-    """The stretch in which the loss fell most."""
+def _fall(record: Record, first: int, last: int) -> Iterator[str]:
+    """The stretch in which the loss fell most, and the head that formed in it."""
     before, after = record.measured_by(first), record.measured_by(last)
     assert after is not None
     high, low = (numeral(_smooth(record.losses, one), ".2f") for one in (first, last))
     fall = {"first": numeral(first), "last": numeral(last), "high": high, "low": low}
+    yield say("From step {first} to {last} the loss fell from {high} to {low}.", **fall)
     rise = 0.0 if before is None else (after.score or 0.0) - (before.score or 0.0)
-    if before is None or rise < FORMED:
-        return say("From step {first} to {last} the loss fell from {high} to {low}.", **fall)
-    return say(
-        _ROSE[record.plan.exercise.reads], **fall, head=head_words(after),
-        low_score=numeral(before.score or 0.0, ".2f"), high_score=numeral(after.score, ".2f"),
-    )  # fmt: skip
+    if before is not None and rise >= FORMED:
+        yield say(
+            "Meanwhile {head} formed: {measure} {low_score} → {high_score}.",
+            head=head_words(after), measure=say(record.plan.exercise.reads),
+            low_score=numeral(before.score or 0.0, ".2f"), high_score=numeral(after.score, ".2f"),
+        )  # fmt: skip
 
 
 def sudden_fall(losses: Sequence[float]) -> tuple[int, int] | None:
