@@ -71,7 +71,8 @@ def attention(topic: Topic) -> None:
     name = say("scores with the keys that it reads most")
     topic.keys("scores", "s", name, SCORES, found.traced_scores, at=keys, note=note)
     name = say("weights of the same keys")
-    topic.keys("weights", "w", name, SCORES, found.traced_weights, at=keys, total=1.0)
+    weights = found.traced_weights.astype(np.float64)  # an altered row need not sum to 1
+    topic.keys("weights", "w", name, SCORES, weights, at=keys, total=float(weights.sum()))
     name = say("the value of the token that it reads most, {token}", token=near)
     topic.add("v", "V", name, KEYS, found.values[best])
     name = say("what the head reads: the values, each by its weight")
@@ -205,4 +206,5 @@ def softmax(topic: Topic) -> None:
     topic.keys("exponentials", "e^{s − m}", name, SCORES, powers, at=keys, total=total)
     topic.add("sum", "∑", say("their sum over all keys"), "", {"": total})
     name = say("weights: each one's share of the sum")
-    topic.keys("weights", "w", name, SCORES, found.traced_weights, at=keys, total=1.0)
+    weights = found.traced_weights.astype(np.float64)
+    topic.keys("weights", "w", name, SCORES, weights, at=keys, total=float(weights.sum()))
