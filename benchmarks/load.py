@@ -29,9 +29,8 @@ import psutil
 
 import transformer
 from benchmarks import command_line, results, served
-from benchmarks.visitor import Lost, PageFacts, Refused, Visitor, page_facts
+from benchmarks.visitor import Lost, Refused, Visitor
 from transformer import Model, Run
-from transformer.runs.request import MAX_BEAMS
 
 CLICKS = 8
 CLICK_P95_S = 1.0  # else clicks are slow
@@ -137,14 +136,14 @@ def tasks_for(models: Sequence[Model], count: int) -> list[Task]:
 
 def _task(model: Model, place: int) -> Task:
     text = TEXTS[place % len(TEXTS)]
-    chosen = {"model": model.name, "text": text, "length": 40, "Seed": place}
+    chosen = {"model": model.name, "text": text, "length": 40, "seed": place}
     if model.config.family == "encoder-decoder":
         settings: dict[str, Any] = {"beams": 2 + place % 3, "length_penalty": 1.0}
-        chosen |= {"method": "beam", "Length penalty": 1.0}
-        chosen[f"Beams (to {MAX_BEAMS})"] = settings["beams"]
+        chosen |= {"method": "beam", "penalty": 1.0}
+        chosen["beams"] = settings["beams"]
     else:
         settings = {"temperature": 0.9, "top_k": 40}
-        chosen |= {"method": "sample", "temperature": 0.9, "Top-k (0 = off)": 40}
+        chosen |= {"method": "sample", "temperature": 0.9, "top_k": 40}
     run = model.generate(text, max_new_tokens=40, seed=place, **settings)
     return Task(chosen=chosen, alone=run)
 
@@ -168,11 +167,10 @@ async def load(
     # The server closes an idle connection after five seconds; not to write to one just then.
     limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
     async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
-        facts = await page_facts(client)
         end = time.monotonic() + seconds
         watch = asyncio.create_task(_watch(client, report, server, end))
-        rounds = (_stay(client, facts, report, tasks, place, end) for place in range(visitors))
-        training = (_learn(client, facts, report, end) for _ in range(learners))
+        rounds = (_stay(client, report, tasks, place, end) for place in range(visitors))
+        training = (_learn(client, report, end) for _ in range(learners))
         await asyncio.gather(*rounds, *training)
         await watch
     return report
@@ -180,14 +178,13 @@ async def load(
 
 async def _stay(
     client: httpx.AsyncClient,
-    facts: PageFacts,
     report: Report,
     tasks: Sequence[Task],
     place: int,
     end: float,
 ) -> None:
     """One visitor, from opening the page until time is up, at least for one round."""
-    visitor = Visitor(client, facts)
+    visitor = Visitor(client)
     chance = random.Random(place)
     began = time.monotonic()
     await visitor.open()
@@ -271,9 +268,9 @@ def _scores_of(answer: dict[str, Any]) -> np.ndarray[Any, Any]:
     return scores
 
 
-async def _learn(client: httpx.AsyncClient, facts: PageFacts, report: Report, end: float) -> None:
+async def _learn(client: httpx.AsyncClient, report: Report, end: float) -> None:
     """Train until time is up; each training is followed to its end, the last one as well."""
-    visitor = Visitor(client, facts)
+    visitor = Visitor(client)
     await visitor.open()
     while time.monotonic() < end:
         try:

@@ -32,7 +32,7 @@ import httpx
 
 from benchmarks import ROOT, command_line, started, wait
 from benchmarks.load import load, tasks_for, writers
-from benchmarks.visitor import Visitor, page_facts
+from benchmarks.visitor import Visitor
 
 CONFIGURATION = ROOT / "deploy" / "nginx.conf"
 # Not everybody's PATH holds the folders of a machine's servers.
@@ -126,14 +126,13 @@ async def _with_a_death(
 async def _tokens_a_second(url: str, seconds: float) -> float:
     """What sixteen visitors get who do nothing but generate."""
     async with httpx.AsyncClient(base_url=url, timeout=60) as client:
-        facts = await page_facts(client)
         end, tokens = time.monotonic() + seconds, 0
 
         async def generating(place: int) -> None:
             nonlocal tokens
-            visitor = Visitor(client, facts)
+            visitor = Visitor(client)
             while time.monotonic() < end:
-                run = await visitor.generate(text="Once upon a time", length=LENGTH, Seed=place)
+                run = await visitor.generate(text="Once upon a time", length=LENGTH, seed=place)
                 tokens += len(run["labels"]) - run["n_prompt"]
 
         began = time.monotonic()

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
-from gradio_client.utils import apply_diff
-
-from benchmarks import API
 
 GONE = 410  # a run that a server does not keep
 PLAN = {"task": "induction", "n_steps": 400, "width": 64}  # some twenty seconds while a class works
@@ -31,40 +25,11 @@ class Lost(RuntimeError):
     """The connection ended before the answer did: the page says so, and the text is kept."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PageFacts:
-    """What the page's configuration says of its events."""
-
-    config: Mapping[str, Any]
-
-
-async def page_facts(client: httpx.AsyncClient) -> PageFacts:
-    """Read them from a running server."""
-    return PageFacts(config=(await client.get("config")).json())
-
-
-def page_inputs(config: Mapping[str, Any], chosen: Mapping[str, Any]) -> tuple[int, list[Any]]:
-    """(number of the event, values to send) of a press on Generate.
-
-    The values are the page's, except for `chosen`, which names controls by elem_id
-    or label. Raises ValueError for a control that is not there.
-    """
-    (event,) = (e for e in config["dependencies"] if e["api_name"] == "page_generate")
-    props = {part["id"]: part["props"] for part in config["components"]}
-    wanted = [props[number] for number in event["inputs"]]
-    names = [prop.get("elem_id") or prop.get("label") for prop in wanted]
-    if unknown := set(chosen) - set(names):
-        raise ValueError(f"the page has no control {unknown.pop()!r}; it has {names}")
-    values = [chosen.get(name, prop.get("value")) for name, prop in zip(names, wanted, strict=True)]
-    return event["id"], values
-
-
 class Visitor:
     """A separate session; one request at a time."""
 
-    def __init__(self, client: httpx.AsyncClient, facts: PageFacts) -> None:
+    def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
-        self._facts = facts
         self.session = secrets.token_hex(5)
         self._headers = {"x-session": self.session}  # by which a load balancer knows whose it is
         self._again: dict[str, Any] = {}  # what makes a run again where it is not kept
@@ -78,28 +43,34 @@ class Visitor:
         answer.raise_for_status()
         return len(answer.content)
 
-    async def generate(self, **chosen: Any) -> dict[str, Any]:
-        """Press Generate with these controls changed; returns what the page knows of the run.
+    async def generate(self, text: str, model: str = "stories", **settings: Any) -> dict[str, Any]:
+        """Press Generate with these settings; returns what the page knows of the run.
 
         Raises Refused with the sentence of a refusal, Lost if the connection is lost.
         """
-        event, values = page_inputs(self._facts.config, chosen)
+        asked = {"model": model, "text": text, "settings": settings}
+        last: dict[str, Any] = {"running": True}
         try:
-            joined = await self._client.post(
-                f"{API}/queue/join",
-                headers=self._headers,
-                json={"data": values, "fn_index": event, "session_hash": self.session},
+            stream = self._client.stream(
+                "POST", "resources/runs", json=asked, headers=self._headers
             )
-            if joined.status_code == 502:
-                raise Lost(joined.text)
-            if joined.status_code != 200:
-                raise Refused(joined.text)
-            outputs = await self._outputs()
+            async with stream as answer:
+                if answer.status_code != 200:
+                    said = (await answer.aread()).decode()
+                    raise (Lost if answer.status_code == 502 else Refused)(said)
+                async for line in answer.aiter_lines():
+                    last = json.loads(line) if line else last
+                    if "before" in last:
+                        self.places.append(last["before"])
         except httpx.TransportError as error:
             raise Lost(f"{type(error).__name__}: {error}") from error
-        facts, status = outputs[0], outputs[1]
-        if not isinstance(status, dict) or status["kind"] != "done":
-            raise Refused(str(status))
+        if "detail" in last:
+            raise Refused(last["detail"])
+        if last.get("running", True):
+            raise Lost("the answer ended before the run did")
+        if last["status"]["kind"] != "done":
+            raise Refused(last["status"]["text"])
+        facts = last["tokens"]
         self._again[facts["run"]] = facts["link"]
         return dict(facts)
 
@@ -144,38 +115,3 @@ class Visitor:
                 return answer
             self.asked_again += 1
             await asyncio.sleep(after)
-
-    async def _outputs(self) -> list[Any]:
-        """The last values of an event's outputs, put together from the differences sent."""
-        values: list[Any] = []
-        async for message in self._messages():
-            if message["msg"] == "estimation" and message["rank"] is not None:
-                self.places.append(message["rank"])
-            if message["msg"] not in ("process_generating", "process_completed"):
-                continue
-            if not message["success"]:
-                raise Refused(str(message["output"]))
-            values = _updated(values, message)
-            if message["msg"] == "process_completed":
-                return values
-        raise Lost("the stream ended before the run did")
-
-    async def _messages(self) -> AsyncIterator[dict[str, Any]]:
-        stream = self._client.stream(
-            "GET",
-            f"{API}/queue/data",
-            params={"session_hash": self.session},
-            headers=self._headers,
-        )
-        async with stream as lines:
-            async for line in lines.aiter_lines():
-                if line.startswith("data:"):
-                    yield json.loads(line[5:])
-
-
-def _updated(values: list[Any], message: dict[str, Any]) -> list[Any]:
-    """Values after a message; after the first, a generator's outputs come as differences."""
-    data = message["output"].get("data", [])
-    if message["msg"] == "process_completed" or not values:
-        return data or values
-    return [apply_diff(copy.deepcopy(old), new) for old, new in zip(values, data, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import socket
@@ -17,9 +18,8 @@ import httpx
 import pytest
 from kit import serving
 
-from benchmarks import API, ROOT
+from benchmarks import ROOT
 from benchmarks.replicas import CONFIGURATION, NGINX, balanced, before, nginx
-from benchmarks.visitor import page_inputs
 from transformer.ui.limits import BODY_S, HEADERS_S, MAX_REQUEST_BYTES
 
 pytestmark = pytest.mark.slow
@@ -40,17 +40,12 @@ def test_visitors_are_served_though_a_replica_is_gone():
         page = client.get("")
         assert page.status_code == 200
         assert "content-security-policy" in page.headers
-        event, data = page_inputs(client.get("config").json(), {"length": 2, "text": "Hello"})
         for place in range(6):
-            named = {"session_hash": f"deployed{place}"}
             client.headers["x-session"] = f"deployed{place}"
-            body = {"data": data, "fn_index": event, "session_hash": named["session_hash"]}
-            joined = client.post(f"{API}/queue/join", params=named, json=body)
-            assert joined.status_code == 200
-            with client.stream("GET", f"{API}/queue/data", params=named) as stream:
-                told = "".join(stream.iter_text())
-            assert '"process_completed"' in told
-            assert '"success":true' in told.replace(" ", "")
+            asked = {"model": "tiny", "text": "Hello", "settings": {"length": 2}}
+            answer = client.post("resources/runs", json=asked)
+            assert answer.status_code == 200
+            assert json.loads(answer.text.splitlines()[-1])["tokens"]["state"] == "done"
             assert client.post("resources/kept", json={"runs": []}).status_code == 200
 
 
@@ -134,9 +129,9 @@ def answers(caller: socket.socket) -> None:
     ("act", "path", "most", "status"),
     [
         (freezes, "resources/heatmap", 1, 504),
-        (freezes, "gradio_api/queue/join", 1, 504),
+        (freezes, "resources/runs", 1, 504),
         (dies, "resources/heatmap", 2, 502),
-        (dies, "gradio_api/queue/join", 1, 502),
+        (dies, "resources/runs", 1, 502),
         (is_busy, "resources/heatmap", 1, 503),  # its visitors stay: it holds their runs
     ],
 )

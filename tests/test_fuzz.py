@@ -17,6 +17,8 @@ from kit.client import ENDPOINTS, asking
 
 from transformer import Model
 from transformer.ui import build
+from transformer.ui.link import SETTINGS
+from transformer.ui.presses import works
 from transformer.ui.service import Service
 from transformer.views.registry import PICTURES
 
@@ -45,7 +47,6 @@ EXAMPLES = settings(
     max_examples=40,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-EVENTS = ("page_generate", "page_batch", "page_open")
 SHOWN = [one.name for one in PICTURES.values() if not one.idle]
 
 
@@ -94,9 +95,7 @@ def usual(service: Service, name: str, function: Callable[..., Any]) -> dict[str
 
 
 def test_all_endpoints_are_named_here(endpoints):
-    private = {name for name in endpoints if name.startswith("page_")}
-    assert endpoints.keys() - private == set(ENDPOINTS)
-    assert set(EVENTS) < private
+    assert endpoints.keys() == set(ENDPOINTS)
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
@@ -109,17 +108,25 @@ def test_an_endpoint_answers_or_gives_a_sentence(endpoints, service, name, data)
     json.dumps(answer(endpoints[name], **arguments))
 
 
-@pytest.mark.parametrize("name", EVENTS)
+NAMES = {
+    "runs": ("model", "text", "settings", "altered"), "batches": ("model", "lines", "bare"),
+    "state": ("query", "settings", "kept", "run", "reads"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
 @EXAMPLES
 @given(data=st.data())
-def test_the_pages_events_answer_or_give_a_sentence(service, endpoints, name, data):
+def test_a_press_is_answered_or_refused_with_a_sentence(service, name, data):
     known = st.sampled_from(["tiny", "Hi", "greedy", "sample", "beam"])
-    count = {"page_generate": 11, "page_batch": 2, "page_open": 8}[name]
-    drawn = [data.draw(st.one_of(values, known)) for _ in range(count)]
-    request = gr.Request(session_hash="visitor")
-    first = [gr.EventData(None, data.draw(values))] if name == "page_open" else []
-    given = endpoints[name](*first, request, *drawn)
-    list(given) if inspect.isgenerator(given) else None
+    drawn = st.one_of(values, known)
+    usual = {"text": "Hi", "model": "tiny", "lines": "Hi", "settings": {"length": 2}}
+    wrong = data.draw(st.dictionaries(st.sampled_from(NAMES[name]), drawn))
+    if data.draw(st.booleans()):
+        wrong["settings"] = data.draw(st.dictionaries(st.sampled_from(SETTINGS), drawn))
+    asked = {key: one for key, one in usual.items() if key in NAMES[name]} | wrong
+    for line in answer(works(service)[name], data=asked) or ():
+        json.dumps(line)
     assert service.sessions.under_way() == 0
 
 

@@ -100,10 +100,8 @@ def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(client):
     idle = next(fn["id"] for fn in config["dependencies"] if not fn["backend_fn"])
     asked = {"fn_index": idle, "data": ["secret"], "session_hash": "idle"}
     assert client.post(f"{API}/queue/join", json=asked).json() == {"detail": str(NO_EVENT)}
-    event = next(fn["id"] for fn in config["dependencies"] if fn["api_name"] == "page_open")
-    body = {"fn_index": event, "data": ["greedy", *["secret"] * 7], "session_hash": "odd-open"}
-    client.post(f"{API}/queue/join", json=body)
-    told = client.get(f"{API}/queue/data", params={"session_hash": "odd-open"}).text
+    settings = {"method": "greedy", "temperature": "secret"}
+    told = client.post("resources/state", json={"query": "", "settings": settings}).text
     assert "temperature must be a number; got 'secret'" in told
     assert "secret" not in serving.running().log.read_text()
 

@@ -78,14 +78,14 @@ def test_a_refusal_is_the_endpoints_own_sentence_and_is_not_logged():
             "unknown_choice: model must be one of ",
         ),
         ("attention", {"run": "guessed"}, "run_expired: the server no longer keeps this run"),
-        ("page_generate", {}, "page_generate"),
+        ("no_such_tool", {}, "no_such_tool"),
     ]
     found = asked(*[(name, arguments) for name, arguments, _ in calls])
     for result, (name, _, sentence) in zip(found, calls, strict=True):
         assert result.isError, name
         assert sentence in text_of(result)
     written = running().log.read_text(encoding="utf-8")[before:]
-    assert not [word for word in ("page_generate", "gpt", "guessed") if word in written]
+    assert not [word for word in ("no_such_tool", "gpt", "guessed") if word in written]
 
 
 def test_tool_runs_do_not_evict_each_other():

@@ -6,15 +6,16 @@ import json
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import httpx
 import pytest
 from kit.browser import WAIT_MS, Visit
 from kit.serving import Server
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
-from benchmarks.visitor import page_inputs
 from transformer.ui.errors import BUSY, ENDING
 from transformer.ui.limits import AT_ONCE
 
@@ -76,7 +77,6 @@ def test_a_server_that_dies_is_told_and_all_is_there_when_it_is_back(page, slow)
     assert page.page.evaluate("[viz.head.layer, viz.head.head]") == [2, 3]
     tab = page.page.get_by_role("tab", name="Prediction", exact=True)
     assert tab.get_attribute("aria-selected") == "true"
-    page.page.get_by_role("button", name="Settings").click()
     for name, value in wanted.items():
         assert page.page.locator(f".setting-{name} input[type=number]").input_value() == value
     assert page.page.get_by_role("radio", name="greedy: always the likeliest").is_checked()
@@ -102,23 +102,34 @@ def it_generates_again(page: Visit) -> None:
     assert "".join(page.labels()).startswith("<|endoftext|>T")
 
 
+FOLLOW = """() => { window.told = [];
+    const status = document.querySelector("#status");
+    new MutationObserver(() => told.at(-1) === status.innerText || told.push(status.innerText))
+        .observe(status, { subtree: true, childList: true, characterData: true }); }"""
+
+
 def test_the_queue_tells_how_many_are_before_a_visitor(page, slow):
-    page.page.evaluate("window.told = []; viz.on('waiting', (text) => told.push(text))")
+    page.page.evaluate(FOLLOW)
     page.set_length(1)
-    with slow.client() as client:
-        event, data = page_inputs(client.get("config").json(), {"length": 7, "text": "The dog"})
-        for place in range(AT_ONCE + 6):  # each shorter than what would make it step aside
-            body = {"data": data, "fn_index": event, "session_hash": f"before{place}"}
-            client.post("gradio_api/queue/join", json=body).raise_for_status()
+    # Each shorter than what would make it step aside.
+    asked = {"model": "stories", "text": "The dog", "settings": {"length": 7}}
+
+    def ask(place: int) -> None:
+        named = {"x-session": f"before{place}"}
+        httpx.post(f"{slow.url}resources/runs", json=asked, headers=named, timeout=60)
+
+    with ThreadPoolExecutor(AT_ONCE + 6) as pool:
+        list(map(partial(pool.submit, ask), range(AT_ONCE + 6)))
         wait_for_running(slow, AT_ONCE)
-        assert client.get("health").json()["waiting"] > 0  # answered though the network is busy
+        resources = httpx.get(f"{slow.url}health").json()["resources"]
+        assert resources["model"]["waiting"] > 0  # answered though the network is busy
         page.enter("Hello")
         wait_for_status(page.page, "1 token in")
-    told = page.page.evaluate("told")
+    told = [text for text in page.page.evaluate("told") if "before yours" in text]
     before = [int(text.split()[0]) for text in told]
     assert len(told) > 1
     assert before == sorted(before, reverse=True)
-    assert told[-1] == "1 request before yours …"
+    assert before[-1] >= AT_ONCE
     assert told[0] == f"{before[0]} requests before yours …"
 
 
@@ -131,7 +142,7 @@ def test_a_refusal_is_told_in_its_sentence_and_the_text_stays(page):
     refusing(page.page, "**/resources/heatmap?*", str(ENDING))
     page.head(1, 1).click()
     assert page.wait_for_alert() == str(ENDING)
-    refusing(page.page, "**/queue/join*", str(BUSY))
+    refusing(page.page, "**/resources/runs*", str(BUSY))
     page.enter("My own words")
     expect(page.page.get_by_role("alert")).to_have_text(str(BUSY))
     assert page.page.locator("#text textarea").input_value() == "My own words"
@@ -141,32 +152,15 @@ def test_a_refusal_is_told_in_its_sentence_and_the_text_stays(page):
     wait_for_status(page.page, "1 token in")
 
 
-def test_progress_that_arrives_with_a_refusal_does_not_hide_it(page):
-    joined: list[str] = []
-
-    def join(route: Route) -> None:
-        answer = route.fetch()
-        joined.append(answer.json()["event_id"])
-        route.fulfill(response=answer)
-
-    def refuse(route: Route) -> None:
-        update = {"__type__": "update"}
-        progress = {"data": [update, {"kind": "busy", "text": "1 token …"}, update]}
-        messages = (
-            {"msg": "process_generating", "output": progress, "success": True},
-            {"msg": "process_completed", "output": {"error": str(ENDING)}, "success": False},
-            {"msg": "close_stream"},
-        )
-        body = "".join(
-            f"data: {json.dumps({'event_id': joined[-1], **message})}\n\n" for message in messages
-        )
-        route.fulfill(content_type="text/event-stream", body=body)
-
-    page.page.route("**/queue/join*", join)
-    page.page.route("**/queue/data*", refuse)
+def test_a_refusal_after_progress_is_what_the_page_says(page):
+    lines = (
+        {"status": {"kind": "busy", "text": "1 token …"}, "running": True},
+        {"detail": str(ENDING), "code": ENDING.code},
+    )
+    body = "".join(f"{json.dumps(line)}\n" for line in lines)
+    answer = {"content_type": "application/x-ndjson", "body": body}
+    page.page.route("**/resources/runs*", lambda route: route.fulfill(**answer))
     page.enter("The little dog")
-    expect(page.page.get_by_role("alert")).to_have_text(str(ENDING))
-    page.page.wait_for_timeout(500)
     expect(page.page.get_by_role("alert")).to_have_text(str(ENDING))
     page.page.unroute_all()
     page.set_length(1)
@@ -181,8 +175,8 @@ def test_a_server_that_hangs_is_told_and_who_leaves_says_so(visit):
     assert told.value.method == "POST"
     assert len(told.value.headers["x-session"]) == 32
     page.clock.install()
-    page.route("**/queue/data*", lambda route: None)
-    with page.expect_request("**/queue/data*"):
+    page.route("**/resources/runs*", lambda route: None)
+    with page.expect_request("**/resources/runs*"):
         page.locator("#generate").click()
     page.clock.fast_forward(20_000)
     status = page.locator("#status")
@@ -207,7 +201,7 @@ def test_scripts_of_the_page_that_cannot_be_loaded_are_told(browser, slow):
 def test_a_generation_ends_when_stopped_or_when_its_page_is_closed(page, slow):
     page.set_length(200)
     page.enter("Once upon a time")
-    page.page.wait_for_selector("#tokens .generated")
+    page.page.wait_for_selector("#tokens [data-state=running] .generated")
     page.page.locator("#stop").click()
     wait_for_status(page.page, "You stopped it.")
     assert 0 < page.page.locator("#tokens .generated").count() < 200

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from kit.browser import OPEN
 from playwright.sync_api import Request, expect
@@ -14,7 +12,7 @@ def test_the_language_menu_keeps_text_run_and_selection(visit):
     visits: set[str] = set()  # sessions that the server sees while the page lives
 
     def note(one: Request) -> None:
-        visits.update(re.findall(r'session_hash["=:]+(\w+)', f"{one.url} {one.post_data}"))
+        visits.update({one.headers.get("x-session", "")} - {""})
 
     page.page.on("request", note)
     page.set_length(3)

@@ -189,7 +189,7 @@ def test_branches_are_walked_without_running_the_network(writing):
 
     page.locator("#text textarea").fill("Something else that was typed")
     started: list[str] = []
-    page.on("request", lambda one: started.append(one.url) if "queue/join" in one.url else None)
+    page.on("request", lambda one: started.append(one.url) if "resources/runs" in one.url else None)
     page.locator(".branch[aria-selected=true]").focus()
     for key in ("ArrowLeft", "Enter"):
         page.keyboard.press(key)

@@ -46,8 +46,8 @@ def test_a_model_shorter_than_its_example_is_served_and_can_be_used(tokenizer, f
     asked = handlers.generate(service, "visitor", "short", "a", {"max_new_tokens": 3})
     *_, (facts, status, _) = asked
     assert (status["kind"], facts is None) == ("done", False)
-    (shown,) = [one["text"] for one in opened(service, "model=short") if "text" in one]
-    assert shown.value == example.text
+    shown = opened(service, "model=short")[0]["controls"]["text"]
+    assert shown["value"] == example.text
 
 
 def test_an_example_is_cut_after_a_word_if_one_fits(tokenizer):

@@ -316,14 +316,11 @@ def test_launch_needs_neither_an_http_request_nor_ipv4() -> None:
 
 def test_gradios_scripts_still_need_our_patches() -> None:
     """first.js stops a clock of its loading message, which it knows by its source, and says what
-    the browser's language is; connection.js replaces fetch for the queue's two questions."""
+    the browser's language is."""
     assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
     scripts = {path.name: path.read_text("utf-8") for path in assets.glob("*.js")}
     clock = re.compile(r"performance\.now\(\)-[^;]*/1e3")
     assert any(name.startswith("statustracker") for name in scripts if clock.search(scripts[name]))
     whole = "\n".join(scripts.values())
-    connects = re.findall(r"\.Client\.connect\([^{]*\{([^}]*)\}", whole)
-    assert connects
-    assert not any(re.search("headers|session", call) for call in connects)
     assert "window.navigator.language||window.navigator.languages[0]" in whole
     assert "return document.documentElement.lang" not in whole

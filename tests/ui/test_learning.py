@@ -246,8 +246,8 @@ def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
             assert (status["kind"] == "error") == (other != name)
             assert (facts and facts["labels"]) == (list(alone.labels) if other == name else None)
             told = [*connect.opened(service, other, f"model={model}", CONTROLS)]
-            assert told[0]["model"].value == (model if other == name else "tiny")
-            problems = "".join(told[-1]["share"]["problems"])
+            assert told[0]["controls"]["model"]["value"] == (model if other == name else "tiny")
+            problems = "".join(told[-1]["told"]["problems"])
             assert ("in a visit: it belonged to that visit alone" in problems) == (other != name)
     assert [own for _, own in service.names("somebody else")] == ["tiny"]
 

@@ -167,7 +167,7 @@ def test_a_program_gets_english_whatever_its_accept_language():
         ("/", b"__lang=de", "de"),
         ("/resources/heatmap", b"", "en"),
         ("/resources/heatmap", b"__lang=de", "de"),
-        ("/gradio_api/queue/join", b"__lang=zh-CN", "zh"),
+        ("/resources/runs", b"__lang=zh-CN", "zh"),
         ("/gradio_api/call/generate", b"", "en"),
         ("/viz/gradio_api/call/generate", b"", "en"),
     ):

@@ -68,12 +68,17 @@ def until(deadline: Deadline) -> Iterator[Deadline]:
 def renewed(seconds: float, step_aside: StepAside | None = None) -> Iterator[Deadline]:
     """So many seconds from now for what is computed inside; who may stop it stays the same, and so
     do those for whom it steps aside, unless others are named."""
-    current = _CURRENT.get()
-    flag = current.flag if current else None
+    current, flag = _CURRENT.get(), current_flag()
     if step_aside is None and current is not None:
         step_aside = current.step_aside
     with until(Deadline(seconds, flag, step_aside)) as deadline:
         yield deadline
+
+
+def current_flag() -> threading.Event | None:
+    """The event that ends the request which this thread works on; None without one."""
+    current = _CURRENT.get()
+    return current.flag if current is not None else None
 
 
 def is_over() -> bool:

@@ -123,7 +123,8 @@ class AsgiGuard:
         elif self.shutdown.begun and not _stream_of(scope, path):
             await self.shutdown.refuse(guard)
         elif path in ("/health", "/ready"):
-            facts = self.health() if path == "/health" else {"status": self.ready()}
+            ready = {"status": self.ready(), "version": MODULES.version}
+            facts = self.health() if path == "/health" else ready
             await guard.answer(200 if facts["status"] == "ok" else 503, facts)
         elif (path == "/leave" and post) or path.startswith(RESOURCES):
             await self._from_page(scope, guard, path)

@@ -91,6 +91,12 @@ def calling(module: str, call: str, *given: str) -> str:
     return f'({", ".join(given)}) => import("page").then({then})'
 
 
+def giving(module: str, call: str, *given: str) -> str:
+    """The same, whose outputs are what the call returns."""
+    then = f'({{ modules }}) => modules["{module}"].{call}'
+    return f'({", ".join(given)}) => import("page").then({then})'
+
+
 def put_first(look: Callable[[], str], cards: list[dict[str, Any]], lessons: list[str]) -> None:
     """Have Gradio's page begin with first.js, which replaces what Gradio's own
     scripts then hold, and with our scripts, which are one file. look: makes the

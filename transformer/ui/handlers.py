@@ -28,9 +28,7 @@ def generate(
     """Yields (facts for the page, status, is it still running) as tokens come, then the run.
 
     Facts are None where the page keeps what it shows. A mistake is a status, not an exception.
-    What this visitor had under way is stopped first.
     """
-    service.sessions.stop(visitor)
     with service.sessions.request(visitor, service.shares["model"]) as deadline:
 
         def begin() -> Iterator[Progress]:
@@ -82,6 +80,7 @@ def _continue(
             most = settings["max_new_tokens"]
             yield progress(say("Generating … {n} of {most}", n=len(steps), most=most))
             shown_at = time.monotonic()
+    deadline.is_over()  # what is stopped may have ended the steps by itself
     with until(deadline):
         run = service.finish(name, text, steps, read=reader, **settings)
         done = outcome(run, time.monotonic() - began)
@@ -145,5 +144,5 @@ def problem(error: Exception) -> dict[str, Any]:
 
 
 def said(kind: str, text: str) -> dict[str, Any]:
-    """A status: kind "busy", "done" or "error". Its time makes a repeated one news again."""
-    return {"kind": kind, "text": text, "at": time.monotonic_ns()}
+    """A status: kind "busy", "done" or "error"."""
+    return {"kind": kind, "text": text}

@@ -82,7 +82,7 @@ def _props(component: Mapping[str, Any]) -> dict[str, Any]:
         props["html_template"] = _template(props["html_template"], language())
         props["js_on_load"] = str(props.get("js_on_load")).replace(LOST, say(LOST))
     value = props.get("value")
-    if isinstance(value, dict) and set(value) == {"kind", "text", "at"}:  # a status
+    if isinstance(value, dict) and set(value) == {"kind", "text"}:  # a status
         props["value"] = value | {"text": translate(value["text"])}
     if isinstance(value, dict) and isinstance(value.get("how"), str):  # a run
         props["value"] = value | {"how": translate(value["how"])}

@@ -26,9 +26,8 @@ from transformer.ui.api import add_endpoints
 from transformer.ui.components import calling, component, view_component
 from transformer.ui.connect import (
     PRIVATE,
-    connect_batch,
+    connect_buttons,
     connect_choice,
-    connect_generation,
     connect_link,
 )
 from transformer.ui.examples import (
@@ -182,10 +181,9 @@ def _lay_out(service: Service) -> None:
             right = _right(service.model(name), values)
     top = {"model": model, "headline": headline_text, "share": share}
     controls = {**right, **left, **top}
-    connect_generation(service, controls)
-    connect_batch(service, controls)
+    connect_buttons(controls)
     connect_choice(controls)
-    connect_link(service, controls)
+    connect_link(controls)
 
 
 def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown, gr.HTML]:

@@ -49,6 +49,7 @@ PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"
 # scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
 ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
 
+LINES = "application/x-ndjson"  # an answer that is sent in parts
 QUALITY = 5  # of brotli: as quick as gzip's 6, and a tenth smaller
 
 
@@ -70,6 +71,8 @@ class RequestGuard:
         self._left: Callable[[], object] | None = None
         self._watch: asyncio.Task[None] | None = None
         self.started = self.finished = self.ended = False
+        self.has_lines = False  # whether the answer is lines of JSON
+        self._gone: threading.Event | None = None
         self.computed = False  # whether a thread computes the answer, which cannot be interrupted
         length = Headers(scope=scope).get("content-length", "")
         self.announced = int(length) if length.isdecimal() else 0  # bytes, as the client says
@@ -82,7 +85,7 @@ class RequestGuard:
     @contextmanager
     def watched(self) -> Iterator[threading.Event]:
         """An event that is set once the client has left; for a request whose body has been read."""
-        gone = threading.Event()
+        gone = self._gone = threading.Event()
 
         async def watch() -> None:
             if (await self._receive())["type"] == "http.disconnect":  # all else has been read
@@ -118,6 +121,7 @@ class RequestGuard:
     async def _pass(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": safe_headers(message.get("headers", []), self._policy)}
+            self.has_lines = (b"content-type", LINES.encode()) in message["headers"]
         self.started = True
         if message["type"] == "http.response.body" and not message.get("more_body"):
             self.finished = True
@@ -150,9 +154,16 @@ class RequestGuard:
     async def end(
         self, status: int, content: dict[str, Any], *headers: tuple[bytes, bytes]
     ) -> None:
-        """Answer now, in place of the app; unless an answer has already begun."""
-        self.ended = not self.started
-        await self.answer(status, content, *headers)
+        """Answer now, in place of the app: as a last line, where lines have already been sent;
+        not at all, where another answer has begun."""
+        self.ended = self.has_lines or not self.started
+        if self._gone is not None and self.ended:
+            self._gone.set()
+        if self.has_lines:
+            line = json.dumps(content).encode() + b"\n"
+            await self._pass({"type": "http.response.body", "body": line})
+        else:
+            await self.answer(status, content, *headers)
 
     async def answer(
         self, status: int, content: dict[str, Any] | None, *headers: tuple[bytes, bytes]

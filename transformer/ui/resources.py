@@ -42,6 +42,7 @@ from transformer.ui.limits import (
     RETRY_S,
 )
 from transformer.ui.page_request import Regenerator
+from transformer.ui.presses import add_presses
 from transformer.ui.questions import Question, questions
 from transformer.ui.request_guard import QUALITY
 from transformer.ui.service import Service
@@ -81,6 +82,7 @@ def resource_app(service: Service, *more: Question) -> FastAPI:
     regenerate = Regenerator(service)
     for name, question in every.items():
         _add_routes(app, name, question, service, regenerate)
+    add_presses(app, service)
 
     async def refused(_: Request, error: Exception) -> Response:
         status = next(status for kind, status in STATUS.items() if isinstance(error, kind))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from transformer.inference.deadline import Deadline
+from transformer.inference.deadline import Deadline, current_flag
 from transformer.ui import limits
 from transformer.ui.fair_scheduler import Caller, Line, Resource
 
@@ -84,7 +84,7 @@ class Sessions:
 
         line: where it takes a place first. Raises Busy.
         """
-        flag = threading.Event()
+        flag = current_flag() or threading.Event()
         with self._lock:
             self._flags.setdefault(visitor, set()).add(flag)
         try:

@@ -80,7 +80,7 @@ export const takeLeft = (name) => {
 };
 
 // Whose questions these are: a name that lives as long as the page is open, and goes on with it where
-// it is loaded again, also in another language (see connection.js).
+// it is loaded again, also in another language (see visit.js).
 export const VISIT = "viz-visit"; // in sessionStorage, from one page to the next
 const before = takeLeft(VISIT);
 export const isReloaded = before !== null;

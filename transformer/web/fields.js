@@ -89,6 +89,12 @@ export const setFields = (given) =>
     const heard = [...linked.values()].map((hear) => hear(given));
     return [...wrong, ...heard].filter((one) => one !== null);
   });
+// Show a view as it is at first.
+/** @type {(view: string) => void} */
+export const resetFields = (view) =>
+  void setFields(
+    Object.fromEntries(Object.keys(fieldsOf(view)).map((field) => [field, startOf(field)])),
+  );
 // Show these fields, and every other one as it is at first.
 /** @type {(given: Fields) => string[]} */
 export const showFields = (given) => {

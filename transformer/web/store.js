@@ -1,7 +1,7 @@
 // What the page shows: a run, a batch of texts, the chosen head and the chosen token; and the events
 // that tell the page's parts of a change.
 
-import { batch as together, signal } from "./preact.js";
+import { batch as together, signal, untracked } from "./preact.js";
 
 /**
  * @typedef {{ stack: string, kind: string, layer: number }} Site a place of attention
@@ -89,6 +89,8 @@ export const reactive = (start) => {
 export const page = reactive({
   run: /** @type {Run} */ (/** @type {unknown} */ (null)),
   batch: /** @type {Batch} */ (/** @type {unknown} */ (null)),
+  writing: /** @type {any} */ (null), // the text as far as it is written, while it is
+  status: { kind: "done", text: "", rev: 0 }, // one line; kind: "busy", "done" or "error"
   query: /** @type {Query} */ (/** @type {unknown} */ (null)),
   key: /** @type {Query | null} */ (null), // the token that the chosen one is asked to read
   head: /** @type {Head} */ (/** @type {unknown} */ (null)),
@@ -197,12 +199,21 @@ export const headShown = () => {
 /** @type {(model: string) => boolean} */
 export const isOwn = (model) => model.includes("~");
 
-// A sentence about a mistake, for the page's status.
-/** @param {string} text */
-export const showProblem = (text) => emit("problem", text);
-// One that is found later, as by a part that has just come: beside what the status says already.
-/** @param {string} text */
-export const addProblem = (text) => emit("late problem", text);
+// ---- the page's status ----
+
+/** @type {(said: { kind: string, text: string }) => void} */
+export const showStatus = ({ kind, text }) =>
+  untracked(() => (page.status = { kind, text, rev: page.status.rev + 1 }));
+/** @type {(text: string) => void} */
+export const showWaiting = (text) => showStatus({ kind: "busy", text });
+/** @type {(text: string) => void} */
+export const showProblem = (text) => showStatus({ kind: "error", text });
+// Say another mistake after one that is said already.
+/** @type {(text: string) => void} */
+export const addProblem = (text) => {
+  const { kind, text: before } = untracked(() => page.status);
+  showProblem(kind === "error" ? `${before} ${text}` : text);
+};
 
 // The labels of the tokens that a stack reads.
 /** @param {string} stack */

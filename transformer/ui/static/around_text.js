@@ -2,28 +2,19 @@
 // beam search, one line that says how it went, and, at the window's lower edge, what is altered in the network.
 
 import { mounted, openSection, useAnswer, useEvent, usePart } from "../../web/part.js";
-import { html, useLayoutEffect, useState, useMemo, useRef } from "../../web/preact.js";
-import { emit, isOwn, page, setRun } from "../../web/store.js";
+import { html, useLayoutEffect, useMemo, useRef } from "../../web/preact.js";
+import { isOwn, page, setRun, showStatus } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
 import { numeral, say } from "../../web/messages.js";
 import { openTab } from "./gradio.js";
 import { alter, interventions } from "./interventions.js";
 
-// ---- the text: what is finished becomes the page's run ----
+// ---- the text ----
 
-const Tokens = ({ props, value, submit }) => {
-  const [facts, setFacts] = useState(/** @type {any} */ (null));
-  const take = (given) => {
-    if (!given?.labels) return;
-    setFacts(given);
-    if (given.state !== "done") emit("writing");
-    // The framework gives a finished run twice: the page hears of it once.
-    if (given.state === "done" && given.run !== page.run?.run) setRun(given);
-  };
-  useEvent("show", (shown) => take((props.value = shown)));
-  useEvent("type", (text) => submit({ text }, "input"));
-  useLayoutEffect(() => value.subscribe(take), []);
+const Tokens = ({ props }) => {
+  useLayoutEffect(() => void (page.run || setRun(props.value)), []);
+  const facts = page.writing ?? page.run;
   return facts && html`<${Text} facts=${facts} />`;
 };
 
@@ -90,24 +81,9 @@ const Hypotheses = () => {
 
 // ---- how it went: progress and results quietly, mistakes as an alert ----
 
-const Status = ({ value }) => {
-  const [{ kind, text, rev }, setSaid] = useState({ kind: "done", text: "", rev: 0 });
-  const isRefused = useRef(false); // since the last request
-  const show = (now) => setSaid((before) => ({ ...now, rev: before.rev + 1 }));
-  const refuse = (words) => {
-    isRefused.current = true;
-    setSaid((before) => ({ kind: "error", text: words(before), rev: before.rev + 1 }));
-  };
-  useEvent("request", () => (isRefused.current = false));
-  useEvent("waiting", (said) => show({ kind: "busy", text: said }));
-  useEvent("problem", (said) => refuse(() => said));
-  useEvent("late problem", (said) =>
-    refuse((before) => (before.kind === "error" ? `${before.text} ${said}` : said)),
-  );
-  // connection.js hears a refusal at once; Gradio may hand over the progress before it only afterwards.
-  const take = (said) =>
-    said?.text !== undefined && !(isRefused.current && said.kind === "busy") && show(said);
-  useLayoutEffect(() => value.subscribe(take), []);
+const Status = ({ props }) => {
+  useLayoutEffect(() => void (page.status.rev || showStatus(props.value)), []);
+  const { kind, text, rev } = page.status;
   const failed = kind === "error";
   // Each alert is an element of its own: where a part fails, ui/components.py writes into this one.
   return html`<div data-rev=${rev}>

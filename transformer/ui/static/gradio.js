@@ -1,21 +1,48 @@
-// Gradio's own controls, from the page's scripts. (Between its scripts and the server: connection.js; its
-// clock: first.js.)
-
-import { emit } from "../../web/store.js";
+// Gradio's own controls, from the page's scripts. (Its clock: first.js.)
 
 const SETTLED_MS = 3000;
 
-// Type into the page's text box what the next run is to read. An event of the tokens' has Gradio set it, and
-// then calls `textTyped`: see ui/connect.py.
-let onTyped = () => {};
-/** @type {(text: string) => Promise<void>} */
-export const typeText = (text) =>
+// ---- setting them: an event of the header's, which Gradio answers by itself; see ui/connect.py ----
+
+/** @typedef {Record<string, any>} Changes values, or Gradio's updates, of controls by name */
+/** @type {((changes: Changes) => void) | null} */
+let send = null; // once the header is on the page
+/** @typedef {{ changes: Changes, done: () => void }[]} Sent */
+/** @type {Sent} */
+let sent = [];
+/** @type {Sent} */
+let waiting = [];
+const sendNext = () => {
+  if (!send || sent.length || !waiting.length) return;
+  [sent, waiting] = [waiting, []];
+  send(Object.assign({}, ...sent.map(({ changes }) => changes)));
+};
+// Resolves once the controls are set.
+/** @type {(changes: Changes) => Promise<void>} */
+export const setControls = (changes) =>
   new Promise((done) => {
-    onTyped();
-    onTyped = done;
-    emit("type", text);
+    waiting.push({ changes, done });
+    sendNext();
   });
-export const textTyped = () => onTyped();
+/** @type {(how: (changes: Changes) => void) => void} */
+export const connectControls = (how) => {
+  send = how;
+  sendNext();
+};
+// What Gradio sets, in the order of its names.
+/** @type {(changes: Changes, names: string[]) => any[]} */
+export const outputsOf = (changes, names) =>
+  names.map((name) => (name in changes ? changes[name] : { __type__: "update" }));
+export const controlsSet = () => {
+  const before = sent;
+  sent = [];
+  for (const { done } of before) done();
+  sendNext();
+};
+
+// Type into the page's text box what the next run is to read.
+/** @type {(text: string) => Promise<void>} */
+export const typeText = (text) => setControls({ text });
 
 // What stands in the page's boxes and settings, by their names in a link; none of those that the page has not
 // drawn yet.

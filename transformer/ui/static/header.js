@@ -2,14 +2,15 @@
 // done with the page as a whole.
 
 import { html, useLayoutEffect, useRef } from "../../web/preact.js";
-import { moveTo } from "./connection.js";
+import { connectControls } from "./gradio.js";
 import { ASKED, askedIn, LANGUAGE, lasting } from "../../web/ask.js";
-import { answered, linkText, setSubmit } from "./link.js";
+import { linkText, setSubmit } from "./link.js";
 import { declared } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { page as look } from "../../web/store.js";
 import { mounted } from "../../web/part.js";
 import { useCode, CopyLink, pageAddress } from "./share.js";
+import { moveTo } from "./visit.js";
 import { endTour, goToTour, opener, touring } from "./touring.js";
 
 // ---- the menu of languages, each by its own name ----
@@ -107,11 +108,11 @@ const Menu = ({ languages, space }) => {
   </div>`;
 };
 
-const Header = ({ props, value, submit }) => {
+const Header = ({ props, submit }) => {
   const { languages, space } = props;
   useLayoutEffect(() => {
-    setSubmit(submit); // what opens a link: it is asked of the server
-    return value.subscribe(answered);
+    setSubmit(submit); // Gradio adds what its settings are; see ui/connect.py
+    connectControls((changes) => submit(changes, "input"));
   }, []);
   return html`<div class="header">
     <button type="button" class="start" hidden=${!declared.cards.length} onClick=${begin}>${say("Start here")}</button>

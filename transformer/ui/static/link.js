@@ -15,19 +15,17 @@ import {
   stateOf,
 } from "../../web/link_text.js";
 import { effect, signal } from "../../web/preact.js";
-import { emit, on, page, showProblem } from "../../web/store.js";
+import { page, setRun, showProblem } from "../../web/store.js";
 import { showTabs, typeText, uncover } from "./gradio.js";
+import { press, settingsOf } from "./presses.js";
 
 const PAUSE_MS = 300;
-const LONG_MS = 1500; // that a text is written
-const WAIT_MS = 60_000; // the answer is there, the run that it names is on its way
 const HUB = "https://huggingface.co"; // shows a Space inside a page of its own
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
 
-// The link of the batch that an opened link asks for, until it stands on the page.
-const unseen = signal(/** @type {State} */ ({}));
-// The {text} that the server is asked for; while it is, the address stays. keepsTab: whatever is open.
-const asked = signal(/** @type {{ text: string, keepsTab?: boolean } | null} */ (null));
+// The {query} that the server is asked for; while it is, the address stays. keepsTab: whatever is open.
+/** @typedef {{ query: string, kept: object, run?: string | null, reads?: boolean, keepsTab?: boolean }} Wanted */
+const asked = signal(/** @type {Wanted | null} */ (null));
 export const isOpening = () => asked.value !== null;
 // The same of a link alone, and not of another model.
 export const isOpeningLink = () => asked.value !== null && !asked.value.keepsTab;
@@ -47,7 +45,7 @@ const first = () => (started ??= page.run?.model);
 // What is shown now, as one plain object of texts.
 /** @type {() => State} */
 export const snapshot = () => {
-  const all = { ...page.run?.link, ...(page.batch?.link ?? unseen.value), ...shownFields() };
+  const all = { ...page.run?.link, ...page.batch?.link, ...shownFields() };
   const isFirst = all.model === first() && fieldText("tab") === firstTab;
   return isFirst && Object.keys(all).every((name) => ["model", "tab"].includes(name)) ? {} : all;
 };
@@ -76,7 +74,7 @@ const viewsOf = (state) =>
 export const apply = async (state, facts = null) => {
   if (facts && isOfBatch(state) && sameSettings(state, page.run.link)) {
     await typeText(facts.text);
-    emit("show", facts);
+    setRun(facts);
   }
   seek(state, await queryOf(state), facts?.run ?? null, false);
 };
@@ -89,7 +87,6 @@ const seek = (state, text, run, isHere) => {
     return tell(showFields(viewsOf(state)));
   }
   if (text === null) return showProblem(TOO_LONG);
-  asked.value = { text };
   if (!isHere) begin(state, text);
   return request({ query: text, kept: {}, run });
 };
@@ -106,78 +103,45 @@ const tell = (problems) => {
 export const chooseModel = (model, texts) => {
   if (!page.run || model === page.run.model) return;
   const query = plainQuery({ model, ...lookFields() });
-  asked.value = { text: query, keepsTab: true };
   begin({ model, tab: fieldText("tab") }, query);
-  request({ query, kept: texts, run: null, reads: true });
+  request({ query, kept: texts, reads: true, keepsTab: true });
 };
 
-// ---- the server's part: it is asked for one state of the page at a time, see ui/connect.py ----
+// ---- the server's part ----
 
-/** @typedef {{ query: string, kept: object, run: string | null, reads?: boolean }} Wanted */
 /** @type {((wanted: Wanted) => void) | null} */
 let submit = null;
-/** @type {Wanted | null} */
-let next = null; // of what is asked for meanwhile (Back, pressed twice) only the last counts
-let [isAsked, heard] = [false, 0];
 
 /** @type {(wanted: Wanted) => void} */
 const request = (wanted) => {
-  if (isAsked || !submit) return void (next = wanted);
-  [isAsked, next] = [true, null];
-  return submit(wanted);
-};
-const goOn = () => {
-  isAsked = false;
-  if (next) request(next);
+  asked.value = wanted;
+  submit?.(wanted);
 };
 // How the server is asked, once that part is on the page.
-/** @type {(made: (wanted: Wanted) => void) => void} */
-export const setSubmit = (made) => {
-  submit = made;
-  goOn();
+/** @type {(how: (wanted: Wanted) => void) => void} */
+export const setSubmit = (how) => {
+  submit = how;
+  if (asked.value) submit(asked.value);
 };
-// The server has done its part. The framework gives an answer more than once: it is told apart by its time.
-export const answered = (answer) => {
-  if (!answer?.view || answer.at === heard) return;
-  heard = answer.at;
-  goOn();
-  show(answer);
+// Called by Gradio with the values of its settings. Of what is asked for meanwhile (Back, pressed twice) only
+// the last counts. What cannot be had leaves the address as it is until something is chosen.
+/** @type {(wanted: Wanted, ...settings: any[]) => Promise<void>} */
+export const openState = async (wanted, ...settings) => {
+  const isWanted = () => JSON.stringify(asked.value) === JSON.stringify(wanted);
+  if (!isWanted()) return;
+  const { keepsTab, ...data } = wanted;
+  const isShown = await press(
+    "state",
+    { ...data, settings: settingsOf(settings) },
+    ({ told }) => told && isWanted() && show(told, keepsTab),
+  );
+  if (isShown || !isWanted()) return;
+  isQuiet = !begun;
+  asked.value = null;
 };
-// It could not: the address stays as it is until something is chosen.
-export const refused = () => {
-  if (isAsked && !next && asked.value) {
-    isQuiet = !begun;
-    asked.value = null;
-  }
-  goOn();
-};
-
-// Until the signals that it reads say so, or it takes too long.
-/** @type {(is: () => boolean) => Promise<void>} */
-const until = (is) =>
-  new Promise((done) => {
-    const end = () => {
-      clearTimeout(timer);
-      queueMicrotask(() => stop());
-      done();
-    };
-    const timer = setTimeout(end, WAIT_MS);
-    const stop = effect(() => void (is() && end()));
-  });
-
-const show = async ({ query, view, problems, run, batch, lines }) => {
-  const mine = asked.value;
-  if (!mine || mine.text !== query) return; // another state was asked for meanwhile
-  const isShown = () =>
-    !run || (page.run?.run === run && (!page.batch || page.batch.batch === batch));
-  const before = page.run?.run; // the visitor may go on to something else
-  const isOver = () => Boolean(before) && ![before, run].includes(page.run?.run);
-  await until(() => isShown() || isOver() || asked.value !== mine);
-  if (asked.value !== mine) return;
-  const isHere = isShown();
-  if (isHere && run) unseen.value = lines;
-  const views = mine.keepsTab ? { ...view, tab: fieldText("tab") } : view;
-  tell([...problems, ...(isHere && run ? showFields(views) : [])]);
+const show = ({ view, problems, run }, keepsTab) => {
+  const views = keepsTab ? { ...view, tab: fieldText("tab") } : view;
+  tell([...problems, ...(run ? showFields(views) : [])]);
   asked.value = null;
   if (view.tab) showTabs();
 };
@@ -256,8 +220,7 @@ window.onhashchange = async () => {
 
 /** @type {(text: string, kept: object) => void} */
 const open = (text, kept) => {
-  asked.value = { text, keepsTab: text === "" };
-  request({ query: text, kept, run: null });
+  request({ query: text, kept, keepsTab: text === "" });
 };
 // The page before lost its server: what stood in its boxes and settings then.
 export const reopen = (typed) => open(given(), typed);
@@ -266,5 +229,3 @@ if (given() !== "" || isReloaded) open(given(), {});
 
 // The page is seen as its link says, or as it is written where that takes long; see first_look.html.
 effect(() => void (isOpening() || uncover()));
-on("waiting", uncover);
-on("writing", () => setTimeout(uncover, LONG_MS));

@@ -1,9 +1,8 @@
-// What the page needs before any of its parts: the address, the connection, the runs of the visit, and the
-// fields of the state that belong to the whole page. It runs before Gradio's own scripts, whose questions
-// to the server it reads along.
+// What the page needs before any of its parts: the address, the visit and its runs, and the fields of the
+// state that belong to the whole page.
 
 import "./link.js";
-import "./connection.js";
+import "./visit.js";
 import "./history.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
 import { page, setHead, setQuery, emit, labelsOf } from "../../web/store.js";

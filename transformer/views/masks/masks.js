@@ -7,7 +7,7 @@ import { siteName, maskOf, kindOf } from "../../web/sites.js";
 import { Select, Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart, mounted, Section } from "../../web/part.js";
-import { html, batch as together, useLayoutEffect, useMemo } from "../../web/preact.js";
+import { html, useLayoutEffect, useMemo } from "../../web/preact.js";
 import { page, setBatch } from "../../web/store.js";
 import { setPressed } from "../../ui/static/gradio.js";
 import { declaredFields } from "../../web/fields.js";
@@ -103,8 +103,6 @@ const Removal = ({ fields }) => {
     <p class="hint">${say("This repeats the softmax of this one head, over the scores that the network computed with its masks in place. In a network without the mask, later layers would read something else, so their scores would change too.")}</p>
   </div>`;
 };
-
-const FIRST = { row: 0, mask_site: "", mask_head: 0, without: null };
 
 // ---- what is chosen ----
 
@@ -221,20 +219,12 @@ const check = (fields) => {
 };
 
 const Masks = ({ value }) => {
-  const given = value.value;
   const fields = useMemo(() => {
-    if (given?.batch) setBatch(given);
+    if (!page.batch) setBatch(value.value);
     return declaredFields("masks", check);
   }, []);
-  useLayoutEffect(() => {
-    if (!given?.batch || given === page.batch) return;
-    together(() => {
-      Object.assign(fields, FIRST);
-      setBatch(given);
-    });
-    setPressed("without-padding", !given.padding_hidden);
-  }, [given]);
-  if (!page.batch) return null;
+  const isBare = !page.batch.padding_hidden;
+  useLayoutEffect(() => setPressed("without-padding", isBare), [isBare]);
   const parts = { fields };
   const { stacks } = page.batch;
   return html`<${InPlace} ...${parts} />

@@ -1,0 +1,176 @@
+"""What the page's buttons do, as HTTP requests: `POST runs`, `batches` and `state`.
+
+Each answer is lines of JSON, sent as the work goes on. A line is an object with any of these:
+"before" (how many requests are served first, while this one waits), "tokens" (the text as far as
+it is written, or the finished run), "batch", "status", "running" (whether *Stop* has something to
+stop), "controls" (values and updates of Gradio's controls, by name), "told" (what an opened link
+shows). The last line of an answer that fails has "detail" and "code" instead. Work whose client
+leaves is cancelled; `POST stop` ends it early and keeps what there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import StreamingResponse
+
+from transformer.checks import InvalidRequest, check_names
+from transformer.inference.deadline import current_flag
+from transformer.ui import handlers
+from transformer.ui.connect import opened
+from transformer.ui.errors import BUSY, MISTAKE, UNREADABLE, place_of, public_error
+from transformer.ui.examples import GREEDY, STARTS
+from transformer.ui.fair_scheduler import Line, Place
+from transformer.ui.limits import MAX_BEGUN
+from transformer.ui.link import SETTINGS, read_typed
+from transformer.ui.page_request import INTACT, settings_of
+from transformer.ui.request_guard import LINES
+from transformer.ui.service import Service
+from transformer.ui.sessions import caller, current_session
+
+ALIVE_S = 10.0  # an empty line is sent after so long without another one
+PLACE_S = 0.5  # between two lines that say a waiting request's place
+AHEAD = 4  # lines of progress that a slow client has not read yet; further ones are left out
+Update = dict[str, Any]
+Work = Callable[[Mapping[str, Any]], Iterator[Update]]
+_THREADS = ThreadPoolExecutor(MAX_BEGUN, "presses")
+
+
+def works(service: Service) -> dict[str, Work]:
+    """What each route does, by its name: lines for a JSON object. Raises ValueError for a mistake
+    in the object itself."""
+
+    def runs(data: Mapping[str, Any]) -> Iterator[Update]:
+        check_names("runs", data, ("model", "text", "settings", "altered"))
+        settings = {"method": GREEDY, **STARTS, **_object(data, "settings")}
+        check_names("settings", settings, SETTINGS)
+        chosen = settings_of(settings, data.get("altered", INTACT))
+        visitor = current_session.get()
+        name, text = data.get("model", ""), data.get("text", "")
+        for facts, status, running in handlers.generate(service, visitor, name, text, chosen):
+            shown = {} if facts is None else {"tokens": facts}
+            yield shown | {"status": status, "running": running}
+
+    def batches(data: Mapping[str, Any]) -> Iterator[Update]:
+        check_names("batches", data, ("model", "lines", "bare"))
+        visitor, hidden = current_session.get(), data.get("bare") is not True
+        name, lines = data.get("model", ""), data.get("lines", "")
+        facts, status = handlers.read_batch(service, visitor, name, lines, padding_hidden=hidden)
+        yield ({} if facts is None else {"batch": facts}) | {"status": status}
+
+    def state(data: Mapping[str, Any]) -> Iterator[Update]:
+        check_names("state", data, ("query", "settings", "kept", "run", "reads"))
+        settings = dict.fromkeys(SETTINGS) | _object(data, "settings")
+        check_names("settings", settings, SETTINGS)
+        visitor, typed = current_session.get(), read_typed(data.get("kept"))
+        known, reads = data.get("run"), bool(data.get("reads"))
+        query = data.get("query")
+        yield from opened(service, visitor, query, settings, typed, known, reads=reads)
+
+    return {work.__name__: work for work in (runs, batches, state)}
+
+
+def add_presses(app: FastAPI, service: Service) -> None:
+    """Add the routes to the app of the page's own requests."""
+    for name, work in works(service).items():
+        app.add_api_route(f"/{name}", _press(service.shares["model"], work), methods=["POST"])
+
+    @app.post("/stop", status_code=204)
+    async def stop() -> Response:
+        """End what this visitor has under way; its answer is what there is by then."""
+        service.sessions.stop(current_session.get())
+        return Response(status_code=204)
+
+
+def _object(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = data.get(name, {})
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} must be an object; got {type(value).__name__}")
+    return value
+
+
+def _press(line: Line, work: Work) -> Any:
+    """A route that does this work for its JSON object once there is a place in the line."""
+
+    async def press(request: Request) -> Response:
+        try:
+            data = json.loads(await request.body())
+        except ValueError:
+            raise InvalidRequest(UNREADABLE.code, UNREADABLE.sentence) from None
+        if not isinstance(data, dict):
+            raise ValueError(f"a request must be an object; got {type(data).__name__}")
+        loop, ready = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(_: Place) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(ready.set)
+
+        place = line.join(caller(), wake)
+        return StreamingResponse(_lines(line, place, ready, lambda: work(data)), media_type=LINES)
+
+    return press
+
+
+async def _lines(
+    line: Line, place: Place, ready: asyncio.Event, work: Callable[[], Iterator[Update]]
+) -> AsyncIterator[str]:
+    """The answer, line by line. The work is done in a thread with the request's context."""
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[Mapping[str, Any] | None]()
+
+    def put(update: Mapping[str, Any] | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(lines.put_nowait, update)
+
+    def do() -> None:
+        with place.lent():
+            try:
+                for update in work():
+                    if not update.get("running") or lines.qsize() < AHEAD:
+                        put(update)
+            except (ValueError, RecursionError) as error:
+                put(public_error(error))
+            except Exception as error:
+                print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
+                put(public_error(MISTAKE))
+            finally:
+                put(None)
+
+    told, flag = 0, current_flag()
+    try:
+        while not ready.is_set():
+            if flag is not None and flag.is_set():
+                return
+            if (before := line.before(place)) != told:
+                yield written({"before": before})
+                told = before
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ready.wait(), PLACE_S)
+        if place.refused:
+            yield written(public_error(BUSY))
+            return
+        _THREADS.submit(copy_context().run, do)
+        while True:
+            try:
+                update = await asyncio.wait_for(lines.get(), ALIVE_S)
+            except TimeoutError:
+                yield "\n"
+                continue
+            if update is None:
+                return
+            yield written(update)
+    finally:
+        if not place.has:
+            place.leave()
+
+
+def written(update: Mapping[str, Any]) -> str:
+    """An update as a line."""
+    return json.dumps(update, separators=(",", ":")) + "\n"
