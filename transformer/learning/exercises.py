@@ -1,5 +1,5 @@
-"""What a small network can learn in about a minute: questions, answers, what is held out; how each
-family of networks is asked, and what it answers and attends to."""
+"""Exercises that a small network learns in about a minute: questions and answers, the held-out
+ones, and accuracy, attention and answers of a network of any family."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ ABOUT = mark(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exercise:
-    """Questions with one right answer each, written in characters.
+    """Questions with one right answer each, spelled in single characters.
 
-    letters: those that occur. sign: the separator of question and answer where one network
-    reads both. longest: characters of a question and its answer together. n_steps: updates
-    after which every preset can do it. example: a question. reads: what it is called that a head
-    reads the letter which is to be said next; "" where the answer's letters do not stand in the
-    question. ends: whether an answer has an end of its own; else it is as long as the right one.
+    letters: the alphabet of questions and answers. sign: separates question and answer where one
+    network reads both. longest: characters of a question and its answer together. n_steps:
+    updates after which every preset has learned it. example: a question. reads: the name of a
+    head's score for reading the next letter of the answer; "" if answers contain other letters
+    than their questions. ends: whether an end token follows the answer.
     """
 
     name: str
@@ -57,11 +57,11 @@ class Exercise:
     ends: bool = True
 
     def tokenizer(self) -> Tokenizer:
-        """One token a character."""
+        """A tokenizer with one token per character."""
         return _tokenizer(self.letters + self.sign)
 
     def rows(self, rng: Random, count: int, *, held_out: bool) -> list[Row]:
-        """Questions with their answers, all of them held out or none."""
+        """Random questions with their answers, either all held out or none."""
         found: list[Row] = []
         while len(found) < count:
             question = self.draw(rng)
@@ -76,12 +76,12 @@ def _tokenizer(characters: str) -> Tokenizer:
 
 
 def is_held_out(question: str) -> bool:
-    """One in seven of the questions of three characters and more: no training sees them."""
+    """Whether no training sees a question: one in seven of those with three characters or more."""
     weighed = sum(place * ord(letter) for place, letter in enumerate(question, 1))
     return len(question) >= 3 and weighed % 7 == 0
 
 
-# ---- letters, to be written in some order ----
+# ---- letters, to be put in some order ----
 
 LETTERS = "abcdefgh"
 SHORTEST, LONGEST = 2, 6
@@ -128,10 +128,10 @@ ADDITION = Exercise(
 )  # fmt: skip
 
 
-# ---- different letters, and one of them again: what followed it the last time, to the end ----
+# ---- different letters, then one of them again: continue with what followed it before ----
 #
-# How far back it stood changes from row to row, so that counting does not help: a head must find
-# where the letter stood before and read what followed (Olsson et al. 2022, "In-context Learning and
+# The distance changes from row to row, so counting positions does not help: a head must find the
+# letter's earlier occurrence and read what followed (Olsson et al. 2022, "In-context Learning and
 # Induction Heads").
 
 MANY_LETTERS = "abcdefghijklmnopqrst"
@@ -139,13 +139,13 @@ FEWEST, MOST = 4, 10
 
 
 def _begun_again(rng: Random) -> str:
-    """Four to ten different letters, and one of them again, but not the last."""
+    """Four to ten different letters, then one of them again, but not the last."""
     pattern = rng.sample(MANY_LETTERS, rng.randint(FEWEST, MOST))
     return "".join([*pattern, rng.choice(pattern[:-1])])
 
 
 def _followed(question: str) -> str:
-    """What stood after the last letter when it stood there first."""
+    """The letters that followed the first occurrence of the last letter."""
     again = question[-1]
     return question[question.index(again) + 1 : -1] or again
 
@@ -161,17 +161,17 @@ EXERCISES = {one.name: one for one in (COPYING, REVERSING, SORTING, ADDITION, IN
 
 
 def held_out(exercise: Exercise, count: int) -> list[Row]:
-    """Held-out questions, always the same."""
+    """The same held-out questions at each call."""
     return exercise.rows(Random(-1), count, held_out=True)
 
 
 def prompt_of(exercise: Exercise, family: str, question: str) -> str:
-    """A question as it is typed to a network."""
+    """A question as the prompt of a network of this family."""
     return question + exercise.sign if family == "decoder" else question
 
 
 def sample_of(exercise: Exercise, family: str) -> HeldOutSample | None:
-    """Text to measure a loss on; None for an encoder, which predicts no next token."""
+    """Texts to measure a loss on; None for an encoder, which predicts no next token."""
     rows = held_out(exercise, SAMPLE)
     if family == "encoder":
         return None
@@ -182,11 +182,11 @@ def sample_of(exercise: Exercise, family: str) -> HeldOutSample | None:
 
 
 def examples(exercise: Exercise, family: str, rows: Sequence[Row]) -> list[Example]:
-    """What a network is asked: the answers' tokens, each after the right ones before it.
+    """Training examples for a family of networks; each answer token follows the right ones.
 
-    A translator reads the question and writes the answer; a writer reads "question, sign, answer"
-    as one text and is asked for the answer alone; a reader says the answer at the places of what it
-    reads. Each answer ends with the end-of-text token, if the exercise's answers end.
+    An encoder-decoder reads the question and predicts the answer; a decoder reads "question, sign,
+    answer" as one text, with a loss on the answer only; an encoder predicts the answer at the
+    positions of the question. Answers end with the end-of-text token if `exercise.ends`.
     """
     tokenizer = exercise.tokenizer()
     end, found = tokenizer.end_id, []
@@ -209,10 +209,10 @@ def examples(exercise: Exercise, family: str, rows: Sequence[Row]) -> list[Examp
 def share_right(
     network: Transformer, exercise: Exercise, rows: Sequence[Row], hooks: Sequence[Hook] = ()
 ) -> float:
-    """The share of rows whose whole answer the network would write, from 0 to 1.
+    """The share of rows, 0 to 1, that the network would answer correctly by greedy decoding.
 
-    Each token is the likeliest after the right ones before it: greedy decoding writes all of an
-    answer just where every one of them is. hooks: what is altered in the network.
+    That is where each token of the answer is the likeliest one after the right tokens before it.
+    hooks: interventions in the network.
     """
     asked = examples(exercise, network.config.family, rows)
     padding_id = exercise.tokenizer().padding_id
@@ -225,11 +225,11 @@ def share_right(
 def weight_on_wanted(
     network: Transformer, exercise: Exercise, rows: Sequence[Row]
 ) -> dict[Site, Tensor]:
-    """How much each head attends to the next answer letter, where the question holds it.
+    """How much each head attends to the next letter of the answer, where the question contains it.
 
-    By site (H,): the mean weight, from 0 to 1, over the answers' letters. In a text of different
-    letters that begins again this is the induction score: the weight on what followed the last time
-    (Olsson et al. 2022). A translator is asked for its cross-attention.
+    By site (H,): the mean weight, 0 to 1, over the answers' letters. In the induction exercise this
+    is the induction score: the weight on what followed the last time (Olsson et al. 2022). For an
+    encoder-decoder, the weights of cross-attention.
     """
     trace, tokenizer, family = Trace(), exercise.tokenizer(), network.config.family
     asked = examples(exercise, family, rows)
@@ -250,7 +250,7 @@ def weight_on_wanted(
 
 
 def check_question(exercise: Exercise, question: object) -> str:
-    """A question of a visitor's. Raises ValueError for one that cannot be read."""
+    """Return a visitor's question. Raises ValueError if a network cannot read it."""
     most = exercise.longest // 2 + 1  # one character more than the longest that was learned
     good = isinstance(question, str) and set(question) <= set(exercise.letters)
     if not isinstance(question, str) or not good or not 1 <= len(question) <= most:
@@ -266,7 +266,7 @@ def check_question(exercise: Exercise, question: object) -> str:
 
 @torch.inference_mode()
 def answer_of(model: Model, exercise: Exercise, question: str) -> str:
-    """What a network answers to a question, greedily. Raises ValueError, see `check_question`."""
+    """The network's greedy answer. Raises ValueError as `check_question` does."""
     question = check_question(exercise, question)
     tokenizer = model.tokenizer
     most = exercise.longest // 2 + 2 if exercise.ends else len(exercise.solve(question))

@@ -1,4 +1,4 @@
-"""A small training as a generator: an update at a time, in memory, with nothing left behind."""
+"""Train a small network step by step, in memory; no file is written."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Step:
     task: Exercise
 
     def model(self, name: str | None = None, engine: str = AUTO) -> Model:
-        """The network as it is now: a copy that can be asked like any loaded model."""
+        """A copy of the network as it is now, which can be used like any loaded model."""
         network = copy.deepcopy(self.network).eval()
         about = {"exercise": self.task.name, "steps": self.number, "accuracy": self.accuracy}
         return Model(
@@ -99,8 +99,8 @@ def steps(
     task: one of EXERCISES. preset: one of PRESETS, made small; changes: fields of ModelConfig, such
     as n_layers. n_steps: None = what is enough for all presets. batch: questions an update.
     feed_forward False: the feed-forward layers add nothing, ever, and attention does it all. To
-    stop, stop iterating; the same arguments give the same steps, whatever else draws random
-    numbers in the process. Raises ValueError for unknown names.
+    stop, stop iterating. The same arguments give the same steps, whatever other random numbers the
+    process draws. Raises ValueError for unknown names.
     """
     check_choice("task", task, EXERCISES)
     exercise = EXERCISES[task]
@@ -183,15 +183,15 @@ class Plan:
 
     @property
     def exercise(self) -> Exercise:
-        """What is learned."""
+        """The exercise to learn."""
         return EXERCISES[self.task]
 
     def config(self) -> ModelConfig:
-        """The network's."""
+        """The network's configuration."""
         return small_config(self.exercise, self.preset, **self._changes())
 
     def steps(self) -> Iterator[Step]:
-        """The training itself, an update at a time."""
+        """Train by this plan; yields after each update."""
         return steps(
             task=self.task,
             preset=self.preset,
@@ -204,7 +204,7 @@ class Plan:
         )
 
     def kept(self) -> list[int]:
-        """The steps after which the network is kept: more of them early, where more happens."""
+        """The steps whose networks are kept: denser at the start, where more happens."""
         most = self.n_steps // EVERY
         ratio = max(1, most) ** (1 / (SNAPSHOTS - 1))
         spread = {EVERY * round(ratio**place) for place in range(SNAPSHOTS)}

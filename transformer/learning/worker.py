@@ -1,8 +1,8 @@
-"""The process that trains: one thread, low priority, told what to do on its standard input; and the
-server's end of it.
+"""Train in a separate process of one thread and low priority, which reads commands from its
+standard input; and the server's side of it.
 
-It is a separate process: a training in a thread of the server would hold Python's interpreter
-lock while others generate. Its messages are NPZ files, JSON and arrays; nothing is pickled:
+A training in a thread of the server would hold Python's interpreter lock while others generate.
+Messages are NPZ files with JSON and arrays; nothing is pickled:
 
     in   (key, "begin", Job), then (key, "pause" | "go" | "step" | "stop", None)
          and (key, "ask", a question)
@@ -47,10 +47,10 @@ BEAT_S = 1.0  # how often the process says that it is alive
 NICENESS = 5  # a third of a server thread's CPU time where both compete
 DONE, STOPPED, LATE = "done", "stopped", "time"
 ROOT = Path(__file__).resolve().parent.parent.parent
-BROKEN = "broken"  # why a training ended whose process did
-START_S = 120.0  # in which a new process must have said that it is alive
-SILENT_S = 10.0  # after which one that has not said so again is killed
-GRACE_S = 1.0  # to hear what has come while this process itself was stopped
+BROKEN = "broken"  # the process ended before the training
+START_S = 120.0  # in which a new process must send its first heartbeat
+SILENT_S = 10.0  # without a heartbeat, after which the process is killed
+GRACE_S = 1.0  # to read messages that arrived while the server itself was stopped
 Message = tuple[str, str, Any]
 SIZE = struct.Struct(">Q")  # of a message, in bytes
 
@@ -189,14 +189,14 @@ def beat(out: BinaryIO) -> None:
             time.sleep(BEAT_S)
 
 
-# ---- the server's end of it ----
+# ---- the server's side ----
 
 
 class Trainer:
-    """One process, begun with its first job and kept for the next one until it is closed.
+    """One process, started for its first job and kept for the next ones until it is closed.
 
-    hear: called with (key, what, value) of each message, from a thread of its own. A
-    process that is silent for SILENT_S, be it stopped or stuck, is killed and ends as BROKEN.
+    hear: called from another thread with (key, what, value) of each message. A process that sends
+    nothing for SILENT_S, stopped or stuck, is killed and ends as BROKEN.
     """
 
     def __init__(self, hear: Callable[[str, str, Any], None]) -> None:
@@ -207,7 +207,7 @@ class Trainer:
         atexit.register(self.close)  # a stopped process does not see that its input has ended
 
     def begin(self, key: str, job: Job) -> None:
-        """Train this; the one before must have ended."""
+        """Start a job; the previous one must have ended."""
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 self._process = self._started()
@@ -277,7 +277,7 @@ def _watch(process: subprocess.Popen[bytes], heard: threading.Event) -> None:
 
 
 def main() -> None:
-    """Train what is asked for, one after the other, until the server closes the input."""
+    """Train one job after the other until the server closes the input."""
     Parser(
         needs_output=False, description="Trains what the server asks for; it starts this itself."
     ).parse_args()

@@ -18,28 +18,27 @@ from transformer.tokenizer.labels import byte_level, show
 PADDING = "<|padding|>"
 START = "<|start|>"
 END = "<|endoftext|>"
-SPECIALS = (PADDING, START, END)  # ids 0, 1, 2 in every vocabulary of ours
+SPECIALS = (PADDING, START, END)  # ids 0, 1, 2 of every vocabulary made here
 HIDDEN = "[MASK]"  # as people type it
-MASK = "<|mask|>"  # the last id, where there is one: what hides a token from an encoder alone
+MASK = "<|mask|>"  # the last id, if present: hides a token from an encoder
 
-# What special tokens are usually called, and how many of a text's are named in a warning.
+# Usual names of special tokens, and how many of a text's a warning lists.
 _USUAL = re.compile(
     r"<\|\w{1,30}\|>|</?s>|<(?:pad|unk|mask|cls|sep|bos|eos|start_of_turn|end_of_turn)>"
     r"|\[(?:PAD|UNK|CLS|SEP|MASK|BOS|EOS|/?INST)\]"
 )
 MOST_NAMES = 3
 
-# Texts whose ids a tokenizer may get wrong, or never find.
+# Texts that a tokenizer may encode wrongly, or never finish encoding.
 HARD = (f"{'a' * 2000}!", " " * 2000, "Hé, 🦊 said:\n\t« ça va ? » \x00", f"1{PADDING} {END}")
 
 
 class Tokenizer:
-    """Byte-level BPE: every string has ids, and they decode to exactly that string.
+    """Byte-level BPE, with ids for every string that decode to exactly that string; or characters,
+    one token each, with ids only for strings of known characters.
 
-    Or characters, one token each: then only a string of characters that it knows has ids.
-
-    A special token's name typed by a visitor is ordinary text: only the program puts in the
-    special ids `padding_id`, `start_id` and `end_id`.
+    A special token's name in a text is ordinary text: only the program adds the special ids
+    `padding_id`, `start_id` and `end_id`.
     """
 
     def __init__(self, bpe: BPETokenizer) -> None:
@@ -65,7 +64,7 @@ class Tokenizer:
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> Tokenizer:
-        """Learn merges from texts. vocab_size counts the 256 bytes and the three specials."""
+        """Learn merges from texts. vocab_size includes the 256 bytes and the three specials."""
         smallest = 256 + len(SPECIALS)
         if vocab_size < smallest:
             raise ValueError(f"vocab_size must be at least {smallest}; got {vocab_size}")
@@ -83,7 +82,7 @@ class Tokenizer:
 
     @classmethod
     def of_characters(cls, texts: Iterable[str]) -> Tokenizer:
-        """One token for each different character of the texts, in their order in Unicode."""
+        """One token for each distinct character of the texts, in Unicode order."""
         names = [*SPECIALS, *sorted(set().union(*texts))]
         found = BPETokenizer(models.WordLevel({name: at for at, name in enumerate(names)}))
         found.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
@@ -93,13 +92,13 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
-        """Read a tokenizer.json. Raises ValueError if it is not one of ours."""
+        """Read a tokenizer.json. Raises ValueError if it is not one that this class wrote."""
         try:
             check_file(path)
             bpe = BPETokenizer.from_file(str(path))
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # bare Exception, and a panic that is not even that
+        except BaseException as error:  # a bare Exception, or a Rust panic
             raise ValueError(f"{path} is not a readable tokenizer file: {error}") from error
         try:
             found = cls(bpe)
@@ -112,8 +111,7 @@ class Tokenizer:
             raise ValueError(f"{path} is not a tokenizer of this project: {error}") from error
 
     def with_mask(self) -> Tokenizer:
-        """The same with one more special token, the last id, that hides another; itself if it has
-        one."""
+        """This tokenizer with MASK as its last id; itself if it already has one."""
         if self._mask_id is not None:
             return self
         bpe = BPETokenizer.from_str(self._bpe.to_str())
@@ -130,18 +128,18 @@ class Tokenizer:
 
     @property
     def kind(self) -> str:
-        """What its tokens are, in words."""
+        """A description of its tokens."""
         return "characters" if self._by_character else "byte-level BPE"
 
     @property
     def vocab_size(self) -> int:
-        """Number of ids, specials included."""
+        """The number of ids, specials included."""
         return len(self._bytes)
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text, without specials.
 
-        Raises ValueError for half of a surrogate pair, or a character that it does not know.
+        Raises ValueError for half of a surrogate pair or an unknown character.
         """
         try:
             text.encode()
@@ -156,7 +154,7 @@ class Tokenizer:
         return self._encoded(text)
 
     def _encoded(self, text: str, *, specials: bool = False) -> list[int]:
-        """Ids of a text; specials: with those that the tokenizer itself puts in."""
+        """Ids of a text; specials: with those that the tokenizer adds."""
         try:
             return self._bpe.encode(text, add_special_tokens=specials).ids
         except (KeyboardInterrupt, SystemExit):
@@ -167,16 +165,15 @@ class Tokenizer:
             ) from error
 
     def prompt(self, text: str) -> list[int]:
-        """What a decoder goes on from, or an encoder alone reads: the end of another text first."""
+        """Ids that a decoder continues, or that an encoder reads: first the end of another text."""
         return [self.end_id, *self.encode(text)]
 
     def source(self, text: str) -> list[int]:
-        """What the encoder before a decoder reads."""
+        """Ids that the encoder of an encoder-decoder reads."""
         return [*self.encode(text), self.end_id]
 
     def document(self, ids: Sequence[int]) -> list[int]:
-        """The ids of a whole text as a network reads them, and predicts them from the second on:
-        from the end of another text to its own end."""
+        """A whole text's ids between two end tokens; a network predicts all but the first."""
         return [self.end_id, *ids, self.end_id]
 
     def encode_targets(self, texts: Sequence[str]) -> list[list[int]]:
@@ -185,11 +182,11 @@ class Tokenizer:
 
     @property
     def mask_id(self) -> int | None:
-        """The token that hides another from an encoder; None where there is none."""
+        """The token that hides another from an encoder, or None."""
         return self._mask_id
 
     def is_special(self, index: int) -> bool:
-        """Whether an id is a special token, which adds nothing to a text."""
+        """Whether an id is a special token, which decodes to no text."""
         return index in self._specials
 
     def special_labels(self) -> list[str]:
@@ -197,7 +194,7 @@ class Tokenizer:
         return list(self._specials.values())
 
     def reads_as_token(self, name: str) -> bool:
-        """Whether a typed name is read as the token of that name: never, of special tokens."""
+        """Whether a typed name is encoded as the special token of that name."""
         return False
 
     @property
@@ -206,7 +203,7 @@ class Tokenizer:
         return frozenset({self.end_id})
 
     def whole(self, ids: Iterable[int]) -> bytes:
-        """A whole text's bytes."""
+        """The bytes of a whole text."""
         return self.to_bytes(ids)
 
     def without_unknown(self, text: str) -> str:
@@ -215,19 +212,19 @@ class Tokenizer:
         return "".join(one for one in text if one not in missing) if missing else text
 
     def readable(self, text: str) -> str:
-        """What of a text has ids; where nothing but space has, a character that does."""
+        """A text without its unknown characters; a known one if only space is left."""
         kept = self.without_unknown(text)
         letters = (name for name in sorted(self._known.difference(SPECIALS)) if name.strip())
         return kept if kept.strip() else next(letters, kept)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The same for many texts, on all cores."""
+        """`encode` for many texts, on all cores."""
         for text in texts:
             self._check_characters(text)
         return [found.ids for found in self._bpe.encode_batch_fast(texts, add_special_tokens=False)]
 
     def to_bytes(self, ids: Iterable[int]) -> bytes:
-        """The UTF-8 bytes of ids; special tokens have none."""
+        """The UTF-8 bytes of ids; none for special tokens."""
         return b"".join(self._bytes[index] for index in ids)
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -235,11 +232,11 @@ class Tokenizer:
         return self.to_bytes(ids).decode("utf-8", errors="replace")
 
     def text(self, index: int) -> str:
-        """What one token adds to a text: U+FFFD for a part of a character, "" for a special."""
+        """The text of one token: U+FFFD for part of a character, "" for a special token."""
         return self.decode([index])
 
     def label(self, index: int) -> str:
-        """A token as shown to people: spaces and controls visible, broken characters as bytes."""
+        """A token for display: spaces and controls visible, parts of characters as bytes."""
         if index in self._specials:
             return self._specials[index]
         return show(self._bytes[index])
@@ -249,7 +246,7 @@ class Tokenizer:
         return [self.label(index) for index in ids]
 
     def _check_texts(self) -> None:
-        """Raise ValueError unless the ids of a few hard texts are their bytes."""
+        """Raise ValueError unless a few hard texts survive encoding and decoding."""
         for text in () if self._known else HARD:
             if self.to_bytes(self.encode(text)) != text.encode():
                 raise ValueError(f"the ids of {shortened(text)} decode to another text")
@@ -279,9 +276,8 @@ class Tokenizer:
 
 
 def _check_plain(content: dict[str, Any], *, in_bytes: bool) -> None:
-    """Raise ValueError for settings with which a text's ids are not its bytes', always the same.
-
-    They would cut or fill up texts, change them before they are read, or draw their ids at random.
+    """Raise ValueError for settings with which ids would not decode to the text that was encoded:
+    truncation, padding, normalization, dropout.
     """
     model, before = content["model"], content["pre_tokenizer"] or {"type": None}
     wrong = [name for name in ("truncation", "padding", "normalizer") if content[name] is not None]
@@ -310,10 +306,10 @@ def _character(name: str) -> bytes:
 
 
 def hidden_ids(tokenizer: Tokenizer, text: str) -> list[int]:
-    """What an encoder alone reads of a text: the token that hides for each [MASK] and for each name
-    of that token, which takes the space before it along, as a token of ours holds it.
+    """A text's ids for an encoder, with the mask token for each [MASK] and for each name of that
+    token; a space before it belongs to it.
 
-    As `Tokenizer.prompt` where the tokenizer has no such token or the text no [MASK].
+    The same as `Tokenizer.prompt` if the tokenizer has no mask token or the text no [MASK].
     """
     if tokenizer.mask_id is None:
         return tokenizer.prompt(text)
@@ -328,8 +324,8 @@ def hidden_ids(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 def special_names(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Names of special tokens in a text, of this tokenizer or of usual ones, without those that
-    hide a word here; at most MOST_NAMES, each once."""
+    """The names of special tokens, of this tokenizer or usual ones, that a text contains; without
+    the mask token's, at most MOST_NAMES, each once."""
     known = (name for name in tokenizer.special_labels() if len(name) > 2 and name in text)
     found = dict.fromkeys([*_USUAL.findall(text), *known])
     if tokenizer.mask_id is not None:
@@ -339,7 +335,7 @@ def special_names(tokenizer: Tokenizer, text: str) -> list[str]:
 
 
 def around(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """The ids that a prompt has before and behind those of its text."""
+    """The ids that `prompt` adds before and after those of a text."""
     text = tokenizer.readable("a")
     whole, part = tokenizer.prompt(text), tokenizer.encode(text)
     start = next(at for at in range(len(whole)) if whole[at : at + len(part)] == part)

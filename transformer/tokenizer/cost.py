@@ -1,4 +1,4 @@
-"""Refuse tokenizer files with which a short text takes long or becomes huge."""
+"""Reject tokenizer files that make a short text slow to encode or huge."""
 
 from __future__ import annotations
 
@@ -13,21 +13,17 @@ from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.checks import shortened
 
-MOST_GROWTH = 1_000  # times as long as the text its tokens may be
+MOST_GROWTH = 1_000  # of the length of a text
 MOST_COPIES = 8  # of a text in its template
-MOST_PARTS = 500  # steps, pieces and ids of a template, each of which every text passes
+MOST_PARTS = 500  # steps, template pieces and ids, all applied to every text
 _STEPS = ("normalizer", "pre_tokenizer", "post_processor")
-_LENGTHS = (
-    24,
-    48,
-    96,
-)  # at which a pattern that backtracks without end reaches the library's limit
+_LENGTHS = (24, 48, 96)  # where exponential backtracking reaches the library's limit
 _MOST_UNITS = 32
 
 
 def check_cost(bpe: BPETokenizer, content: dict[str, Any]) -> None:
-    """Raise ValueError for a tokenizer whose steps are too many, make a text too long, or backtrack
-    without end. content: tokenizer.json as parsed JSON."""
+    """Raise ValueError for a tokenizer with too many steps, that makes a text too long, or that
+    backtracks exponentially. content: tokenizer.json as parsed JSON."""
     steps = [content[step] for step in _STEPS]
     n_parts = json.dumps(steps).count(",")
     if n_parts > MOST_PARTS:
@@ -45,7 +41,7 @@ def check_cost(bpe: BPETokenizer, content: dict[str, Any]) -> None:
             bpe.encode(text)
         except (KeyboardInterrupt, SystemExit):
             raise
-        except Exception:  # it does not know a character
+        except Exception:  # an unknown character
             continue
         except BaseException as error:  # a panic: the library's limit on backtracking
             raise ValueError(
@@ -55,7 +51,7 @@ def check_cost(bpe: BPETokenizer, content: dict[str, Any]) -> None:
 
 
 def _growth(step: dict[str, Any] | None) -> float:
-    """How many times as long a step may make a text, at most, roughly."""
+    """A rough upper bound of how many times longer a step may make a text."""
     if step is None:
         return 1.0
     for inner in ("normalizers", "pretokenizers", "processors"):
@@ -73,13 +69,13 @@ def _growth(step: dict[str, Any] | None) -> float:
 
 
 def _probes(steps: list[Any]) -> Iterator[str]:
-    """Repeated pieces of the patterns' own text, on which they backtrack most."""
+    """Repeated pieces of the patterns' source, the texts on which they backtrack most."""
     patterns = " ".join(_patterns(steps))
     if not patterns:
         return
     characters = re.findall(r"[^\\]", patterns)
     pieces = [*"aA0 \n.", *re.findall(r"\w+", patterns), *characters]
-    # The library looks first whether a text holds what a pattern must end with.
+    # The library first checks that a text contains what a pattern must end with.
     ends = "".join(dict.fromkeys(characters))
     for unit in islice(dict.fromkeys(pieces), _MOST_UNITS):
         for length in _LENGTHS:
@@ -88,7 +84,7 @@ def _probes(steps: list[Any]) -> Iterator[str]:
 
 
 def _patterns(value: Any) -> Iterator[str]:
-    """The regular expressions anywhere in parsed JSON."""
+    """All regular expressions in parsed JSON."""
     if isinstance(value, dict):
         if isinstance(pattern := value.get("Regex"), str):
             yield pattern

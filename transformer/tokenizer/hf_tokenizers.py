@@ -1,4 +1,4 @@
-"""Tokenizers of other projects, used as ours are: any tokenizer.json, and Marian's files."""
+"""Tokenizers of other projects with the interface of `Tokenizer`: tokenizer.json, Marian files."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from transformer.tokenizer.cost import check_cost
 from transformer.tokenizer.labels import byte_level, show
 
 MARIAN_FILES = ("source.spm", "target.spm", "vocab.json")
-MASKS = ("[MASK]", "<mask>")  # what hides a token is called, where no file says it
+MASKS = ("[MASK]", "<mask>")  # usual names of the mask token
 _UNKNOWN = "<unk>"
-_SPACE, _BYTE = "▁", re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's space, and a byte alone
+_SPACE, _BYTE = "▁", re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's space, and a single byte
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpecialIds:
-    """start: what a decoder goes on from where nothing was typed. ends: what ends a text.
+    """start: what a decoder continues if the prompt is empty. ends: they end a text.
 
-    padding: what fills up the rows of a batch; None where nothing does. mask: what hides a token;
-    None where no file says it.
+    padding: fills up the rows of a batch, or None. mask: hides a token; None if no file names it.
     """
 
     start: int
@@ -40,11 +39,11 @@ class SpecialIds:
 
 
 class TheirTokenizer(Tokenizer):
-    """What the ways to read other people's texts share.
+    """Base class of tokenizers that other projects trained.
 
-    names: by id, the token's text as the tokenizer writes it, "" for an id that stands for nothing.
-    raw: by id, the bytes that it adds to a text, none for a special token. A special token's name
-    typed by a visitor is ordinary text.
+    names: by id, the tokenizer's own spelling of the token, "" for an unused id. raw: by id, the
+    bytes it decodes to, none for a special token. A special token's name in a text is ordinary
+    text.
     """
 
     def __init__(
@@ -59,11 +58,11 @@ class TheirTokenizer(Tokenizer):
 
     @property
     def mask_id(self) -> int | None:
-        """The token that hides another from an encoder; None where there is none."""
+        """The token that hides another from an encoder, or None."""
         return self.ids.mask
 
     def reads_as_token(self, name: str) -> bool:
-        """Whether a typed name is read as the token of that name."""
+        """Whether a typed name is encoded as the special token of that name."""
         return name in (self.names[index] for index in self.encode(name))
 
     @property
@@ -72,18 +71,18 @@ class TheirTokenizer(Tokenizer):
         return self.ids.ends
 
     def label(self, index: int) -> str:
-        """A token as shown to people; an id without a token is written ‹no token 7›."""
+        """A token for display; ‹no token 7› for an unused id."""
         if not self.names[index]:
             return say("‹no token {index}›", index=index)
         return super().label(index)
 
     def whole(self, ids: Iterable[int]) -> bytes:
-        """A whole text's bytes: words carry the space before them, the first has none."""
+        """The bytes of a whole text, without the space that the first word carries."""
         return self.to_bytes(ids).removeprefix(b" ")
 
 
 class FastTokenizer(TheirTokenizer):
-    """A tokenizer.json as it is. Raises ValueError for one that cannot be read."""
+    """Any tokenizer.json. Raises ValueError for one that cannot be read."""
 
     def __init__(self, path: Path, ids: SpecialIds, vocab_size: int) -> None:
         try:
@@ -92,7 +91,7 @@ class FastTokenizer(TheirTokenizer):
             content = json.loads(bpe.to_str())
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # bare Exception, and a panic that is not even that
+        except BaseException as error:  # a bare Exception, or a Rust panic
             raise ValueError(f"{path} is not a readable tokenizer file: {error}") from error
         try:
             check_cost(bpe, content)
@@ -114,7 +113,7 @@ class FastTokenizer(TheirTokenizer):
 
     @property
     def kind(self) -> str:
-        """What its tokens are, in words."""
+        """A description of its tokens."""
         model = str(self._content["model"]["type"])
         return f"byte-level {model}" if _in_bytes(self._content) else model
 
@@ -123,8 +122,8 @@ class FastTokenizer(TheirTokenizer):
         path.write_text(json.dumps(self._content, ensure_ascii=False), encoding="utf-8")
 
     def prompt(self, text: str) -> list[int]:
-        """A text's ids with the special ones that the tokenizer itself puts in."""
-        self.encode(text)  # raises for what is no text
+        """A text's ids with the special ones that the tokenizer adds."""
+        self.encode(text)  # raises for invalid Unicode
         return self._encoded(text, specials=True) or [self.start_id]
 
     @cached_property
@@ -132,18 +131,18 @@ class FastTokenizer(TheirTokenizer):
         return around(self)
 
     def document(self, ids: Sequence[int]) -> list[int]:
-        """The ids of a whole text with the special ones that the tokenizer itself puts in."""
+        """A whole text's ids with the special ones that the tokenizer adds."""
         before, behind = self._frame
         return [*before, *ids, *behind]
 
     def label(self, index: int) -> str:
-        """A token as shown to people: spaces visible, "##" before the continuation of a word."""
+        """A token for display: spaces visible, "##" before the continuation of a word."""
         if index not in self._specials and self._content["model"]["type"] == "WordPiece":
             return show(self.names[index].encode()) if self.names[index] else super().label(index)
         return super().label(index)
 
     def _raw(self, name: str) -> bytes:
-        """What a token of the vocabulary adds to a text."""
+        """The bytes of a token of the vocabulary."""
         if _in_bytes(self._content):
             return byte_level(name)
         model = self._content["model"]
@@ -178,17 +177,16 @@ def _specials(content: dict[str, Any], ids: SpecialIds, vocab_size: int) -> set[
 
 
 def _mask(folder: Path, content: dict[str, Any], vocab_size: int) -> int | None:
-    """The token that hides another: the one that the files beside a tokenizer.json name, else a
-    special token of a usual name; None without either."""
-    told = [
+    """The mask token: named by the settings files in the folder, else by a usual name, or None."""
+    named = [
         _mask_name(folder / name) for name in ("tokenizer_config.json", "special_tokens_map.json")
     ]
     added = {one["content"]: one["id"] for one in content["added_tokens"] if one["id"] < vocab_size}
-    return next((added[name] for name in (*told, *MASKS) if name in added), None)
+    return next((added[name] for name in (*named, *MASKS) if name in added), None)
 
 
 def _mask_name(path: Path) -> str | None:
-    """What a file of settings calls the token; None where it does not."""
+    """The mask token that a settings file names, or None."""
     try:
         named = json.loads(text_of(path))["mask_token"]
         return str(named["content"] if isinstance(named, dict) else named)
@@ -197,12 +195,12 @@ def _mask_name(path: Path) -> str | None:
 
 
 def _in_bytes(content: dict[str, Any]) -> bool:
-    """Whether its vocabulary is written in the byte-level alphabet."""
+    """Whether the vocabulary uses the byte-level alphabet."""
     return "ByteLevel" in json.dumps([content["pre_tokenizer"], content["decoder"]])
 
 
 class MarianTokenizer(TheirTokenizer):
-    """Pieces of SentencePiece, whose ids are those of vocab.json. Raises ValueError."""
+    """SentencePiece pieces with the ids of vocab.json. Raises ValueError."""
 
     def __init__(self, folder: Path, ids: SpecialIds, vocab_size: int) -> None:
         self._folder = folder
@@ -222,11 +220,11 @@ class MarianTokenizer(TheirTokenizer):
 
     @property
     def kind(self) -> str:
-        """What its tokens are, in words."""
+        """A description of its tokens."""
         return "SentencePiece"
 
     def save(self, path: Path) -> None:
-        """Write its three files beside the path that is given."""
+        """Write its three files into the folder of `path`."""
         for name in MARIAN_FILES:
             if self._folder.resolve() != path.parent.resolve():
                 shutil.copyfile(self._folder / name, path.parent / name)
@@ -236,13 +234,13 @@ class MarianTokenizer(TheirTokenizer):
         return [self.encode(text) for text in texts]
 
     def _encoded(self, text: str, *, specials: bool = False) -> list[int]:
-        """A source's ids; a code like >>fra<< at its beginning is one token."""
+        """A source text's ids; a language code like >>fra<< at its start is one token."""
         return self._ids_by(self._pieces, text)
 
     def encode_targets(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of translations, which have pieces of their own."""
+        """The ids of translations, split by the target language's pieces."""
         for text in texts:
-            self.encode(text)  # raises for what is no text
+            self.encode(text)  # raises for invalid Unicode
         return [self._ids_by(self._target_pieces, text) for text in texts]
 
     def _ids_by(self, processor: Any, text: str) -> list[int]:
@@ -286,9 +284,9 @@ def _pieces(path: Path) -> Any:
 
 
 def read(folder: Path, ids: SpecialIds, vocab_size: int) -> FastTokenizer | MarianTokenizer:
-    """What a folder holds: tokenizer.json, or Marian's source.spm, target.spm and vocab.json.
+    """Read a folder's tokenizer.json, or Marian's source.spm, target.spm and vocab.json.
 
-    vocab_size: ids that the network has, some of which may stand for nothing. Raises ValueError.
+    vocab_size: the number of ids in the network, some of which may be unused. Raises ValueError.
     """
     if (folder / "source.spm").is_file():
         return MarianTokenizer(folder, ids, vocab_size)

@@ -1,4 +1,4 @@
-"""One token as bytes, and as a label that people can read."""
+"""A token's bytes and its readable label."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from transformer.checks import shortened
 
 _VISIBLE = {" ": "␣", "\n": "⏎", "\t": "⇥"}
-# Letters, marks and symbols that draw nothing, and the sign that stands for broken text elsewhere.
+# Letters, marks and symbols that draw nothing, and the replacement character.
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffd")
 
 
@@ -42,7 +42,7 @@ def _show_character(character: str, *, first: bool) -> str:
         return _VISIBLE[character]
     category = unicodedata.category(character)[0]
     hidden = category in "CZ" or character in _UNSEEN  # control, format, unassigned; separators
-    if hidden or (first and category == "M"):  # a mark with no letter of this token to stand on
+    if hidden or (first and category == "M"):  # a combining mark without a letter
         return f"‹U+{ord(character):04X}›"
     return character
 
