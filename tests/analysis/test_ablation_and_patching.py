@@ -13,7 +13,7 @@ from transformer.analysis.ablation import (
     intact_ids,
     next_token,
 )
-from transformer.analysis.held_out import BROKEN_TOKENS, broken, broken_ids, sample_loss
+from transformer.analysis.held_out import BROKEN_TOKENS, broken_ids, losses_without, sample_loss
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
 from transformer.checkpoint import held_out_sample
@@ -150,12 +150,13 @@ def test_the_samples_loss_is_that_of_the_evaluation(tiny_model, tiny_encoder_dec
 
 def test_every_break_is_measured_against_the_intact_network(tiny_model):
     model = with_sample(tiny_model, ["The fox said hello."])
-    intact, *others = broken(model)
-    assert (intact.what, intact.loss) == (None, sample_loss(model))
-    assert [other.what for other in others] == breaks_of(model.config)
-    for other in others:
-        assert other.loss == sample_loss(model, [Break(other.what)])
-        assert other.loss != intact.loss
+    losses = losses_without(model)
+    assert list(losses) == [None, *breaks_of(model.config)]
+    intact = losses.pop(None)
+    assert intact == sample_loss(model)
+    for what, loss in losses.items():
+        assert loss == sample_loss(model, [Break(what)])
+        assert loss != intact
     run = model.generate(TEXT, max_new_tokens=1)
     for what in (None, "no-scale"):
         missing = [Break(what)] if what else []

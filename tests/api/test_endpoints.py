@@ -15,8 +15,8 @@ from gradio_client.exceptions import AppError
 from kit.serving import NAMES, Shared, running
 
 from transformer.analysis.ablation import head_importance, next_token
-from transformer.analysis.held_out import broken
 from transformer.analysis.patching import patch_effect
+from transformer.interventions.breaks import BREAKS, breaks_of
 
 pytestmark = pytest.mark.slow
 
@@ -42,8 +42,10 @@ def test_models_and_breaks_are_listed_with_what_they_are(client, server):
     assert [model["name"] for model in models] == list(NAMES)
     assert models[0]["n_heads"] == server.model.config.n_heads
     assert models[0]["n_parameters"] == server.model.n_parameters
-    wanted = [(each.what, each.why) for each in broken(server.model)]
-    assert [(each["what"], each["why"]) for each in client.predict(api_name="/breaks")] == wanted
+    intact, *others = client.predict(api_name="/breaks")
+    assert intact["why"] == "The network as it was trained."
+    wanted = {what: BREAKS[what] for what in breaks_of(server.model.config)}
+    assert {each["what"]: each["why"] for each in others} == wanted
 
 
 @pytest.mark.parametrize(

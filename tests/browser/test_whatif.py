@@ -14,10 +14,10 @@ from playwright.sync_api import expect
 
 from transformer import Run
 from transformer.analysis.ablation import head_importance, next_token
-from transformer.analysis.held_out import broken
+from transformer.analysis.held_out import losses_without
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import most_changed, patch_effect
-from transformer.interventions.breaks import breaks_of
+from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch, interventions_of
 from transformer.ui.examples import EXAMPLES
 from transformer.views.runs.attention_difference import attention_difference
@@ -144,12 +144,16 @@ def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif):
     page.get_by_role("button", name="Run my text through each").click()
     page.wait_for_selector(f".breaks[data-texts='{len(breaks_of(whatif.model.config)) + 1}']")
     rows = page.locator(".breaks-table tbody tr").all()
-    wanted = broken(whatif.model)
+    wanted = losses_without(whatif.model)
     told = [row.locator("td").all_inner_texts() for row in rows]
-    assert [line[:2] for line in told] == [[one.why, f"{one.loss:.3f}"] for one in wanted]
-    cost = float(wanted[-1].loss or 0) - float(wanted[0].loss or 0)
+    words = {None: "The network as it was trained."} | BREAKS
+    assert [line[:2] for line in told] == [
+        [words[it], f"{loss:.3f}"] for it, loss in wanted.items()
+    ]
+    last = [*wanted][-1]
+    cost = float(wanted[last] or 0) - float(wanted[None] or 0)
     assert float(told[-1][2].replace("−", "-")) == pytest.approx(cost, abs=6e-4)
-    for line, breaks in ((told[0], []), (told[-1], [Break(str(wanted[-1].what))])):
+    for line, breaks in ((told[0], []), (told[-1], [Break(str(last))])):
         run = whatif.model.generate(whatif.text, max_new_tokens=24, interventions=breaks)
         assert line[3] == "".join(run.labels[run.n_prompt :])
     expect(page.locator(".breaks-about")).to_contain_text(f"2 texts. {SAMPLE['about']}")

@@ -26,7 +26,6 @@ from transformer.analysis.head_measures import (
     names_of,
     repeats_of,
 )
-from transformer.messages import numeral, say
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.compact_trace import stored_at
@@ -41,34 +40,13 @@ LEAST_WEIGHT, TIMES_EVEN, NEARLY_EVEN, LEAST_ORDER = 0.4, 3.0, 0.95, 0.8
 LEAST_AGAIN, TIMES_EVEN_AGAIN = 0.2, 5.0  # of rows whose token stood before
 
 
-def rule() -> str:
-    """When a head gets a label, in words."""
-    return say(
-        "A head gets a label only if its number is at least {least}, at least {times} times that "
-        "of a uniform head and, for a place, above that of every shuffled copy of it; of several, "
-        "the one that is the most times a uniform head's. Induction, duplicate and backwards ask "
-        "for {again}, for {times_again} times a uniform head's and for {rows} rows, because full "
-        "stops and little words come again by chance. “Reads evenly” asks for {evenly} of the "
-        "uniform head's entropy; “reads in order” for an order of {order}, above every shuffled "
-        "copy's, and a largest weight of {least}. With fewer than {rows} rows no head gets a "
-        "label. No label only means that none of these numbers is high.",
-        least=numeral(LEAST_WEIGHT, "g"),
-        times=numeral(TIMES_EVEN, "g"),
-        again=numeral(LEAST_AGAIN, "g"),
-        times_again=numeral(TIMES_EVEN_AGAIN, "g"),
-        evenly=numeral(NEARLY_EVEN, ".0%"),
-        order=numeral(LEAST_ORDER, "g"),
-        rows=MIN_ROWS,
-    )
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeadMetrics:
     """One head's numbers by metric. NaN: no row, nothing varies, or the head is switched off.
 
     shuffled: (mean, largest) over the shuffled copies, for the metrics that are held against them.
     most_read_key: the position of the key that the metric `most_read` is about.
-    named_after: the metric that is high enough for a label (see `rule`), if one is.
+    named_after: the metric that is high enough for a label (see `named_after`), if one is.
     """
 
     layer: int
@@ -208,7 +186,7 @@ def named_after(
     even: Mapping[str, float],
     shuffled: Mapping[str, tuple[float, float]],
 ) -> str | None:
-    """The metric that says clearly what the head does (see `rule`): the position that is the most
+    """The metric that says clearly what the head does: the position that is the most
     times a uniform head's, else one token, else order, else entropy (reads evenly), else None."""
 
     def clear(name: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -11,28 +10,15 @@ import torch.nn.functional as F
 from transformer.analysis.ablation import generated
 from transformer.inference.loaded import LoadedModel
 from transformer.inference.logit_sources import pad, text_in
-from transformer.interventions.breaks import BREAKS, breaks_of
+from transformer.interventions.breaks import breaks_of
 from transformer.interventions.descriptions import Break, Intervention
 from transformer.interventions.hooks import hooks_of
-from transformer.messages import mark
 from transformer.model.hooks import unchanged
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.request import Request
 from transformer.runs.run import Run
 
 BROKEN_TOKENS = 24  # generated to see what a missing component does to a text
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Broken:
-    """The network without one idea: what is missing (None = intact), why that matters, its loss.
-
-    loss: nats a token over the model's sample; None where it has none.
-    """
-
-    what: str | None
-    why: str
-    loss: float | None
 
 
 @torch.no_grad()
@@ -66,17 +52,14 @@ def sample_loss(model: LoadedModel, interventions: Sequence[Intervention] = ()) 
     return F.cross_entropy(logits.float(), ids[:, 1:][real]).item()
 
 
-def broken(model: LoadedModel) -> list[Broken]:
-    """The intact network, then each switch that it has, with its loss on the sample."""
-    found = [Broken(what=None, why=mark("The network as it was trained."), loss=sample_loss(model))]
-    for what in breaks_of(model.config):
-        loss = sample_loss(model, [Break(what)])
-        found.append(Broken(what=what, why=BREAKS[what], loss=loss))
-    return found
+def losses_without(model: LoadedModel) -> dict[str | None, float | None]:
+    """The loss on the model's sample, intact (None) and without each component that it has."""
+    losses = {None: sample_loss(model)}
+    return losses | {what: sample_loss(model, [Break(what)]) for what in breaks_of(model.config)}
 
 
 def broken_ids(model: LoadedModel, run: Run, what: str | None) -> tuple[int, ...]:
-    """Ids of the run's prompt and how it goes on greedily without one component; None: with all."""
+    """Ids of the run's prompt and its greedy continuation without one component (None: intact)."""
     missing = [] if what is None else [Break(what)]
     request = Request(text=run.request.text, max_new_tokens=BROKEN_TOKENS, interventions=missing)
     return generated(model, request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from transformer.analysis.held_out import Broken
 from transformer.inference.model import Model
 from transformer.runs.run import Run
 
@@ -28,8 +27,8 @@ class ModelQueries(Protocol):
     def with_lens(self, run: Run) -> Run:
         """The run with its lens and surprisal, see `logit_lens.with_lens`."""
 
-    def broken(self, name: str) -> list[Broken]:
-        """What each ablated component costs a model on its held-out sample, see `held_out`."""
+    def losses_without(self, name: str) -> dict[str | None, float | None]:
+        """The loss of a model without each of its components, see `held_out.losses_without`."""
 
-    def known_broken(self, name: str) -> list[Broken]:
-        """The same if it has been computed already, else nothing."""
+    def known_losses(self, name: str) -> dict[str | None, float | None]:
+        """Those losses if they have been computed already, else nothing."""

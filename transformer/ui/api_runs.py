@@ -12,7 +12,7 @@ from transformer.analysis.ablation import next_token as next_token_of
 from transformer.analysis.logit_lens import text_cost
 from transformer.analysis.patching import patch_effect
 from transformer.checks import shortened
-from transformer.messages import say
+from transformer.interventions.breaks import BREAKS
 from transformer.runs.run import Run
 from transformer.ui.limits import check_input
 from transformer.ui.page_data import kinds_of, run_values
@@ -254,9 +254,10 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
         Args:
             model: name of one of /models
         """
+        words = {None: "The network as it was trained."} | BREAKS
         return [
-            {"what": each.what, "why": say(each.why), "loss": each.loss}
-            for each in service.queries.broken(model)
+            {"what": what, "why": words[what], "loss": loss}
+            for what, loss in service.queries.losses_without(model).items()
         ]
 
     def score(text: str, model: str = default, target: str = "") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from transformer.analysis.ablation import head_importance
-from transformer.analysis.held_out import Broken, broken
+from transformer.analysis.held_out import losses_without
 from transformer.analysis.journey import journey, without_head
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
@@ -51,7 +51,7 @@ class Experiments:
     def __init__(self, models: Callable[[str], Model], line: Line, gpu: Decorator) -> None:
         self._models, self._line = models, line
         self._asked = gpu(self._ask)
-        self._broken: dict[str, list[Broken]] = {}
+        self._losses: dict[str, dict[str | None, float | None]] = {}
 
     def model(self, name: str) -> Model:
         """A served model. Raises ValueError, listing the names, for an unknown one."""
@@ -68,19 +68,19 @@ class Experiments:
         """See logit_lens.with_lens."""
         return run if run.lens is not None else self.ask(with_lens, run)
 
-    def broken(self, name: str) -> list[Broken]:
-        """See held_out.broken."""
+    def losses_without(self, name: str) -> dict[str | None, float | None]:
+        """See held_out.losses_without."""
         model = self.model(name)
         with self._in_turn():
-            found = self._broken.get(name) or broken(model)
+            found = self._losses.get(name) or losses_without(model)
             if not is_own(name):
-                self._broken[name] = found
+                self._losses[name] = found
             return found
 
-    def known_broken(self, name: str) -> list[Broken]:
-        """The same if somebody has asked for it; else nothing."""
+    def known_losses(self, name: str) -> dict[str | None, float | None]:
+        """Those losses if they have been computed already, else nothing."""
         self.model(name)
-        return self._broken.get(name, [])
+        return self._losses.get(name, {})
 
     def _answered(self, question: Callable[..., T], run: Run, arguments: Mapping[str, Any]) -> T:
         """A question's answer, when its turn has come."""

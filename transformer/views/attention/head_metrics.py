@@ -10,7 +10,19 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer.analysis.head_measures import ALL, Metric
-from transformer.analysis.head_metrics import HeadMetrics, Metrics, head_metrics, rule, strongest
+from transformer.analysis.head_metrics import (
+    LEAST_AGAIN,
+    LEAST_ORDER,
+    LEAST_WEIGHT,
+    MIN_ROWS,
+    NEARLY_EVEN,
+    TIMES_EVEN,
+    TIMES_EVEN_AGAIN,
+    HeadMetrics,
+    Metrics,
+    head_metrics,
+    strongest,
+)  # fmt: skip
 from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name
@@ -32,8 +44,29 @@ def answer_metrics(item: Run, *, stack: str, kind: str) -> Answer:
         "metrics": [_metric(found, metric) for metric in found.metrics],
         "heads": [_head(head, labels) for head in found.heads],
         "finding": _finding(item, found),
-        "rule": rule(),
+        "rule": _rule(),
     } | {name: getattr(found, name) for name in ("n_rows", "n_repeats", "n_left_out", "n_shuffles")}
+
+
+def _rule() -> str:
+    """When a head gets a label, in words."""
+    return say(
+        "A head gets a label only if its number is at least {least}, at least {times} times that "
+        "of a uniform head and, for a place, above that of every shuffled copy of it; of several, "
+        "the one that is the most times a uniform head's. Induction, duplicate and backwards ask "
+        "for {again}, for {times_again} times a uniform head's and for {rows} rows, because full "
+        "stops and little words come again by chance. “Reads evenly” asks for {evenly} of the "
+        "uniform head's entropy; “reads in order” for an order of {order}, above every shuffled "
+        "copy's, and a largest weight of {least}. With fewer than {rows} rows no head gets a "
+        "label. No label only means that none of these numbers is high.",
+        least=numeral(LEAST_WEIGHT, "g"),
+        times=numeral(TIMES_EVEN, "g"),
+        again=numeral(LEAST_AGAIN, "g"),
+        times_again=numeral(TIMES_EVEN_AGAIN, "g"),
+        evenly=numeral(NEARLY_EVEN, ".0%"),
+        order=numeral(LEAST_ORDER, "g"),
+        rows=MIN_ROWS,
+    )
 
 
 def _head(head: HeadMetrics, labels: Sequence[str]) -> dict[str, Any]:
@@ -90,8 +123,6 @@ def _metric(found: Metrics, metric: Metric) -> dict[str, Any]:
 def _plain(value: float) -> float | None:
     return None if math.isnan(value) else round(value, DIGITS)
 
-
-__all__ = ["draw_metric", "head_metrics", "metrics_figure"]  # the function, not this folder's name
 
 NUMBERS_UP_TO = 8  # heads of a layer: with more, numbers would not fit on the cells
 

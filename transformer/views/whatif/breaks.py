@@ -23,8 +23,7 @@ ABOUT = mark(
 def answer_broken(models: ModelQueries, model: str, *, measure: bool = False) -> Answer:
     """Every switch with its reason; the losses where they are known, or asked for by `measure`."""
     chosen = models.model(model)
-    rows = models.broken(model) if measure else models.known_broken(model)
-    losses = {row.what: row.loss for row in rows}
+    losses = models.losses_without(model) if measure else models.known_losses(model)
     sample = chosen.sample
     return {
         "rows": [
