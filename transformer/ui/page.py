@@ -211,7 +211,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
     with gr.Row(elem_id="buttons"):
         start = gr.Button(example.action, variant="primary", elem_id="generate")
         stop = gr.Button(lazy_text("Stop"), interactive=False, elem_id="stop")
-    around = partial(component, script="around_text")
+    around = partial(component, script="prompt_panel")
     altered = around("altered", INTACT)
     drawn_seed = around("seed")
     status = around(

@@ -33,7 +33,7 @@ const texts = Object.fromEntries(
 // A field that stands elsewhere: in `page`, or what is followed from there. set(text) throws an Error with
 // a sentence for what is not to be had.
 /** @type {(field: string, get: () => string, set: (text: string) => void) => void} */
-export const keptBy = (field, get, set) => {
+export const bindField = (field, get, set) => {
   texts[field] = Object.defineProperty(/** @type {any} */ ({}), "value", { get, set });
 };
 // A field's text now; a component that reads it is drawn again when it changes.
@@ -67,7 +67,7 @@ export const lookFields = () => {
 const linked = new Map();
 
 /** @type {(field: string, text: string) => string | null} a problem */
-const take = (field, text) => {
+const applyField = (field, text) => {
   const { type, optional, options, least, most } = every[field];
   const isNone = text === "" && optional;
   try {
@@ -85,7 +85,7 @@ const take = (field, text) => {
 export const setFields = (given) =>
   together(() => {
     const known = Object.keys(every).filter((field) => field in given);
-    const wrong = known.map((field) => take(field, given[field]));
+    const wrong = known.map((field) => applyField(field, given[field]));
     const heard = [...linked.values()].map((hear) => hear(given));
     return [...wrong, ...heard].filter((one) => one !== null);
   });

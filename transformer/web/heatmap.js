@@ -72,8 +72,8 @@ const useFigure = ({ part, numbers, labels, look, room, box }) => {
     kept.current = { figure, wanted };
   }
   const isDue = Boolean(numbers) && !isSame(wanted, kept.current.wanted);
-  useLayoutEffect(() => part.owes(kept, isDue), [isDue]);
-  useLayoutEffect(() => () => part.owes(kept, false), []);
+  useLayoutEffect(() => part.setPending(kept, isDue), [isDue]);
+  useLayoutEffect(() => () => part.setPending(kept, false), []);
   return kept.current.figure;
 };
 

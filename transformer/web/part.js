@@ -2,7 +2,7 @@
 // seen, and stands behind a heading. See README.md for how to write one.
 
 import "./translated.js";
-import { keptBy } from "./fields.js";
+import { bindField } from "./fields.js";
 import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
 import { nextPaint, reactive, on, showProblem } from "./store.js";
 import { ask } from "./ask.js";
@@ -17,7 +17,7 @@ const opened = reactive({ name: "", brought: 0, leads: false });
 
 const bring = (name, leads) =>
   Object.assign(opened, { name, leads, brought: name ? opened.brought + 1 : 0 });
-keptBy(
+bindField(
   "more",
   () => opened.name,
   (name) => {
@@ -113,16 +113,16 @@ const Folded = ({ view, whole, finding }) => {
 /**
  * @typedef {object} Part what a component knows of its own element
  * @property {boolean} seen whether it is in sight or near it
- * @property {boolean} left whether its tab was left
+ * @property {boolean} isHidden whether its tab was left
  * @property {number} width px, 0 until it is seen
  * @property {{current: any}} element
- * @property {(what: object, due: boolean) => void} owes whether something is still to be shown
- * @property {() => void} clicked what follows is timed, as data-click-ms
- * @property {(facts: Record<string, any>) => any} shows the attributes of its element; facts: of what
+ * @property {(what: object, due: boolean) => void} setPending whether something is still to be shown
+ * @property {() => void} startTimer what follows is timed, as data-click-ms
+ * @property {(facts: Record<string, any>) => any} attributes the attributes of its element; facts: of what
  *   is shown, as data-NAME once it is painted
  */
 
-// The part that this component's element is: html`<div ...${part.shows({ run })}>`. aria-busy while
+// The part that this component's element is: html`<div ...${part.attributes({ run })}>`. aria-busy while
 // what stands there is not what it should be; data-rev counts how often it then was painted, and
 // data-first-ms is when it first was, since the visitor asked for the page.
 /** @type {() => Part} */
@@ -131,13 +131,13 @@ export const usePart = () => {
   const part = useMemo(() => newPart(element), []);
   useLayoutEffect(() => watchSight(element.current, part), []);
   const { seen } = part;
-  useLayoutEffect(() => void (seen && part.settle())); // what asks for nothing is painted too
+  useLayoutEffect(() => void (seen && part.commit())); // what asks for nothing is painted too
   return part;
 };
 
 /** @type {(element: any) => any} */
 const newPart = (element) => {
-  const part = reactive({ seen: false, left: false, width: 0 });
+  const part = reactive({ seen: false, isHidden: false, width: 0 });
   const due = new Set();
   const painted = signal({ facts: {}, rev: 0, times: /** @type {Record<string, string>} */ ({}) });
   const busy = signal(false);
@@ -147,7 +147,7 @@ const newPart = (element) => {
     !busy.value &&
     painted.value.rev > 0 &&
     JSON.stringify(facts) === JSON.stringify(painted.value.facts);
-  const settle = async () => {
+  const commit = async () => {
     if (due.size || !part.seen || isPainted()) return;
     await nextPaint();
     if (due.size || isPainted()) return;
@@ -163,13 +163,13 @@ const newPart = (element) => {
       times: { "first-ms": now.toFixed(0), ...times, ...took },
     };
   };
-  const owes = (what, isDue) => {
+  const setPending = (what, isDue) => {
     if (isDue) due.add(what);
     else due.delete(what);
     if (isDue) busy.value = true;
-    settle();
+    commit();
   };
-  const shows = (now) => {
+  const attributes = (now) => {
     facts = { ...now };
     const { rev, times, facts: then } = painted.value;
     const data = rev ? { ...then, rev, ...times } : {};
@@ -180,15 +180,15 @@ const newPart = (element) => {
       ...Object.fromEntries(given.map(([name, value]) => [`data-${name}`, String(value)])),
     };
   };
-  const clicked = () => (clickedAt = performance.now());
-  return Object.assign(part, { element, owes, settle, shows, clicked });
+  const startTimer = () => (clickedAt = performance.now());
+  return Object.assign(part, { element, setPending, commit, attributes, startTimer });
 };
 
 const watchSight = (element, part) => {
   const sight = new IntersectionObserver(
     (entries) => {
       part.seen = entries[entries.length - 1].isIntersecting;
-      part.left = !part.seen && element.getClientRects().length === 0;
+      part.isHidden = !part.seen && element.getClientRects().length === 0;
     },
     { rootMargin: NEAR },
   );
@@ -232,7 +232,7 @@ export const useAnswer = (part, question, data, take = () => {}) => {
   const key = JSON.stringify(data || null);
   useLayoutEffect(() => {
     const mine = ++me.current;
-    part.owes(me, Boolean(data) && key !== found.key);
+    part.setPending(me, Boolean(data) && key !== found.key);
     if (!data || key === found.key || !part.seen) return;
     const coming = typeof question === "string" ? ask(question, data) : question(data);
     coming.then(
@@ -244,10 +244,10 @@ export const useAnswer = (part, question, data, take = () => {}) => {
       ({ message }) => {
         if (mine !== me.current) return;
         showProblem(message);
-        part.owes(me, false);
+        part.setPending(me, false);
       },
     );
   }, [key, found.key, part.seen]);
-  useLayoutEffect(() => () => part.owes(me, false), []);
+  useLayoutEffect(() => () => part.setPending(me, false), []);
   return found;
 };

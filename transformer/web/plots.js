@@ -160,26 +160,26 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
     } catch (error) {
       showProblem(error.message);
     }
-    part.owes(box, false);
+    part.setPending(box, false);
   };
   const end = () => {
     if (begun.current) purge(box.current);
     begun.current = null;
   };
   useLayoutEffect(() => {
-    if (part.left && begun.current) {
+    if (part.isHidden && begun.current) {
       end();
       setShown(null);
     }
-    if (!wanted) part.owes(box, false);
+    if (!wanted) part.setPending(box, false);
     else if (!isSame(wanted, begun.current)) {
-      part.owes(box, true);
+      part.setPending(box, true);
       if (part.seen && part.width) begin();
     }
-  }, [...(wanted ?? []), wanted === null, part.seen, part.left]);
+  }, [...(wanted ?? []), wanted === null, part.seen, part.isHidden]);
   useLayoutEffect(
     () => () => {
-      part.owes(box, false);
+      part.setPending(box, false);
       end();
     },
     [],

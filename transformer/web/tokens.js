@@ -2,7 +2,7 @@
 // one of them reads; and, for a translator, the source that its encoder reads.
 
 import { Player } from "./controls.js";
-import { placeRead } from "./looked_at.js";
+import { placeRead } from "./selection.js";
 import { numeral, say } from "./messages.js";
 import { useAnswer, useEvent, usePart } from "./part.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
@@ -161,7 +161,7 @@ export const Text = ({ facts }) => {
   const chosen = page.query && labelsOf(facts, page.query.stack)[page.query.index] !== undefined;
   const shown = { facts, read, lit, point, pairs: asksKey };
   return html`<div class=${`whole-text ${read ? "reading" : ""}`} data-state=${facts.state}
-    data-run=${facts.run ?? ""} ...${part.shows({ reads: read && `${read.token.stack}.${read.token.index}` })}>
+    data-run=${facts.run ?? ""} ...${part.attributes({ reads: read && `${read.token.stack}.${read.token.index}` })}>
     <div class="source" hidden=${!translates}>
       <h2>${say("Source, read by the encoder")}</h2>
       ${

@@ -14,7 +14,7 @@ import {
   goToCard,
   isSettled,
   opener,
-} from "./touring.js";
+} from "./tour.js";
 import { Card, CHOSEN, useAnswers, useFollowed } from "../../web/card.js";
 import { Marked } from "../../web/text.js";
 import { ask, lasting } from "../../web/ask.js";
@@ -71,7 +71,7 @@ const LessonList = ({ close }) => {
     document.body.classList.toggle("choosing-lesson", isOpen);
     if (isOpen) title.current.focus({ preventScroll: true });
   }, [isOpen]);
-  return html`<section class="lesson-list" aria-label=${say("Lessons")} hidden=${!isOpen} ...${part.shows({})}>
+  return html`<section class="lesson-list" aria-label=${say("Lessons")} hidden=${!isOpen} ...${part.attributes({})}>
     <h2 tabindex="-1" ref=${title}>${say("Lessons")}</h2>
     <p>${say("Each asks you something, and your own run of the network decides.")}</p>
     <ol class="lessons">${(answer?.lessons ?? []).map((one) => html`<${Lesson} ...${one} />`)}</ol>

@@ -11,7 +11,7 @@ import { page as look } from "../../web/store.js";
 import { mounted } from "../../web/part.js";
 import { useCode, CopyLink, pageAddress } from "./share.js";
 import { moveTo } from "./visit.js";
-import { endTour, goToTour, opener, touring } from "./touring.js";
+import { endTour, goToTour, opener, touring } from "./tour.js";
 
 // ---- the menu of languages, each by its own name ----
 

@@ -15,7 +15,7 @@ import { emit, page } from "../../web/store.js";
 /** @type {() => Plain[]} */
 export const interventions = () => (page.run?.interventions ?? []).map((one) => one.is);
 
-// A new run with these; around_text.js asks for it.
+// A new run with these; prompt_panel.js asks for it.
 /** @type {(changed: Plain[], forced?: number[]) => void} */
 export const alter = (changed, forced_tokens = []) =>
   emit("alter", { interventions: changed, forced_tokens });

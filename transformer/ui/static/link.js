@@ -76,24 +76,24 @@ export const apply = async (state, facts = null) => {
     await typeText(facts.text);
     setRun(facts);
   }
-  seek(state, await queryOf(state), facts?.run ?? null, false);
+  navigate(state, await queryOf(state), facts?.run ?? null, false);
 };
 // text: of the state; isHere: whether the address says it already.
 /** @type {(state: State, text: string | null, run: string | null, isHere: boolean) => void} */
-const seek = (state, text, run, isHere) => {
+const navigate = (state, text, run, isHere) => {
   // While the server is asked for another state, its answer may yet change the run that is shown.
   if (!isOpening() && page.run && sameRequest(state, page.run.link) && isOfBatch(state)) {
-    if (!isHere && text !== null) begin(state, text);
-    return tell(showFields(viewsOf(state)));
+    if (!isHere && text !== null) pushStep(state, text);
+    return report(showFields(viewsOf(state)));
   }
   if (text === null) return showProblem(TOO_LONG);
-  if (!isHere) begin(state, text);
+  if (!isHere) pushStep(state, text);
   return request({ query: text, kept: {}, run });
 };
 /** @type {(state: State) => boolean} */
 const isOfBatch = ({ lines }) => lines === undefined || lines === page.batch?.link?.lines;
 /** @type {(problems: string[]) => void} */
-const tell = (problems) => {
+const report = (problems) => {
   if (problems.length) showProblem(problems.join(" "));
 };
 
@@ -103,7 +103,7 @@ const tell = (problems) => {
 export const chooseModel = (model, texts) => {
   if (!page.run || model === page.run.model) return;
   const query = plainQuery({ model, ...lookFields() });
-  begin({ model, tab: fieldText("tab") }, query);
+  pushStep({ model, tab: fieldText("tab") }, query);
   request({ query, kept: texts, reads: true, keepsTab: true });
 };
 
@@ -141,7 +141,7 @@ export const openState = async (wanted, ...settings) => {
 };
 const show = ({ view, problems, run }, keepsTab) => {
   const views = keepsTab ? { ...view, tab: fieldText("tab") } : view;
-  tell([...problems, ...(run ? showFields(views) : [])]);
+  report([...problems, ...(run ? showFields(views) : [])]);
   asked.value = null;
   if (view.tab) showTabs();
 };
@@ -180,7 +180,7 @@ const isStepFrom = (before, state) =>
   !(sameRequest(before, state) && (before.tab ?? "") === (state.tab ?? ""));
 // What is asked for is a step before it is shown, so that Back leads from there to here at any time.
 /** @type {(state: State, text: string) => void} */
-const begin = (state, text) => {
+const pushStep = (state, text) => {
   if (written && !isStepFrom(written, state)) return;
   ticket += 1; // what is about to be written is of the state before
   put(text, !begun);
@@ -210,7 +210,7 @@ window.onhashchange = async () => {
   const state = text === "" ? { tab: firstTab } : await stateOf(text);
   if (mine !== heeded) return;
   written = { model: first(), ...state };
-  if (state) seek(written, text, null, true);
+  if (state) navigate(written, text, null, true);
   else open(text, {});
   begun = isOpening();
   if (mine === heeded) isHeeding = false;

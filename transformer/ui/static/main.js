@@ -6,7 +6,7 @@ import "./visit.js";
 import "./history.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
 import { page, setHead, setQuery, emit, labelsOf } from "../../web/store.js";
-import { fieldText, keptBy, setField, setFields } from "../../web/fields.js";
+import { fieldText, bindField, setField, setFields } from "../../web/fields.js";
 import { openTab } from "./gradio.js";
 import {
   firstTab,
@@ -28,12 +28,12 @@ const siteShown = () => {
   const site = page.run && page.head ? siteName(page.head) : "";
   return site && site === siteName(firstSite()) ? "" : site;
 };
-keptBy("site", siteShown, (text) => {
+bindField("site", siteShown, (text) => {
   if (!page.run) return;
   const site = text === "" ? firstSite() : siteNamed("site", text, page.run);
   setHead({ ...site, head: page.head?.head ?? 0 });
 });
-keptBy(
+bindField(
   "head",
   () => String(page.head?.head ?? 0),
   (text) => {
@@ -56,7 +56,7 @@ const choose = (token) => {
   if (!own) oneOf("token's stack", stack, page.run.source_labels.length ? ["encoder"] : []);
   return setQuery({ stack, index: wholeNumber("read", index, 0, labelsOf(stack).length - 1) });
 };
-keptBy("read", tokenShown, choose);
+bindField("read", tokenShown, choose);
 
 // Another model's own example is shown as its opening says; so is the first one of the visit.
 /** @type {string | null} */
@@ -88,7 +88,7 @@ effect(() => void openTab(fieldText("tab")));
 
 // ---- how the page looks ----
 
-keptBy(
+bindField(
   "projector",
   () => (page.projector ? "1" : ""),
   (text) => (page.projector = text === "1"),

@@ -56,7 +56,7 @@ const Panel = ({ props }) => {
   const part = usePart();
   const control = ([field, declared]) => html`<${Control} ...${{ field, declared, fields }} />`;
   const picture = (one) => html`<${Picture} picture=${one} ...${{ part, view, fields }} />`;
-  return html`<section class="panel" ...${part.shows({ run: page.run?.run })}>
+  return html`<section class="panel" ...${part.attributes({ run: page.run?.run })}>
     ${!props.folded && html`<h3 class="panel-title">${say(view.title)}</h3>`}
     <p class="hint panel-help">${say(view.help)}</p>
     <div class="panel-controls">${Object.entries(view.controls).map(control)}</div>

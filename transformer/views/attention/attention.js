@@ -11,7 +11,7 @@ import { mounted, usePart } from "../../web/part.js";
 import { computed, html, signal, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
 import { emit, headShown, labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { HeadFinding } from "./finding.js";
-import { knownHeads } from "./known.js";
+import { knownHeads } from "./metrics_cache.js";
 import { CellNumbers, newShown, useCell } from "./cell.js";
 import { Large } from "./large.js";
 import {
@@ -39,7 +39,7 @@ const Heads = ({ view }) => {
   }, [atlas]);
 
   const choose = (layer, head) => {
-    view.part.clicked();
+    view.part.startTimer();
     setHead({ stack, kind, layer, head });
   };
   const press = (layer, head) => {
@@ -47,7 +47,7 @@ const Heads = ({ view }) => {
       view.store.prefetch(numbersAsked(view.fields, { stack, kind, layer, head }));
   };
   const isHere = of?.stack === stack && of?.kind === kind;
-  return html`<div class="heads-side" ...${part.shows(of ?? {})}>
+  return html`<div class="heads-side" ...${part.attributes(of ?? {})}>
     <${HeadKinds} at=${at} />
     <h3>${say("Every head")}</h3>
     <button type="button" class="zoom" aria-pressed=${String(isZoomed)} onClick=${() => zoom(!isZoomed)}
@@ -102,7 +102,7 @@ const follow = (_, { cell: text }) => {
 const newView = (part) => {
   const fields = declaredFields("attention", follow);
   const shown = newShown({ small: /** @type {any} */ (null) }); // all heads small
-  setReader(tokenReader(fields, () => !part.left));
+  setReader(tokenReader(fields, () => !part.isHidden));
   return { part, fields, shown, store, turning: signal(false) };
 };
 
@@ -113,8 +113,8 @@ export const Attention = () => {
   const cell = useCell(/** @type {any} */ (shown), pinned);
   const view = useMemo(() => ({ ...made, cell }), []);
   useFollowing(cell);
-  const { left } = part;
-  useLayoutEffect(() => emit("reading"), [left]);
+  const { isHidden } = part;
+  useLayoutEffect(() => emit("reading"), [isHidden]);
 
   const at = headShown();
   const { stage, scale, range } = fields;
@@ -131,6 +131,6 @@ export const Attention = () => {
     [],
   );
   return html`<div class=${turning.value ? "attention turning" : "attention"}
-    data-row=${row ?? ""} data-column=${column ?? ""} ...${part.shows(facts ?? {})}>${sides}</div>`;
+    data-row=${row ?? ""} data-column=${column ?? ""} ...${part.attributes(facts ?? {})}>${sides}</div>`;
 };
 export const mount = mounted(Attention);

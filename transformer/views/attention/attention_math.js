@@ -4,7 +4,7 @@
 import { isAblated } from "../../ui/static/interventions.js";
 import { fieldText } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
-import { headLookedAt } from "../../web/looked_at.js";
+import { headLookedAt } from "../../web/selection.js";
 import { numeral, say, sayWith, tinyNumber } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
@@ -30,7 +30,7 @@ const useRested = (part, wanted) => {
   const key = JSON.stringify(wanted);
   const due = key !== JSON.stringify(rested);
   useLayoutEffect(() => {
-    part.owes(me, due);
+    part.setPending(me, due);
     const timer = due ? setTimeout(() => rest(wanted), PAUSE_MS) : 0;
     return () => clearTimeout(timer);
   }, [key, due]);
@@ -153,7 +153,7 @@ const Worked = () => {
   };
   const label = () =>
     say("q, the keys, scores, weights and output of query {query}", { query: row.query });
-  return html`<div class="attention-math" ...${part.shows(facts)}>
+  return html`<div class="attention-math" ...${part.attributes(facts)}>
     <p>${say("How one query of the chosen head reads its keys, number by number. Your browser does this arithmetic itself, from the network's own q, K and V. Choose a head in the grid, and a query by its token in the text.")}</p>
     ${isOff && html`<p>${say("This head is switched off: what it works out here reaches nothing.")}</p>`}
     <p class=${`agreement ${agrees === false ? "disagrees" : ""}`} role="status">${

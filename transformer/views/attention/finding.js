@@ -5,7 +5,7 @@ import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { headMetrics, kindShown } from "./known.js";
+import { headMetrics, kindShown } from "./metrics_cache.js";
 
 // The finding as a sentence; its head's name chooses the head, and the token where it shows best.
 const sentence = ({ stack, kind }, found) => {
@@ -57,7 +57,7 @@ export const HeadFinding = () => {
   const { answer, asked } = useAnswer(part, headMetrics, kindShown());
   const sign = ([one, words]) =>
     html`<span class="sign-words"><span class="sign">${one}</span>${words}</span>`;
-  return html`<div class="head-finding" ...${part.shows(asked)}>
+  return html`<div class="head-finding" ...${part.attributes(asked)}>
     ${
       answer &&
       html`<p class="finding">${

@@ -6,7 +6,7 @@ import { html, useMemo, useState } from "../../web/preact.js";
 import { isAblated } from "../../ui/static/interventions.js";
 import { setHead, emit, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { kindShown, headMetrics, knownHeads, once, sortHeads } from "./known.js";
+import { kindShown, headMetrics, knownHeads, once, sortHeads } from "./metrics_cache.js";
 import { declaredFields } from "../../web/fields.js";
 import { attentionOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
@@ -180,7 +180,7 @@ const Ranking = () => {
   const { answer: found, asked: of } = useAnswer(part, headMetrics, kindShown());
   const names = ["head", "label", ...(found?.metrics ?? []).map(({ name }) => name)];
   const by = names.includes(order.sort) ? order.sort : "head";
-  return html`<div class="ranking" ...${part.shows(of)}>
+  return html`<div class="ranking" ...${part.attributes(of)}>
     ${
       found &&
       html`<p class="ranking-intro">${introduction(found, of.kind)}</p>

@@ -11,7 +11,7 @@ import { knownName, SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { headShown, emit, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
-import { headLabel } from "./known.js";
+import { headLabel } from "./metrics_cache.js";
 import { isHeatmap, numbersAsked, pictureTitle, Switches } from "./numbers.js";
 
 const LEAST_PX = 480; // the least side of the cells on a wide screen

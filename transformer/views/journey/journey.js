@@ -29,8 +29,8 @@ import {
   numbersAsked,
   useAtlas,
 } from "../attention/numbers.js";
-import { headLabel, headMetrics } from "../attention/known.js";
-import { HEATMAP, pinHead, readers, shared, useJourney } from "./asked.js";
+import { headLabel, headMetrics } from "../attention/metrics_cache.js";
+import { HEATMAP, pinHead, readers, shared, useJourney } from "./queries.js";
 import { NumberTable } from "../../web/figure.js";
 import { newShown, useCell } from "../attention/cell.js";
 import { Finding, useAgreement } from "./named.js";
@@ -237,7 +237,7 @@ const Body = ({ part, answer, shown, cell }) => {
   const view = {
     ...{ answer: told, atlases, kinds, small: !many, chosen: at, shown, cell },
     choose: (head) => {
-      part.clicked();
+      part.startTimer();
       setHead(head);
       pinHead(head);
     },
@@ -273,8 +273,8 @@ const Journey = () => {
     site: head && siteName(head),
     head: head?.head,
   };
-  return html`<div class="journey" ...${part.shows(facts ?? {})}>
-    ${answer && part.width > 0 && !part.left && html`<${Body} ...${{ part, answer, shown, cell }} />`}
+  return html`<div class="journey" ...${part.attributes(facts ?? {})}>
+    ${answer && part.width > 0 && !part.isHidden && html`<${Body} ...${{ part, answer, shown, cell }} />`}
   </div>`;
 };
 export const mount = mounted(Journey);

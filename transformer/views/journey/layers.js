@@ -11,7 +11,7 @@ import { headName, knownName, SmallHead } from "../../web/head_grid.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { useFilling } from "./asked.js";
+import { useFilling } from "./queries.js";
 import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
 
 const NUMBERS_APART = 4; // where there is no room for all

@@ -2,12 +2,12 @@
 // somebody has chosen another, by a press or a link, or is led by a card.
 
 import { isOpeningLink } from "../../ui/static/link.js";
-import { touring } from "../../ui/static/touring.js";
+import { touring } from "../../ui/static/tour.js";
 import { siteNamed } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { effect, html, useLayoutEffect } from "../../web/preact.js";
 import { page, sameHead, setHead } from "../../web/store.js";
-import { shared } from "./asked.js";
+import { shared } from "./queries.js";
 
 let own = /** @type {any} */ (null); // the last that the sentence and the picture were of
 let known = ""; // the text that it was of

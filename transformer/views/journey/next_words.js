@@ -12,7 +12,7 @@ import { siteName } from "../../web/sites.js";
 import { page } from "../../web/store.js";
 import { Token, setReader } from "../../web/text.js";
 import { firstAtlas, tokenReader } from "../attention/numbers.js";
-import { shared, useFilling, useJourney, withoutHead } from "./asked.js";
+import { shared, useFilling, useJourney, withoutHead } from "./queries.js";
 import { distribution, draws, probabilitiesOf } from "./distribution.js";
 
 const SHOWN = 5;
@@ -34,7 +34,7 @@ const usePreview = (part, position) => {
   const key = JSON.stringify(wanted || null);
   const isDue = Boolean(wanted) && found?.key !== key;
   useLayoutEffect(() => {
-    part.owes(usePreview, isDue);
+    part.setPending(usePreview, isDue);
     if (!isDue || isAsked.current) return;
     const take = (told) => {
       isAsked.current = false;
@@ -168,7 +168,7 @@ const NextWords = ({ props, value }) => {
   const isSaid = page.run?.stack === "encoder" && isHidden && !preview;
   const read = answer && (page.run.labels[answer.position] ?? "");
   return html`<section class="next-words" aria-label=${say("What comes next")}
-    ...${part.shows({ ...facts, without: site ?? undefined })}>
+    ...${part.attributes({ ...facts, without: site ?? undefined })}>
     <div class="next-head" hidden=${isSaid}>
       <h2>${
         page.run?.stack === "encoder"

@@ -8,7 +8,7 @@ import { mounted, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { useJourney } from "./asked.js";
+import { useJourney } from "./queries.js";
 import { amountOf } from "./geometry.js";
 import { largest } from "./journey.js";
 import { share } from "./layers.js";
@@ -110,9 +110,9 @@ const Part = ({ of: part, shown, words, flows, here }) => {
 const Strip = ({ props: { tab: here } }) => {
   const part = usePart();
   const { answer, asked } = useJourney(part);
-  const made = answer && !part.left ? partsOf(answer) : [];
+  const made = answer && !part.isHidden ? partsOf(answer) : [];
   return html`<nav class="strip" aria-label=${say("Where this is in the journey")}
-    ...${part.shows(answer ? { run: asked.run, place: answer.position } : {})}><ol>${made.map(
+    ...${part.attributes(answer ? { run: asked.run, place: answer.position } : {})}><ol>${made.map(
       ([name, shown, words, flows]) =>
         html`<${Part} key=${name} of=${name} ...${{ shown, words, flows, here }} />`,
     )}</ol></nav>`;

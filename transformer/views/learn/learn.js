@@ -7,7 +7,7 @@ import { html, useMemo, useLayoutEffect, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { apply } from "../../ui/static/link.js";
 import { saveFile } from "../../ui/static/share.js";
-import { staying } from "../../ui/static/touring.js";
+import { staying } from "../../ui/static/tour.js";
 import { ask, decodeBytes, storage, takeLeft } from "../../web/ask.js";
 import { Control } from "../../web/controls.js";
 import { declaredFields } from "../../web/fields.js";
@@ -255,7 +255,7 @@ const Learn = ({ props }) => {
     at: answer.at,
     shown: answer.changed,
   };
-  return html`<section class="learn" ...${part.shows(state)}>
+  return html`<section class="learn" ...${part.attributes(state)}>
     <h3>${say("Watch it learn")}</h3>
     <p class="learn-task">${task && `${say(task.title)}: ${say(task.words)}`}</p>
     <div class="panel-controls learn-controls">${declared.map(control)}</div>

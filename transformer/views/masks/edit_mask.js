@@ -177,7 +177,7 @@ const Editor = () => {
   const key = (look, sign, words) => html`<span><i class=${look}>${sign}</i>${words}</span>`;
   return html`<section class="maskedit whatif"
     data-allowed=${shown?.count} data-applied=${shown && String(shown.applied)}
-    ...${part.shows({ run: asked?.run, site: isNew ? place : undefined })}>
+    ...${part.attributes({ run: asked?.run, site: isNew ? place : undefined })}>
     <p>${say("Which keys (columns) each query (row) may read, in every head of a layer. Click a cell to forbid or allow it. Click a token's label to forbid its whole row or column; a second click allows all of it, a third leaves it as it was.")}</p>
     <div class="whatif-head">
       <${KindButtons} name=${say("Which attention's mask")} kinds=${kinds}

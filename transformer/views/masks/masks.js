@@ -88,7 +88,7 @@ const Removal = ({ fields }) => {
     <${Figure} part=${part} name=${name} figure=${answer?.figures?.[show]} hidden=${none}
       fit=${square(true)} />
   </section>`;
-  return html`<div class="removal" ...${part.shows(facts)}>
+  return html`<div class="removal" ...${part.attributes(facts)}>
     <div class="masks-head">
       <${HeadPick} fields=${fields} />
       <${Switch} name="mask-removed" title=${say("Without the")} value=${answer?.which}
@@ -163,7 +163,7 @@ const InPlace = ({ fields }) => {
     Object.assign(fields, { mask_site, without: null });
   };
   const many = kinds.length > 1;
-  return html`<div class="masks" ...${part.shows({ batch, row, site: siteName(at) })}>
+  return html`<div class="masks" ...${part.attributes({ batch, row, site: siteName(at) })}>
     <section>
       <h3>${say("The batch, padded to one length")}</h3>
       <p>${say("Sentences differ in length, but a batch is a rectangle, so the shorter ones are filled up with padding.")}</p>
@@ -180,7 +180,7 @@ const InPlace = ({ fields }) => {
 
 const Targets = () => {
   const part = usePart();
-  return html`<div class="targets" ...${part.shows({ batch: page.batch.batch })}>
+  return html`<div class="targets" ...${part.attributes({ batch: page.batch.batch })}>
     <${Padded} name="padded-targets" place=${1} label=${say("Their translations, which the decoder reads")}
       part=${part} />
   </div>`;
@@ -196,7 +196,7 @@ const Scores = ({ fields }) => {
     <${Asked} part=${part} question="heatmap" name=${stage}
       data=${{ run: batch, site, head, stage, row }} fit=${square(false)} />
   </section>`;
-  return html`<div class="mask-scores" ...${part.shows({ batch, row, site, head })}>
+  return html`<div class="mask-scores" ...${part.attributes({ batch, row, site, head })}>
     <div class="masks-head">
       <${HeadPick} fields=${fields} />
     </div>

@@ -140,7 +140,7 @@ const Architecture = () => {
   });
   const inColumns = layout && layout.width + SPARE_PX <= part.width;
   return html`<div class=${inColumns ? "architecture in-columns" : "architecture"}
-    ...${part.shows({ run: asked?.run, blocks: layout && blocks.length })}>
+    ...${part.attributes({ run: asked?.run, blocks: layout && blocks.length })}>
     <div class="architecture-body">
       <div class="architecture-drawing" tabindex="0" role="region" aria-label=${drawing}>
         <${Figure} part=${part} name="architecture" figure=${answer?.figure} label=${drawing}

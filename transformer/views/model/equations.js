@@ -8,7 +8,7 @@ import { Token } from "../../web/text.js";
 import { declaredFields } from "../../web/fields.js";
 import { Switch } from "../../web/controls.js";
 import { fieldsOf } from "../../web/link_text.js";
-import { headLookedAt, placeAsked } from "../../web/looked_at.js";
+import { headLookedAt, placeAsked } from "../../web/selection.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { attentionOf, stackOf } from "../../web/sites.js";
 import { page } from "../../web/store.js";
@@ -184,7 +184,7 @@ const Equations = () => {
   const none = answer && !answer.formula.length;
   const { run, site, head: shown } = asked ?? {};
   const facts = { run, site, head: shown, query: answer?.query, topic: answer?.topic };
-  return html`<section class="equations" data-lit=${lit ?? ""} ...${listeners} ...${part.shows(facts)}>
+  return html`<section class="equations" data-lit=${lit ?? ""} ...${listeners} ...${part.attributes(facts)}>
     <${Switch} name="equation" class="equation-topics" title=${say("Formula")} value=${fields.equation}
       options=${topics.map(([topic, title]) => [topic, say(title)])} set=${choose} />
     <p class="equation-of">${answer && whatOf(answer)}</p>

@@ -43,7 +43,7 @@ export const Formula = ({ common }) => {
   const own = answer?.positions === "sinusoidal";
   const use = own ? say("which this model uses") : say("not used by this model");
   const facts = answer && { own, difference: answer.difference };
-  return html`<div class="position-formula" ...${part.shows(facts)}>
+  return html`<div class="position-formula" ...${part.attributes(facts)}>
     <p>${say("Dimension 2i is sin(pos / 10000^(2i / C)) and dimension 2i + 1 the cosine of the same: each pair is a wave of its own, slower from pair to pair.")} <span class="formula-says">${answer && inWords(answer)}</span></p>
     <div class="two compared" hidden=${answer?.figure === null}>
       <section>
@@ -127,7 +127,7 @@ export const Inputs = ({ common }) => {
       token: html`<${Token} label=${answer.label} />`,
     });
   const facts = answer && { run: asked.run, stack: asked.stack, place: answer.position };
-  return html`<div class="position-inputs" ...${part.shows(facts)}>
+  return html`<div class="position-inputs" ...${part.attributes(facts)}>
     <p class="input-lengths">${answer && sumInWords(answer)}</p>
     <${Figure} part=${part} name="strips" figure=${answer?.strips} change=${stackOnPhones} numbers=${sums} />
     <h4 class="input-title">${title}</h4>
@@ -205,7 +205,7 @@ export const Shift = ({ common, state }) => {
     }
   };
   const facts = answer && { k: asked.k, miss: answer.largest_miss, relative: answer.relative_miss };
-  return html`<div class="position-shift" ...${part.shows(facts)}>
+  return html`<div class="position-shift" ...${part.attributes(facts)}>
     <div class="positions-head">
       <label>${say("Steps k")} <input class="steps-k" type="number" min="1" max=${most} step="1"
         value=${state.steps} disabled=${most < 1} onChange=${step} /></label>

@@ -60,7 +60,7 @@ const Matrix = ({ common, state, place }) => {
   const facts = { run: matrix.asked?.run, stack: matrix.asked?.stack };
   const picture = (name, { answer }, change) =>
     html`<${Figure} part=${part} name=${name} figure=${answer?.figure} change=${change} />`;
-  return html`<div class="positions" ...${part.shows(facts)}>
+  return html`<div class="positions" ...${part.attributes(facts)}>
     <p>${sayWith("By itself, attention weighs tokens by what they are, not by where they stand; a causal mask gives away something of their order. So each position has a vector of its own, one row of this matrix, which is added to the token's vector before the first layer. This run used the first {used} rows; they are marked in each picture.", { used: html`<b class="used">${used}</b>` })}</p>
     <div class="positions-head">
       <${KindButtons} name=${say("Stack")} kinds=${stacks} wordsOf=${stackOf} chosen=${place}
@@ -93,7 +93,7 @@ const Curves = ({ common, state }) => {
       showProblem(error.message);
     }
   };
-  return html`<div class="position-curves" ...${part.shows({ run: asked?.run, dimensions })}>
+  return html`<div class="position-curves" ...${part.attributes({ run: asked?.run, dimensions })}>
     <div class="positions-head">
       <label>${say("Dimensions")} <input class="dimensions" type="text" inputmode="numeric"
         spellcheck="false" value=${dimensions.join(", ")} onChange=${choose} /></label>

@@ -39,7 +39,7 @@ const HiddenWords = () => {
   const masks = reads ? run.hidden : [];
   const positions = chosen === null ? masks : [...new Set([...masks, chosen])];
   return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!reads}
-    ...${part.shows({ run: run?.run, places: positions.join(",") })}>
+    ...${part.attributes({ run: run?.run, places: positions.join(",") })}>
     ${positions.map((position) => html`<${Hidden} key=${position} ...${{ part, position, label: run.labels[position], isHidden: masks.includes(position) }} />`)}
     <p class="hidden-hint">${say("Press a token of the text to hide it.")}</p>
   </section>`;

@@ -13,7 +13,7 @@ const Masked = () => {
   const reads = run?.stack === "encoder";
   const { answer, asked } = useAnswer(part, "masked", reads && { run: run.run, position });
   const none = answer && !answer.figure;
-  return html`<div class="masked" hidden=${!reads} ...${part.shows({ run: asked?.run, place: answer?.position })}>
+  return html`<div class="masked" hidden=${!reads} ...${part.attributes({ run: asked?.run, place: answer?.position })}>
     <h3>${say("A masked token")}</h3>
     <p class="masked-says">${
       none

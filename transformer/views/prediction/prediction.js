@@ -8,9 +8,9 @@ import { html, useMemo, useState, useLayoutEffect, useRef } from "../../web/prea
 import { page, setQuery } from "../../web/store.js";
 import { branchAt } from "../../ui/static/history.js";
 import { declaredFields } from "../../web/fields.js";
-import { Asked, before, placeAsked, placeRead } from "../../web/looked_at.js";
+import { Asked, before, placeAsked, placeRead } from "../../web/selection.js";
 import { Token } from "../../web/text.js";
-import { useJourney } from "../journey/asked.js";
+import { useJourney } from "../journey/queries.js";
 import { fontPx, labelRoom } from "../../web/labels.js";
 import { cellBox } from "../../web/cells.js";
 
@@ -22,7 +22,7 @@ const Surprisal = () => {
   const { answer, asked } = useAnswer(part, "surprisal", run && { run: run.run });
   const says = answer?.none ?? answer?.says;
   const key = (name, words) => html`<span class=${`key ${name}`}>${words}</span>`;
-  return html`<div class="surprisal-box" ...${part.shows({ run: asked?.run })}>
+  return html`<div class="surprisal-box" ...${part.attributes({ run: asked?.run })}>
     <p class="surprisal-says">${says && asSentence(says)}</p>
     <div class="surprisal-body" hidden=${Boolean(answer?.none)}>
       <p>${say("How many bits each token of the text cost the network: 0 if it was sure of it, 1 if it gave it a probability of one half, 2 for a quarter. Click a bar to choose the token before it.")} ${key("given", say("given"))} ${key("generated", say("generated"))}</p>
@@ -116,7 +116,7 @@ const Lens = ({ fields }) => {
   const change = (made) => fitBesideRows(made, answer.figure.layout.width);
   const scale = { background: drawn && gradient(drawn.data[0].colorscale) };
   const first = asked?.first ?? 0;
-  return html`<div class="lens-box" ...${part.shows({ run: asked?.run, first })}>
+  return html`<div class="lens-box" ...${part.attributes({ run: asked?.run, first })}>
     <p class="lens-says">${answer && words(answer)}</p>
     <div class="lens-head">
       <span>${say("probability of the best token:")} <span class="key">0 <i class="lens-scale" style=${scale}></i> 1</span></span>
@@ -169,7 +169,7 @@ const SearchTree = () => {
   const { run } = page;
   const searched = (run?.hypotheses.length ?? 0) > 0;
   const { answer } = useAnswer(part, "beams", searched && { run: run.run });
-  return html`<div class="tree-box" ...${part.shows({})}>
+  return html`<div class="tree-box" ...${part.attributes({})}>
     <section class="searched" hidden=${!searched}>
       <p>${say("Each column is a step, with the best extension on top. Lines lead from a text to its extensions; the path of the chosen translation is bold.")}</p>
       <${Figure} part=${part} class="tree" figure=${searched && answer?.figure}
@@ -272,7 +272,7 @@ const Prediction = () => {
     return answer && title(answer, asked.step, steps);
   };
   const facts = none ? { run: coming.asked?.run } : { run: asked?.run, step: asked?.step };
-  return html`<div class="prediction" ...${part.shows(facts)}>
+  return html`<div class="prediction" ...${part.attributes(facts)}>
     ${predicts && html`<${Asked} />`}
     <div class="step-head" hidden=${!predicts}>
       <button type="button" class="previous" aria-label=${say("Previous step")}

@@ -2,7 +2,7 @@
 
 import { experiment } from "../../ui/static/interventions.js";
 import { beside, branchAt, pastRun, pastRuns, showRun, useGone } from "../../ui/static/history.js";
-import { before, placeAsked, tokenAt } from "../../web/looked_at.js";
+import { before, placeAsked, tokenAt } from "../../web/selection.js";
 import { numeral, percentText, say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { html, useRef, useState } from "../../web/preact.js";
@@ -206,7 +206,7 @@ const Branches = () => {
   const runs = entries.map(({ facts }) => facts.run);
   const gone = useGone(part, run && runs);
   const shown = steps > 0 ? { answer, asked } : { answer: null, asked: { run: run?.run } };
-  return html`<section class="branches whatif" ...${part.shows({ run: shown.asked?.run, step: shown.asked?.step })}>
+  return html`<section class="branches whatif" ...${part.attributes({ run: shown.asked?.run, step: shown.asked?.step })}>
     <p>${say("What if another token had been taken? Choose one of the candidates: the text branches there and goes on with the settings at the left. A sampled text uses the random numbers that it would have had anyway, so only the token makes the difference.")}</p>
     <${Step} ...${{ step, steps, ...shown }} />
     <div class="branch-box">

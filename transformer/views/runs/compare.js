@@ -6,7 +6,7 @@ import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { page, setQuery, setHead } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { Figure, useMeta } from "../../web/figure.js";
-import { Asked, before, placeAsked } from "../../web/looked_at.js";
+import { Asked, before, placeAsked } from "../../web/selection.js";
 import { kindOf, siteName, sitesOf } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
 import { beside, pastRun, pastRuns, runName, useGone } from "../../ui/static/history.js";
@@ -64,7 +64,7 @@ const Texts = ({ pair }) => {
   const { answer, asked } = useAnswer(part, "compare", pair);
   const texts = answer?.texts ?? [];
   const many = texts.length > 1;
-  return html`<section class="compare-texts" ...${part.shows(asked)}>
+  return html`<section class="compare-texts" ...${part.attributes(asked)}>
     <h4>${say("Tokens")}</h4>
     <div class="compare-lists">${texts.map((text) => html`<${List} ...${{ text, many }} />`)}</div>
   </section>`;
@@ -89,7 +89,7 @@ const Outcomes = ({ pair }) => {
   const part = usePart();
   const { answer, asked } = useAnswer(part, "outcomes", pair);
   const none = answer?.none;
-  return html`<section class="compare-outcomes" ...${part.shows(asked)}>
+  return html`<section class="compare-outcomes" ...${part.attributes(asked)}>
     <h4>${say("How likely each generated token was: B − A")}</h4>
     <p class="compare-says">${none && say("There is nothing to draw: {reason}.", { reason: none })}</p>
     <div class="compare-drawn" hidden=${Boolean(none)}>
@@ -129,7 +129,7 @@ const Weighed = ({ pair }) => {
   const part = usePart();
   const wanted = { ...pair, position: placeOfA() };
   const { answer, asked } = useAnswer(part, "weighed", wanted);
-  return html`<section class="compare-weighed" ...${part.shows(asked)}>
+  return html`<section class="compare-weighed" ...${part.attributes(asked)}>
     <${Asked} of=${before(wanted.position).index} />
     <h4 class="weighed-title">${answer ? title(answer, asked) : say("Candidates of both")}</h4>
     <${Figure} part=${part} name="weighed" figure=${answer?.figure} hidden=${Boolean(answer?.none)}
@@ -214,7 +214,7 @@ const Difference = ({ pair, a, b }) => {
         options=${headsOf(facts)} value=${at.head} set=${pickHead} /></label>`;
   };
   const none = answer?.none;
-  return html`<section class="compare-attention" ...${part.shows(asked)}>
+  return html`<section class="compare-attention" ...${part.attributes(asked)}>
     <h4>${say("Attention: weights in B − weights in A, on the tokens of both")}</h4>
     <div class="whatif-head">
       ${pickers(0, a, [say("Attention"), say("head")], ["pick-site", "pick-of-heads"])}
@@ -267,7 +267,7 @@ const Compare = () => {
   const two = found && { pair: { run, other }, a: page.run, b: found.facts };
   const body =
     two && [Texts, Outcomes, Weighed, Difference].map((Part) => html`<${Part} ...${two} />`);
-  return html`<section class="compare whatif" ...${part.shows({})} data-run=${run}
+  return html`<section class="compare whatif" ...${part.attributes({})} data-run=${run}
     data-other=${other}>
     <p>${say("A is the run that is shown. B is any other run of this visit: another branch, setting, prompt, alteration or model. To compare with another model, choose it above, generate, and come back here.")}</p>
     <${Choice} b=${other} ...${{ others, gone, choose: (b) => (beside.run = b) }} />

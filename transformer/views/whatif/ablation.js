@@ -10,7 +10,7 @@ import {
 } from "../../ui/static/interventions.js";
 import { colourAt, scaleOf, themed } from "../../web/colours.js";
 import { Figure } from "../../web/figure.js";
-import { Asked, placeAsked, tokenAt } from "../../web/looked_at.js";
+import { Asked, placeAsked, tokenAt } from "../../web/selection.js";
 import { colourEnds, numeral, say, sayWith, sayN } from "../../web/messages.js";
 import { html, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
@@ -225,7 +225,7 @@ const Ablation = () => {
   const isOfKind = answer && asked.stack === stack && asked.kind === kind;
   const toggle = (head) => change({ chosen: withAblation(head, state.chosen) });
   const colours = isOfKind && coloursOf(answer);
-  return html`<section class="ablation whatif" ...${part.shows({ run: run?.run, matter: answer ? `${asked.position} ${asked.by}` : undefined })}>
+  return html`<section class="ablation whatif" ...${part.attributes({ run: run?.run, matter: answer ? `${asked.position} ${asked.by}` : undefined })}>
     <p>${say("What a head read is left out before it is added to the residual stream: it is set to zero, or replaced by its mean over the text (in the decoder, over the text so far).")}</p>
     <div class="whatif-head">
       <${KindButtons} name=${say("Which attention's heads")} kinds=${run?.kinds ?? []}

@@ -120,7 +120,7 @@ const Breaks = () => {
     say("More than intact"),
     say("How your text goes on, greedily"),
   ];
-  return html`<section class="breaks whatif" ...${part.shows(facts)}>
+  return html`<section class="breaks whatif" ...${part.attributes(facts)}>
     <p>${say("Each switch takes one idea out of the whole network, which was trained with it. See what that costs, and what becomes of the text. Several can be off at once; only your text is affected.")}</p>
     <p class="breaks-about">${found && aboutInWords(found)}</p>
     <div class="whatif-buttons">

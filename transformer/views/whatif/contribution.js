@@ -12,7 +12,7 @@ import { numeral, say, sayWith, colourEnds } from "../../web/messages.js";
 import { html, useState } from "../../web/preact.js";
 import { useCells } from "../../web/cells.js";
 import { Figure } from "../../web/figure.js";
-import { Asked, placeAsked, tokenAt } from "../../web/looked_at.js";
+import { Asked, placeAsked, tokenAt } from "../../web/selection.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { page, setHead } from "../../web/store.js";
 import { Token } from "../../web/text.js";
@@ -116,7 +116,7 @@ const Contribution = () => {
       ? sayWith("What does each part add to “{token}”, token {place}?", tokenAt(position))
       : say("What does each part add to the likeliest token?"));
   const facts = shown && { place: asked.position, total: answer.total, logit: answer.logit };
-  return html`<section class="contribution whatif" ...${part.shows({ run: run?.run, ...facts })}>
+  return html`<section class="contribution whatif" ...${part.attributes({ run: run?.run, ...facts })}>
     <p>${say("Every head and every feed-forward adds something to the residual stream, and the network's last step reads the logits from that stream. So the logit of a token is a sum, with one number for each part.")}</p>
     ${run && html`<${Asked} />`}
     <div class="whatif-buttons">

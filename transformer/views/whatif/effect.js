@@ -2,7 +2,7 @@
 
 import { experiment, interventions } from "../../ui/static/interventions.js";
 import { Figure } from "../../web/figure.js";
-import { Asked, askedIfChosen, tokenAt } from "../../web/looked_at.js";
+import { Asked, askedIfChosen, tokenAt } from "../../web/selection.js";
 import { numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
@@ -82,7 +82,7 @@ const Effect = () => {
     same: both?.same,
     equal: both?.equal,
   };
-  return html`<section class="effect whatif" ...${part.shows({ run, ...facts })}>
+  return html`<section class="effect whatif" ...${part.attributes({ run, ...facts })}>
     <p class="effect-none" hidden=${isAltered}>${say("Nothing is altered now.")}</p>
     ${isAltered && askedIfChosen() !== null && html`<${Asked} />`}
     <div class="two effect-body" hidden=${!isAltered}>

@@ -6,7 +6,7 @@ import { cellBox, useCells } from "../../web/cells.js";
 import { Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { labelRoom } from "../../web/labels.js";
-import { Asked, askedIfChosen, tokenAt } from "../../web/looked_at.js";
+import { Asked, askedIfChosen, tokenAt } from "../../web/selection.js";
 import { colourEnds, numeral, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
@@ -186,7 +186,7 @@ const Patching = () => {
     say(
       "There is no word here that we know how to exchange: type another text, or try our example.",
     );
-  return html`<section class="patching whatif" ...${part.shows({ run: run?.run })}>
+  return html`<section class="patching whatif" ...${part.attributes({ run: run?.run })}>
     <p>${say("The network reads another text too. What it computes there, at one layer and one place, is put in place of what it computes here. Where that changes the next token, the network carries what tells the two texts apart.")}</p>
     <label class="patch-label">${say("Another text, best with one word exchanged")}
       <textarea class="patch-text" rows="2" maxlength="2000" value=${text}

@@ -8,7 +8,7 @@ import { Figure } from "../../../web/figure.js";
 import { headNumbers } from "../../../web/head_numbers.js";
 import { thinLabels } from "../../../web/labels.js";
 import { siteNamed } from "../../../web/link_text.js";
-import { Asked, before, placeAsked, placeRead } from "../../../web/looked_at.js";
+import { Asked, before, placeAsked, placeRead } from "../../../web/selection.js";
 import { numeral, say, sayWith } from "../../../web/messages.js";
 import { usePart } from "../../../web/part.js";
 import { takePlotlyFrom } from "../../../web/plots.js";
@@ -48,7 +48,7 @@ const Picture = ({ one, closed = false }) => {
   const drawn = html`${help && html`<p class="note">${help}</p>`}
     <${Figure} part=${part} name=${view} class="figure" figure=${figure || null} wide=${title}
       label=${title} ...${figure && sizeOf(figure)} />`;
-  const facts = part.shows({ view: view ?? "" });
+  const facts = part.attributes({ view: view ?? "" });
   return closed
     ? html`<details open=${isOpen} onToggle=${({ target }) => setOpen(target.open)} ...${facts}>
         <summary>${title}</summary>${drawn}

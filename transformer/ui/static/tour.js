@@ -3,7 +3,7 @@
 import { batch as together, effect } from "../../web/preact.js";
 import { ask } from "../../web/ask.js";
 import { emit, reactive, showProblem } from "../../web/store.js";
-import { keptBy, shownFields } from "../../web/fields.js";
+import { bindField, shownFields } from "../../web/fields.js";
 import { apply, isOpening } from "./link.js";
 import { declared, oneOf, wholeNumber } from "../../web/link_text.js";
 
@@ -87,7 +87,7 @@ const keptAsCard = (field) => {
     const card = String((place ?? 0) + 1);
     return isOf(field) ? [deck.name, card].filter(Boolean).join(".") : "";
   };
-  keptBy(field, get, (text) => {
+  bindField(field, get, (text) => {
     wanted[field] = ended ? "" : text;
     if (wanted[field]) {
       showLinked(field, text).catch((error) => {

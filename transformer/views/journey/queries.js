@@ -4,7 +4,7 @@
 import { useAnswer } from "../../web/part.js";
 import { useLayoutEffect, useRef } from "../../web/preact.js";
 import { on, page, reactive, sameHead } from "../../web/store.js";
-import { once } from "../attention/known.js";
+import { once } from "../attention/metrics_cache.js";
 
 export const HEATMAP = { picture: "heatmap", depth: "all" }; // fields of Attention: one head
 

@@ -164,7 +164,7 @@ const Altered = ({ props, submit }) => {
   const facts = both && { run, same: both.same, equal: both.equal };
   const grades = right && { right: right.altered, "right-before": right.intact };
   return html`<section class="altered" aria-label=${say("What is altered")} hidden=${!changes.length}
-    ...${part.shows({ ...facts, ...grades })}>
+    ...${part.attributes({ ...facts, ...grades })}>
     <div class="altered-head">
       <ul aria-label=${say("What is altered")}>${changes.map((one) => html`<${Change} ...${one} />`)}</ul>
       <button type="button" class="more" hidden=${!interventions().length} onClick=${showEffect}>${say("More")}</button>
