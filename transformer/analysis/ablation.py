@@ -1,4 +1,5 @@
-"""What each head matters for one token, and what a run's interventions do to the next one."""
+"""The importance of each head for one token, and the effect of a run's interventions on the
+next."""
 
 from __future__ import annotations
 
@@ -45,9 +46,9 @@ class HeadImportance:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class NextToken:
-    """What the network says comes next without and with interventions, after the same text.
+    """The next token after the same text, with and without interventions.
 
-    target: the token that stands there; ids: the K likeliest of either, by the intact network's
+    target: the token at that position; ids: the K likeliest of either, by the intact network's
     order, and the target; intact, intervened: their probabilities, (K,).
     """
 

@@ -40,7 +40,7 @@ class Atlas(NamedTuple):
     masked: Pixels
 
     def answer(self) -> dict[str, Any]:
-        """What the page's scripts draw it from."""
+        """The arrays that the page's scripts draw."""
         return {"shape": list(self.pixels.shape), "pixels": self.pixels, "masked": self.masked}
 
 

@@ -1,6 +1,6 @@
 """Attention weights of many heads combined: their mean, attention rollout, or joint attention.
 
-Heads that are switched off read nothing: they are left out of every mean.
+Ablated heads are left out of every mean.
 
 All three combine attention weights alone. The values, what each head writes and the feed-forward
 layers are left out, so none of them shows what a prediction was made from.
@@ -31,11 +31,10 @@ def flow_weights(
 
     which: "mean", the mean weight over all heads of `layer`, or of all layers. For self-attention
     also "rollout", from layer 0 to `layer` (None: the last): each layer is half the mean of its
-    heads and half the identity, which stands for the residual connection (the identity alone where
-    all its heads are switched off); the layers' matrices are multiplied, the first one rightmost.
-    "joint": the same without the residual connection.
-    Raises ValueError, listing what is allowed, for an unknown stack, which, kind, layer or row.
-    Source: Abnar and Zuidema 2020, section 3.
+    heads and half the identity, in place of the residual connection (the identity alone if all its
+    heads are switched off); the layers' matrices are multiplied, the first one rightmost. "joint":
+    the same without the residual connection. Raises ValueError, listing what is allowed, for an
+    unknown stack, which, kind, layer or row. Source: Abnar and Zuidema 2020, section 3.
     """
     check_row(run, row)
     check_choice("which", which, FLOWS)

@@ -20,11 +20,10 @@ Cells = Mapping[str, tuple[Tensor, Tensor]]  # (N,) queries and (N,) keys by met
 class Metric:
     """One number of a head. definition: one sentence, without a full stop.
 
-    against: the baseline that can differ from the head: "shuffled" or "even".
-    label: what a head is said to do if the number is high (entropy: near that of a uniform head);
-    None if that says nothing. sign: the same in one character, for the grid of heads.
-    position: it is the mean weight of certain cells, see `cells_of`. repeats: of rows whose token
-    stood in the text before.
+    against: the baseline that can differ from the head: "shuffled" or "even". label: what a head
+    with a high number does (entropy: near that of a uniform head), or None. sign: the label as one
+    character, for the grid of heads. position: it is the mean weight of certain cells, see
+    `cells_of`. repeats: only rows whose token occurred earlier in the text.
     """
 
     name: str
@@ -128,10 +127,10 @@ _CROSS = ("entropy", "largest", "most_read", "first", "last", "mirror", "order")
 
 
 def repeats_of(tokens: Sequence[str], allowed: Tensor) -> Tensor:
-    """(N, 2) int64: the rows of a mask (T, T) whose token stood before, and where it last did.
+    """(N, 2) int64: rows of a mask (T, T) whose token occurred earlier, and its last occurrence.
 
-    Not rows whose token stood just before: what followed it there is the row's own token. Nor rows
-    that may not read that position and the one after it.
+    Leaves out rows whose token is a repeat of the token just before (what followed it is the row
+    itself), and rows that may not read that position and the next.
     """
     last: dict[str, int] = {}
     found = []
@@ -165,7 +164,7 @@ def cells_of(name: str, allowed: Tensor, repeats: Tensor) -> tuple[Tensor, Tenso
 
 
 def choosing(allowed: Tensor) -> Tensor:
-    """Places of the rows of a mask (Tq, Tk) that can choose: with two allowed keys or more."""
+    """Indices of the rows of a mask (Tq, Tk) with at least two allowed keys."""
     return (allowed.sum(dim=1) >= 2).nonzero()[:, 0]
 
 
@@ -204,9 +203,9 @@ class ShuffledKeys:
     """Heads with their keys in other orders (P, Tk), measured for all orders at once.
 
     Each order gives what `measure` gives for masked_softmax(scores[..., order], allowed). An order
-    only moves the columns of exp(scores). So the sums over each row of every copy (of weights,
-    distances and places) are one matrix product, and only those cells are looked up that a metric
-    is about. Scores too far apart for that are measured one order after the other.
+    only moves the columns of exp(scores). So the row sums of every copy (of weights, distances and
+    positions) are one matrix product, and only the cells of the metrics are gathered. Scores too
+    far apart for float32 are measured one order at a time.
     """
 
     MOST_SPREAD = 80.0  # largest minus smallest score of a row: exp of more leaves float32
@@ -219,7 +218,7 @@ class ShuffledKeys:
         keys, at = torch.arange(allowed.shape[1]), self._at[:, None]
         of_keys = {"sum": torch.ones_like(keys), "distance": (at - keys).abs(), "order": keys}
         may, places = allowed[self._at], orders.argsort(dim=1).T.flatten()
-        self._factors = {  # what each key counts at its place in a copy: (N, Tk, P)
+        self._factors = {  # the factor of each key at its position in a copy: (N, Tk, P)
             name: (may * of_key).float().index_select(1, places).unflatten(1, (len(keys), -1))
             for name, of_key in of_keys.items()
             if name == "sum" or name in names
@@ -262,7 +261,8 @@ class ShuffledKeys:
 
 
 def _correlation(x: Tensor, y: Tensor) -> Tensor:
-    """Pearson's, of x (T,) with each of y (..., T); NaN where one of them does not vary."""
+    """Pearson's correlation of x (T,) with each row of y (..., T); NaN if one of them is
+    constant."""
     x, y = x.double() - x.double().mean(), y.double() - y.double().mean(dim=-1, keepdim=True)
     length = (x.square().sum() * y.square().sum(dim=-1)).sqrt()
     return torch.where(length > 1e-4, (y @ x) / length, torch.nan).clamp(-1, 1)

@@ -1,4 +1,4 @@
-"""What each head does, in numbers: how widely it reads, how far, and whether at a fixed position.
+"""Metrics of each head: how widely it reads, how far, and whether at a fixed position.
 
 Every number comes with a baseline of the same run and the same mask, because a causal mask alone
 makes early keys likely: see `Metrics`.
@@ -37,16 +37,16 @@ N_SHUFFLES, LEAST_SHUFFLES = 20, 5
 CELLS = 150_000_000  # of all shuffled copies together: a few seconds on two cores
 
 LEAST_WEIGHT, TIMES_EVEN, NEARLY_EVEN, LEAST_ORDER = 0.4, 3.0, 0.95, 0.8
-LEAST_AGAIN, TIMES_EVEN_AGAIN = 0.2, 5.0  # of rows whose token stood before
+LEAST_AGAIN, TIMES_EVEN_AGAIN = 0.2, 5.0  # of rows whose token occurred earlier
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeadMetrics:
     """One head's numbers by metric. NaN: no row, nothing varies, or the head is switched off.
 
-    shuffled: (mean, largest) over the shuffled copies, for the metrics that are held against them.
-    most_read_key: the position of the key that the metric `most_read` is about.
-    named_after: the metric that is high enough for a label (see `named_after`), if one is.
+    shuffled: (mean, largest) over the shuffled copies, for the metrics compared with them.
+    most_read_key: the position of the key that the metric `most_read` is about. named_after: the
+    metric that is high enough for a label (see `named_after`), if one is.
     """
 
     layer: int
@@ -58,26 +58,27 @@ class HeadMetrics:
 
     @property
     def label(self) -> str | None:
-        """What it is said to do, by the metric that it is named after; None: no number is high."""
+        """The label of the metric that the head is named after; None if no number is high."""
         return None if self.named_after is None else ALL[self.named_after].label
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Metrics:
-    """All heads of one kind of attention of a run, layer by layer, and what they are held against.
+    """All heads of one kind of attention of a run, layer by layer, with their baselines.
 
     Rows with a single allowed key cannot choose and are left out of every mean. n_repeats: the rows
-    whose token stood in the text before, of which induction, duplicate and backwards are means.
+    whose token occurred earlier in the text; induction, duplicate and backwards are means over
+    these.
 
     Two baselines, because neither fits all metrics:
     - even: a head that gives every allowed key of a row the same weight. It says what the mask and
       the length alone make of a metric. It is also, exactly, what shuffling a row's weights among
       its allowed keys gives on average for a weight at a fixed position; entropy and the largest
       weight are not changed by such a shuffle at all, and so have this baseline only.
-    - shuffled: `n_shuffles` copies of each head in which every key vector stands at another
-      position: one seeded permutation of the columns of the scores, then the same mask and softmax.
-      A head that looks for content, wherever it stands, keeps that content but loses the position;
-      so a number about a position that no copy reaches is about the position.
+    - shuffled: `n_shuffles` copies of each head in which every key vector has another position: one
+    seeded permutation of the columns of the scores, then the same mask and softmax. A head that
+    looks for content at any position keeps that content but loses the position; so a number about a
+    position that no copy reaches is about the position.
     """
 
     stack: str
@@ -129,7 +130,7 @@ def _is_off(run: Run, stack: str, kind: str, head: HeadMetrics) -> bool:
 
 
 def _silent(head: HeadMetrics) -> HeadMetrics:
-    """What is switched off reads nothing."""
+    """Replace an ablated head's numbers with NaN."""
     values = dict.fromkeys(head.values, math.nan)
     return dataclasses.replace(head, values=values, shuffled={}, named_after=None)
 
@@ -143,9 +144,9 @@ def _permutations(n_heads: int, allowed: Tensor) -> Tensor:
 
 
 def _moved(n_keys: int, generator: torch.Generator) -> Tensor:
-    """A permutation that leaves no key in its place (of a single key there is none)."""
+    """A permutation without fixed points (a single key has none)."""
     positions = torch.arange(n_keys)
-    while True:  # one in three permutations is such a one
+    while True:  # one in three permutations has no fixed point
         order = torch.randperm(n_keys, generator=generator)
         if n_keys < 2 or not (order == positions).any():
             return order
@@ -208,7 +209,7 @@ def named_after(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """What one head does on this text, further above a uniform head than all others.
+    """The head that differs most clearly from a uniform head on this text, and how.
 
     clear: whether it has a label. Else no head has one, and this is the nearest: TIMES_EVEN times
     a uniform head's number at the least, and above that of every shuffled copy.
@@ -230,7 +231,7 @@ class Finding:
 
 
 def strongest(run: Run, found: Metrics) -> Finding | None:
-    """The finding of the run's metrics; None where no head stands out."""
+    """The finding of the run's metrics; None if no head is clearly above a uniform one."""
     labelled = [
         (head, head.named_after)
         for head in found.heads
@@ -261,7 +262,7 @@ def strongest(run: Run, found: Metrics) -> Finding | None:
 
 
 def _nearly(found: Metrics) -> list[tuple[HeadMetrics, str]]:
-    """Heads with a number about a position above both baselines, though too low for a label."""
+    """Heads with a position metric above both baselines but too low for a label."""
     enough = {
         metric.name: found.n_repeats if metric.repeats else found.n_rows
         for metric in found.metrics
@@ -278,7 +279,7 @@ def _nearly(found: Metrics) -> list[tuple[HeadMetrics, str]]:
 
 
 def _number(name: str) -> str:
-    """The metric that can be held against a uniform head's: of an order there is none."""
+    """The metric to compare with a uniform head's, which has no order."""
     return "largest" if name == "order" else name
 
 

@@ -1,4 +1,4 @@
-"""What each ablated component costs: the loss over a held-out sample, and the text without it."""
+"""The cost of each component: the loss on a held-out sample, and the text, without it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from transformer.model.transformer import EncoderDecoder
 from transformer.runs.request import Request
 from transformer.runs.run import Run
 
-BROKEN_TOKENS = 24  # generated to see what a missing component does to a text
+BROKEN_TOKENS = 24  # generated to show the effect of a missing component
 
 
 @torch.no_grad()
 def sample_loss(model: LoadedModel, interventions: Sequence[Intervention] = ()) -> float | None:
     """Nats a token, end tokens included, over the model's sample; None where it has none.
 
-    Texts longer than the network reads are cut. Raises ValueError for what it does not have.
+    Texts longer than the network reads are cut. Raises ValueError for an intervention that the
+    network does not support.
     """
     if model.sample is None:
         return None

@@ -1,5 +1,5 @@
-"""One token's way through the network: what each part adds to the word that follows, what each
-layer would have said, and what would follow without a head."""
+"""One token's way through the network: the contribution of each part to the next word, the
+prediction of each layer, and the prediction without a head."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from transformer.runs.run import Run
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Journey:
-    """What happened to the token at `position` of a run's ids, its interventions included.
+    """The path of the token at `position` of a run's ids, with the run's interventions.
 
-    logits: (V,), of the token that follows; of an encoder, of that which stands there. target: id
-    of the token that the parts add to. parts: direct logit attribution; None where the target's
+    logits: (V,), of the token that follows; of an encoder, of the token at that position. target:
+    id of the token that the parts add to. parts: direct logit attribution; None where the target's
     logit is not the sum of what parts add. stream: (L + 1, C), the residual stream before the first
     layer and after each. lens_ids, lens_probabilities: (L + 1,), the likeliest token of each layer.
     """
@@ -54,8 +54,8 @@ class Journey:
 def journey(
     model: LoadedModel, run: Run, position: int | None = None, target: int | None = None
 ) -> Journey:
-    """The last token read and what follows it, in one pass: of that token alone, where the run
-    recorded what it reads.
+    """The last token read and its prediction, in one pass; only that token is computed if the run
+    recorded its keys and values.
 
     position: None = `last_read`. target: None = the likeliest. Raises ValueError for a position
     that the network does not read, and for an unknown id.
@@ -86,7 +86,7 @@ def journey(
 def without_head(
     model: LoadedModel, run: Run, site: Site | str, head: int, position: int | None = None
 ) -> Tensor:
-    """(V,) logits as of `journey`, with the output of one head ablated (0) at every position.
+    """(V,) logits as of `journey`, with the output of one head set to 0 at every position.
 
     Raises ValueError for an unknown head; else as `journey`.
     """
@@ -105,7 +105,7 @@ def without_head(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _WithoutValues:
-    """A head without values adds nothing either, and PyTorch's fused kernel may weigh them."""
+    """Ablate a head by zeroing its values, which PyTorch's fused kernel supports."""
 
     site: Site
     head: int
@@ -134,8 +134,8 @@ def reading_weights(run: Run, stack: str, kind: str, query: int, key: int) -> Te
 
 @torch.no_grad()
 def row_weights(run: Run, site: Site, query: int) -> Tensor:
-    """(H, Tk): the weights of every head of a site at the token `query`, 0 of one that is switched
-    off; no other row is computed.
+    """(H, Tk): the weights of every head of a site at the token `query`, 0 for an ablated head; no
+    other row is computed.
 
     Raises ValueError for a position that the run does not have.
     """
@@ -152,8 +152,8 @@ def row_weights(run: Run, site: Site, query: int) -> Tensor:
 
 
 def last_read(model: LoadedModel, run: Run) -> int:
-    """The position that is looked at first: the last that is no end of a text; of an encoder the
-    first hidden token, or the first that is no special one."""
+    """The default position: the last that is not an end token; for an encoder the first mask token,
+    or the first token that is not special."""
     tokenizer = model.tokenizer
     if run.config.family == "encoder":
         plain = (at for at, index in enumerate(run.ids) if not tokenizer.is_special(index))
@@ -165,13 +165,13 @@ def last_read(model: LoadedModel, run: Run) -> int:
 
 
 def _is_recorded(run: Run) -> bool:
-    """Whether the trace holds the keys and values that the network by itself makes."""
+    """Whether the trace holds the keys and values of the intact network."""
     vectors = all(stored_at(run.trace, site).k is not None for site in run.trace.sites)
     return vectors and not run.request.interventions and bool(run.trace.residuals)
 
 
 def _altered(model: LoadedModel, run: Run) -> Sequence[Hook]:
-    """The run's own interventions."""
+    """Hooks of the run's interventions."""
     prompt = Prepared(list(run.source_ids), list(run.ids[: run.n_prompt]))
     return hooks_for(model, run.request, prompt)
 
@@ -187,12 +187,12 @@ def _parts(
 ) -> LogitContribution | None:
     try:
         return attributed(model, written, position, target, logit)
-    except ValueError:  # of an altered norm, or a head that is not linear
+    except ValueError:  # raised for an altered norm, or a head that is not linear
         return None
 
 
 def _row(name: str, run: Run, stack: str, position: int, tokens: Sequence[str]) -> int:
-    """The row of a stack's trace in which a token stands."""
+    """The row of a token in a stack's trace."""
     is_source = stack == "encoder" and run.config.family == "encoder-decoder"
     start = 0 if is_source else run.trace_start
     return check_whole(name, position, start, start + len(tokens) - 1) - start

@@ -1,7 +1,7 @@
 """What the parts of one layer do with one token of a run: norms, sub-layers, residual stream.
 
-Nothing is read again: a layer's input is recorded, and so is what its heads weighed. The network's
-own modules make the rest of it for that one row, which takes next to no time.
+A layer's input and its heads' weights are recorded; the network's modules compute the rest for that
+one row, which takes next to no time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from transformer.model.blocks import FeedForward, Layer, Residual
 from transformer.model.sites import Site
 from transformer.runs.run import Run
 
-EXACT = 1e-4  # of the largest number: what float32 makes of another order of the same sums
+EXACT = 1e-4  # of the largest number: float32's error when the same sums are taken in another order
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ def layer_at_position(
     """
     streams = streams_of(model, run, stack)
     made: Any = getattr(model.network, stack).layers[layer]
-    # A copy: what is kept of this row must not hold the memory of the whole text.
+    # A copy: a view would keep the whole text's memory alive.
     start = streams[layer][0, position].clone().to(model.network.device, model.network.dtype)
     x, added, parts = start, start, []
     for kind in ("self", "cross", "feed_forward") if made.crosses else ("self", "feed_forward"):
@@ -113,7 +113,7 @@ def _work_of(made: Layer, kind: str, run: Run, site: Site, position: int) -> Any
 
 
 def _passed(residual: Residual, kind: str, x: Tensor, work: Any) -> tuple[Tensor, SubLayer]:
-    """The stream after a sub-layer, and all that stood on the way."""
+    """The stream after a sub-layer, and every intermediate value."""
     if residual.norm_first:
         normalised = residual.norm(x)
         read, norm_of, added = normalised, x, work(normalised)

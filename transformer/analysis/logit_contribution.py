@@ -2,8 +2,8 @@
 
 The last stream is a sum of what embeddings, heads, feed-forwards and biases wrote into it. A norm
 is not linear, but with its scale held (what it divided by for this very vector) it is; and the head
-is linear anyway. So the logit falls apart into one number a part, exactly.
-Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
+is linear anyway. So the logit is exactly a sum of one number per part. Source: Elhage et al. 2021,
+"A Mathematical Framework for Transformer Circuits".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from transformer.model.primitives import RMSNorm
 from transformer.model.transformer import EncoderOnly
 from transformer.runs.run import Run
 
-EXACT = 1e-3  # by which the parts' sum may miss a logit of 1, of which float32 makes 1e-5 or so
+EXACT = 1e-3  # tolerated difference from a logit of 1; float32 gives about 1e-5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -61,9 +61,9 @@ def logit_contribution(
     """What each part of the intact network adds to the logit of `target` as the token at `position`
     of the run's ids, predicted from the text before it; by an encoder, from the whole text.
 
-    target: id of a token; None = that which stands there, after the end the likeliest. The scale of
-    every norm that the stream passes is held. Raises ValueError for a token that nothing predicts,
-    for an unknown id, and for a network whose logits are no such sum.
+    target: id of a token; None = the token at that position, after the end the likeliest. The scale
+    of every norm that the stream passes is held. Raises ValueError for a token that nothing
+    predicts, for an unknown id, and for a network whose logits are no such sum.
     """
     is_encoder = isinstance(model.network, EncoderOnly)
     text = (TextBefore.up_to if is_encoder else TextBefore.of)(model, run, position)
@@ -78,7 +78,7 @@ def logit_contribution(
 def attributed(
     model: LoadedModel, written: WrittenAt, position: int, target: int, logit: float
 ) -> LogitContribution:
-    """The same of a pass that `written` was a hook of, which gave the target this logit."""
+    """`logit_contribution` from the recordings of a pass that had `written` as a hook."""
     network = model.network
     if network.transform is not None:
         raise InvalidRequest(
@@ -148,7 +148,7 @@ class _Parts:
             self.add([shift], norm.bias.double())
 
     def along(self, weight: Tensor) -> dict[tuple[Any, ...], float]:
-        """How far each name's parts go along a vector (C,)."""
+        """The dot product of each name's parts with a vector (C,)."""
         found: dict[tuple[Any, ...], float] = defaultdict(float)
         for name, value in zip(self.names, (torch.cat(self.rows) @ weight).tolist(), strict=True):
             found[name] += value
@@ -156,7 +156,7 @@ class _Parts:
 
 
 def _read_in(parts: _Parts, network: Any, written: WrittenAt) -> None:
-    """What the stack starts from: the token's vector and, where positions are added, its own."""
+    """Add the stack's input: the token's vector and, if positions are added, the position's."""
     here = written.stack
     parts.add([("token",)], written.kept[Point("embed", here)])
     position = written.kept[Point("pos_embed", here)]
@@ -168,7 +168,7 @@ def _read_in(parts: _Parts, network: Any, written: WrittenAt) -> None:
 
 
 def _add_layer(parts: _Parts, made: Any, layer: int, written: WrittenAt) -> None:
-    """What the sub-layers of a layer write, one after the other. made: the layer."""
+    """Add the outputs of a layer's sub-layers in order. made: the layer."""
 
     def close(residual: Residual) -> None:
         if not residual.norm_first:
@@ -195,7 +195,7 @@ def _sorted(
     logit: float,
     added: Mapping[tuple[Any, ...], float],
 ) -> LogitContribution:
-    """Each number where it belongs."""
+    """Group the numbers by kind of part."""
     layers, n_heads = range(config.n_layers), config.n_heads
     kinds = [kind for kind in ("self", "cross") if (kind, 0, 0) in added]
     return LogitContribution(

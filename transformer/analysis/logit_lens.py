@@ -1,7 +1,7 @@
-"""What the network's head says of a recorded text: each layer's prediction, each token's surprisal.
+"""Predictions of every layer and the surprisal of every token of a recorded text.
 
 Both put the final norm and the head on recorded residual streams, which for a large vocabulary
-costs as much as generating the text: so a run has them only after `with_lens`.
+costs as much as generating the text, so a run has them only after `with_lens`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ N_BEST = 5  # tokens of each layer's prediction
 
 
 def with_lens(model: LoadedModel, run: Run) -> Run:
-    """The run with its `lens` and `surprisal`, worked out by the model that made it.
+    """The run with its `lens` and `surprisal`, computed by the model that made it.
 
     Raises ValueError for a run of another model, or if the request's deadline passes.
     """
@@ -57,7 +57,7 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
 
 @torch.no_grad()
 def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
-    """-log2 of the probability of each traced token, as the position before foresaw it.
+    """-log2 of the probability of each traced token, as predicted at the position before it.
 
     None for the first, and for all where the network is an encoder, which predicts nothing.
     Errors as `with_lens`.
@@ -76,7 +76,8 @@ def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextCost:
-    """What a text costs a model. bits: of each traced token, see `surprisal`; tokens: their labels.
+    """The cost of a text to a model. bits: of each traced token, see `surprisal`; tokens: their
+    labels.
 
     n_bytes: UTF-8 bytes of the tokens that have bits. Of a text that is longer than the model reads
     only the end has bits, and of a decoder's that adds no token before a text not the first token.

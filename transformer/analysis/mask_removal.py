@@ -45,7 +45,7 @@ class Removal:
 
     @property
     def mean_freed_weight(self) -> float:
-        """The same on average over the queries that are text: a share from 0 to 1."""
+        """The mean of `freed_weight` over the queries that are text: from 0 to 1."""
         return float(self.freed_weight[self.text].mean())
 
 
@@ -56,7 +56,7 @@ def acting_masks(site: Site) -> tuple[str, ...]:
 
 
 def masks_used(batch: Batch, site: Site) -> tuple[str, ...]:
-    """The same without the padding mask where the network read padding."""
+    """The acting masks, without the padding mask if the network read padding."""
     acting = acting_masks(site)
     record = batch.trace[site]
     real = batch.is_token("encoder" if site.kind == "cross" else site.stack)

@@ -1,4 +1,4 @@
-"""One token of a text hidden from an encoder, and what the network says stands there."""
+"""Mask one token of an encoder's text and compare the network's guesses."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ N_BEST, N_FROM_LEFT = 8, 3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaskedToken:
-    """What is said of the position of one token.
+    """Predictions for the position of one token.
 
     ids, labels: the N_BEST likeliest tokens with it masked, the likeliest first; those of the
     N_FROM_LEFT likeliest from the left alone that are not among them; and the token itself, where
-    it is not either and the text does not hide it. probabilities: theirs; from_left: theirs where
-    the text to the right of the position is cut off.
+    it is not either and the text does not hide it. probabilities: from the whole text; from_left:
+    with the text to the right of the position cut off.
     """
 
     position: int
@@ -36,8 +36,8 @@ class MaskedToken:
 
 @torch.no_grad()
 def masked_token(model: LoadedModel, run: Run, position: int) -> MaskedToken:
-    """What an encoder says of the token at `position` of the run's ids once it is masked: from the
-    whole text, and from the text to its left.
+    """Predict the token at `position` of the run's ids with it masked: from the whole text, and
+    from the text to its left.
 
     Raises ValueError for another family, for a tokenizer without a token that masks, and for a
     position that the run does not have.
@@ -66,7 +66,7 @@ def masked_token(model: LoadedModel, run: Run, position: int) -> MaskedToken:
 
 
 def _end(model: LoadedModel, run: Run, position: int) -> list[int]:
-    """What the tokenizer puts behind every text, where that stands to the right of the position."""
+    """The tokens that the tokenizer appends to every text, if they follow the position."""
     _, behind = around(model.tokenizer)
     stands = bool(behind) and list(run.ids[-len(behind) :]) == behind
     return behind if stands and position < len(run.ids) - len(behind) else []

@@ -1,4 +1,4 @@
-"""Where views and lessons ask what needs the network."""
+"""The interface through which views and lessons run the network."""
 
 from __future__ import annotations
 

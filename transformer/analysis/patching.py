@@ -1,4 +1,4 @@
-"""Activity of another text patched into a run, one layer and position at a time."""
+"""Activations of another text patched into a run, one layer and position at a time."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from transformer.runs.run import Run
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class PatchEffect:
-    """What another run's activity does to the next token, patched in at one position at a time.
+    """The effect of another run's activations on the next token, patched in at one position at a
+    time.
 
-    target: the id whose log-probability is looked at; before: in this run; other: in the other one
-    after its own last token. change: (L, T), what a patch at (layer, position) adds to it.
+    target: the id whose log-probability is measured; before: in this run; other: in the other run,
+    after its last token. change: (L, T), what a patch at (layer, position) adds to it.
     """
 
     target: int
@@ -46,11 +47,12 @@ def patch_effect(
     kind: str = "self",
     target: int | None = None,
 ) -> PatchEffect:
-    """Patch what the network does with another text into the run, one layer and position at a time.
+    """Patch the activations of another text into the run, one layer and position at a time.
 
     position: the token of the run's ids that is predicted; only the text before it is read. target:
     the id to look at; None = the likeliest one after the other text (of a translator: after the
-    same target tokens, from the other source). Raises ValueError for what the network has not.
+    same target tokens, from the other source). Raises ValueError for a layer or position that the
+    network does not have.
     """
     check_choice("part", part, PARTS)
     check_site(Site(stack, 0, kind), run.config)
@@ -98,7 +100,7 @@ def most_changed(model: LoadedModel, run: Run, other: str) -> int:
 
 
 def _after(model: LoadedModel, theirs: ActivationCache, stack: str) -> Tensor:
-    """(V,) log-probabilities of the next token of the run that was listened to."""
+    """(V,) log-probabilities of the next token of the run that the hook recorded."""
     network = model.generator_network
     last = theirs.activations[Point("resid_post", "decoder", model.config.n_layers - 1)]
     logits: Tensor = network.lens(last[:, -1:])[0, 0].float()

@@ -1,4 +1,4 @@
-"""One generated token's logits, and what temperature and filters leave of them, one by one."""
+"""One generated token's logits after temperature and after each filter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from transformer.inference.generation import apply_temperature, keep_min_p, keep
 from transformer.inference.loaded import LoadedModel
 from transformer.runs.run import Run
 
-CLOSE = 1e-3  # between a recorded logit and the same from the recorded stream
+CLOSE = 1e-3  # tolerated between a recorded logit and the logit of the recorded stream
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""What is read to predict one token of a run, read again: many variants of it in one batch."""
+"""Read the text before one token of a run again, in many variants at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from transformer.runs.run import Run
 T = TypeVar("T")
 
 MAX_WEIGHTS = 16_000_000  # attention weights of one layer that a batch of variants may take
-MAX_OPERATIONS = 2e10  # of a batch, about 0.2 s on two cores: others may run between two of them
+MAX_OPERATIONS = 2e10  # of a batch, about 0.2 s on two cores; other requests run between batches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class TextBefore:
         return self.logits(hooks, n_rows).log_softmax(dim=-1)
 
     def logits(self, hooks: Sequence[Hook], n_rows: int = 1) -> Tensor:
-        """The same before the softmax."""
+        """Logits (n_rows, V) of the next token."""
         device = self.network.device
         ids = torch.tensor([self.ids], device=device).expand(n_rows, -1)
         where = torch.zeros(ids.shape, dtype=torch.bool, device=device)
