@@ -1,8 +1,8 @@
-"""How a view declares itself: what it is called, what it may be told, what it gives.
+"""How a view declares itself: its name, its parameters, its pictures.
 
 A folder of `transformer/views/` (or of a folder named by `--views`) holds the views of one
 question: each a module (or the folder's `__init__.py`) with a `VIEW`. From that declaration follow
-a view's place on the page, the fields of a share link, what programs may ask, and the table of
+a view's place on the page, the fields of a share link, the requests of programs, and the table of
 its numbers. NAME.js in the folder draws the view in place of the controls and pictures that the
 page makes by itself; NAME.css and LANGUAGE.po, its sentences in a language, are found there too.
 """
@@ -22,20 +22,19 @@ from transformer.views.parameters import Item, Parameter
 
 Subject = Literal["run", "batch", "run or batch", "model", "runs"]
 Part = Literal["", "embedding", "heads", "mask", "network", "next", "altered", "learned"]
-Answer = dict[str, Any]  # plain values; figures and arrays may stand in it as they are
+Answer = dict[str, Any]  # plain values, figures and arrays
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Picture:
-    """One thing that can be asked of a run: a figure, numbers, or both.
+    """A figure of a run, numbers of it, or both.
 
-    figure: the pure function behind it, for Python; None where there are only numbers.
-    answer: (its subject, **parameters) -> Answer, what the page and programs get; by default
-    {"figure": figure(...)}.
-    subject: a run, a batch, either of them, a model's name alone, or several runs by their ids.
-    network: it runs the network again, so that it is asked of an `analysis.ModelQueries` (the first
-    argument) and waits in the server's queue. lens: its run must hold its lens, which the page has
-    worked out in that queue first. idle: it takes long and nobody waits for it.
+    figure: the pure function behind it, for Python; None where there are only numbers. answer: (its
+    subject, **parameters) -> Answer, what the page and programs get; by default {"figure":
+    figure(...)}. subject: a run, a batch, either of them, a model's name alone, or several runs by
+    their ids. network: it runs the network again, so it takes an `analysis.ModelQueries` as its
+    first argument and waits in the server's queue. lens: its run must have its lens, which that
+    queue computes first. idle: it is slow and requested only when the page is idle.
     """
 
     name: str
@@ -63,7 +62,7 @@ class Picture:
         return {one.name: one.default for one in self.parameters} | values
 
     def ask(self, *of: Any, given: Mapping[str, Any], item: Item | None = None) -> Answer:
-        """What it says of a run, batch or model; figures have the light theme.
+        """The answer about a run, batch or model; figures have the light theme.
 
         Raises ValueError for a wrong parameter.
         """
@@ -86,12 +85,11 @@ class Picture:
 class View:
     """A part of the page: one question, with its pictures.
 
-    tab: where it stands, e.g. "Prediction"; a new name makes a new tab. order: of the tab's views;
-    tabs stand in the order of their first view. part: which part of the journey its tab is about,
-    marked in the copy of the journey above the tab's views. folded: it stands behind its title
-    until that is opened. parameters: what its own controls choose besides its pictures' parameters.
-    gets: the values that it has from the start, of those in `ui/page.py`. folder: where it was
-    found.
+    tab: its tab, e.g. "Prediction"; a new name makes a new tab. order: of the tab's views; tabs are
+    in the order of their first view. part: the part of the journey that its tab is about, marked in
+    the copy of the journey above the tab's views. folded: closed until the visitor opens it by its
+    title. parameters: of its controls, besides its pictures' parameters. gets: its initial values,
+    of those in `ui/page.py`. folder: where it was found.
     """
 
     name: str
@@ -111,7 +109,7 @@ class View:
         return (self.folder / f"{self.name}.js").is_file()
 
     def controls(self) -> dict[str, Parameter]:
-        """What a visitor may choose, by its field in a share link; each stands there once."""
+        """The visitor's choices, each once, by field of a share link."""
         every = (*self.parameters, *(p for one in self.pictures for p in one.parameters))
         shown = {p.name: p for p in reversed(every) if p.use in ("control", "place")}
         return {p.link or f"{self.name}.{p.name}": p for p in reversed(shown.values())}
@@ -140,5 +138,5 @@ def tab_name(tab: str) -> str:
 
 
 def is_figure(value: Any) -> bool:
-    """Whether something that an answer holds is to be drawn."""
+    """Whether a value of an answer is a figure."""
     return isinstance(value, go.Figure)

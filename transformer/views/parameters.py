@@ -1,4 +1,4 @@
-"""What a view may be told: named parameters with their range, their default and their words.
+"""Parameters of views: each with its name, range, default and words.
 
 A declaration here is the only place that knows them: the page draws a control from it, a share link
 gets a field, a program's request is checked by it.
@@ -36,7 +36,7 @@ class Parameter(ABC):
 
     name: in a request, e.g. "stage". title: on the page's control. use: "control" (a control on the
     page and a field of a link), "place" (a field of a link that names a place in the shown run or
-    batch, so that another model lets go of it), "selection" (the page's chosen head, token or place
+    batch, and is dropped with another model), "selection" (the page's chosen head, token or place
     fills it in) or "request" (only scripts and programs give it). link: its field in a share link;
     by default the view's name, a full stop and its own. optional: None is allowed.
     """
@@ -203,7 +203,7 @@ class IntList(Parameter):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeadOrMean(Parameter):
-    """A head's number, or "mean"; the same for a layer."""
+    """A number of a head or layer, or "mean"."""
 
     default: Any = 0
     use: Use = "selection"
@@ -223,7 +223,7 @@ class HeadOrMean(Parameter):
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
 
 
-# ---- those that many views share ----
+# ---- shared by many views ----
 
 SITE = Text(name="site", title=mark("Attention"), default="decoder.0.self", use="selection")
 HEAD = HeadOrMean(name="head", title=mark("Head"))

@@ -1,17 +1,17 @@
-// Questions to the server, as plain HTTP, and the arrays of its answers: what it can be asked stands in
-// ui/resources.py. One that does not keep the run is told how it was made, and makes it again.
+// Requests to the server by plain HTTP, and the arrays of its answers; ui/resources.py lists the endpoints.
+// If the server no longer keeps the run, it also gets the run's request and generates it again.
 
 import { requestsFor } from "./store.js";
 import { say } from "./messages.js";
 import { pictureNamed } from "./link_text.js";
 
-// ---- the language of what is asked: the page's own, whatever the browser's is ----
+// ---- the language of requests: the page's, whatever the browser's is ----
 
-// As first.js made it: Gradio writes another one to the document where it has no words.
+// As set by first.js: Gradio sets another language in the document if it lacks a translation.
 export const LANGUAGE = globalThis.navigator?.language ?? "en";
-export const ASKED = "__lang"; // in a query string; what begins so is no part of a link
+export const ASKED = "__lang"; // in a query string; names with this prefix are not part of a link
 
-// The query string, asking for a language; null: for none.
+// The query string with a language, or without one for null.
 /** @type {(search: string, language: string | null) => string} */
 export const askedIn = (search, language) => {
   const query = new URLSearchParams(search);
@@ -20,7 +20,7 @@ export const askedIn = (search, language) => {
   return query.size ? `?${query}` : "";
 };
 
-// ---- arrays that came from the server as they are, or in a page as base64 ----
+// ---- arrays: bytes from the server, base64 in a saved page ----
 
 /** @type {(base64: any) => Uint8Array<ArrayBuffer>} */
 export const decodeBytes = (base64) => {
@@ -32,7 +32,7 @@ export const decodeBytes = (base64) => {
   return found;
 };
 
-// One bit a value, the first in the highest bit, as numpy.packbits has it; as 0 and 1.
+// The inverse of numpy.packbits: one 0 or 1 per bit, the highest bit first.
 /** @type {(bits: Uint8Array, count: number) => Uint8Array} */
 export const unpackBits = (bits, count) => {
   const found = new Uint8Array(count);
@@ -48,10 +48,10 @@ export const RUN_GONE = say(
     "page, which brings back the same run and view.",
 );
 
-const TIMES = 30; // that a server which makes many runs again is asked
+const TIMES = 30; // attempts while a server regenerates many runs
 const PAUSE_MS = 1000;
 const GONE = 410;
-const BUSY_MS = 60_000; // that a busy server is asked again, as often as it says
+const BUSY_MS = 60_000; // how long to retry a busy server, at the interval that it names
 const ARRAYS = "application/x-arrays";
 /** @type {Record<string, any>} */
 const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array };
@@ -62,13 +62,13 @@ const storageOf = (name) => {
   try {
     return globalThis[name] ?? null;
   } catch {
-    // a browser may keep a page inside another one from it
+    // a browser may deny storage to an embedded page
     return null;
   }
 };
 export const storage = storageOf("sessionStorage");
 export const lasting = storageOf("localStorage");
-// What this page left there before it was reloaded, if it was.
+// What this page stored before a reload; null if it was not reloaded.
 /** @type {(name: string) => string | null} */
 export const takeLeft = (name) => {
   const left = storage?.getItem(name) ?? null;
@@ -79,8 +79,8 @@ export const takeLeft = (name) => {
   return opened?.type === "reload" ? left : null;
 };
 
-// Whose questions these are: a name that lives as long as the page is open, and goes on with it where
-// it is loaded again, also in another language (see visit.js).
+// The session's name, kept while the page is open and over a reload, also in another language (see
+// visit.js).
 export const VISIT = "viz-visit"; // in sessionStorage, from one page to the next
 const before = takeLeft(VISIT);
 export const isReloaded = before !== null;
@@ -89,9 +89,9 @@ const drawn = () =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0"));
 /** @type {string} */
 export const session = globalThis.history?.state?.[MOVED]?.session ?? before ?? drawn().join("");
-export const SESSION = "x-session"; // the header that says so
+export const SESSION = "x-session"; // the header that carries the session's name
 
-// An array behind the JSON text of an answer starts at a multiple of 8; see ui/resources.py.
+// Arrays follow the JSON text of an answer, each at a multiple of 8 bytes; see ui/resources.py.
 /** @type {(buffer: ArrayBuffer) => any} */
 export const unpacked = (buffer) => {
   const length = new DataView(buffer).getUint32(0, true);
@@ -108,8 +108,7 @@ export const unpacked = (buffer) => {
   return answer;
 };
 
-// The query of a picture's parameters, as a link writes them; null for what no address should hold:
-// a text of the visitor's, or one that is too long.
+// The query of a picture's parameters, as in a link; null if it would hold a visitor's text or be too long.
 /** @type {(name: string, data: Record<string, any>) => string | null} */
 const pictureQuery = (name, data) => {
   const picture = pictureNamed(name);
@@ -143,7 +142,7 @@ const send = async (name, data) => {
 
 /** @type {Record<string, (data: any) => any> | null} */
 let own = null;
-// A page without a server answers its questions itself, by their names.
+// Answer requests in the page itself, by endpoint: for a saved page.
 /** @type {(answers: NonNullable<typeof own>) => void} */
 export const answerFrom = (answers) => void (own = answers);
 
@@ -168,8 +167,8 @@ const reply = async (name, data) => {
 
 /** @type {Map<string, Promise<any>>} */
 const pending = new Map();
-// Ask the server a question by its name; a refusal becomes an Error with the server's own sentence. One
-// that is on its way already is not asked again.
+// Request an endpoint by name; a refusal becomes an Error with the server's sentence. Identical requests in
+// flight are shared.
 /** @type {(name: string, data: any) => Promise<any>} */
 export const ask = (name, data) => {
   const key = `${name} ${JSON.stringify(data)}`;

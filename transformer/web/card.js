@@ -20,8 +20,8 @@ import { Marked } from "./text.js";
 const NOTHING = { text: "", option: null, hints: 0, right: null, says: "", solved: false };
 const LEAFING = { ArrowRight: 1, ArrowLeft: -1 };
 
-// What was answered to a card and what was said of it, anew for each: by its name. tell(right, says): a
-// verdict, right null for none; give({number} or {option}): what then stands in the form.
+// The answer to a card and its verdict, by the card's name. tell(right, says): set the verdict, right null
+// for none; give({number} or {option}): fill in the form.
 /** @type {(name: string) => any} */
 export const useAnswers = (name) => {
   const [all, setAll] = useState(/** @type {any} */ ({}));
@@ -34,7 +34,7 @@ export const useAnswers = (name) => {
   return { ...of(all), set, tell, give };
 };
 
-// What of the page answers a card, by what it asks for; null: nothing is chosen yet.
+// The part of the page's selection that answers a card, by kind of question; null: nothing is chosen yet.
 export const CHOSEN = {
   head: () => page.head && { site: siteName(page.head), head: page.head.head },
   token: () => {
@@ -44,8 +44,8 @@ export const CHOSEN = {
 };
 
 const pause = () => new Promise((done) => setTimeout(done, 50));
-// What the visitor does to the pictures is an answer to the card of this name, once they stand as it says.
-// read(): what is chosen there, null for nothing yet; without it the card asks for nothing that is done there.
+// Grade what the visitor does in the pictures as an answer to this card, once the page is as the card sets
+// it. read(): the choice, null for none yet; without it the card is not answered in the pictures.
 export const useFollowed = (name, read, grade, isReady = () => true) => {
   const latest = useRef(name);
   latest.current = name;
@@ -123,10 +123,11 @@ const Check = ({ words, kind, state, answer, solve }) => {
 };
 
 /**
- * words: see Words; deck: the lesson's name, "" for the tour, and over: what stands over the words;
- * place, count: of the card among its deck's. kind: of what it asks, "" for nothing; state: see useAnswers;
- * answer({number} or {option}): what the visitor says; solve(): the visitor wants to see it. leaf(by);
- * end() puts it away; onward, {words, go}, where something follows the last card. focus: whether the title takes the focus as it first comes.
+ * words: see Words; deck: the lesson's name, "" for the tour; over: the line above the words; place, count:
+ * of the card among its deck's. kind: of what it asks, "" for nothing; state: see useAnswers; answer({number}
+ * or {option}): what the visitor says; solve(): the visitor wants to see it. leaf(by); end() puts it away;
+ * onward, {words, go}, where something follows the last card. focus: whether the title takes the focus as it
+ * first comes.
  * @param {Record<string, any>} props
  */
 export const Card = ({ words, deck, over, place, count, leaf, end, onward, focus, ...check }) => {

@@ -1,10 +1,10 @@
-// What stands around and over the cells of a heatmap: its labels, colour bar and lit cells, as the page's
-// own. Plotly's labels take longer than all the cells, and its colour bar a third of a click on a head.
+// The labels, colour bar and highlighted cells of a heatmap, drawn by the page: Plotly's labels take longer
+// than all the cells, and its colour bar a third of a click on a head.
 
 import { escapeLabel, linePx, plainLabel, shortLabel } from "./labels.js";
 import { html, useRef, useState } from "./preact.js";
 
-/** @typedef {{left: number, top: number, width: number, height: number, x: number[], y: number[]}} Frame where the cells stand, in px, and which: cell 0 from -0.5 to 0.5; y: [bottom, top] */
+/** @typedef {{left: number, top: number, width: number, height: number, x: number[], y: number[]}} Frame the cells' box in px, and the range of cells: cell 0 from -0.5 to 0.5; y: [bottom, top] */
 /** @typedef {{left: number, top: number, width: number, height: number}} Box */
 
 const LONGEST = 11; // characters
@@ -19,7 +19,7 @@ export const frameOf = ({ width, height, margin: { l, r, t, b }, xaxis, yaxis })
   x: xaxis.range,
   y: yaxis.range,
 });
-// The same of a picture that Plotly has drawn, as it is zoomed now.
+// The frame of a picture drawn by Plotly, with its current zoom.
 /** @type {(box: any) => Frame} */
 export const drawnFrame = ({ _fullLayout: { xaxis, yaxis } }) => ({
   left: xaxis._offset,
@@ -30,7 +30,7 @@ export const drawnFrame = ({ _fullLayout: { xaxis, yaxis } }) => ({
   y: yaxis.range,
 });
 
-// How far along the cells a place stands, from 0 to 1 where it is seen.
+// The relative position of a cell on an axis, from 0 to 1 if it is visible.
 /** @type {(range: number[], value: number) => number} */
 const along = ([from, to], value) => (value - from) / (to - from);
 /** @type {(part: number) => number} */
@@ -47,7 +47,7 @@ const rangeBox = (frame, x0, x1, y0, y1) => {
   const [right, bottom] = [leftOf(frame, x1 + 0.5), topOf(frame, y1 + 0.5)];
   return { left, top, width: right - left, height: bottom - top };
 };
-// The same of a picture that Plotly has drawn.
+// The box of a range of cells in a picture drawn by Plotly.
 /** @type {(box: any, x0: number, x1: number, y0: number, y1: number) => Box} */
 export const cellBox = (box, x0, x1, y0, y1) => rangeBox(drawnFrame(box), x0, x1, y0, y1);
 
@@ -68,7 +68,7 @@ export const inPx = (box) =>
 // ---- labels ----
 
 const AXES = ["xaxis", "yaxis"];
-// The label of a place on an axis; null where a zoom has taken it out of sight.
+// The label of a cell on an axis; null if a zoom hides it.
 const Label = ({ name, at, text, frame, layout, look = "" }) => {
   const part = along(name === "xaxis" ? frame.x : frame.y, at);
   if (part < 0 || part > 1) return null;
@@ -98,8 +98,8 @@ const ColourBar = ({ data: [{ colorscale, zmin, zmax, colorbar, showscale }], la
 const cellPx = (name, { width, height, x, y }) =>
   name === "xaxis" ? width / Math.abs(x[1] - x[0]) : height / Math.abs(y[1] - y[0]);
 
-// Beside a heatmap's cells, of its figure with frame. lit: {row, column}, either null, whose labels always
-// stand, and those that they would lie on do not; labels: {query, key}, all of them.
+// The axes of a heatmap's figure with its frame. lit: {row, column}, either null; their labels are always
+// shown, in place of those that they would overlap. labels: {query, key}, all of them.
 export const Axes = ({ figure, frame, lit, labels }) => {
   const { layout } = figure;
   const at = { xaxis: lit.column, yaxis: lit.row };
@@ -148,7 +148,7 @@ export const Bands = ({ frame, lit: { row, column }, last }) => {
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 const clamp = (value, last) => Math.min(last, Math.max(0, value ?? 0));
-// Where a key leads from a cell, at most to the last one; null for another key.
+// The cell that a key moves to, at most the last one; null for any other key.
 export const movedCell = (key, { row, column }, last) => {
   if (key === "Home") return { row, column: 0 };
   if (key === "End") return { row, column: last.column };
@@ -157,8 +157,8 @@ export const movedCell = (key, { row, column }, last) => {
   return { row: clamp(row + down, last.row), column: clamp(column + right, last.column) };
 };
 
-// Buttons in rows and columns that the keys walk, gives the props of the one at a cell; last: see
-// movedCell; walked(cell) follows.
+// Keyboard focus for a grid of buttons: returns the props of the button at a cell. last: see movedCell;
+// walked(cell) is called after a move.
 export const useButtonKeys = (last, walked) => {
   const buttons = useRef(/** @type {Record<string, any>} */ ({}));
   return (row, column) => ({
@@ -219,7 +219,7 @@ const lastOf = (box) => {
   return z && { row: z.length - 1, column: z[0].length - 1 };
 };
 
-// The same as props for a Figure whose cells are walked; keys, a click and light(cell) light a cell,
+// Props for a Figure whose cells the keyboard moves over; keys, a click and light(cell) highlight a cell,
 // null none.
 export const useCells = ({ start, move, pin, name, keys }) => {
   const [lit, light] = useState(/** @type {any} */ (null));

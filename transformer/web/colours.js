@@ -1,12 +1,12 @@
-// The colours of pictures: of those that the page draws itself, as web/theme.css has them, and of Python's in
-// the dark.
+// Colours of pictures: those of web/theme.css for pictures that the page draws, and the dark theme for
+// Python's figures.
 
 import { computed } from "./preact.js";
 import { page } from "./store.js";
 
 /** @typedef {{text: string, muted: string, line: string, accent: string, hatch: string, diverging: string[], weights: string[]}} Theme */
 
-// What theme.css says for an element.
+// A colour of theme.css at an element.
 /** @type {(name: string, element?: Element) => string} */
 export const themed = (name, element = globalThis.document?.body) =>
   getComputedStyle(element).getPropertyValue(`--viz-${name}`).trim();
@@ -20,7 +20,7 @@ export const themeOf = (element) => {
   return { text, muted, line, accent, hatch, diverging, weights };
 };
 
-// Colours as a scale of Plotly's, [[place, "#rrggbb"], ...], evenly.
+// An evenly spaced Plotly colour scale, [[position, "#rrggbb"], ...].
 /** @type {(colours: string[]) => [number, string][]} */
 export const scaleOf = (colours) =>
   colours.map((colour, place) => [place / (colours.length - 1), colour]);
@@ -39,7 +39,7 @@ const channelsAt = (scale, share) => {
 /** @type {(scale: [number, string][], share: number) => string} */
 export const colourAt = (scale, share) => `rgb(${channelsAt(scale, share).join(", ")})`;
 
-// 256 colours of a scale as words of RGBA, little-endian, as a canvas has its pixels.
+// 256 colours of a scale as little-endian RGBA words, a canvas's pixel format.
 /** @type {(scale: [number, string][]) => Uint32Array} */
 export const paletteWords = (scale) =>
   Uint32Array.from({ length: 256 }, (_, value) => {
@@ -47,7 +47,7 @@ export const paletteWords = (scale) =>
     return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
   });
 
-// The same of the colours of weights, in the page's theme.
+// The palette of weights in the page's theme.
 export const weightWords = computed(
   () => (page.dark, paletteWords(scaleOf(themed("weights").split(" ")))),
 );
@@ -65,7 +65,7 @@ export const paintWords = (canvas, words, width) => {
 
 /** @typedef {Record<string, string>} Table what each colour becomes, see drawing/style.py */
 
-// The same figure in other colours. Only what is called a colour changes: a token may read "#ffffff".
+// Recolour a figure. Only colour properties change: a token may be "#ffffff".
 /** @type {(value: any, table: Table, isColour?: boolean) => any} */
 export const recoloured = (value, table, isColour = false) => {
   if (typeof value === "string") {

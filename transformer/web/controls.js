@@ -37,7 +37,7 @@ export const Control = ({ field, declared, fields, changed = () => {} }) => {
   return html`<label class="panel-control">${`${say(title)} `}${control()}</label>`;
 };
 
-// A choice of few, all of them seen. options: [[value, words, hint?], ...]; value: the chosen one.
+// A row of buttons, one per choice. options: [[value, words, hint?], ...]; value: the chosen one.
 export const Switch = ({ name, title, options, value, set, disabled = false, ...more }) => {
   const one = ([each, words, hint]) => html`<label title=${hint}>
     <input type="radio" name=${name} value=${each} checked=${each === value} disabled=${disabled}
@@ -48,8 +48,8 @@ export const Switch = ({ name, title, options, value, set, disabled = false, ...
   </fieldset>`;
 };
 
-// One button for each kind of attention, or of what `wordsOf` tells, where there are several; chosen: the place
-// of the chosen one.
+// One button for each kind of attention, named by `wordsOf`, if there are several; chosen: the index of the
+// chosen one.
 export const KindButtons = ({ name, kinds, chosen, choose, wordsOf = kindOf }) => {
   const one = (kind, index) => html`<button type="button" class="kind" role="radio"
     aria-checked=${String(index === chosen)} onClick=${() => choose(index)}>${wordsOf(kind)}</button>`;
@@ -58,12 +58,12 @@ export const KindButtons = ({ name, kinds, chosen, choose, wordsOf = kindOf }) =
   </div>`;
 };
 
-// The text token by token: play, pause, one on, one back. What is not written yet is not shown.
+// Play the text token by token: play, pause, step forward, step back. Later tokens are hidden.
 
 const PAUSE_MS = 1200; // long enough to read what each token reads
 
-// At a token the network chooses the next one, so that the walk begins at the last given token and
-// ends before the last of all.
+// At a token the network chooses the next one, so the walk begins at the last given token and ends before the
+// last one.
 const first = () => Math.max(0, page.run.n_prompt - 1);
 const last = () => page.run.labels.length - 2;
 const here = () => (page.query?.stack === page.run.stack ? page.query.index : -1);

@@ -1,6 +1,5 @@
-// What the page shows of its run and batch, as texts by field: what a link, the history and a lesson hold.
-// Each field is declared once, in Python (see link_text.js); its value is here, whether or not the part that
-// shows it is on the page yet.
+// The page's view state as texts by field, as in a link, the history and a lesson. Each field is declared
+// once, in Python (see link_text.js); its value is here even before its view is on the page.
 
 import { batch as together, computed, signal } from "./preact.js";
 import { addProblem, page } from "./store.js";
@@ -30,8 +29,8 @@ export const valueOf = ({ type, optional }, text) => {
 const texts = Object.fromEntries(
   Object.entries(every).map(([field, one]) => [field, signal(textOf(one.default))]),
 );
-// A field that stands elsewhere: in `page`, or what is followed from there. set(text) throws an Error with
-// a sentence for what is not to be had.
+// A field stored outside this module, as in `page`. set(text) throws an Error with a sentence for a value
+// that is not available.
 /** @type {(field: string, get: () => string, set: (text: string) => void) => void} */
 export const bindField = (field, get, set) => {
   texts[field] = Object.defineProperty(/** @type {any} */ ({}), "value", { get, set });
@@ -42,7 +41,7 @@ export const fieldText = (field) => texts[field].value;
 /** @type {(field: string, text: string) => void} */
 export const setField = (field, text) => void (texts[field].value = text);
 
-// How it is first shown: as the shown run says, else as it is declared.
+// A field's initial value: the shown run's, else the declared default.
 /** @type {(field: string) => string} */
 const startOf = (field) => page.run?.opening?.[field] ?? textOf(every[field].default);
 /** @type {(chosen: (field: string) => boolean) => Fields} */
@@ -52,17 +51,17 @@ const fieldsThat = (chosen) =>
       .filter(chosen)
       .map((field) => [field, fieldText(field)]),
   );
-// The fields that are not as they are at first.
+// The fields that differ from their initial values.
 /** @type {() => Fields} */
 export const shownFields = () => fieldsThat((field) => fieldText(field) !== startOf(field));
-// The same without those that name a place in this run or batch.
+// `shownFields` without those that name a place in this run or batch.
 /** @type {() => Fields} */
 export const lookFields = () => {
   const shown = shownFields();
   return Object.fromEntries(Object.entries(shown).filter(([name]) => every[name].use !== "place"));
 };
 
-// Who hears of what a link says: by its view.
+// Listeners for links, by view.
 /** @type {Map<string, (given: Fields) => string | null>} */
 const linked = new Map();
 
@@ -80,7 +79,7 @@ const applyField = (field, text) => {
     return error.message;
   }
 };
-// Show these fields, and all others as they are; gives the sentences of what could not be.
+// Set these fields; returns the problems.
 /** @type {(given: Fields) => string[]} */
 export const setFields = (given) =>
   together(() => {
@@ -89,24 +88,24 @@ export const setFields = (given) =>
     const heard = [...linked.values()].map((hear) => hear(given));
     return [...wrong, ...heard].filter((one) => one !== null);
   });
-// Show a view as it is at first.
+// Reset a view's fields to their initial values.
 /** @type {(view: string) => void} */
 export const resetFields = (view) =>
   void setFields(
     Object.fromEntries(Object.keys(fieldsOf(view)).map((field) => [field, startOf(field)])),
   );
-// Show these fields, and every other one as it is at first.
+// Set these fields, and all others to their initial values.
 /** @type {(given: Fields) => string[]} */
 export const showFields = (given) => {
   const starts = Object.keys(every).map((field) => [field, startOf(field)]);
   return setFields({ ...Object.fromEntries(starts), ...given });
 };
 
-// ---- a view's own ----
+// ---- the fields of a view ----
 
-// What a view declares that a visitor may choose, {field: its value}: a component that reads a field is
-// drawn again when it changes, by a control that sets it or by a link. follow(values, texts) hears of a link,
-// also of one that came before this part did, and throws an Error with a sentence for what the run does not have.
+// The declared fields of a view, {field: value}: a component that reads a field is drawn again when a control
+// or a link changes it. follow(values, texts) is called for a link, also one opened before this part was on
+// the page, and throws an Error with a sentence for what the run does not have.
 /** @type {(view: string, follow?: (values: any, texts: Fields) => void) => any} */
 export const declaredFields = (view, follow = () => {}) => {
   const own = fieldsOf(view);

@@ -1,5 +1,4 @@
-// A picture that Python made, as a component: drawn by Plotly once it is seen, with its numbers as a
-// table behind it.
+// A figure made in Python as a component: drawn by Plotly once it is visible, with a table of its numbers.
 
 import { drawPicture, usePlot } from "./plots.js";
 import { tableOf } from "./tables.js";
@@ -24,7 +23,7 @@ const PAGES = {
   },
 };
 
-// ‹ which of all are shown ›. what: {previous, next, range({first, last, total})}.
+// ‹ the range that is shown ›. what: {previous, next, range({first, last, total})}.
 export const Pager = ({ what, at, size, total, go }) => {
   if (!(total > size)) return html`<span class="pager"></span>`;
   const button = (sign, name, to) => html`<button type="button" aria-label=${name}
@@ -69,11 +68,10 @@ export const NumberTable = ({ content, hidden = false }) => {
 // ---- the figure ----
 
 /**
- * part: see usePart. figure: its JSON; null for none. name: its data-picture. wide: what it is called
- * where it scrolls in a frame of its own; label: what it is called else. on: Plotly's events, each
- * with the drawn box. numbers,
- * table: see tableOf. how: see drawPicture. over(box):
- * what stands above the drawn picture; box: attributes of the picture itself; done(figure) follows each draw.
+ * part: see usePart. figure: its JSON; null for none. name: its data-picture. wide: its label if it scrolls
+ * in a frame; label: its label otherwise. on: Plotly's events, each with the drawn box. numbers, table: see
+ * tableOf. how: see drawPicture. over(box): overlay of the drawn picture; box: attributes of the picture
+ * itself; done(figure) follows each draw.
  * @param {Record<string, any>} props
  */
 export const Figure = ({
@@ -113,5 +111,5 @@ export const Figure = ({
   return [frame, html`<${NumberTable} content=${shown?.content} hidden=${hidden} />`];
 };
 
-// What Python wrote beside a figure's cells: layout.meta; {} before there is a figure.
+// layout.meta of a figure; {} before there is one.
 export const useMeta = (figure) => figure?.layout.meta ?? {};

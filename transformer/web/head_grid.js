@@ -8,7 +8,7 @@ import { html, useLayoutEffect, useMemo, useRef } from "./preact.js";
 import { page } from "./store.js";
 
 const FEW = 256; // heads: more canvases than this take a second to paint anew
-export const MANY = 16; // layers or heads: with more, they are told apart in groups
+export const MANY = 16; // layers or heads: with more, they are grouped
 const LAYERS_APART = 8;
 const NUMBERS_APART = 4;
 const EDGE = 6; // px around the chosen head
@@ -27,12 +27,12 @@ export const atlasOf = ({ shape, pixels, masked }) => ({
 });
 
 export const headName = (layer, head) => say("Layer {layer}, head {head}", { layer, head });
-// Whose name it is, with the one thing that has to be known of it.
+// The label of a head's button, with its state.
 /** @type {(name: string, isOff: boolean) => string} */
 export const knownName = (name, isOff) => (isOff ? say("{name}, switched off", { name }) : name);
 
 /**
- * The heads that share keys with one, itself left out: "9–15", "4, 6, 7".
+ * The other heads that share a head's keys: "9–15", "4, 6, 7".
  * @type {(head: number, share: number) => string}
  */
 const sharers = (head, share) => {
@@ -69,7 +69,7 @@ export const SmallHead = ({ atlas, place, ...attributes }) => {
   );
   return html`<canvas ref=${canvas} ...${attributes} />`;
 };
-// All heads in one picture, of which each button shows its part.
+// All heads in one image; each button shows its part of it.
 /** @type {(atlas: Atlas) => string} */
 const allInOne = (atlas) => {
   const [nLayers, nHeads, height, width] = atlas.shape;
@@ -130,7 +130,7 @@ const Head = ({
   >${picture}${sign && html`<span class="sign" aria-hidden="true">${sign.sign}</span>`}</button>`;
 };
 
-// Scrolls the grid alone, never the page.
+// Scroll the grid, never the page.
 const bringIntoView = (grid, button) => {
   const [inside, around] = [button, grid].map((one) => one.getBoundingClientRect());
   const { offsetWidth: left, offsetHeight: top } = grid.firstElementChild;
@@ -172,7 +172,7 @@ export const HeadGrid = ({
     if (isMany && button) bringIntoView(grid.current, button);
   }, [atlas.shape.join(), place, isZoomed]);
 
-  const future = atlas.masked[nKeys - 1]; // a corner that holds no weight has room for a sign
+  const future = atlas.masked[nKeys - 1]; // put the sign in a corner without weights
   const look = [
     "head-grid",
     isMany && "many",

@@ -1,13 +1,13 @@
-// One head's numbers: scores, weights and mask, from what is sent of it, and what the cells' colours
-// stand for. The same arithmetic as transformer/views/attention/heatmap.py, so that a head travels as
-// its scores, or as what they are made of, and a change of stage or scale sends none of it again.
+// One head's scores, weights and mask, computed from the server's arrays, and the values that the cells'
+// colours show. The arithmetic of transformer/views/attention/heatmap.py: the server sends scores, or q and
+// k, once for every stage and scale.
 
 import { unpackBits } from "./ask.js";
 import { numeral, say } from "./messages.js";
 
-/** @typedef {{readonly scores: Float32Array | null, weights: Float32Array, allowed: Uint8Array}} HeadNumbers flat arrays of query x key; scores: null for many heads put together */
-/** @typedef {{shape: number[], allowed: Uint8Array, scores?: Float32Array, queries?: Float32Array, keys?: Float32Array, weights?: Float32Array}} Sent allowed: a bit a cell; scores, or queries and keys that they are the products of; weights: where they are not their softmax */
-/** @typedef {{top: number, left: number, down: number, across: number, step: number}} Part some rows and columns, and how many along a side are put together */
+/** @typedef {{readonly scores: Float32Array | null, weights: Float32Array, allowed: Uint8Array}} HeadNumbers flat arrays of query x key; scores: null for several heads combined */
+/** @typedef {{shape: number[], allowed: Uint8Array, scores?: Float32Array, queries?: Float32Array, keys?: Float32Array, weights?: Float32Array}} Sent allowed: a bit a cell; scores, or the queries and keys of which they are products; weights: if they are not the softmax of the scores */
+/** @typedef {{top: number, left: number, down: number, across: number, step: number}} Part a range of rows and columns, and how many cells along a side are drawn as one */
 /** @typedef {Float32Array | Float64Array | Uint8Array | number[]} Numbers */
 
 export const FLOOR = 1e-4; // weights below this share the darkest colour of the log scale
@@ -73,7 +73,7 @@ const multiply = (query, keys, first, end, row) => {
   }
 };
 
-// For each query, behind its last allowed key: where the scores that only a mask hides begin.
+// For each query the index after its last allowed key: all later scores are masked.
 /** @type {(allowed: Uint8Array, nQueries: number, nKeys: number) => number[]} */
 const endsOf = (allowed, nQueries, nKeys) =>
   Array.from({ length: nQueries }, (_, row) => {
@@ -81,10 +81,9 @@ const endsOf = (allowed, nQueries, nKeys) =>
     return Math.min(nKeys, Math.ceil((last + 1) / AT_ONCE) * AT_ONCE);
   });
 
-// Of queries (Tq x D) and keys (Tk x D). The products are summed in float64, so that the scores are
-// those of the network's float32 to within its rounding, 1e-5 of the largest. The scores of what the
-// mask hides behind a query's last allowed key, nearly half of a causal head, are worked out when any is
-// asked for.
+// Scores of queries (Tq x D) and keys (Tk x D). The products are summed in float64, so the scores equal the
+// network's float32 scores to within rounding, 1e-5 of the largest. Masked scores after a query's last
+// allowed key, nearly half of a causal head, are computed on demand.
 /** @type {(queries: Float32Array, keys: Float32Array, allowed: Uint8Array, nQueries: number) => HeadNumbers} */
 const numbersOfVectors = (queries, keys, allowed, nQueries) => {
   const size = queries.length / nQueries;
@@ -124,7 +123,7 @@ const numbersOfVectors = (queries, keys, allowed, nQueries) => {
   };
 };
 
-// Of what the server sends of a head; see Sent.
+// A head's numbers from the server's arrays; see Sent.
 /** @type {(sent: Sent) => HeadNumbers} */
 export const headNumbers = ({ shape, allowed: bits, scores, queries, keys, weights }) => {
   const [nQueries, nKeys] = shape;
@@ -137,7 +136,7 @@ export const headNumbers = ({ shape, allowed: bits, scores, queries, keys, weigh
   return { scores, weights: weights ?? weightsOf(scores, allowed, nQueries), allowed };
 };
 
-// ---- what is drawn of them ----
+// ---- the values that are drawn ----
 
 /** @type {Record<string, (weight: number) => number>} */
 export const RESCALE = {
@@ -171,8 +170,8 @@ export const largestOf = (numbers, stage) => {
   return most;
 };
 
-// Rows of what is coloured, of all cells or of a part; NaN where nothing is drawn. Where cells are
-// put together, the one furthest from 0 is drawn, so that a single bright cell stays as bright.
+// Rows of colour values, of all cells or of a part; NaN where nothing is drawn. Of cells drawn as one, the
+// value furthest from 0 is taken, so that a single bright cell stays bright.
 /** @type {(numbers: HeadNumbers, nKeys: number, stage: string, scale: string, part?: Part) => Float32Array[]} */
 export const colourValues = (numbers, nKeys, stage, scale, part) => {
   const [from, allowed] = [drawnFrom(numbers, stage), numbers.allowed];

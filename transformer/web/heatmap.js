@@ -1,5 +1,5 @@
 // One head's numbers as a heatmap with labels, a colour bar, zoom, a closer look, a keyboard and a table.
-// Until plotly.js has come, a canvas of the same numbers stands in its place and can be pointed at.
+// Until plotly.js is loaded, an interactive canvas shows the same numbers.
 
 import { paintWords, paletteWords, themeOf } from "./colours.js";
 import {
@@ -37,7 +37,7 @@ const withTools = (plotly) => {
   return tools;
 };
 
-// The figure without what the page draws around it.
+// The figure without the parts that the page draws.
 const bare = ({ data, layout }) => {
   const axis = (one) => ({ ...one, showticklabels: false, ticks: "", title: { text: "" } });
   return {
@@ -59,7 +59,7 @@ const paint = (canvas, { z, colorscale, zmin, zmax }) => {
   paintWords(canvas, words, width);
 };
 
-// The figure of what is wanted, made anew once that changes and can be seen.
+// The figure, made again when its inputs change while it is visible.
 const useFigure = ({ part, numbers, labels, look, room, box }) => {
   const { dark, projector } = page;
   const wanted = [numbers, ...Object.values(look), dark, projector, part.width];
@@ -78,11 +78,11 @@ const useFigure = ({ part, numbers, labels, look, room, box }) => {
 };
 
 /**
- * part: see usePart. numbers: of a head, see head_numbers.js, null until they have come; meanwhile: what
- * stands there till then. labels: {query, key}. look: {stage, scale, range}. title: what it is called;
- * keys: the id of a text about its keyboard. room(box): see squareCells. lit: {row, column}, either null.
- * start(): the cell where the keyboard begins, or null. over(cell, byKeys): a cell is pointed at, null
- * for none; pin(cell, byKeys): one was clicked, or with column null a row.
+ * part: see usePart. numbers: of a head, see head_numbers.js, null until they arrive; meanwhile: shown until
+ * then. labels: {query, key}. look: {stage, scale, range}. title: what it is called; keys: the id of a text
+ * about its keyboard. room(box): see squareCells. lit: {row, column}, either null. start(): the cell where
+ * the keyboard begins, or null. over(cell, byKeys): a cell is pointed at, null for none; pin(cell, byKeys):
+ * one was clicked, or with column null a row.
  * @param {Record<string, any>} props
  */
 export const Heatmap = ({
@@ -109,7 +109,7 @@ export const Heatmap = ({
   const shown = isZoomed ? zoomed.part : figure?.part;
   const last = figure && { row: labels.query.length - 1, column: labels.key.length - 1 };
 
-  // With more cells than pixels, those that a zoom or a drag shows are drawn for themselves.
+  // With more cells than pixels, a zoom or a drag redraws the visible cells at full resolution.
   const follow = () => {
     const now = drawnFrame(box.current);
     const near = partOf(labels.query.length, labels.key.length, now);

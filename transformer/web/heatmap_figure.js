@@ -1,4 +1,4 @@
-// The figure of a head's numbers: colours, ticks, axes, and which cells are drawn. The same as Python's,
+// The figure of a head's numbers: colours, ticks, axes, and the drawn cells, as in
 // transformer/views/attention/heatmap.py.
 
 import { scaleOf } from "./colours.js";
@@ -12,10 +12,10 @@ import { colourValues, FLOOR, largestOf, RESCALE } from "./head_numbers.js";
 /** @typedef {{stage: string, scale: string, range: string}} Look stage: "scores", "masked" or "weights"; scale, range: of weights, "linear", "sqrt" or "log" and "fixed" or "own" */
 
 const MOST = 640; // cells along a side that are drawn
-const BESIDE = 0.25; // of what is seen, drawn at each side of it too, for a picture that is dragged
-const HATCHES = 44; // lines where nothing is drawn
+const BESIDE = 0.25; // of the visible range, also drawn at each side, for dragging
+const HATCHES = 44; // hatching lines
 const CLEAR = "rgba(0,0,0,0)";
-const APART_EM = 2; // from one round value of the colour bar to the next, at least
+const APART_EM = 2; // least distance between two values of the colour bar
 
 // ---- colours ----
 
@@ -24,8 +24,8 @@ const SHOWN = {
   sqrt: [0, 0.01, 0.05, 0.2, 0.5, 1],
   log: [FLOOR, 1e-3, 1e-2, 0.1, 1],
 };
-// Where weights stand on the colour bar, and what it says there. top: the brightest; below 1, the round
-// ones that stand clear of it are shown, and itself.
+// Ticks of the colour bar of weights. top: the brightest; if below 1, it is shown with the round values
+// clearly below it.
 /** @type {(scale: string, top: number) => {tickvals: number[], ticktext: string[]}} */
 const weightTicks = (scale, top) => {
   const one = RESCALE[scale];
@@ -72,7 +72,7 @@ const colours = (numbers, { stage, scale, range }, { diverging, weights }) => {
 
 // ---- which cells ----
 
-// Where an axis of `count` cells begins and ends, of what is seen.
+// The visible range of an axis of `count` cells.
 /** @type {(range: number[] | undefined, count: number) => number[]} */
 const seen = (range, count) => {
   const [low, high] = range ? [Math.min(...range), Math.max(...range)] : [-0.5, count - 0.5];
@@ -86,8 +86,8 @@ const widened = ([from, to], count, step) => {
   return [start - (start % step), Math.min(count, to + more)];
 };
 
-// The part of a matrix of `down` rows and `across` columns to draw while axes show these ranges: with
-// more cells than the picture has pixels, cells are put together; zoomed in, each is drawn for itself.
+// The part of a matrix of `down` rows and `across` columns to draw while axes show these ranges: with more
+// cells than pixels, several cells are drawn as one; zoomed in, each is drawn.
 /** @type {(down: number, across: number, ranges?: {x: number[], y: number[]}) => Part} */
 export const partOf = (down, across, ranges) => {
   const [y, x] = [seen(ranges?.y, down), seen(ranges?.x, across)];
@@ -96,15 +96,15 @@ export const partOf = (down, across, ranges) => {
   return { top, left, down: bottom - top, across: right - left, step };
 };
 
-// Where the first cell of a part stands, and how far apart its cells are, as Plotly has it.
+// The position of a part's first cell and the distance of its cells, as for Plotly.
 /** @type {(part: Part) => {x0: number, dx: number, y0: number, dy: number}} */
 export const placesOf = ({ top, left, step }) => {
   const half = (step - 1) / 2;
   return { x0: left + half, dx: step, y0: top + half, dy: step };
 };
 
-// The cell that a drawn one shows, of those that are put together in it.
-// values(part): rows of what is coloured; x, y: where the drawn one stands.
+// The cell that a drawn one shows, of those drawn as one. values(part): rows of colour values; x, y: the
+// position of the drawn cell.
 /** @type {(x: number, y: number, part: Part, values: (part: Part) => Float32Array[]) => {row: number, column: number}} */
 export const cellShown = (x, y, part, values) => {
   if (part.step === 1) return { row: y, column: x };
@@ -124,7 +124,7 @@ export const cellShown = (x, y, part, values) => {
 
 // ---- the figure ----
 
-// Faint diagonal lines under the cells: those that are left out are see-through. One path for all.
+// Faint diagonal lines under the cells, visible where cells are left out. One path for all.
 /** @type {(down: number, across: number, color: string) => any} */
 const hatching = (down, across, color) => {
   /** @type {(end: number[]) => string[]} */
@@ -142,7 +142,7 @@ const hatching = (down, across, color) => {
   return { type: "path", path: lines.join(""), xref: "x", yref: "y", layer: "below", line };
 };
 
-// An axis of tokens at the integers 0, 1, ..., so that repeated ones keep places of their own.
+// An axis of tokens at the integers 0, 1, ..., so that repeated tokens keep separate positions.
 /** @type {(title: string, tokens: string[], theme: any, more: any) => any} */
 const axis = (title, tokens, { line }, more) => ({
   title: { text: title, font: { size: fontPx() } },

@@ -1,4 +1,4 @@
-// The labels of a figure's axes and the room that they need, and the sizes of square cells beside them.
+// The labels of a figure's axes, the room that they need, and the size of square cells.
 
 import { computed } from "./preact.js";
 import { page } from "./store.js";
@@ -10,7 +10,7 @@ export const fontFamily = () => family.value;
 const size = computed(() => Number(themed(page.projector ? "projected-px" : "font-px")));
 export const fontPx = () => size.value;
 export const FONT_PX = 14; // in which Python lays a figure out
-export const linePx = () => 1.15 * fontPx(); // “␣” stands below the line
+export const linePx = () => 1.15 * fontPx(); // “␣” reaches below the line
 const LABEL_GAP_PX = 12; // between the labels and the cells
 const SHORTEST = 7; // characters, where there is little room
 
@@ -33,7 +33,7 @@ export const shortLabel = (label, limit) => {
   const shown = text.length > limit ? `${text.slice(0, limit - 1).join("")}…` : text.join("");
   return `\u2068${escapeLabel(shown)}\u2069`;
 };
-// The labels of a drawn figure's axis, as short as a phone needs them, or `limit` characters.
+// The labels of a drawn figure's axis, shortened for a phone or to `limit` characters.
 /** @type {(axis: TokenAxis, limit?: number) => void} */
 export const shortenLabels = (axis, limit = SHORTEST) => {
   axis.ticktext = axis.ticktext.map((label) => shortLabel(label, limit));
@@ -56,7 +56,7 @@ export const labelRoom = (axis) =>
 /** @type {(axis: TokenAxis) => number} */
 const cellCount = (axis) => Math.abs(axis.range[1] - axis.range[0]);
 
-// Drop labels of a token axis, so many pixels long, that would lie on each other.
+// Drop labels of a token axis, this many pixels long, that would overlap.
 /** @type {(axis: TokenAxis, pixels: number) => void} */
 export const thinLabels = (axis, pixels) => {
   const gap = axis.tickvals.length > 1 ? axis.tickvals[1] - axis.tickvals[0] : 1;
@@ -81,9 +81,9 @@ const NARROW_PX = 480; // below this, axes say less, so that the cells keep some
 
 /** @typedef {{width: number, height: number}} Room in px */
 
-// Margins from the labels' own widths, so that cells are square and use all the room there is.
-// side: {width, height} in px; top: px above the cells; bar: whether there is a colour bar; least: px
-// of the cells' side that a low window does not make less; pan: the picture may be wider than a phone.
+// Margins from the labels' own widths, so that cells are square and use all the room there is. side: {width,
+// height} in px; top: px above the cells; bar: whether there is a colour bar; least: px of the cells' side,
+// even in a low window; pan: the picture may be wider than a phone.
 /** @type {(figure: any, fit: {side: Room, top?: number, bar?: boolean, least?: number, pan?: boolean}) => void} */
 export const squareCells = (figure, { side, top = 8, bar = false, least = 0, pan = false }) => {
   const { layout } = figure;

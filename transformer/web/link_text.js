@@ -1,5 +1,5 @@
-// What a link may say and what the views declare, as Python wrote it into the page (see ui/link.py), and a
-// link's text. A declared field is {name, type, title, default, use, optional, options?, least?, most?}.
+// The fields of a link and the views' declarations, written into the page by ui/link.py, and the text of a
+// link. A declared field is {name, type, title, default, use, optional, options?, least?, most?}.
 
 import { say, wholeText } from "./messages.js";
 import { siteName, sitesOf } from "./sites.js";
@@ -13,7 +13,7 @@ const lists = { settings: [], request: [], batch: [], views: [], cards: [], less
  * @property {string[]} batch
  * @property {Record<string, any>} page its own fields
  * @property {any[]} views
- * @property {Record<string, string>} dark what each colour of a figure is in the dark
+ * @property {Record<string, string>} dark the dark theme's colour for each colour of a figure
  * @property {any[]} cards of the tour
  * @property {string[]} lessons their names
  */
@@ -25,7 +25,7 @@ export const declared = {
 };
 export const views = declared.views;
 
-// Of the page as it opens; a link that names none is of before there was another, see ui/link.py.
+// The page's default tab; see ui/link.py.
 export const firstTab = Object.keys(declared.page.tab?.options ?? {})[0];
 
 /** @type {(name: string) => any} */
@@ -35,7 +35,7 @@ export const pictureNamed = (name) =>
 /** @type {(view: string) => Record<string, any>} */
 export const fieldsOf = (view) => views.find((one) => one.name === view)?.controls ?? {};
 
-// ---- a link's text: names and values of what is shown, as in a query string ----
+// ---- a link's text: a query string of names and values ----
 
 const MOST = 6000; // characters; beyond, the state is compressed, and beyond that there is no link
 const LARGEST = 64000; // bytes that the server inflates
@@ -54,13 +54,13 @@ const named = (text) => [...new URLSearchParams(text)];
 // Whether a query string holds any field of the page's state.
 /** @type {(text: string) => boolean} */
 export const holdsOwn = (text) => text.includes("=") && named(text).some(([name]) => isOwn(name));
-// The rest of a query string, which is not ours.
+// A query string without the page's own fields.
 /** @type {(text: string) => string} */
 export const foreignPart = (text) => queryText(named(text).filter(([name]) => !isOwn(name)));
 /** @type {(pairs: [string, string][]) => string} */
 const queryText = (pairs) => new URLSearchParams(pairs).toString().replace(/=(?=&|$)/g, "");
 
-// Whether a page's query string asks for it without its frame, and the same without asking.
+// Whether a query string asks for the page without its frame, and the query string without that.
 /** @type {(search: string) => boolean} */
 export const isEmbedded = (search) => new URLSearchParams(search).has(EMBED);
 /** @type {(search: string) => string} */
@@ -82,7 +82,7 @@ const packedState = async (all) => {
   const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   return text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 };
-// What a link says of {name: text}; null if it is too long for one.
+// The link text of {name: text}; null if it is too long.
 /** @type {(all: Record<string, string>) => Promise<string | null>} */
 export const queryOf = async (all) => {
   const query = plainQuery(all);
@@ -90,7 +90,7 @@ export const queryOf = async (all) => {
   const short = await packedState(all);
   return short !== null && short.length < MOST ? `z=${short}` : null;
 };
-// The same as short as it can be, for a code; it may be too long for a link.
+// The shortest text, for a QR code; it may be too long for a link.
 /** @type {(all: Record<string, string>) => Promise<string>} */
 export const shortQueryOf = async (all) => {
   const query = plainQuery(all);
@@ -98,7 +98,7 @@ export const shortQueryOf = async (all) => {
   return packed !== null && packed.length + 2 < query.length ? `z=${packed}` : query;
 };
 
-// The state that a text holds, {name: text}; null for one that cannot be read.
+// Parse a text into {name: text}; null if it is invalid.
 /** @type {(text: string) => Promise<Record<string, string> | null>} */
 export const stateOf = async (text) => {
   const { z, ...given } = Object.fromEntries(
@@ -123,7 +123,7 @@ const unpackedState = async (packed) => {
   }
 };
 
-// ---- what a link gives: the value, or an Error with a sentence ----
+// ---- values of a link; an Error with a sentence if invalid ----
 
 /** @type {(text: string) => string} */
 const shortened = (text) => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
@@ -151,7 +151,7 @@ export const wholeNumber = (name, text, first, last) => {
     }),
   );
 };
-// A site of a run or a batch by its name. Throws for one that it does not have.
+// A site of a run or a batch by its name. Throws for an unknown site.
 /** @type {(name: string, text: string, item: import("./sites.js").Item) => import("./store.js").Site} */
 export const siteNamed = (name, text, item) => {
   const sites = sitesOf(item);

@@ -1,6 +1,6 @@
-// What the page's scripts say, in the page's language, and numbers as text. The English sentence itself is
-// the key, as in Python's transformer/messages; another language's entries come with the scripts that say
-// them (views/export/bundle.py).
+// Sentences of the page's scripts in the page's language, and numbers as text. The English sentence is the
+// key, as in Python's transformer/messages; the bundle of scripts contains its translations
+// (views/export/bundle.py).
 
 /**
  * @typedef {{ decimal: string, group: string, group_from: number }} Signs see catalogues.py
@@ -17,7 +17,7 @@ const found = (sentence) => {
   return Array.isArray(entry) ? entry[0] : entry;
 };
 
-// Placeholders whose values are words of ours ("decoder", "self", "weights"): they are said too.
+// Placeholders whose values are translated too ("decoder", "self", "weights").
 const OURS = ["stack", "kind", "sort", "stage"];
 /** @type {(sentence: string, values: Record<string, any>) => string} */
 const filled = (sentence, values) =>
@@ -27,14 +27,14 @@ const filled = (sentence, values) =>
   });
 
 /**
- * The sentence with its placeholders' values; a placeholder without one stays.
+ * The sentence with its placeholders' values; a placeholder without a value is kept.
  * @param {string} sentence
  * @param {Record<string, any>} [values]
  */
 export const say = (sentence, values = {}) => filled(found(sentence), values);
 
 /**
- * The same in parts, where a value is an element.
+ * The sentence as a list of parts, for values that are elements.
  * @param {string} sentence
  * @param {Record<string, any>} values
  */
@@ -43,7 +43,7 @@ export const sayWith = (sentence, values) =>
     .split(HOLE)
     .map((part, place) => (place % 2 ? values[part] : part));
 
-// A number that English writes so, with the signs of the page's language.
+// A number in English format, with the decimal and group signs of the page's language.
 /** @type {(text: string) => string} */
 export const numeral = (text) => {
   const [whole, ...rest] = text.split(".");
@@ -54,14 +54,14 @@ export const numeral = (text) => {
 /** @type {(count: number) => string} */
 export const wholeText = (count) => numeral(String(count).replace(/\B(?=(\d{3})+$)/g, ","));
 
-// Both ends of the colours of signed values, as a sentence's {least} and {most}.
+// Both ends of a signed colour scale, for a sentence's {least} and {most}.
 /** @type {(limit: number) => {least: string, most: string}} */
 export const colourEnds = (limit) => ({
   least: numeral((-limit).toPrecision(3)),
   most: numeral(limit.toPrecision(3)),
 });
 
-// A text as a sentence of its own: with a capital letter, and with the language's full stop.
+// A text as a whole sentence: with a capital letter and the language's full stop.
 /** @type {(text: string) => string} */
 export const capital = (text) => text.replace(/^./u, (first) => first.toLocaleUpperCase());
 /** @type {(text: string) => string} */
@@ -85,12 +85,12 @@ export const sayN = (one, many, n, values = {}) => {
 
 // Numbers as text.
 
-// A difference that should be next to nothing: "1.2e−7", or "0".
+// A difference that should be almost 0: "1.2e−7", or "0".
 /** @type {(value: number) => string} */
 export const tinyNumber = (value) =>
   value === 0 ? "0" : numeral(value.toExponential(1)).replace("-", "−");
 
-// A probability as a bar says it: "86 %", "1.7 %"; or with so many digits.
+// A probability as a bar's label: "86 %", "1.7 %"; or with this many digits.
 /** @type {(p: number, digits?: number) => string} */
 export const percentText = (p, digits = p < 0.0995 ? 1 : 0) =>
   p > 0 && p < 0.001 ? `<${numeral("0.1")} %` : `${numeral((100 * p).toFixed(digits))} %`;

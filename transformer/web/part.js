@@ -1,5 +1,5 @@
-// A part of the page as a component of Preact's: how it is mounted, asks the server, knows whether it is
-// seen, and stands behind a heading. See README.md for how to write one.
+// A part of the page as a Preact component: how it is mounted, requests answers, knows whether it is visible,
+// and folds behind a heading. See README.md for how to write one.
 
 import "./translated.js";
 import { bindField } from "./fields.js";
@@ -9,10 +9,10 @@ import { ask } from "./ask.js";
 import { say } from "./messages.js";
 import { views } from "./link_text.js";
 
-// ---- a section: a part of a tab behind its heading, with what it found in one line ----
+// ---- a section: a part of a tab behind its heading, with its finding in one line ----
 
-// name: of the opened section, "" for none. brought: how often one was opened by something else than a
-// press on its heading; leads: whether the focus goes there too.
+// name: of the open section, "" for none. brought: how often a section was opened other than by its heading;
+// leads: whether it takes the focus.
 const opened = reactive({ name: "", brought: 0, leads: false });
 
 const bring = (name, leads) =>
@@ -32,7 +32,7 @@ export const openSection = (name) => bring(name, true);
 const SETTLED_MS = 4000;
 const LEAVES = ["wheel", "touchmove", "keydown", "pointerdown"];
 
-// Scroll again while what is above grows, unless the visitor does something.
+// Scroll again while content above grows, unless the visitor does something.
 /** @type {(scroll: () => void) => void} */
 const whileSettling = (scroll) => {
   const timer = setInterval(scroll, 100);
@@ -45,8 +45,8 @@ const whileSettling = (scroll) => {
 };
 
 /**
- * name: in links. title, finding: of the heading. children: what is drawn once it has been opened, and
- * stays, unseen, when it is closed.
+ * name: in links. title, finding: of the heading. children: drawn when it is first opened, and kept, hidden,
+ * when it is closed.
  * @param {Record<string, any>} props
  */
 export const Section = ({ name, title, finding, children }) => {
@@ -78,13 +78,12 @@ export const Section = ({ name, title, finding, children }) => {
 
 // ---- a part ----
 
-const NEAR = "600px"; // what is this far from sight is drawn already
-const LEAST_PX = 4; // of a change of width that is one
+const NEAR = "600px"; // parts this close to the viewport are drawn
+const LEAST_PX = 4; // changes of width below this are ignored
 
-// What `component` of ui/components.py calls: the component in the place of a template. It is given
-// what Gradio gives, with `value` as a signal and submit(value), which tells Gradio of a value by an event. A
-// folded view stands in a section; finding(): what its heading says, by default what the view declares;
-// false: it is not shown.
+// Mount a component in the template of `component` of ui/components.py. Its props are Gradio's, with `value`
+// as a signal and submit(value), which sends a value to Gradio by an event. A folded view is in a section;
+// finding(): the text of its heading, by default the view's help; false: it is not shown.
 /** @type {(Component: any, finding?: () => any) => (mounted: import("./store.js").Mounted) => void} */
 export const mounted =
   (Component, finding) =>
@@ -111,27 +110,26 @@ const Folded = ({ view, whole, finding }) => {
 };
 
 /**
- * @typedef {object} Part what a component knows of its own element
+ * @typedef {object} Part the state of a component's element
  * @property {boolean} seen whether it is in sight or near it
  * @property {boolean} isHidden whether its tab was left
  * @property {number} width px, 0 until it is seen
  * @property {{current: any}} element
  * @property {(what: object, due: boolean) => void} setPending whether something is still to be shown
- * @property {() => void} startTimer what follows is timed, as data-click-ms
+ * @property {() => void} startTimer time until the next paint, as data-click-ms
  * @property {(facts: Record<string, any>) => any} attributes the attributes of its element; facts: of what
  *   is shown, as data-NAME once it is painted
  */
 
-// The part that this component's element is: html`<div ...${part.attributes({ run })}>`. aria-busy while
-// what stands there is not what it should be; data-rev counts how often it then was painted, and
-// data-first-ms is when it first was, since the visitor asked for the page.
+// The part of this component's element: html`<div ...${part.attributes({ run })}>`. aria-busy while it is out
+// of date; data-rev counts its paints, and data-first-ms is the time of the first since navigation.
 /** @type {() => Part} */
 export const usePart = () => {
   const element = useRef(/** @type {any} */ (null));
   const part = useMemo(() => newPart(element), []);
   useLayoutEffect(() => watchSight(element.current, part), []);
   const { seen } = part;
-  useLayoutEffect(() => void (seen && part.commit())); // what asks for nothing is painted too
+  useLayoutEffect(() => void (seen && part.commit())); // also without a request
   return part;
 };
 
@@ -208,7 +206,7 @@ export const useEvent = (name, listener) => {
   useMemo(() => on(name, (detail) => latest.current(detail)), []);
 };
 
-// Hear events of the whole document; first: before its parts do.
+// Listen for events of the whole document; first: in the capture phase.
 /** @type {(names: string[], listener: (event: any) => void, first?: boolean) => void} */
 export const useDocument = (names, listener, first = false) => {
   const latest = useRef(listener);
@@ -220,11 +218,10 @@ export const useDocument = (names, listener, first = false) => {
   }, []);
 };
 
-// The answer to a question of this part, {answer, asked}: the last one while the next is coming, null
-// before the first; asked: the data that it is about. question: by which name the server is asked, or
-// what finds the answer. data: null asks nothing. It is
-// asked only while the part is seen, and a refusal stands in the page's status. take(answer, data): hears of
-// an answer in the same draw.
+// The answer to a request of this part, {answer, asked}: the previous one while the next is loading, null
+// before the first; asked: its data. question: the endpoint's name, or a function that returns the answer.
+// data: null requests nothing. It is requested only while the part is visible, and a refusal is shown in the
+// page's status. take(answer, data): called in the same draw.
 /** @type {(part: Part, question: string | ((data: any) => Promise<any>), data: any, take?: (answer: any, data: any) => void) => {answer: any, asked: any}} */
 export const useAnswer = (part, question, data, take = () => {}) => {
   const [found, setFound] = useState({ answer: null, asked: null, key: "null" });

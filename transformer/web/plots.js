@@ -1,4 +1,4 @@
-// How figures that Python made are put on a page.
+// Draw figures made in Python.
 
 import { say } from "./messages.js";
 import { recoloured } from "./colours.js";
@@ -7,7 +7,7 @@ import { declared } from "./link_text.js";
 import { useLayoutEffect, useRef, useState } from "./preact.js";
 import { page, showProblem } from "./store.js";
 
-// ---- Plotly, from this server; or from elsewhere, in a page that has none ----
+// ---- Plotly, from this server, or in a saved page from its data ----
 
 let source = () => new URL("./vendor/plotly-cartesian.min.js", import.meta.url).href;
 /** @type {any} */
@@ -15,10 +15,10 @@ let loading = null;
 /** @type {any} */
 let library = null;
 
-// address(): where a page without a server has it.
+// address(): its address in a saved page.
 export const takePlotlyFrom = (address) => (source = address);
 
-// A private reference: other pictures on a page may bring a Plotly of their own.
+// A private reference: other pictures on a page may load another Plotly.
 export const loadPlotly = () => {
   loading ??= new Promise((done, failed) => {
     const script = document.createElement("script");
@@ -36,9 +36,9 @@ export const loadPlotly = () => {
 // The library, null until it is loaded.
 export const plotlyIfLoaded = () => library;
 
-// ---- what is kept of each picture that Plotly has drawn ----
+// ---- the state of each picture drawn by Plotly ----
 
-// What belongs to a drawn box: {listens, whole}; whole: its figure with labels by Plotly.
+// The state of a drawn box: {listens, whole}; whole: its figure with Plotly's labels.
 const drawn = new WeakMap();
 export const drawnIn = (box) => {
   if (!drawn.has(box)) drawn.set(box, { listens: false, whole: null });
@@ -46,15 +46,15 @@ export const drawnIn = (box) => {
 };
 
 export const paperColour = () => getComputedStyle(document.body).backgroundColor;
-// The figure of a drawn box, {data, layout}, with all that the page draws around it.
+// The figure of a drawn box, {data, layout}, with the parts that the page draws.
 export const figureIn = (box) => drawnIn(box).whole ?? box;
 
-// ---- type: for the last row of a room all of a figure's is as large as the page's ----
+// ---- type: in projector mode as large as the page's ----
 
 const EM = 0.62; // an average letter's width in its size
 const LINE = 1.25; // a line's height in it
 const LEAST_PX = 16; // else the cells' texts are left out
-const FEWEST = 4; // letters of a token that still say which it is
+const FEWEST = 4; // least letters that identify a token
 
 /** @type {(value: any, name?: string) => any} */
 const enlarged = (value, name = "") => {
@@ -64,8 +64,8 @@ const enlarged = (value, name = "") => {
   const size = /font$/.test(name) && { size: Math.max(fontPx(), value.size ?? 0) };
   return { ...Object.fromEntries(all), ...size };
 };
-// All type of a figure whose size is not known yet. Two bars' numbers stand one below the other: bars
-// that lie become as much wider, and so do panels of curves one above the other.
+// Enlarge all type of a figure whose size is not known yet. Numbers of two bars are one below the other, so
+// horizontal bars and stacked panels grow by the same factor.
 export const enlarge = (figure) => {
   const { data, layout } = enlarged(figure);
   for (const { colorbar } of data) if (colorbar) colorbar.title = { text: "" }; // the heading says it
@@ -98,7 +98,7 @@ const fitTexts = ({ data, layout }) => {
     } else if (!trace.text && wide < textWidth(NUMBER)) delete trace.texttemplate;
   }
 };
-const NUMBER = "−0.00"; // what a cell without a text of its own says
+const NUMBER = "−0.00"; // the text of a cell without one
 /** @type {(trace: any) => number[]} */
 const cellsOf = ({ z, text }) => {
   if (text) return [text[0].length, text.length];
@@ -108,8 +108,8 @@ const cellsOf = ({ z, text }) => {
 
 // ---- drawing ----
 
-const TITLE_PX = 64; // of a figure's room above its cells, for the title that stands in the page
-const HEIGHT_PX = 420; // of a figure that does not say
+const TITLE_PX = 64; // of a figure's room above its cells, for the title in the page
+const HEIGHT_PX = 420; // default
 const BAR_PX = 78; // a colour bar
 
 // The same object at every draw: otherwise Plotly would rebuild the picture.
@@ -123,19 +123,19 @@ export const PLAIN = {
   plotlyServerURL: "",
 };
 
-// Take a picture that is no longer seen off the page; its next draw rebuilds it.
+// Remove a picture that is no longer visible; its next draw rebuilds it.
 const purge = (box) => {
   plotlyIfLoaded()?.purge(box);
   box.replaceChildren();
   drawn.delete(box);
 };
-// Whether two lists hold the same.
+// Whether two lists have the same elements.
 export const isSame = (a, b) => a.every((one, place) => one === b?.[place]);
 /**
- * Plotly's picture in a box: there once the part is seen, drawn anew when one of `wanted` changes, and taken
- * away when its tab is left. wanted: null for none. draw(isWanted) ends with what makes the result, which is
- * given back if this is what is wanted still; null before. on: {event: listener}, Plotly's
- * events, each with the drawn box.
+ * Plotly's picture in a box: drawn once the part is visible, again when one of `wanted` changes, and removed
+ * when its tab is hidden. wanted: null for none. draw(isWanted) resolves to a function whose result is
+ * returned if it is still wanted; null before. on: {event: listener}, Plotly's events, each with the drawn
+ * box.
  * @type {(plot: {part: any, box: {current: any}, wanted: any[] | null, draw: (isWanted: () => boolean) => Promise<any>, on: Record<string, (told: any, box: any) => void>}) => any}
  */
 export const usePlot = ({ part, box, wanted, draw, on }) => {
@@ -187,16 +187,15 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
   return shown;
 };
 
-// Draw a figure that Python made, in light colours, as it is: as wide as the page, or wider if it says so. Titles
-// are the page's own headings.
-// height: px; fit: {side, top, bar} for square cells; change: a last touch to the figure.
+// Draw a figure made in Python: as wide as the page, or wider if its layout says so. Titles are the page's
+// own headings. height: px; fit: {side, top, bar} for square cells; change: a last touch to the figure.
 /** @type {(box: any, made: any, options?: any) => Promise<any>} */
 export const drawPicture = async (box, made, { height, fit, change } = {}) => {
   const plotly = await loadPlotly();
   const coloured = page.dark ? recoloured(made, declared.dark) : structuredClone(made);
   const figure = page.projector ? enlarge(coloured) : coloured;
   const { layout } = figure;
-  const margin = { l: 80, r: 80, t: 100, b: 80, ...layout.margin }; // Plotly's own, unless it says another
+  const margin = { l: 80, r: 80, t: 100, b: 80, ...layout.margin }; // Plotly's default, unless the figure sets one
   const saved = Math.max(0, Math.min(TITLE_PX, margin.t - 8));
   delete layout.title;
   layout.margin = { ...margin, t: margin.t - saved };

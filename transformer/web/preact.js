@@ -1,4 +1,4 @@
-// Preact with its hooks, signals and htm, from the files that lie in vendor/ as they were published.
+// Preact with its hooks, signals and htm, as published, from vendor/.
 
 import htm from "./vendor/htm.js";
 import { h } from "./vendor/preact.js";
@@ -7,7 +7,7 @@ export { options, render } from "./vendor/preact.js";
 export { useLayoutEffect, useMemo, useRef, useState } from "./vendor/hooks.js";
 export { batch, computed, effect, signal, untracked, useSignalEffect } from "./vendor/signals.js";
 
-// An element whose own text is numbers alone is not translated.
+// An element whose text is only numbers is not translated.
 const element = (type, props, ...children) => {
   const text = children.filter((one) => ["string", "number"].includes(typeof one)).join("");
   const isNumber = typeof type === "string" && /\d/.test(text) && !/\p{L}/u.test(text);

@@ -1,5 +1,5 @@
-// Which token is looked at, and what is asked about it: the chosen token is the last one that is read,
-// and asked about is the one that follows it. Of an encoder it is the chosen token itself.
+// The selected token: the chosen token is the last one read, and the predicted token is the one that follows
+// it. For an encoder it is the chosen token itself.
 
 import { html } from "./preact.js";
 import { chosenRow, headShown, on, page, setQuery, tracedFrom } from "./store.js";
@@ -7,15 +7,14 @@ import { siteName } from "./sites.js";
 import { Token } from "./text.js";
 import { sayWith } from "./messages.js";
 
-// The place of the last token read: the chosen one of the run's text; else the one that is looked at
-// first.
+// The position of the last token read: the chosen one of the run's text, else the run's default.
 export const placeRead = () =>
   page.query?.stack === page.run.stack ? page.query.index : page.run.last_read;
-// The place that is asked about; it may be the one after the end. of: a place that is read.
+// The position that is predicted; it may be one after the end. of: the position read.
 export const placeAsked = (of = placeRead()) => (page.run.stack === "encoder" ? of : of + 1);
-// The same of the chosen token alone; null without one.
+// `placeAsked` of the chosen token; null without one.
 export const askedIfChosen = () => (page.query?.stack === page.run.stack ? placeAsked() : null);
-// The token whose following one stands at a place.
+// The token before a position.
 /** @type {(place: number) => import("./store.js").Query} */
 export const before = (place) => ({
   stack: page.run.stack,
@@ -28,8 +27,7 @@ export const tokenAt = (place, label = page.run.labels[place]) => ({
   token: html`<${Token} label=${label} />`,
 });
 
-// What is asked about, in words; after the end it is not known yet.
-// of: the last token read.
+// The predicted token in words; after the end it is not known yet. of: the last token read.
 export const Asked = ({ of = placeRead() }) => {
   const { labels, stack } = page.run;
   const token = (place) => html`<strong><${Token} label=${labels[place]} /></strong>`;
@@ -50,19 +48,18 @@ export const Asked = ({ of = placeRead() }) => {
   return html`<p class="asked" data-place=${place}>${said()}</p>`;
 };
 
-// The row of a stack's trace that is looked at; null where its stack is not the text's own and no
-// token of it is chosen.
+// The selected row of a stack's trace; null for another stack than the text's without a chosen token.
 export const rowLookedAt = (stack) =>
   chosenRow(stack) ?? (stack === page.run.stack ? placeRead() - tracedFrom(stack) : null);
 
-// The shown head and the row that is looked at, {run, site, head, query}; null without a run.
+// The shown head and the selected row, {run, site, head, query}; null without a run.
 export const headLookedAt = () => {
   const at = headShown();
   const query = at && rowLookedAt(at.stack);
   return at && { run: page.run.run, site: siteName(at), head: at.head, query };
 };
 
-// The same text, continued or altered: the token that was looked at stays so.
+// Keep the selected token when the same text is continued or altered.
 /** @type {any} */
 let last = null;
 on("run", (run) => {
@@ -71,7 +68,7 @@ on("run", (run) => {
   last = { text: run.text, model: run.model, chosen: null };
   const labels = chosen?.stack === run.stack ? run.labels : run.source_labels;
   if (!again || chosen.index >= labels.length) return;
-  queueMicrotask(() => page.query ?? setQuery(chosen)); // once all have heard of the run
+  queueMicrotask(() => page.query ?? setQuery(chosen)); // after all listeners have the run
 });
 on("query", (query) => {
   if (last) last.chosen = query;

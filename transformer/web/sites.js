@@ -1,4 +1,4 @@
-// The places of attention in a network, by name and in words.
+// The sites of attention in a network, by name and in words.
 
 import { say } from "./messages.js";
 
@@ -7,7 +7,7 @@ import { say } from "./messages.js";
  * @typedef {{kinds: import("./store.js").Kind[]}} Item a run or a batch
  */
 
-// Every one of a run or a batch, {stack, layer, kind}, in the network's order.
+// Every site of a run or a batch, {stack, layer, kind}, in the network's order.
 /** @type {(item: Item) => Site[]} */
 export const sitesOf = ({ kinds }) =>
   kinds.flatMap(({ stack, kind, n_layers: count }) =>
@@ -18,7 +18,7 @@ export const sitesOf = ({ kinds }) =>
 /** @type {(site: Site) => string} */
 export const siteName = ({ stack, layer, kind }) => `${stack}.${layer}.${kind}`;
 
-// ---- in words: whole phrases, which a language can bend as it must; in Python: network_words.py ----
+// ---- in words: whole phrases, for translation; in Python: network_words.py ----
 
 /** @typedef {{stack: string, kind: string}} Kind */
 
@@ -42,7 +42,7 @@ const MASKS = { causal: say("causal mask"), padding: say("padding mask") };
 // "decoder self-attention".
 /** @type {(of: Kind) => string} */
 export const attentionOf = ({ stack, kind }) => ATTENTIONS[`${stack} ${kind}`];
-// As short as a button needs it: "decoder self".
+// Short, for a button: "decoder self".
 /** @type {(of: Kind) => string} */
 export const kindOf = ({ stack, kind }) => KINDS[`${stack} ${kind}`];
 // "decoder".

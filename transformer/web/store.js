@@ -1,5 +1,4 @@
-// What the page shows: a run, a batch of texts, the chosen head and the chosen token; and the events
-// that tell the page's parts of a change.
+// The page's state: a run, a batch of texts, the chosen head and the chosen token; and events about changes.
 
 import { batch as together, signal, untracked } from "./preact.js";
 
@@ -18,7 +17,7 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {string} task what its model learned in Learn; "" for any other model
  * @property {string} how its settings in words
  * @property {number | null} seed null where nothing was drawn at random
- * @property {string} stack what the text's tokens are of
+ * @property {string} stack the stack that reads the text
  * @property {string[]} stacks
  * @property {Kind[]} kinds
  * @property {number} n_heads
@@ -30,17 +29,17 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {number[]} ids
  * @property {string[]} labels
  * @property {string[]} source_labels
- * @property {number[]} special where special tokens stand in the text
- * @property {number[]} source_special where they stand in the source
- * @property {number[]} hidden where a token hides another from an encoder
- * @property {number} last_read the place that is looked at first
+ * @property {number[]} special positions of special tokens in the text
+ * @property {number[]} source_special their positions in the source
+ * @property {number[]} hidden positions of mask tokens in an encoder's text
+ * @property {number} last_read the position that is selected by default
  * @property {number[]} probabilities of the generated tokens
  * @property {number[]} forced_tokens tokens that were forced
  * @property {Intervention[]} interventions
  * @property {any[]} hypotheses
  * @property {string} state
  * @property {Record<string, string>} link
- * @property {Record<string, string>} opening how it is first shown: fields of the state
+ * @property {Record<string, string>} opening initial values of fields
  */
 /**
  * @typedef {object} Batch several texts, read together
@@ -92,17 +91,17 @@ export const page = reactive({
   writing: /** @type {any} */ (null), // the text as far as it is written, while it is
   status: { kind: "done", text: "", rev: 0 }, // one line; kind: "busy", "done" or "error"
   query: /** @type {Query} */ (/** @type {unknown} */ (null)),
-  key: /** @type {Query | null} */ (null), // the token that the chosen one is asked to read
+  key: /** @type {Query | null} */ (null), // the key whose weight is asked about
   head: /** @type {Head} */ (/** @type {unknown} */ (null)),
-  playing: false, // whether the text is walked through
+  playing: false, // whether the text is being played
   dark: false,
-  projector: false, // larger type, for the last row of a room
+  projector: false, // larger type, for a projector
 });
 
 /** @type {Map<string, Set<(detail: any) => void>>} */
 const listeners = new Map();
 
-// Events: run, query and head follow `page`; the others carry what their sender says.
+// Events: run, query and head follow `page`; the others carry their sender's detail.
 /** @type {(name: string, listener: (detail: any) => void) => void} */
 export const on = (name, listener) => {
   if (!listeners.has(name)) listeners.set(name, new Set());
@@ -113,8 +112,8 @@ export const emit = (name, detail) => {
   for (const listener of listeners.get(name) ?? []) listener(detail);
 };
 
-// The state that makes a run or batch again where the server does not keep it, by its id; the newest of
-// them. See ui/page_request.py.
+// The requests that reproduce the newest runs and batches, by id, for a server that no longer keeps them. See
+// ui/page_request.py.
 /** @type {Map<string, Record<string, string>>} */
 const requests = new Map();
 const MOST = 128;
@@ -124,14 +123,14 @@ const remember = (id, request) => {
   requests.set(id, request);
   if (requests.size > MOST) requests.delete([...requests.keys()][0]);
 };
-// Those that a question is about, {id: request}; null if none is known.
+// The requests of a question's runs, {id: request}; null if none is known.
 /** @type {(question: Record<string, any>) => Record<string, any> | null} */
 export const requestsFor = ({ run, other, batch }) => {
   const known = [run, other, batch].filter((id) => requests.has(id));
   return known.length ? Object.fromEntries(known.map((id) => [id, requests.get(id)])) : null;
 };
 
-// A finished run, or a batch, that the pictures are to show.
+// Show a finished run, or a batch.
 /** @param {Run} run */
 export const setRun = (run) => {
   remember(run.run, run.link);
@@ -152,7 +151,7 @@ export const setBatch = (batch) => {
 
 /** @type {(a: Query | null | undefined, b: Query | null | undefined) => boolean} */
 export const sameToken = (a, b) => a?.stack === b?.stack && a?.index === b?.index;
-// The chosen token, {stack, index}: its place in the whole text that a stack reads; null lets go.
+// Choose a token, {stack, index}: its position in the whole text that a stack reads; null for none.
 /** @param {Query | null} query */
 export const setQuery = (query) => {
   if (sameToken(page.query, query)) return;
@@ -160,7 +159,7 @@ export const setQuery = (query) => {
   page.key = null;
   emit("query", query);
 };
-// Which heads read a token at the chosen one? Where only the other can read, they change places.
+// Select a key for the chosen query; swap them if only the other can attend.
 /** @param {Query} key */
 export const setKey = (key) => {
   const { query, run } = page;
@@ -176,7 +175,7 @@ export const setKey = (key) => {
 const HEAD = ["stack", "kind", "layer", "head"];
 /** @type {(a: Head | null, b: Head | null) => boolean} */
 export const sameHead = (a, b) => HEAD.every((part) => a?.[part] === b?.[part]);
-// The chosen head, {stack, kind, layer, head}; set by the grid and by whatever else names a head.
+// Choose a head, {stack, kind, layer, head}.
 /** @param {Head} head */
 export const setHead = (head) => {
   if (sameHead(page.head, head)) return;
@@ -184,8 +183,8 @@ export const setHead = (head) => {
   emit("head", head);
 };
 
-// The chosen head of the page, or the first of the run, with how many layers have its kind of attention; null
-// without a run.
+// The chosen head, or the first of the run, with the number of layers of its kind of attention; null without
+// a run.
 /** @type {() => (Head & {n_layers: number}) | null} */
 export const headShown = () => {
   const { run, head } = page;
@@ -195,7 +194,7 @@ export const headShown = () => {
   return { ...run.kinds[0], layer: 0, head: 0 };
 };
 
-// Whether a model is of this visit alone, by its name; see ui/trainings.py.
+// Whether a model was trained in this visit, by its name; see ui/trainings.py.
 /** @type {(model: string) => boolean} */
 export const isOwn = (model) => model.includes("~");
 
@@ -208,7 +207,7 @@ export const showStatus = ({ kind, text }) =>
 export const showWaiting = (text) => showStatus({ kind: "busy", text });
 /** @type {(text: string) => void} */
 export const showProblem = (text) => showStatus({ kind: "error", text });
-// Say another mistake after one that is said already.
+// Append a problem to one that is shown already.
 /** @type {(text: string) => void} */
 export const addProblem = (text) => {
   const { kind, text: before } = untracked(() => page.status);
@@ -229,6 +228,6 @@ export const chosenRow = (stack) => {
   return place < 0 ? null : place;
 };
 
-// Until what has been changed is painted.
+// Resolves when the current changes are painted.
 export const nextPaint = () =>
   new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));

@@ -1,4 +1,4 @@
-// The numbers of a picture as a table behind it: {rows, columns, value(row, column), corner}.
+// The numbers of a picture as a table: {rows, columns, value(row, column), corner}.
 
 import { numeral, say } from "./messages.js";
 import { plainLabel } from "./labels.js";
@@ -10,7 +10,7 @@ import { plainLabel } from "./labels.js";
 
 const DIGITS = 4;
 
-// A number as a cell's text; a cell without one is hidden by a mask.
+// A number as a cell's text; a cell without a number is masked.
 /** @type {(value: any) => string} */
 export const cellText = (value) => {
   if (value === null || value === undefined || Number.isNaN(value)) return say("hidden");
@@ -24,7 +24,7 @@ const listOf = (values) => (values ? Array.from(values) : []);
 const matrixOf = ({ layout }, traces, own) => {
   const [trace] = traces;
   const meta = layout.meta ?? {};
-  const whole = trace.dx > 1; // cells are put together in the picture, not in its table
+  const whole = trace.dx > 1; // the picture may draw several cells as one, the table does not
   const count = whole ? meta.query_labels.length : trace.z.length;
   const across = whole ? meta.key_labels.length : (trace.z[0]?.length ?? 0);
   /** @type {(labels: string[] | undefined, places: any, at: number) => string} */
@@ -68,7 +68,7 @@ const seriesOf = ({ layout }, traces) => {
 // stands for something else. null without numbers.
 /** @type {(full: any[], figure: any, own?: Value) => Table | null} */
 export const figureTable = (full, figure, own) => {
-  const brought = figure.layout.meta?.table; // by one whose traces do not say it
+  const brought = figure.layout.meta?.table; // for a figure whose traces do not name it
   if (brought) return { ...brought, value: (row, column) => cellText(brought.cells[row][column]) };
   const traces = full.filter((trace) => trace.visible === true);
   const cells = traces.filter((trace) => trace.type === "heatmap" && trace.z?.length);
@@ -79,9 +79,9 @@ export const figureTable = (full, figure, own) => {
   return series.length ? seriesOf(figure, series) : null;
 };
 
-// The table of a drawn picture. numbers(row, column, values): the text of a cell, where the picture's colours
-// stand for something else than the number itself; values: of each of its traces. table(figure): the whole content, for a picture
-// that is neither one matrix nor series; false for one that has its numbers beside it already.
+// The table of a drawn picture. numbers(row, column, values): the text of a cell whose colour is not the
+// number itself; values: of each of its traces. table(figure): the whole content, for a picture that is
+// neither one matrix nor series; false if its numbers are already shown.
 /** @type {(box: any, figure: any, own: {numbers?: Value, table?: any}) => Table | null} */
 export const tableOf = (box, figure, { numbers, table }) =>
   table === undefined ? figureTable(box._fullData, figure, numbers) : table && table(figure);

@@ -1,13 +1,13 @@
-// Texts of the page as components.
+// Tokens and marked-up text as components.
 
 import { html } from "./preact.js";
 import { labelsOf } from "./store.js";
 import { numeral, say, sayWith } from "./messages.js";
 
-const MARKS = /([␣⏎⇥]+)/u; // for space, newline and tab: set back, so that the word stands out
+const MARKS = /([␣⏎⇥]+)/u; // for space, newline and tab: muted, so that the word is clear
 const STRESS = /(\*\*[^*]+\*\*|\*[^*]+\*|`[^`]+`)/;
 
-// A token of a text; its label reaches the page as text alone.
+// A token of a text; its label is inserted as text only.
 export const Token = ({ label, class: look }) =>
   html`<bdi translate=${false} class=${look || undefined}>${String(label)
     .split(MARKS)
@@ -22,10 +22,10 @@ export const Marked = ({ text }) =>
     return html`<em>${part.slice(1, -1)}</em>`;
   });
 
-// ---- what a token reads: the weights by which the text is shaded, and the sentence that says them ----
+// ---- what a token reads: the weights that shade the text, and a sentence about them ----
 
 /**
- * @typedef {object} Reading what one token reads
+ * @typedef {object} Reading the weights of one token
  * @property {string} stack whose tokens are read
  * @property {string} whose the head's name, or which mean
  * @property {ArrayLike<number>} weights of the keys, the first of them at `first`
@@ -34,13 +34,13 @@ export const Marked = ({ text }) =>
 
 /** @type {(token: import("./store.js").Query) => Promise<Reading | null>} */
 let reader = async () => null;
-// The attention view says what a token reads, as the chosen picture has it.
+// The attention view sets the function that returns a token's weights, as in the chosen picture.
 /** @type {(given: typeof reader) => void} */
 export const setReader = (given) => (reader = given);
 /** @type {typeof reader} */
 export const readingOf = (token) => reader(token);
 
-// The weight with which a place of the text is read.
+// The weight on a position of the text.
 /** @type {(reading: Reading, place: number) => number} */
 export const weightAt = ({ weights, first }, place) => weights[place - first] ?? 0;
 
@@ -54,7 +54,7 @@ const largest = (weights) => {
 /** @type {(label: string) => any} */
 const named = (label) => html`<strong><${Token} label=${label} /></strong>`;
 
-// What the token does there: it is read, or the network is at its next token already.
+// The state at the token: it is read, or the network is about to choose the next token.
 /** @type {(token: import("./store.js").Query) => any} */
 const doing = ({ stack, index }) => {
   const labels = labelsOf(stack);
@@ -69,7 +69,7 @@ const doing = ({ stack, index }) => {
     : sayWith("After {here} the network is about to choose the next token, {next}.", after);
 };
 
-// What is read most, with its weight; what followed the same token the last time is worth saying.
+// The most-read token, with its weight; also whether it followed the same token the last time.
 /** @type {(token: import("./store.js").Query, reading: Reading) => any} */
 const most = ({ stack, index: from }, { stack: other, whose, weights, first }) => {
   const best = largest(weights);

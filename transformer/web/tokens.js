@@ -1,5 +1,5 @@
-// A text as tokens: given and generated, each generated one shaded by its probability, or all by what
-// one of them reads; and, for a translator, the source that its encoder reads.
+// A text as tokens: generated ones shaded by probability, or all by the weights of one of them; and, for a
+// translator, the source that its encoder reads.
 
 import { Player } from "./controls.js";
 import { placeRead } from "./selection.js";
@@ -9,7 +9,7 @@ import { html, useLayoutEffect, useRef, useState } from "./preact.js";
 import { emit, page, sameToken, setKey, setQuery } from "./store.js";
 import { ReadingInWords, Token, readingOf, weightAt } from "./text.js";
 
-const FEW = 1.5; // a weight's share of the shade is its root: 0.05 is seen as well as 0.5
+const FEW = 1.5; // the shade is a root of the weight, so that 0.05 is visible as well as 0.5
 const MOVES = {
   ArrowRight: (here) => here + 1,
   ArrowLeft: (here) => here - 1,
@@ -31,7 +31,7 @@ const describe = (facts, { stack, index }) => {
   });
 };
 
-// What a token reads in the picture that is shown, {token, reading}; null for nothing.
+// The weights of a token in the shown picture, {token, reading}; null for none.
 const useReading = (part, token) => {
   const [times, setTimes] = useState(0);
   const run = page.run?.run;
@@ -53,7 +53,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
   const special = stack === ownStack(facts) ? facts.special : facts.source_special;
   const ready = facts.state === "done";
   const chosen = page.query?.stack === stack ? page.query.index : -1;
-  // Without a choice it is the last one that is asked about: of a hidden word, the word itself.
+  // Without a choice the default token is marked; for a masked word, the word itself.
   const isLast = ready && !page.query && stack === "decoder" && page.run?.run === facts.run;
   const usual = isLast ? placeRead() : -1;
 
@@ -81,7 +81,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
   const click = (event) => {
     const place = placeOf(event);
     if (place && pairs && page.query) return setKey(place);
-    // A second click lets go; the second half of a double click does not, nor does a key.
+    // A second click deselects; the second half of a double click and a key do not.
     if (place && sameToken(page.query, place) && event.detail === 1) setQuery(null);
     else if (place) choose(place);
   };
@@ -117,7 +117,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
       ref=${(made) => void (buttons.current[index] = made)} key=${index} data-index=${index}
       tabindex=${index === Math.max(0, chosen) ? 0 : -1} aria-pressed=${index === chosen}
       aria-label=${describe(facts, here)}><${Token} label=${label} /></button>`;
-    return label.includes("⏎") // one child a token, a line's end with it
+    return label.includes("⏎") // one child per token, including its line break
       ? html`<span class="slot" key=${index}>${button}<span class="break" /></span>`
       : button;
   };

@@ -1,12 +1,12 @@
-// A browser that translates the page puts <font> elements in place of its texts. Whoever changes, removes or
-// inserts before such a text would change one that is no longer shown, leave its translation, or fail.
+// A browser's page translation replaces texts with <font> elements. Changing, removing or inserting before
+// such a text would change a detached node, leave its translation, or fail.
 
 import { options } from "./preact.js";
 
 /** @type {WeakMap<Node, ChildNode>} */
-const translations = new WeakMap(); // a text that was replaced: what is shown instead
+const translations = new WeakMap(); // replaced text -> its replacement
 
-// Shows a text itself again, in the page's own language.
+// Show the original text again.
 const restore = (text) => {
   const shown = standIn(text);
   translations.delete(text);
@@ -29,7 +29,7 @@ const take = (records) => {
 };
 const observer = globalThis.MutationObserver && new MutationObserver(take);
 
-// What the browser shows in place of a text; undefined for one that it has not translated.
+// The element that replaces a text; undefined if it is not translated.
 /** @type {(text: Node) => ChildNode | undefined} */
 export const standIn = (text) => {
   take(observer.takeRecords());

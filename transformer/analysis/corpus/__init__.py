@@ -1,4 +1,4 @@
-"""What each head does over many texts, not in one sentence alone.
+"""Statistics of each head over many texts.
 
     python -m transformer.analysis.corpus stories --data FILE --out FOLDER
 
@@ -35,13 +35,13 @@ def over_texts(
     ray: str | None = None,
     told: Callable[[int], None] = lambda done: None,
 ) -> Summary:
-    """The heads of a model over texts: the same for any number of workers, wherever they are.
+    """Measure the heads of a model over texts; the result does not depend on the workers.
 
     Each part's summary is written to `folder` when it is done, and read from there if it is there:
-    an interrupted run goes on, by other workers too. In memory are only the parts under way. texts:
-    opens them anew, from the first on. n_texts: of the first; None for all. part: the texts of one.
-    ray: the address of a Ray cluster, see `by_ray`; None for processes of this machine. told(n): n
-    more texts are done. Of no text the summary is `Summary.nothing()`.
+    an interrupted run can be continued, also by other workers. Only the current parts are in
+    memory. texts: opens them anew, from the first on. n_texts: of the first; None for all. part:
+    the texts of one. ray: the address of a Ray cluster, see `by_ray`; None for processes of this
+    machine. told(n): n more texts are done. Of no text the summary is `Summary.nothing()`.
     """
     corpus = Corpus(model=name, texts=texts, n_texts=n_texts, n_ablated=n_ablated, part=part)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What was found of each head, as plain values, and which heads do alike."""
+"""The statistics of each head as plain values, and clusters of similar heads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ MOST_TRAITS = 3
 
 
 def dossiers(summary: Summary) -> list[Dossier]:
-    """One a head: its metrics, where it reads, which heads do alike, and what its ablation costs.
+    """One dossier per head: its metrics, what it reads, similar heads, and the cost of its
+    ablation.
 
     metrics: {name: mean, n, counts (by bin), strongest [[number, text]], typical (a text of the
     fullest bin)}. reads: the mean weight that a query of each kind of token gives to each kind.
@@ -77,7 +78,7 @@ def _of_metric(sums: MetricSums, layer: int, head: int) -> dict[str, Any]:
 
 
 def _alike(metrics: Mapping[str, MetricSums]) -> dict[tuple[int, int], list[tuple[int, int]]]:
-    """Of each head those that are nearest to it, the nearest first."""
+    """The nearest heads of each head, the nearest first."""
     means = np.stack([sums.mean() for sums in metrics.values()], axis=-1)  # (L, H, M)
     n_heads = means.shape[1]
     rows = standardised(means.reshape(-1, means.shape[-1]))
@@ -91,7 +92,7 @@ def _alike(metrics: Mapping[str, MetricSums]) -> dict[tuple[int, int], list[tupl
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cluster:
-    """Heads that do alike.
+    """Similar heads.
 
     heads: (layer, head) of each. traits: the metrics that all of them have more of than the mean
     head, by name, the clearest first; there may be none.
@@ -136,7 +137,7 @@ def clusters(heads: Sequence[Mapping[str, Any]]) -> list[Cluster]:
 
 
 def _joined(rows: Floats) -> list[list[int]]:
-    """The places of the rows (N, M), in groups."""
+    """Indices of the rows (N, M), in groups."""
     groups: dict[int, list[int]] = {place: [place] for place in range(len(rows))}
     apart = np.sqrt(np.square(rows[:, None] - rows).mean(axis=-1))
     apart[np.tril_indices(len(rows))] = np.inf
@@ -155,7 +156,7 @@ def _joined(rows: Floats) -> list[list[int]]:
 
 
 def _traits(rows: Floats, names: Sequence[str]) -> tuple[str, ...]:
-    """Of the rows (N, M) of one cluster: what all have more of than the mean head."""
+    """The metrics in which all rows (N, M) of one cluster exceed the mean head."""
     means = rows.mean(axis=0)
     clear = (means >= CLEAR) & (rows > 0).all(axis=0)
     order = np.argsort(-means, kind="stable")

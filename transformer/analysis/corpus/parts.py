@@ -37,13 +37,13 @@ class Part:
     n_ablated: int
 
     def path(self, folder: Path, model: str) -> Path:
-        """Where its summary stands: another model, text or setting has another name."""
+        """The summary's file; another model, text or setting has another name."""
         asked = repr((model, self.texts, max(0, self.n_ablated - self.start)))
         mark = hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()[:16]
         return folder / f"part-{self.start:09}-{mark}.npz"
 
     def summary(self, model: Model) -> Summary:
-        """What the heads of a model do in its texts."""
+        """The summary of a model's heads over its texts."""
         found = (
             summary_of(model, text, index, ablate=index < self.n_ablated)
             for index, text in enumerate(self.texts, self.start)
@@ -53,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Corpus:
-    """What is to be read, and by which model.
+    """The texts to read, and the model.
 
     model: its name. texts: opens the texts anew, from the first on; it may be pickled. n_texts: of
     the first; None for all. n_ablated: see `Part`. part: the texts of a part.
@@ -74,7 +74,8 @@ class Corpus:
 
 
 def by_one(corpus: Corpus, folder: Path) -> Iterator[Done]:
-    """Every part of a corpus as soon as its summary is in the folder; one that is there stays."""
+    """Yield every part of a corpus once its summary is in the folder; existing summaries are
+    kept."""
     model = load(corpus.model)
     for part in corpus.parts():
         path = part.path(folder, corpus.model)
@@ -85,7 +86,7 @@ def by_one(corpus: Corpus, folder: Path) -> Iterator[Done]:
 
 
 def by_processes(corpus: Corpus, folder: Path, workers: int) -> Iterator[Done]:
-    """The same, by several processes of this machine."""
+    """`by_one` in several processes of this machine."""
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(corpus.model,))
     with pool:

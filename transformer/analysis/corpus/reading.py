@@ -1,4 +1,4 @@
-"""What the heads do in one text: the metrics of the page, kinds of tokens, the cost of ablation."""
+"""The heads in one text: the page's metrics, kinds of tokens, the cost of ablation."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def read(model: Model, text: str) -> Run:
 
 @torch.no_grad()
 def summary_of(model: Model, text: str, index: int, *, ablate: bool = False) -> Summary:
-    """Of one text, whose place in the corpus is `index`.
+    """The summary of one text, number `index` of the corpus.
 
     ablate: also what ablating each head alone adds to the loss; that of an encoder alone is at
     hidden tokens, and not known where its tokenizer hides none. A text that the network cannot
@@ -119,7 +119,7 @@ def _heads(
 
 
 def _ids(run: Run, stack: str) -> tuple[int, ...]:
-    """Of the tokens that a stack read."""
+    """Ids of the tokens that a stack read."""
     is_source = stack == "encoder" and run.config.family == "encoder-decoder"
     return run.source_ids if is_source else run.ids[run.trace_start :]
 

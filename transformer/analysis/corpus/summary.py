@@ -1,4 +1,4 @@
-"""What is kept of many texts: whole numbers alone, so that no order of adding changes a digit.
+"""Summaries of many texts as integers, so that the order of addition changes nothing.
 
 Every measured number is rounded to a millionth once, for its text; sums of integers are exact.
 """
@@ -42,7 +42,7 @@ class MetricSums:
 
     @classmethod
     def of(cls, name: str, values: NDArray[np.float64], text: int) -> MetricSums:
-        """Of one text, (L, H); NaN where the text has no such number."""
+        """The sums of one text, (L, H); NaN where the text has no such number."""
         known = np.isfinite(values)
         whole = np.where(known, np.rint(np.nan_to_num(values) * UNIT), 0).astype(np.int64)
         low, high = RANGES.get(name, SHARE)
@@ -97,7 +97,7 @@ class HeadSums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Summary:
-    """What the heads of a network did over some texts; a + b is that of both, in any order.
+    """The heads of a network over some texts; a + b is the summary of both, in any order.
 
     kinds: by "stack.kind", as "decoder.self". n_left_out: texts that the network cannot read.
     """
@@ -109,7 +109,7 @@ class Summary:
 
     @classmethod
     def nothing(cls, n_left_out: int = 0) -> Summary:
-        """Of no text."""
+        """The summary of no text."""
         return cls(0, 0, n_left_out, {})
 
     def __add__(self, other: Summary) -> Summary:
@@ -134,7 +134,7 @@ class Summary:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Ints]) -> Summary:
-        """Of what `arrays` gave. Raises KeyError for anything else."""
+        """The summary from its `arrays`. Raises KeyError for anything else."""
         kinds = {}
         for kind in dict.fromkeys(name.split("/")[0] for name in arrays if "/" in name):
             own = {n.removeprefix(f"{kind}/"): a for n, a in arrays.items() if n.startswith(kind)}
@@ -151,7 +151,7 @@ class Summary:
 
     @classmethod
     def load(cls, path: Path) -> Summary:
-        """From a NPZ file of `save`."""
+        """Load the NPZ file of `save`."""
         with np.load(path, allow_pickle=False) as found:
             return cls.from_arrays({name: found[name] for name in found.files})
 
@@ -162,12 +162,12 @@ class Summary:
         return file.getvalue()
 
     def save(self, path: Path) -> None:
-        """To a NPZ file, which is whole or not there."""
+        """Write an NPZ file atomically."""
         write_whole(path, self.packed())
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, which is whole or not there."""
+    """Write a file atomically."""
     unfinished = path.with_suffix(".unfinished")
     unfinished.write_bytes(content)
     unfinished.replace(path)

@@ -26,7 +26,7 @@ READER_CPUS = 0.1  # reading waits for the workers
 
 
 def by_ray(corpus: Corpus, folder: Path, workers: int, address: str) -> Iterator[Done]:
-    """Every part of a corpus as soon as its summary is in the folder; one that is there stays.
+    """Yield every part of a corpus once its summary is in the folder; existing summaries are kept.
 
     address: LOCAL, or a running cluster's ("auto", "HOST:PORT"), of which this machine is one. The
     other machines need this package, nothing else. A worker that dies is started again, and its
@@ -132,13 +132,13 @@ def _source(corpus: Corpus, there: frozenset[str]) -> Any:
 
 @contextmanager
 def _cluster(ray: Any, workers: int, address: str) -> Iterator[None]:
-    """Joined for as long as it is worked with; one that was joined before stays so."""
+    """Join a cluster for the duration of the work; one that was joined before stays joined."""
     if ray.is_initialized():
         yield
         return
     own = {
         "num_cpus": workers + 1, "include_dashboard": False,
-        # Ray's own default is 15: beside any other program its workers would hardly come to run.
+        # Ray's default is 15: its workers would get little time next to any other program.
         "_system_config": {"worker_niceness": 0},
     }  # fmt: skip
     ray.init(
@@ -153,7 +153,7 @@ def _cluster(ray: Any, workers: int, address: str) -> Iterator[None]:
 
 @contextmanager
 def _settings(ray: Any) -> Iterator[None]:
-    """One part a block, so that each goes to a worker of its own; and no lines of Ray's."""
+    """One part per block, so that each part has one worker; and no output of Ray."""
     logger = logging.getLogger("ray.data")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

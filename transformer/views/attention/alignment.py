@@ -38,7 +38,7 @@ _WORDS = {  # the subtitle, and why a target token has no line
 
 
 class Link(NamedTuple):
-    """How much a target token reads a source token; both are positions counted from 0."""
+    """The weight with which a target token reads a source token; positions count from 0."""
 
     target: int
     source: int
@@ -204,7 +204,7 @@ _PLACES = {
 
 
 def _reading(found: AlignmentLinks, position: int, by: str) -> str:
-    """Whose query it was, the most-read token and the second."""
+    """The query's token, the most-read token and the second."""
     query = position - 1 if by == "written" else position
     read = found.weights[position]
     lines = [_named("query", query, found.target_labels[query])]

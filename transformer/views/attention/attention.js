@@ -73,7 +73,7 @@ const Numbers = ({ view: { fields, cell, shown } }) => {
   return html`<${CellNumbers} keys="attention-keys" ...${{ cell, shown, more }} />`;
 };
 
-// The pinned cell as a link has it: "row,column", or "row" alone.
+// The pinned cell in a link: "row,column", or "row" alone.
 const cellAt = (text) => {
   const [row, column] = text.split(",");
   return { row: Number(row), column: column ? Number(column) : null };

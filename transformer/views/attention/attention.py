@@ -57,7 +57,8 @@ def answer_heatmap(
     numbers: bool = False,
     **look: Any,
 ) -> Answer:
-    """One head large: `attention_heatmap`; or its numbers, of which a page draws every look of it.
+    """One head large: `attention_heatmap`; or its numbers, from which a page draws it at any stage
+    and scale.
 
     numbers: the mask and the scores, or the queries and keys of which the scores are made, where
     these are many fewer; the weights follow from them, but of a head that is switched off.

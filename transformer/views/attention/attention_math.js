@@ -1,5 +1,4 @@
-// One row of attention, worked out in float64 from q, K, V and the mask, and held against what the
-// network recorded.
+// One row of attention, computed in float64 from q, K, V and the mask, and compared with the recorded one.
 
 import { isAblated } from "../../ui/static/interventions.js";
 import { fieldText } from "../../web/fields.js";
@@ -21,9 +20,9 @@ import {
 } from "./row_arithmetic.js";
 
 const MOST_ROWS = 32; // lines of the table; the other keys are summed in one
-const PAUSE_MS = 200; // the large heatmap goes first
+const PAUSE_MS = 200; // the large heatmap is drawn first
 
-// What is wanted once it has stayed so for a while.
+// Debounce: `wanted` once it has not changed for a while.
 const useRested = (part, wanted) => {
   const me = useRef(null);
   const [rested, rest] = useState(/** @type {any} */ (null));
@@ -37,7 +36,7 @@ const useRested = (part, wanted) => {
   return rested;
 };
 
-// The server's answer with every step worked out: {row, sums, and the differences}.
+// The server's answer with every step computed: {row, sums, and the differences}.
 const workedOut = (row) => {
   const sums = workOutRow(row);
   const byScore = largestDifference(sums.scores, row.scores);
@@ -176,7 +175,7 @@ const Worked = () => {
   </div>`;
 };
 const labelOf = (stack, row) => labelsOf(stack)[row + tracedFrom(stack)];
-// Which row it is about, visible while it is folded.
+// The row that it shows, visible while it is folded.
 const finding = () => {
   const { site, head, query } = headLookedAt() ?? {};
   const [stack, layer] = site?.split(".") ?? [];

@@ -1,4 +1,4 @@
-"""One row of attention, worked out: the numbers it is made of, for the page to reckon with."""
+"""One row of attention, computed step by step by the page from the network's numbers."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def attention_math(
 ) -> go.Figure:
     """One query of one head: q, the keys, their scores and weights, and the output, in one figure.
 
-    Traces, in this order: K (keys x D), q (1 x D), scores and weights as bars beside K's rows, and
-    the output (1 x D). Colours of each of the three matrices are its own, from minus to plus its
+    Traces, in this order: K (keys x D), q (1 x D), scores and weights as bars next to K's rows, and
+    the output (1 x D). Each of the three matrices has its own colour scale, symmetric up to its
     largest number. Raises ValueError as `row_arithmetic` does.
     """
     return figure_of(row_arithmetic(run, site, head, query, row=row))
@@ -73,7 +73,7 @@ def figure_of(found: RowArithmetic) -> go.Figure:
 
 
 def _panels(n_keys: int) -> dict[str, Any]:
-    """Where the strips and the keys stand: domains from 0 (bottom) to 1, and the height in px."""
+    """Positions of the strips and the keys: domains from 0 (bottom) to 1, and the height in px."""
     keys = min(_MOST_PX, max(_LEAST_PX, _KEY_PX * n_keys))
     inner = 3 * _HEADING + 2 * _STRIP + _GAP + keys + _TICKS
 
@@ -171,8 +171,8 @@ def _traces(found: RowArithmetic) -> list[Any]:
 
 
 def answer_worked(item: Run | Batch, *, site: str, head: Any, query: int | None = None) -> Answer:
-    """The figure of one row, and its exact float32 q (D), K and V (Tk x D), mask and what the
-    network made of them; query None, or beyond the trace: the last traced token."""
+    """The figure of one row, with its exact float32 q (D), K and V (Tk x D), mask and the network's
+    own scores and weights. query None or beyond the trace: the last traced token."""
     traced = stored_head(item.trace, item.trace.find(site), 0, 0).allowed.shape[1]
     beyond = isinstance(query, int) and query >= traced  # of a long translation
     found = row_arithmetic(item, site, head, None if beyond else query)

@@ -1,4 +1,4 @@
-// The cell of an attention picture that is pointed at, pinned or chosen by a token, and its numbers.
+// The hovered, pinned or selected cell of an attention picture, and its numbers.
 
 import { views } from "../../web/link_text.js";
 import { numeral, say } from "../../web/messages.js";
@@ -11,8 +11,8 @@ import { Token } from "../../web/text.js";
  * @typedef {object} Shown what a picture shows, null before there is one
  * @property {import("../../web/head_numbers.js").HeadNumbers | null} numbers
  * @property {import("../../web/heatmap_figure.js").Labels | null} labels
- * @property {string} queries the stack whose tokens the rows are
- * @property {string} keys that of the columns
+ * @property {string} queries the stack of the rows' tokens
+ * @property {string} keys the stack of the columns' tokens
  * @typedef {{row: number | null, column: number | null}} Cell
  */
 
@@ -42,8 +42,8 @@ const inWords = ({ row, column }, { labels, numbers: { scores, weights, allowed 
 const newCell = (shown, pinned) => {
   const cell = /** @type {any} */ (
     reactive({
-      over: null, // pointed at, here
-      pointed: null, // the token that is pointed at in the text
+      over: null, // hovered, in this picture
+      pointed: null, // the token hovered in the text
       said: "",
     })
   );
@@ -57,7 +57,7 @@ const newCell = (shown, pinned) => {
     return place < shown.labels[axis].length ? place : -1;
   };
   const rowOf = (token) => placeOf(token, shown.queries, "query");
-  // A token of a text as a row (it asks), or else as a column (it is read); null if not shown here.
+  // A token of a text as a row (query), or else as a column (key); null if not shown here.
   const cellOf = (token) => {
     const row = rowOf(token);
     if (row >= 0) return { row, column: null };
@@ -102,7 +102,7 @@ const newCell = (shown, pinned) => {
   }); // prettier-ignore
 };
 
-// See Shown; key: what its numbers are the answer to.
+// See Shown; key: of the request that returned its numbers.
 export const newShown = (more = {}) =>
   reactive({ numbers: null, labels: null, key: "", queries: "", keys: "", ...more });
 /** @type {(shown: Shown, pinned?: { value: any }) => any} */
@@ -163,7 +163,7 @@ const Most = ({ at: { row, column }, shown }) => {
   const weights = asks ? rowAt(row, shown) : columnAt(column, shown);
   const names = asks ? shown.labels.key : shown.labels.query;
   const best = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 5);
-  if (!weights[best[0]]) return null; // of a head that is switched off
+  if (!weights[best[0]]) return null; // of an ablated head
   const line = (at) => html`<div class="top-key">
     <${Token} label=${names[at]} />
     <span class="bar" style=${{ width: `${(100 * weights[at]).toFixed(1)}%` }}></span>
@@ -181,7 +181,7 @@ const pinNote = ({ pin }, at) => {
   return at ? say("Click to pin.") : say("Point at a cell for its numbers; click to pin.");
 };
 
-// From a weight to the row that it was worked out in, where the page has that view.
+// Open the arithmetic of a weight's row, if the page has that view.
 const isWorkedOut = views.some(({ name }) => name === "attention_math");
 const Arithmetic = ({ cell, at }) => {
   const open = () => {

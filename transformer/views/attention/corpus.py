@@ -26,13 +26,13 @@ COMMAND = "python -m transformer.analysis.corpus"
 
 
 class Point(NamedTuple):
-    """A head: its place in the figure, and what it and those that do alike do more than others."""
+    """A head's position, its cluster, and the cluster's distinguishing metrics."""
 
     head: Mapping[str, Any]
     name: str
     across: float
     up: float
-    group: int  # of SHAPES; their number for a head that is in none of the largest clusters
+    group: int  # index into SHAPES; len(SHAPES) for a head outside the largest clusters
     words: str
     chosen: bool
 
@@ -46,10 +46,10 @@ def heads_over_texts(
 ) -> go.Figure:
     """Every head of a kind of attention ("decoder.self") by two metrics, or "cost".
 
-    The largest clusters of heads that do alike have a colour and a shape each, and what they do
-    more than other heads is in the legend. found: a model's `heads`; None draws one sentence.
-    chosen: (layer, head), which is marked. A head without one of the two numbers is left out.
-    `layout.meta` has row_labels, column_labels and the numbers as a table.
+    Each of the largest clusters of similar heads has a colour and a shape; the legend names its
+    distinguishing metrics. found: a model's `heads`; None draws one sentence. chosen: (layer,
+    head), which is marked. A head without one of the two numbers is left out. `layout.meta` has
+    row_labels, column_labels and the numbers as a table.
     """
     points = _points(found, kind, across, up, chosen)
     if found is None or not points:
@@ -143,7 +143,7 @@ def _trace(found: Mapping[str, Any], points: Sequence[Point], up: str) -> go.Sca
 
 
 def number(head: Mapping[str, Any], name: str) -> float | None:
-    """A head's mean of a metric, or what its ablation costs; None where that is unknown."""
+    """A head's mean of a metric, or the cost of its ablation; None if unknown."""
     if name == "cost":
         return None if head.get("cost") is None else float(head["cost"])
     found = head["metrics"].get(name)
@@ -151,7 +151,7 @@ def number(head: Mapping[str, Any], name: str) -> float | None:
 
 
 def title_of(name: str) -> str:
-    """A metric as an axis is called."""
+    """The title of a metric's axis."""
     if name == "cost":
         return say("what ablating it adds to the loss (nats a token)")
     unit = ALL[name].unit
@@ -159,7 +159,7 @@ def title_of(name: str) -> str:
 
 
 def _passage(found: Mapping[str, Any], head: Mapping[str, Any], name: str) -> str:
-    """The text where a head's number is largest, in lines."""
+    """The text with a head's largest number, wrapped."""
     metric = head["metrics"].get(name)
     if metric is None or not metric["strongest"]:
         return ""

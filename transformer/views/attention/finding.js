@@ -1,4 +1,4 @@
-// Beside the grid of heads: what the clearest head of all does, and what each sign in the grid means.
+// Next to the grid of heads: what the clearest head does, and the meaning of each sign in the grid.
 
 import { numeral, say, sayWith } from "../../web/messages.js";
 import { useAnswer, usePart } from "../../web/part.js";
@@ -7,7 +7,7 @@ import { setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { headMetrics, kindShown } from "./metrics_cache.js";
 
-// The finding as a sentence; its head's name chooses the head, and the token where it shows best.
+// The finding as a sentence; its link chooses the head and the token where it is clearest.
 const sentence = ({ stack, kind }, found) => {
   const { layer, head, clear, does, title, number, value, even, n_rows: rows, weight } = found;
   const at = { layer, head };
@@ -48,7 +48,7 @@ const sentence = ({ stack, kind }, found) => {
   ];
 };
 
-// The words of each sign that stands in the grid, once.
+// The label of each sign in the grid, once.
 const signsOf = (heads) =>
   new Map(heads.filter(({ sign }) => sign).map(({ sign, label }) => [sign, label]));
 

@@ -33,7 +33,7 @@ def head_grid(run: Run | Batch, stack: str, kind: str, *, row: int = 0) -> go.Fi
     picture = go.Image(source=data_url(mosaic(small), colours), hoverinfo="skip")
     rows = [layer * (height + gap) + (height - 1) / 2 for layer in range(n_layers)]
     columns = [head * (width + gap) + (width - 1) / 2 for head in range(n_heads)]
-    # one path around all the small pictures, so that a head of small weights has an edge too
+    # one path around all the small pictures, so that a head with small weights has an edge too
     frames = "".join(
         f"M{x - width / 2},{y - height / 2}L{x + width / 2},{y - height / 2}"
         f"L{x + width / 2},{y + height / 2}L{x - width / 2},{y + height / 2}Z"
@@ -78,7 +78,7 @@ def _pointer_cells(rows: list[float], columns: list[float]) -> go.Heatmap:
 
 
 def _scale() -> go.Scatter:
-    """No points; it brings the colour bar."""
+    """A trace without points, which draws the colour bar."""
     shown = (0, 0.01, 0.05, 0.2, 0.5, 1)
     places, texts = [v**0.5 for v in shown], [f"{v:g}" for v in shown]
     bar = style.colorbar(say("weight"), tickmode="array", tickvals=places, ticktext=texts)
@@ -93,7 +93,7 @@ def _gap(small: Atlas) -> int:
 
 
 def tiles(small: Atlas) -> Pixels:
-    """(L, H, Sq, Sk) palette places: 0 = see-through, 1 to 255 = colours of the weights."""
+    """(L, H, Sq, Sk) palette indices: 0 = transparent, 1 to 255 = colours of the weights."""
     return np.where(small.masked == 1, 0, np.maximum(small.pixels, 1)).astype(np.uint8)
 
 
@@ -112,7 +112,8 @@ def data_url(pixels: Pixels, colours: Sequence[str] = style.LIGHT.weights) -> st
 
 
 def indexed_png(pixels: Pixels, colours: Sequence[str]) -> bytes:
-    """A PNG in these colours, evenly apart, place 0 see-through. pixels: (height, width) uint8."""
+    """A PNG with evenly spaced palette colours; index 0 is transparent. pixels: (height, width)
+    uint8."""
     height, width = pixels.shape
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)  # 8 bits, indexed
     lines = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # each line starts with filter 0

@@ -62,7 +62,7 @@ const HeadRow = ({ one, metrics, by, of: { stack, kind } }) => {
   const chosen = page.head?.layer === layer && page.head.head === head;
   const choose = () => {
     setHead({ stack, kind, layer, head });
-    emit("look"); // the picture stands above the table, on a small screen far above; the focus stays
+    emit("look"); // the picture is above the table, on a small screen far above; the focus stays
   };
   const read = label === say("reads one token") && [
     ": ",
@@ -131,7 +131,7 @@ const introduction = ({ heads, n_rows: rows, n_left_out: out, n_repeats: repeats
     .filter(Boolean)
     .join(" ");
 
-// What the metrics mean, and what they are held against.
+// The definitions of the metrics, and their baselines.
 const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
   const terms = [
     ...metrics.map((metric) => [titleOf(metric), `${metric.definition}.`]),
@@ -192,7 +192,7 @@ const Ranking = () => {
     }
   </div>`;
 };
-// Known from the sentence beside the grid.
+// Known from the sentence next to the grid.
 const finding = () => {
   const of = kindShown();
   const heads = of && knownHeads(of);

@@ -1,4 +1,4 @@
-"""What each head does, in numbers; one of them of every head as a map."""
+"""Metrics of every head as a table, and one metric of every head as a map."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _rule() -> str:
 
 
 def _head(head: HeadMetrics, labels: Sequence[str]) -> dict[str, Any]:
-    """Its numbers, and its label in words and as a sign; null without one."""
+    """A head's numbers, and its label in words and as a sign; null without a label."""
     metric = ALL.get(head.named_after or "")
     return {
         "layer": head.layer,
@@ -138,7 +138,7 @@ def metrics_figure(run: Run, stack: str, kind: str, metric: str = "entropy") -> 
 
 
 def draw_metric(found: Metrics, metric: str) -> go.Figure:
-    """`metrics_figure` of metrics that are there already."""
+    """`metrics_figure` of metrics that are already computed."""
     check_choice("metric", metric, tuple(one.name for one in found.metrics))
     chosen = ALL[metric]
     values = np.array([head.values[metric] for head in found.heads], dtype=np.float32)

@@ -143,7 +143,7 @@ def _ticks(scale: str, top: float) -> dict[str, Any]:
     shown = [1e-4, 1e-3, 1e-2, 0.1, 1] if scale == "log" else [0, 0.01, 0.05, 0.2, 0.5, 1]
     if scale == "linear":
         shown = [0, 0.2, 0.4, 0.6, 0.8, 1]
-    if top < 1:  # the round ones that stand clear of the largest, and that one
+    if top < 1:  # the round values clearly below the largest, and the largest
         shown = [top * v for v in shown[:-1]] if scale == "linear" else shown
         shown = [v for v in shown if _one(v, scale) < 0.9 * _one(top, scale)] + [top]
     text = [
@@ -220,7 +220,7 @@ def attention_flow(
 
 
 def _title(which: str, run: Run | Batch, stack: str, kind: str, layer: int | None) -> str:
-    """With the layers that are averaged or multiplied: one or all, or those up to `layer`."""
+    """A title that names the layers that are averaged or multiplied."""
     attention = attention_name(stack, kind)
     if which == "mean":
         layers = "all layers" if layer is None else say("layer {layer}", layer=layer)

@@ -15,13 +15,13 @@ import { headLabel } from "./metrics_cache.js";
 import { isHeatmap, numbersAsked, pictureTitle, Switches } from "./numbers.js";
 
 const LEAST_PX = 480; // the least side of the cells on a wide screen
-const MOST_ABOVE_PX = 200; // on a phone the rest above is scrolled away
+const MOST_ABOVE_PX = 200; // on a phone the content above is scrolled away
 const SEEN_MS = 900; // of each stage, in motion
-const TOOLS_SHOW = window.matchMedia("(hover: none)"); // all the time: they stand above the colour bar
+const TOOLS_SHOW = window.matchMedia("(hover: none)"); // always: they are above the colour bar
 const TOOLS_PX = 34;
 const MOST_ROWS = 240; // of the table: lines of all queries can be thousands, the strongest come first
 
-// What is said of a picture: where nothing is chosen in it, what it shows of many heads.
+// The caption of a picture of several heads.
 const noteOf = (picture) =>
   picture === "lines"
     ? say("Faint lines show all queries until you choose a token, in the text or here at the left.")
@@ -29,7 +29,7 @@ const noteOf = (picture) =>
 
 // ---- the numbers ----
 
-// Gives `shown` the numbers of what the fields and the chosen head ask for, once they have come.
+// Set `shown` to the numbers for the fields and the chosen head, once they arrive.
 export const useNumbers = ({ part, fields, shown, store }, at) => {
   const take = (found, asked) =>
     batch(() => Object.assign(shown, { ...found, ...asked.stacks, key: JSON.stringify(asked) }));
@@ -39,7 +39,7 @@ export const useNumbers = ({ part, fields, shown, store }, at) => {
 // ---- lines ----
 
 const named = (labels, at) => `${at} ${labels[at]}`;
-// The numbers behind the lines, a row a line; null without one.
+// The numbers of the lines, one row per line; null without lines.
 const tableOf = (names, { from, to, links }) => {
   const words = links
     .slice(0, MOST_ROWS)
@@ -110,7 +110,7 @@ const Motion = ({ view: { part, fields, turning }, hidden }) => {
   const ticket = useRef(0);
   const step = () => (fields.stage = STAGES[(STAGES.indexOf(fields.stage) + 1) % STAGES.length]);
   const play = async () => {
-    if (isStill()) return step(); // a press is a step
+    if (isStill()) return step(); // each press is a step
     const mine = ++ticket.current;
     const root = part.element.current;
     const isDrawn = (stage) => root.dataset.stage === stage && !root.ariaBusy;
@@ -133,7 +133,7 @@ const ablates = views.some(({ name }) => name === "ablation");
 
 // ---- all of it ----
 
-// The room for the cells: what is left of the window.
+// The room for the cells: the rest of the window.
 const room = (root) => (box) => {
   const top = root.getBoundingClientRect().top + window.scrollY;
   const above = box.getBoundingClientRect().top - root.getBoundingClientRect().top;
@@ -147,7 +147,7 @@ export const Large = ({ view }) => {
   const at = headShown();
   useNumbers(view, at);
   const { picture, which, stage, scale, range, by, depth, over_heads: over } = fields;
-  // The shade of the text is of this picture too.
+  // The text's shading follows this picture.
   useLayoutEffect(() => emit("reading"), [shown.key, picture, which, by, depth, over]);
   const side = useRef(/** @type {any} */ (null));
   useEvent("look", () => {

@@ -50,7 +50,7 @@ def columns_figure(
     below: int = 48,
     meta: dict[str, Any],
 ) -> go.Figure:
-    """A row a token, headings above row 0, no axes; legend: what stands below.
+    """A row per token, headings above row 0, no axes; legend: the text below.
 
     lines: see `drawn_lines`. column_px: the most that a column is wide; room: px more at the right;
     below: px of the legend.

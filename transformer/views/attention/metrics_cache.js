@@ -1,4 +1,4 @@
-// What the page knows of its heads: the numbers of each kind of attention, asked for once a run.
+// A cache of head metrics: those of each kind of attention, requested once per run.
 
 import { ask } from "../../web/ask.js";
 import { signal } from "../../web/preact.js";
@@ -9,7 +9,7 @@ on("run", () => (kept.value = new Map()));
 /** @type {(name: string, data: any) => string} */
 const keyOf = (name, data) => `${name} ${JSON.stringify(data)}`;
 
-// A question that is asked once a run; read: what is made of its answer.
+// Request an endpoint once per run; read: converts its answer.
 /** @type {(name: string, read?: (answer: any) => any) => (data: any) => Promise<any>} */
 export const once =
   (name, read = (answer) => answer) =>
@@ -22,8 +22,7 @@ export const once =
     return answer;
   };
 
-// The chosen head's kind of attention, else the run's first, as the server is asked for it; null
-// before there is a run.
+// Request data for the chosen head's kind of attention, else the run's first; null before there is a run.
 export const kindShown = () => {
   const at = headShown();
   return at && { run: page.run.run, stack: at.stack, kind: at.kind };
@@ -31,7 +30,7 @@ export const kindShown = () => {
 
 export const headMetrics = once("metrics"); // of the heads of one kind
 
-// What is known of the heads of {run, stack, kind}: a component that asks is drawn again once it is.
+// The cached metrics of {run, stack, kind}; a component that reads them is drawn again once they arrive.
 /** @type {(of: {run: string, stack: string, kind: string}) => any[] | undefined} */
 export const knownHeads = ({ run, stack, kind }) =>
   kept.value.get(keyOf("metrics", { run, stack, kind }))?.heads;
@@ -50,8 +49,8 @@ export const headLabel = (run, site, index) => {
 /** @type {(a: any, b: any) => number} */
 const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
 
-// by: "head", "label" or the name of a metric. Numbers that are missing go last whichever way; equal
-// ones keep the order of the network.
+// by: "head", "label" or the name of a metric. Missing numbers are last in either order; equal ones keep the
+// network's order.
 /** @type {(heads: any[], order: {by?: string, down?: boolean}) => any[]} */
 export const sortHeads = (heads, { by, down }) => {
   if (by === "head") return down ? [...heads].reverse() : heads;

@@ -1,4 +1,4 @@
-// Which numbers a picture of attention is of, what it is called, and the numbers that the page keeps.
+// The numbers of an attention picture, its title, and the page's cache of them.
 
 import { ask } from "../../web/ask.js";
 import { say } from "../../web/messages.js";
@@ -15,7 +15,7 @@ import { html, useMemo, useRef, useState } from "../../web/preact.js";
 const KEPT = 64; // heads
 const CELLS_KEPT = 8_000_000; // of all of them: 9 bytes each
 
-// The heads as they are combined; rollout and joint attention are of self-attention alone.
+// Ways of combining heads; rollout and joint attention are for self-attention only.
 const combined = ({ which }, { kind }) => (kind === "self" ? which : "mean");
 // What the large picture shows: "heatmap", "alignment", "lines", or how heads are combined.
 export const shownAs = (fields, at) =>
@@ -30,7 +30,7 @@ export const HeadKinds = ({ at }) => {
   const choose = (index) => setHead(firstHead(kinds[index]));
   return html`<${KindButtons} name=${say("Which attention")} ...${{ kinds, chosen, choose }} />`;
 };
-// The kind of attention that is shown of a stack's tokens unless another is chosen.
+// The default kind of attention for a stack's tokens.
 export const usualKind = (stack) => {
   const own = page.run.kinds.filter((one) => one.stack === stack);
   return own.find(({ kind }) => kind === "cross") ?? own[0];
@@ -38,7 +38,7 @@ export const usualKind = (stack) => {
 // The stack whose tokens are read.
 export const readStack = ({ stack, kind }) => (kind === "cross" ? "encoder" : stack);
 
-// A token that the shown head does not concern brings the one of its stack that was looked at last.
+// Choosing a token that the shown head does not read shows the last head of that token's stack.
 const lastHeads = new Map(); // of each kind of attention
 let modelOf = "";
 on("run", ({ model }) => {
@@ -53,7 +53,7 @@ on("choose", ({ stack }) => {
   setHead(lastHeads.get(`${stack} ${usual.kind}`) ?? firstHead(usual));
 });
 
-// What follows a change of run or head.
+// Update the selection after a change of run or head.
 export const useFollowing = (cell) => {
   const settle = () => {
     const at = headShown();
@@ -70,10 +70,10 @@ export const useFollowing = (cell) => {
     if (kind.current && kind.current !== now) cell.letGo();
     kind.current = now;
   });
-  useMemo(settle, []); // a link may have chosen a head before this part stood on the page
+  useMemo(settle, []); // a link may have chosen a head before this part was mounted
 };
 
-// The heading of the picture of a head that the view's fields ask for.
+// The heading of a head's picture, by the view's fields.
 export const pictureTitle = (fields, at) => {
   const { stage: shown, depth, picture, over_heads: over } = fields;
   const { layer, head } = at;
@@ -103,7 +103,7 @@ export const pictureTitle = (fields, at) => {
 
 // ---- the numbers ----
 
-// What the server is asked: {name, data}; stacks: whose tokens are the rows and columns.
+// The request: {name, data}; stacks: of the rows' and columns' tokens.
 export const numbersAsked = (fields, at) => {
   const { run } = page.run;
   const { stack, kind, layer, head } = at;
@@ -139,7 +139,7 @@ const numberStore = () => {
     }
     return kept.get(key);
   };
-  // As a finger goes down on a head, a tenth of a second before it is lifted.
+  // On pointer down on a head, a tenth of a second before the click.
   const prefetch = (asked) => get(asked).catch(() => {});
   return { get, prefetch, forget: () => kept.clear() };
 };
@@ -148,12 +148,12 @@ export const store = numberStore(); // of all pictures
 // ---- all heads small ----
 
 /** @type {any} */
-let first = null; // the small pictures of the stored example, which came with the page
+let first = null; // the small pictures of the stored example, which are part of the page
 export const firstAtlas = (sent) => (first = sent && { ...sent, ...atlasOf(sent) });
 const isFirst = (wanted) => first && Object.keys(wanted).every((one) => first[one] === wanted[one]);
 const later = once("atlas", atlasOf);
 const atlases = async (wanted) => (isFirst(wanted) ? first : later(wanted));
-// The small pictures of a kind of attention, {run, stack, kind}, and which they are of; asked for once.
+// The small pictures of a kind of attention, {run, stack, kind}, with that kind; requested once.
 export const useAtlas = (part, wanted) => {
   const { answer, asked } = useAnswer(part, atlases, wanted);
   return { atlas: answer, of: asked };
@@ -161,7 +161,7 @@ export const useAtlas = (part, wanted) => {
 
 // ---- what a token reads ----
 
-// Whose weights are shown: the fields of their picture, and their name.
+// The source of the shown weights: the fields of their picture, and their name.
 const source = (fields, at) => {
   const { layer, head } = at;
   const { picture, over_heads: over, depth } = fields;
@@ -181,9 +181,9 @@ const source = (fields, at) => {
   return { of: { picture: "heatmap" }, whose: say("Layer {layer}, head {head}", { layer, head }) };
 };
 
-// Returns reading(token): what it reads, as the next token is about to be chosen, in the shown picture; where
-// that is not in sight, by the chosen head; a token that asks nothing there, by the mean of all heads; null
-// for a token without recorded attention.
+// Returns reading(token): the token's weights in the shown picture; if that is not visible, by the chosen
+// head; for a token that is no query there, by the mean of all heads; null for a token without recorded
+// attention.
 export const tokenReader = (shown, isInSight) => async (token) => {
   const fields = isInSight() ? shown : { picture: "heatmap" };
   const { run } = page.run;
@@ -202,9 +202,9 @@ export const tokenReader = (shown, isInSight) => async (token) => {
   return { stack, whose: read.whose, weights, first: tracedFrom(stack) };
 };
 
-// The switches above the attention picture: a field of the view each.
+// The switches above the attention picture, one per field of the view.
 
-// Which kind of attention a picture is of, where it is of one only.
+// The kind of attention of a picture that shows only one kind.
 const KIND_OF = { alignment: "cross" };
 
 export const isOffered = (picture, kind) => (KIND_OF[picture] ?? kind) === kind;
@@ -220,7 +220,7 @@ const FieldSwitch = ({ fields, field, words = {}, offers = Boolean, ...how }) =>
     hidden=${offered.length < 2} ...${how} />`;
 };
 
-// fields: of the view; at: the chosen head; motion: a button that stands among them.
+// fields: of the view; at: the chosen head; motion: a button among them.
 export const Switches = ({ fields, at, motion }) => {
   const { kind, layer } = at;
   const { picture, stage } = fields;

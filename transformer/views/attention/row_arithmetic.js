@@ -1,5 +1,5 @@
-// One row of attention worked out step by step, and the steps as text. It is a second opinion on
-// purpose: in float64, apart from the softmax of the attention pictures.
+// One row of attention computed step by step, and the steps as text. Deliberately independent of the softmax
+// of the attention pictures, in float64.
 
 import { numeral, say, tinyNumber } from "../../web/messages.js";
 import { shortenLabels } from "../../web/labels.js";
@@ -34,7 +34,7 @@ export const workOutRow = ({ q, keys, values, allowed, score_size: divisor }) =>
   return { dots, scores, largest, exps, total, weights, output };
 };
 
-// The largest difference of two rows of numbers.
+// The largest absolute difference of two rows of numbers.
 /** @type {(mine: number[], theirs: ArrayLike<number>) => number} */
 export const largestDifference = (mine, theirs) =>
   mine.reduce((most, value, place) => Math.max(most, Math.abs(value - theirs[place])), 0);
@@ -108,12 +108,12 @@ export const stepsOf = (row, sums, key) => {
   ];
 };
 
-// The picture of one worked row: its look on this page, and its numbers as a table.
+// The picture of one computed row: its layout on this page, and its numbers as a table.
 
 const NARROW_PX = 640;
 
-// What the picture shows, as one table: q, each key with its score and weight, and the output.
-// row: the server's answer; sums: see workOutRow.
+// The picture's numbers as one table: q, each key with its score and weight, and the output. row: the
+// server's answer; sums: see workOutRow.
 /** @type {(of: any) => any} */
 export const tableOfRow = ({ row, sums }) => {
   const size = row.q.length;
@@ -152,13 +152,13 @@ export const tableOfRow = ({ row, sums }) => {
   };
 };
 
-// Titles are the page's own; on a phone the scores are left to the table.
+// Titles are in the page; on a phone the scores are only in the table.
 /** @type {(width: number) => (figure: any) => void} */
 export const fitToWidth =
   (width) =>
   ({ layout, data }) => {
     if (width >= NARROW_PX) return;
-    layout.margin.l = 50; // and what the labels need
+    layout.margin.l = 50; // plus the room of the labels
     for (const name of ["yaxis", "yaxis2", "yaxis5"]) shortenLabels(layout[name]);
     layout.xaxis.title.text = say("dimension");
     data[2].visible = false;

@@ -12,12 +12,12 @@ from transformer.messages import mark, numeral, say
 from transformer.views.drawing import style
 
 _LEAST = 0.02  # the axis reaches at least this far, however improbable all of it is
-_ROOM = 1.4  # and so many times as far as the longest bar, for the number that stands there
+_ROOM = 1.4  # the axis is this many times as long as the longest bar, to fit its number
 
 
 class Series(NamedTuple):
     """One bar of each pair. texts: behind the bars' ends, by default the probabilities in percent;
-    told: the same in the hover text, by default to four decimals."""
+    told: the number in the hover text, by default to four decimals."""
 
     name: str
     probabilities: Sequence[float]

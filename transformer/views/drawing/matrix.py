@@ -62,7 +62,7 @@ def cell_hover(
     *,
     where: str = mark("query %{y:d}, key %{x:d}"),
 ) -> dict[str, Any]:
-    """Where a cell stands, up to TEXT_LIMIT tokens who reads whom, and `ending` with the numbers.
+    """A cell's position, its two tokens (up to TEXT_LIMIT tokens) and `ending` with the numbers.
 
     numbers: (Tq, Tk) or (Tq, Tk, n), the customdata that the ending names.
     """

@@ -117,7 +117,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def label(text: str, limit: int = TICK_CHARACTERS) -> str:
-    """A token for Plotly text: shortened, escaped, in a direction of its own."""
+    """A token for Plotly text: shortened, escaped, isolated from the direction of other text."""
     return _ISOLATE + escape(shorten(text, limit)) + _RELEASE
 
 
@@ -147,7 +147,7 @@ def _pixels(character: str) -> int:
 def axis_labels(labels: Sequence[str]) -> tuple[list[int], list[str]]:
     """(tickvals, ticktext) of an integer axis: one place a token, at most MAX_TICKS labelled.
 
-    Positions are integers, so that repeated tokens keep places of their own.
+    Positions are integers, so that repeated tokens keep separate positions.
     """
     stride = max(1, math.ceil(len(labels) / MAX_TICKS))
     places = list(range(0, len(labels), stride))
@@ -157,8 +157,8 @@ def axis_labels(labels: Sequence[str]) -> tuple[list[int], list[str]]:
 def figure(data: Any, title: str, subtitle: str = "", **more: Any) -> go.Figure:
     """Traces with the layout and light colours of every figure; `more` adds or replaces parts.
 
-    title, subtitle: text of ours, never a token's; the page says the title itself, and takes 64 px
-    of the room above. The page recolours a figure in the dark theme, see `dark_colours`.
+    title, subtitle: fixed text, never a token's; the page says the title itself, and takes 64 px of
+    the room above. The page recolours a figure in the dark theme, see `dark_colours`.
     """
     layout = {
         "template": "none",
@@ -217,7 +217,7 @@ def named_axis(title: str, texts: Sequence[str], **more: Any) -> dict[str, Any]:
 
 
 def colorbar(title: str, **more: Any) -> dict[str, Any]:
-    """A slim colour bar, its title beside it."""
+    """A slim colour bar with its title at the side."""
     common = {
         "title": {"text": title, "side": "right", "font": {"size": FONT_SIZE}},
         "thickness": 14,
@@ -232,7 +232,7 @@ def colorbar(title: str, **more: Any) -> dict[str, Any]:
 def dark_colours() -> Mapping[str, str]:
     """Map each colour of a light figure to its colour in the dark theme.
 
-    "rgba(r, g, b," stands for the colour of that start at any opacity.
+    "rgba(r, g, b," matches the colour at any opacity.
     """
     pairs = {
         "rgba(255,255,255,0.8)": "rgba(34,39,46,0.75)",  # behind a note on a picture

@@ -67,12 +67,12 @@ def bundle(
     """These modules and all that they need, as the text of one inline module.
 
     with_exports: it exports `modules`, what each module of it exports, by the module's name.
-    beside: the address of such a bundle, from which the modules that are `held` are taken.
-    said: a module of sentences (`script_catalogue`), placed before the modules that say them.
-    Raises ValueError for an import or export that is written in another way than
-    `import { a, b as c } from "./x.js";`, `import a from "./x.js";`, `import "./x.js";`, the same
-    with `export { ... }`, `export const` (class, function) and `export default function(`, and for
-    text that would end an inline script.
+    beside: the address of another bundle, from which the modules in `held` are imported. said: a
+    module of sentences (`script_catalogue`), placed before the modules that say them. Raises
+    ValueError for an import or export that is written in another way than `import { a, b as c }
+    from "./x.js";`, `import a from "./x.js";`, `import "./x.js";`, the same with `export { ... }`,
+    `export const` (class, function) and `export default function(`, and for text that would end an
+    inline script.
     """
 
     def text_of(name: str) -> str:

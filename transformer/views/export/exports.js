@@ -1,5 +1,5 @@
-// Files for the visitor: pictures drawn in the page, and the run in the forms that the server makes.
-// The server sends bytes as an answer; the file itself is made here.
+// Downloads: pictures drawn in the page, and the run in the server's formats. The server sends bytes as an
+// answer; the file is made here.
 
 import { ask, decodeBytes } from "../../web/ask.js";
 import { figureIn, paperColour, loadPlotly } from "../../web/plots.js";
@@ -18,9 +18,9 @@ const LONGEST_NAME = 60; // letters of a file's
 // ---- the pictures that can be seen ----
 
 const isSeen = (part) => part.getClientRects().length > 0;
-// Whether it is of what the page shows now: a part out of sight may still hold an earlier run's.
+// Whether it belongs to the shown run: a hidden part may still hold an earlier run's.
 const isCurrent = (box) => isSeen(box) && !box.closest("[aria-busy=true]");
-// A picture is called what the last heading before it says.
+// A picture is named after the last heading before it.
 const nameOf = (box) => {
   const before = [...document.querySelectorAll("#right :is(h2, h3, h4)")].filter(
     (title) =>
@@ -30,7 +30,7 @@ const nameOf = (box) => {
   const label = before.at(-1)?.querySelector(".head-label")?.textContent; // its last part
   return (label && title ? `${title.slice(0, -label.length)}: ${label}` : title) || "picture";
 };
-// {name, box, draw(format)} each; of the whole page, whoever drew them.
+// {name, box, draw(format)} of every picture of the page.
 const picturesSeen = () => {
   const figure = (box) => {
     const name = nameOf(box);
@@ -117,7 +117,7 @@ const Exports = () => {
   const [seen, setSeen] = useState(/** @type {any[]} */ ([]));
   const [picked, setPicked] = useState(null); // the box of the picture that the visitor chose
   const look = () => setSeen(picturesSeen());
-  // A picture is offered from when it is drawn until it is out of date.
+  // A picture is offered once it is drawn and until it is out of date.
   useLayoutEffect(() => {
     if (!isOpen) return undefined;
     look();

@@ -1,10 +1,10 @@
 """A run as one HTML file that needs nothing else: numbers, plotly.js and our scripts are inside.
 
 Of each head the file holds its queries and keys (half the size of the scores); the page works out
-scores and weights from them, as the network did. A head whose recorded scores or weights are
-something else, because somebody intervened, travels as it was recorded. Everything is drawn by the
-modules that draw it on the server's page. Token text stands in the compressed data only and is
-shown through `textContent` and as Plotly's labels, escaped.
+scores and weights from them, as the network did. A head whose recorded scores or weights differ
+from that, after an intervention, is stored as recorded. The modules of the server's page draw
+everything. Token text is in the compressed data only and is shown through `textContent` and as
+escaped Plotly labels.
 """
 
 from __future__ import annotations

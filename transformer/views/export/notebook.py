@@ -1,7 +1,7 @@
 """How a run shows itself in a notebook.
 
 `html` gives two parts: the tokens, shaded by probability, as plain HTML without any script; and all
-heads small with one of them large, in an isolated frame with a small script of its own. Nothing is
+heads small with one of them large, in an isolated frame with its own small script. Nothing is
 fetched, and the frame may not reach the notebook around it.
 """
 

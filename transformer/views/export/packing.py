@@ -37,7 +37,7 @@ def packed(raw: bytes, level: int = LEVEL) -> str:
 
 
 class Pack:
-    """Collects arrays; in the JSON stands {"array": number, "shape": [...]} in their place.
+    """Collects arrays; the JSON has {"array": number, "shape": [...]} instead of each.
 
     An array that is the beginning of one that is there already is not stored again.
     """

@@ -37,7 +37,7 @@ CLEARLY_READ = 0.2  # a weight
 def answer_journey(
     models: ModelQueries, item: Run, *, position: int | None = None, target: int | None = None
 ) -> Answer:
-    """What follows the last token read, what each part adds to it, and a finding."""
+    """The prediction after the last token read, each part's contribution, and a finding."""
     found = models.ask(journey, item, position=position, target=target)
     tokens = models.model(item.model).tokenizer
     stack = "encoder" if item.config.family == "encoder" else "decoder"
@@ -111,7 +111,7 @@ def _likeliest(tokens: Tokenizer, logits: Tensor, count: int) -> list[dict[str, 
 
 
 def _next(tokens: Tokenizer, item: Run, found: Journey) -> dict[str, Any] | None:
-    """The token that the text goes on with; of an encoder, the one that stands there unhidden."""
+    """The next token of the text; of an encoder, the unmasked token at that position."""
     at = found.position + (item.config.family != "encoder")
     if at >= len(item.ids) or item.ids[at] == tokens.mask_id:
         return None
@@ -136,8 +136,8 @@ def _sample(vector: Tensor) -> Tensor:
 
 
 def finding(item: Run, found: Journey, tokens: Tokenizer) -> str:
-    """What comes next and how sure that is; then the part that adds most to it, or, where none
-    stands out, where to look instead."""
+    """What comes next and how sure that is; then the part that adds most to it, or, if none is
+    clearly the largest, where to look instead."""
     sentences = [_expected(item, found, tokens), *_reason(item, found, tokens)]
     return " ".join(sentences)
 
@@ -189,8 +189,8 @@ def _reason(item: Run, found: Journey, tokens: Tokenizer) -> list[str]:
 
 
 def named_head(item: Run, found: Journey) -> dict[str, Any] | None:
-    """The head that the finding names: the one that adds most, of those that are not switched off;
-    None where none adds anything."""
+    """The head that the finding names: the active head that adds most; None if none adds
+    anything."""
     parts = found.parts
     if parts is None:
         return None
@@ -211,14 +211,14 @@ def _value(parts: LogitContribution, named: dict[str, Any]) -> float:
 
 
 def _added(parts: LogitContribution) -> list[float]:
-    """What each head and feed-forward adds, of those that take nothing away; the largest first."""
+    """The positive contributions of heads and feed-forwards, largest first."""
     every = torch.cat([one.flatten() for one in (*parts.heads.values(), parts.feed_forward)])
     found: list[float] = every.clamp(min=0).sort(descending=True).values.tolist()
     return found
 
 
 def _are_many(parts: LogitContribution) -> bool:
-    """Whether no few parts decide: the largest three add a small share."""
+    """Whether many parts decide: the largest three add a small share."""
     added = _added(parts)
     return sum(added[:3]) <= A_LITTLE * sum(added)
 
@@ -254,7 +254,7 @@ def _relation(item: Run, found: Journey, key: int) -> str:
 
 
 def _settled(found: Journey, tokens: Tokenizer) -> list[str]:
-    """From which layer on the lens says what the network says in the end."""
+    """The layer from which on the lens agrees with the network's prediction."""
     other = (found.lens_ids != found.lens_ids[-1]).nonzero()
     if found.target != int(found.lens_ids[-1]) or not len(other):
         return []
@@ -263,7 +263,7 @@ def _settled(found: Journey, tokens: Tokenizer) -> list[str]:
 
 
 def _percent(probability: float) -> str:
-    """As `percentText` of messages.js writes it beside the bars."""
+    """As `percentText` of messages.js writes it next to the bars."""
     if 0 < probability < 0.001:
         return f"<{numeral(0.1, '.1f')} %"
     return numeral(100 * probability, ".1f" if probability < 0.0995 else ".0f") + " %"

@@ -1,4 +1,5 @@
-// From logits to what is drawn from: temperature, top-k and top-p, as in transformer/inference/generation.py.
+// From logits to the sampling distribution: temperature, top-k and top-p, as in
+// transformer/inference/generation.py.
 
 /** @typedef {ArrayLike<number>} Logits of every token of the vocabulary */
 /** @typedef {{method: string, temperature: number, top_k: number, top_p: number}} Settings top_k 0 and top_p 1: off */
@@ -19,14 +20,14 @@ const softmax = (logits, temperature, isKept) => {
 export const probabilitiesOf = (logits) => softmax(logits, 1, () => true);
 
 /** @type {WeakMap<object, Float64Array>} */
-const ordered = new WeakMap(); // a slider asks for the same logits again and again
+const ordered = new WeakMap(); // a slider requests the same logits repeatedly
 /** @type {(logits: Logits) => Float64Array} */
 const inOrder = (logits) => {
   if (!ordered.has(logits)) ordered.set(logits, Float64Array.from(logits).sort().reverse());
   return /** @type {Float64Array} */ (ordered.get(logits));
 };
 
-// How many of the likeliest, of which the first `count` are left, reach top_p together; one at least.
+// How many of the first `count` likeliest reach top_p together; at least one.
 /** @type {(sorted: Float64Array, count: number, temperature: number, topP: number) => number} */
 const nucleus = (sorted, count, temperature, topP) => {
   const weights = sorted.subarray(0, count).map((one) => Math.exp((one - sorted[0]) / temperature));
@@ -39,13 +40,13 @@ const nucleus = (sorted, count, temperature, topP) => {
   return kept;
 };
 
-// Whether a text is drawn with these settings; else the likeliest token is taken.
+// Whether these settings sample; else the likeliest token is taken.
 /** @type {(settings: Settings) => boolean} */
 export const draws = ({ method, temperature }) => method === "sample" && temperature > 0;
 
 /**
- * {probabilities, count}: what each token is drawn with, and how many tokens can be drawn. Without a
- * draw, the network's own probabilities.
+ * {probabilities, count}: the sampling probability of each token, and how many tokens can be sampled. Without
+ * sampling, the network's probabilities.
  * @type {(logits: Logits, settings: Settings) => {probabilities: Float64Array, count: number}}
  */
 export const distribution = (logits, settings) => {
@@ -54,7 +55,7 @@ export const distribution = (logits, settings) => {
   const sorted = inOrder(logits);
   const all = sorted.length;
   const lowest = topK > 0 ? sorted[Math.min(topK, all) - 1] : -Infinity;
-  const left = topK > 0 ? sorted.findLastIndex((one) => one >= lowest) + 1 : all; // equals stay
+  const left = topK > 0 ? sorted.findLastIndex((one) => one >= lowest) + 1 : all; // ties are kept
   const count = topP < 1 ? nucleus(sorted, left, temperature, topP) : left;
   const cut = sorted[count - 1];
   let ties = count - sorted.indexOf(cut); // of those as likely as the last, the first ids are kept

@@ -1,4 +1,4 @@
-// Where everything stands in the picture of the journey, in px, and which bands flow into the stream.
+// The layout of the journey's picture in px, and the bands that flow into the stream.
 
 /** @typedef {{kind: string}} Kind */
 /** @typedef {Record<string, any>} Answer see views/journey/__init__.py */
@@ -74,7 +74,7 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
   };
 };
 
-// What a head adds to the logit of the word; 0 where the server says nothing of it.
+// A head's contribution to the logit of the word; 0 if unknown.
 /** @type {(answer: Answer, head: {kind: string, layer: number, head: number}, nHeads: number) => number} */
 export const amountOf = ({ heads }, { kind, layer, head }, nHeads) =>
   heads?.[kind]?.[layer * nHeads + head] ?? 0;
@@ -131,8 +131,7 @@ const partsOf = (at, { heads, feed_forward: forward }, kinds) => {
   return [...ofHeads, ...ofForward];
 };
 
-// The words that the lens reads after each layer; where there is little room, neighbours that are the
-// same word are one. pitch: px of a layer.
+// The lens's word after each layer; with little room, equal neighbours are merged. pitch: px of a layer.
 /** @type {(lens: {label: string, probability: number}[], pitch: number) => any[]} */
 export const segmentsOf = (lens, pitch) => {
   /** @type {any[]} */

@@ -1,5 +1,5 @@
-// The journey: one token on its way through the network, what each part adds to the word that comes,
-// and the chosen head large.
+// The journey: one token's way through the network, each part's contribution to the next word, and the chosen
+// head large.
 
 import { openTab } from "../../ui/static/gradio.js";
 import { isAblated, SwitchOff } from "../../ui/static/interventions.js";
@@ -36,14 +36,14 @@ import { newShown, useCell } from "../attention/cell.js";
 import { Finding, useAgreement } from "./named.js";
 import { OneLayer, Picture, signed } from "./layers.js";
 
-// Beside the picture: the chosen head large, and which heads let one token read another.
+// Next to the picture: the chosen head large, and the heads by which one token reads another.
 
 const LOOK = { stage: "weights", scale: "sqrt", range: "fixed" };
-const BELOW_PX = 56; // what stands under the cells
+const BELOW_PX = 56; // the text under the cells
 
 // ---- who reads what ----
 
-// The weights with which every head reads the second token, {answer, asked}; null without one.
+// Every head's weight on the second token, {answer, asked}; null without one.
 const useReaders = (part) => {
   const { query, key, run } = page;
   const kind = query?.stack === key?.stack ? "self" : "cross";
@@ -78,7 +78,7 @@ const openArithmetic = () => {
   openTab("attention");
   openSection("attention_math");
 };
-// A cell of it in words: the one that is pointed at, else that of the two chosen tokens.
+// A cell in words: the hovered one, else that of the two chosen tokens.
 const cellInWords = ({ numbers, labels }, { row, column }, isOff) => {
   if (isOff) return say("It is switched off: it reads nothing.");
   if (!numbers || row === null || column === null) {
@@ -106,7 +106,7 @@ const Large = ({ part, view, at, row }) => {
   const place = at.layer * page.run.n_heads + at.head;
   const atlas = atlases[at.kind];
   const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
-  // A cell is a query and a key: who else reads so?
+  // A cell is a query and a key: which other heads read it?
   const pin = ({ row: from, column: to }) => {
     setQuery(cell.tokenOf(at.stack, from));
     if (to !== null) setKey(cell.tokenOf(keys, to));
@@ -135,9 +135,9 @@ const Large = ({ part, view, at, row }) => {
 
 const FEW = 96; // heads: more are cells until their layer is opened
 const NARROW_PX = 440; // one layer at a time
-const BESIDE_PX = 860; // the chosen head stands beside the picture
+const BESIDE_PX = 860; // the chosen head is next to the picture
 const SHARE = 0.54; // of the width is the picture's
-const HEAD_PX = 50; // of a head in an opened layer, with the gap beside it
+const HEAD_PX = 50; // of a head in an opened layer, with its gap
 const HEIGHT = { least: 470, alone: 580, most: 660, beside: 70, above: 200 };
 
 // Each kind of attention of the shown stack with its small pictures.
@@ -152,7 +152,7 @@ const useAtlases = (part, kinds) => {
   );
 };
 
-// The height left in the window, within bounds; on a phone the rest above is scrolled away.
+// The height left in the window, within bounds; on a phone the content above is scrolled away.
 const heightLeft = (element, isAlone) => {
   const { most, above } = HEIGHT;
   const least = isAlone ? HEIGHT.alone : HEIGHT.least;
@@ -161,8 +161,7 @@ const heightLeft = (element, isAlone) => {
   return Math.min(most, Math.max(least, window.innerHeight - top - beside));
 };
 
-// What the picture is of: the answer, or of a stack that only prepares what is read (the encoder of a
-// translator) its own stream, which adds nothing to a word.
+// The picture's data: the answer, or for a translator's encoder its own stream, which adds nothing to a word.
 const toldOf = (answer, stack) =>
   stack === page.run.stack
     ? answer
@@ -182,7 +181,7 @@ const Legend = ({ answer }) => {
   </p>`;
 };
 
-// The same as numbers: a row for each head and the feed-forward, a column for each layer.
+// The picture's numbers: a row for each head and the feed-forward, a column for each layer.
 const tableOf = ({ heads, feed_forward: forward }, kinds) => {
   const { n_heads: nHeads } = page.run;
   const named = kinds.flatMap(({ stack, kind }) =>

@@ -1,5 +1,5 @@
-// The picture of the journey: layers as columns of heads, the feed-forward beneath each, the residual
-// stream under them, and what each of them adds to it.
+// The picture of the journey: layers as columns of heads, the feed-forward below each, the residual stream
+// under them, and each contribution to it.
 
 import { fontPx } from "../../web/labels.js";
 import { numeral, say, percentText } from "../../web/messages.js";
@@ -14,14 +14,14 @@ import { Token } from "../../web/text.js";
 import { useFilling } from "./queries.js";
 import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
 
-const NUMBERS_APART = 4; // where there is no room for all
+const NUMBERS_APART = 4; // if there is no room for all
 
 /** @typedef {{kind: string, stack: string, layer: number, head: number}} Head */
 
 // ---- words ----
 
 export const signed = (amount) => numeral(amount.toFixed(2).replace("-", "−"));
-// How much a part adds to the logit of the word, or takes from it.
+// A part's contribution to the logit of the word, positive or negative.
 const inWords = (name, amount, word) =>
   say("{name}: {amount} to the logit of “{word}”", {
     name,
@@ -40,7 +40,7 @@ const nameOf = (head) => {
 
 // ---- heads ----
 
-// view: see Picture; box: where it stands, in px, unless it stands in a row.
+// view: see Picture; box: its position in px, unless it is in a row.
 const HeadButton = ({ head, view, box, keys, isStop }) => {
   const { answer, atlases, small, chosen, choose, point, lit } = view;
   const { layer, kind } = head;
@@ -86,7 +86,7 @@ const headsOf = (kinds, layer) =>
     Array.from({ length: page.run.n_heads }, (_, head) => ({ stack, kind, layer, head })),
   );
 
-// ---- the parts beside the heads ----
+// ---- the parts other than heads ----
 
 const FeedForward = ({ layer, view: { answer, most }, box, words }) => {
   const amount = answer.feed_forward?.[layer] ?? 0;
@@ -183,7 +183,7 @@ export const Picture = ({ view, room, source }) => {
       });
       return html`<span class="caption" style=${box}>${kind === "self" ? say("self") : say("cross")}</span>`;
     });
-  // What a row is of, beside it.
+  // The label next to a row.
   const rowName = (words, { top, height }, width = 16) => {
     const left = at.left - (width + 4) * at.type;
     const box = { left, top: top + height / 2 - 9 * at.type, width: width * at.type };
@@ -191,7 +191,7 @@ export const Picture = ({ view, room, source }) => {
   };
   const number = (head) =>
     isTold(head, at.row + 6) && rowName(head, { top: at.y(head), height: at.cell.height });
-  const inBox = at.inner > 34 * at.type; // else it stands beside the row
+  const inBox = at.inner > 34 * at.type; // else it is next to the row
   const read = html`<${Token} label=${page.run.labels[answer.position] ?? ""} />`;
   return html`<div class="picture-of" style=${inPx({ width: at.width, height: at.height })}
     role="group" aria-label=${say("Layers and heads; arrow keys move")} onPointerLeave=${() => view.point(null)}>

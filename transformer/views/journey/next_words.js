@@ -1,6 +1,5 @@
-// What comes next: the likeliest tokens after the last one read. A number is the network's own
-// probability, as everywhere on the page; a bar is as wide as the token is likely to be drawn with the
-// settings, and a faded one below it as without the head that is pointed at.
+// The likeliest next tokens. A number is the network's probability, as everywhere on the page; a bar's width
+// is the sampling probability, and the faded bar below it is that without the hovered head.
 
 import { openTab } from "../../ui/static/gradio.js";
 import { branchAt, pastRuns } from "../../ui/static/history.js";
@@ -19,8 +18,8 @@ const SHOWN = 5;
 
 // ---- without a head ----
 
-// What would follow without the head that is pointed at, or pressed: {of, logits, likeliest}, or {of,
-// refusal}; null of one that is off. One is asked for at a time, and then the one that is pointed at by then.
+// The prediction without the hovered or pressed head: {of, logits, likeliest}, or {of, refusal}; null for an
+// ablated head. One request at a time, the next for the head that is hovered then.
 const usePreview = (part, position) => {
   const head = shared.preview ?? shared.pinned;
   const [found, setFound] = useState(/** @type {any} */ (null));
@@ -57,8 +56,7 @@ const Preview = ({ found }) => {
 
 // ---- the bars ----
 
-// The tokens that have a bar: the likeliest, the one that the text goes on with, and the likeliest
-// without the head.
+// The tokens with a bar: the likeliest, the text's next token, and the likeliest without the head.
 const tokensShown = ({ position, likeliest }, without) => {
   const { ids, labels } = page.run;
   const came = page.run.stack === "decoder" && position + 1 < ids.length;
@@ -71,8 +69,8 @@ const tokensShown = ({ position, likeliest }, without) => {
   return [...first, ...more].map((one) => ({ ...one, isNext: one.id === next?.id }));
 };
 
-// own, drawn: its probability by the network and with the settings; without: the same of the network
-// without the head.
+// own, drawn: its probability by the network and with the settings; without: that of the network without the
+// head.
 const Bar = ({ token, own, drawn, without, step }) => {
   const { id, label, isNext } = token;
   const [network, other] = [own, without ? without.own : drawn].map((p) => percentText(p));
@@ -97,7 +95,7 @@ const Bar = ({ token, own, drawn, without, step }) => {
   </button></li>`;
 };
 
-// What would be drawn, in words.
+// The sampling settings in words.
 const drawnInWords = (settings, count, { likeliest, logits }) => {
   const token = html`<strong><${Token} label=${likeliest[0].label} /></strong>`;
   if (page.run.stack === "encoder") return say("What the network would put at this place.");
@@ -121,10 +119,10 @@ const compare = () => {
   openSection("compare");
 };
 
-// What Gradio's controls hold, {method, temperature, top_k, top_p}, those that have moved; see ui/page.py.
+// The changed values of Gradio's controls, {method, temperature, top_k, top_p}; see ui/page.py.
 const moved = signal(/** @type {Record<string, any>} */ ({}));
 
-// The bars and what is said of them, which alone are drawn anew as a control moves.
+// The bars and their text, the only parts drawn again as a control moves.
 const Drawn = ({ answer, preview, first, isSaid }) => {
   const { method, ...numbers } = { ...first, ...moved.value };
   const [temperature, topK, topP] = ["temperature", "top_k", "top_p"].map((name) =>
@@ -156,14 +154,14 @@ const NextWords = ({ props, value }) => {
   const part = usePart();
   useMemo(() => {
     firstAtlas(props.first);
-    setReader(tokenReader({}, () => false)); // until Attention stands, and has its own
+    setReader(tokenReader({}, () => false)); // until Attention is mounted and sets its own reader
   }, []);
   useDocument(["setting"], ({ detail }) => (moved.value = { ...moved.peek(), ...detail }));
   const { answer, asked } = useJourney(part);
   const preview = usePreview(part, answer?.position);
   const facts = answer && { run: asked.run, place: answer.position, stack: page.run.stack };
   const site = preview && `${siteName(preview.of)}.${preview.of.head}`;
-  // Of a hidden word masked.js says the same, until a head is pointed at.
+  // For a masked word masked.js shows this, unless a head is hovered.
   const isHidden = !page.query || page.run?.hidden.includes(answer?.position);
   const isSaid = page.run?.stack === "encoder" && isHidden && !preview;
   const read = answer && (page.run.labels[answer.position] ?? "");

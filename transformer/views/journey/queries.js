@@ -1,5 +1,4 @@
-// What the journey and the next-word bars ask, each thing once a run for both; and the head that is
-// pointed at.
+// Requests of the journey and the next-word bars, each once per run for both; and the hovered head.
 
 import { useAnswer } from "../../web/part.js";
 import { useLayoutEffect, useRef } from "../../web/preact.js";
@@ -12,8 +11,8 @@ const FILL_MS = 500;
 
 /** @typedef {import("../../web/store.js").Head} Head */
 
-// Without which the bars are shown too: the head that the pointer is on, else the one that was pressed,
-// which stays until another is, or until it is let go.
+// The head without which the bars are also shown: the hovered one, else the pressed one, which is kept until
+// another is pressed or it is released.
 export const shared = reactive({
   preview: /** @type {Head | null} */ (null),
   pinned: /** @type {Head | null} */ (null),
@@ -29,11 +28,10 @@ const journey = once("journey");
 export const withoutHead = once("without_head");
 export const readers = once("readers");
 
-// The last token read: the chosen one; null lets the server say which that is.
+// The last token read: the chosen one; null for the server's default.
 export const placeChosen = () => (page.query?.stack === page.run?.stack ? page.query.index : null);
 
-// What the server says of it, {answer, asked}; of another run of the same network until this one's is
-// there.
+// The server's answer, {answer, asked}; that of another run of the same network until this one's arrives.
 /** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any}} */
 export const useJourney = (part) => {
   const model = useRef("");
@@ -44,8 +42,8 @@ export const useJourney = (part) => {
   return model.current === page.run?.model ? found : { answer: null, asked: null };
 };
 
-// Fills its element from the left each time the played text goes on; delay: in ms. Without motion the
-// player only steps, see web/controls.js.
+// Fill an element from the left at each step of the played text; delay: in ms. Without motion the player only
+// steps, see web/controls.js.
 /** @type {(place: number | undefined, delay: number) => { current: any }} */
 export const useFilling = (place, delay) => {
   const filled = useRef(/** @type {any} */ (null));

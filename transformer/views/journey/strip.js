@@ -1,5 +1,5 @@
-// A thin copy of the journey above every other tab: each part leads to the tab that is about it, and
-// the part that this tab is about is marked. A view declares the part of its tab, see declaration.py.
+// A thin copy of the journey above every other tab: each part links to its tab, and the current tab's part is
+// marked. A view declares the part of its tab, see declaration.py.
 
 import { openTab } from "../../ui/static/gradio.js";
 import { declared, views } from "../../web/link_text.js";
@@ -23,7 +23,7 @@ const tabOf = (part) => {
   return part ? tabs.find(([, title]) => title === tab) : tabs[0];
 };
 
-// Every head of every layer as a cell, coloured by what it adds; the chosen one is marked.
+// Every head of every layer as a cell, coloured by its contribution; the chosen one is marked.
 const Heads = ({ answer }) => {
   const { kinds, n_heads: nHeads } = page.run;
   const most = largest(answer);
@@ -59,7 +59,7 @@ const Next = ({ answer: { likeliest } }) => html`<span class="next-bars">${likel
   )}</span>
   <strong><${Token} label=${likeliest[0].label} /></strong> <small>${percentText(likeliest[0].probability)}</small>`;
 
-// [part, what stands there, its words for who cannot see it, whether the next one follows from it].
+// [part, its content, its text for screen readers, whether an arrow leads to the next one].
 const partsOf = (answer) => {
   const { run } = page;
   const read = run.labels[answer.position] ?? "";

@@ -30,8 +30,8 @@ def learning_curves(
 ) -> go.Figure:
     """Loss (nats a token) of each step above; below, of the measured steps, shares from 0 to 1.
 
-    losses: of step 1 and those that follow, of which MOST are drawn. score: another share beside
-    the accuracy, called score_name. total: steps of the whole training; at: the one looked at.
+    losses: from step 1 on; at most MOST are drawn. score: another share next to the accuracy,
+    called score_name. total: steps of the whole training; at: the one looked at.
     """
     colours = style.LIGHT
     stride = max(1, -(-len(losses) // MOST))

@@ -1,5 +1,5 @@
-// Learn: a small network learns in front of the visitor: its curves, its heads, what it answers; and
-// afterwards it is a model of this visit.
+// Learn: a small network is trained on the page: its curves, its heads, its answers; afterwards it is a model
+// of this visit.
 
 import { HeadGrid, atlasOf } from "../../web/head_grid.js";
 import { say, numeral, sayN } from "../../web/messages.js";
@@ -18,14 +18,14 @@ import { reactive, showProblem } from "../../web/store.js";
 
 // All heads of an exercise's example, small.
 
-// The heads of one attention as the server sends them; the rest: see HeadGrid.
+// The heads of one attention as sent by the server; the rest: see HeadGrid.
 const SmallHeads = ({ picture, ...grid }) => {
   const atlas = useMemo(() => atlasOf(picture), [picture]);
   return html`<${HeadGrid} atlas=${atlas} ...${grid} />`;
 };
 
-// Those of each attention that the network has. best: {site, head, label} of the head that is to carry
-// a sign, or null; picked: the chosen one, {name, layer, head}, name as in "decoder.self".
+// The heads of each attention of the network. best: {site, head, label} of the head to mark, or null; picked:
+// the chosen one, {name, layer, head}, name as in "decoder.self".
 const LearnedHeads = ({ pictures, best, picked, pick }) => {
   const one = ([name, picture]) => {
     const [stack, kind] = name.split(".");
@@ -46,7 +46,7 @@ const LearnedHeads = ({ pictures, best, picked, pick }) => {
 /** @type {(facts: any) => boolean} */
 const isLive = (facts) => ["waiting", "running", "paused"].includes(facts?.state);
 
-// Goes back to the steps whose network is kept.
+// A slider over the steps whose network is kept.
 const LookBack = ({ facts, shown }) => {
   const { kept, at, step } = facts ?? { kept: [], at: "–", step: 0 };
   const places = isLive(facts) && !kept.includes(step) ? [...kept, null] : kept;
@@ -64,11 +64,11 @@ const LookBack = ({ facts, shown }) => {
 };
 
 const RECORDED = "recorded-"; // see ui/learning.py
-const TRAINING = "viz-training"; // in sessionStorage: the visitor's own, for when the page is loaded again
+const TRAINING = "viz-training"; // in sessionStorage: the visitor's training, for a reload
 const PAUSES_MS = { starting: 400, running: 400, waiting: 1500, paused: 1000 };
 const OUT_OF_SIGHT_MS = 5000;
 
-// A mistake is told in the page's status; the part stays as it is.
+// Show an error in the page's status; the part does not change.
 const trying = (work) => async () => {
   try {
     await work();
@@ -79,9 +79,9 @@ const trying = (work) => async () => {
 
 // ---- what is to be trained, and what is shown ----
 
-// fields: the declared parameters, with declared, their declarations, and plan(), their values. shown:
-// the training that is shown: its id, a step of it (at, null for the last one), the question that it is
-// asked (null for its own), and whether a link gave the fields, which else follow a recorded training.
+// fields: the declared parameters, with declared, their declarations, and plan(), their values. shown: the
+// shown training: its id, a step of it (at, null for the last one), its question (null for the default), and
+// whether a link set the fields, which otherwise follow a recorded training.
 const useTraining = () =>
   useMemo(() => {
     const declared = Object.entries(fieldsOf("learn"));
@@ -111,7 +111,7 @@ const useTraining = () =>
     return { declared, fields, plan, take, shown, show, showRecorded, follow };
   }, []);
 
-// Looks after a training under way whether it has changed; again() then asks for all of it.
+// Poll a training for changes; again() then requests all of it.
 const useProgress = (part, id, facts, again) => {
   const [looks, setLooks] = useState(0);
   const { seen } = part;
@@ -179,7 +179,7 @@ const Question = ({ facts, text, type, commit }) => {
   </p>`;
 };
 
-// Afterwards it is a model of this visit.
+// Use the trained network as a model of this visit.
 const Afterwards = ({ shown, facts, picked }) => {
   const adopted = useMemo(() => new Map(), []); // by training and step
   const adopt = async () => {
@@ -221,7 +221,7 @@ const Learn = ({ props }) => {
   const [typed, type] = useState(/** @type {string | null} */ (null));
   const [picked, pick] = useState(/** @type {any} */ (null));
   const { answer, asked } = useAnswer(part, "learned", { id, at, question, round });
-  const facts = asked?.id === id ? answer : null; // else another training's, until this one's is there
+  const facts = asked?.id === id ? answer : null; // else another training's, until this one's arrives
   useProgress(part, id, facts, again);
   const isShown = facts !== null;
   useLayoutEffect(() => {
@@ -233,7 +233,7 @@ const Learn = ({ props }) => {
 
   const text = typed ?? answer?.question ?? "";
   const commit = trying(async () => {
-    await ask("learned", { id, at, question: text.trim() }); // says what is wrong with it
+    await ask("learned", { id, at, question: text.trim() }); // shows what is wrong with it
     shown.question = text.trim();
     type(null);
   });

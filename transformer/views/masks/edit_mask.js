@@ -1,4 +1,4 @@
-// The mask of an attention, to be edited cell by cell and run again with.
+// Edit the mask of an attention cell by cell, and run the text with it.
 
 import { unpackBits } from "../../web/ask.js";
 import { alter, experiment, interventions } from "../../ui/static/interventions.js";
@@ -40,7 +40,7 @@ const NOTES = {
   ),
   row: say("A row with nothing allowed reads all keys equally."),
 };
-// What stands at a cell, or at a label: query or key -1.
+// A cell in words, or a label: query or key -1.
 const cellWords = ({ query, key }, { labels, lineEdit, edit, planned }) => {
   const lines = { forbid: say("forbidden by you"), allow: say("all allowed by you") };
   const token = (list, place) => `${place} ${list[place]}`;
@@ -75,8 +75,8 @@ const cellWords = ({ query, key }, { labels, lineEdit, edit, planned }) => {
 const isApplied = (edits) =>
   JSON.stringify(masksOf(edits)) === JSON.stringify(masksOf(editsByPlace(interventions())));
 
-// used: what the shown run's attention used. layer: "*" for every layer, whose edits come before a
-// layer's own, in the network as here.
+// used: the mask of the shown run's attention. layer: "*" for every layer; these edits are applied before a
+// layer's own, as in the network.
 const boardOf = (used, { kind, layer, edits }) => {
   const at = (place) => edits.get(placeOf(kind, place)) ?? noEdits();
   const own = at(layer);
@@ -84,7 +84,7 @@ const boardOf = (used, { kind, layer, edits }) => {
   const labels = { queries: used.query_labels, keys: used.key_labels };
   const across = labels.keys.length;
   const total = labels.queries.length * across;
-  // "Every layer" shows the first one's mask, which edits of that layer alone may change.
+  // "Every layer" shows the first layer's mask, which edits of that layer may change.
   const applied = isApplied(edits);
   const shows = applied && !(layer === "*" && isEdited(at("0")));
   const cells = shows
@@ -139,7 +139,7 @@ const Editor = () => {
   const wanted = { run, site: placeOf(kind, layer === "*" ? 0 : layer) };
   const { answer, asked } = useAnswer(part, "used_mask", wanted);
   const isNew = asked?.run === run && asked.site === wanted.site;
-  const last = useRef(/** @type {any} */ (null)); // stays until the next one is there
+  const last = useRef(/** @type {any} */ (null)); // kept until the next one arrives
   last.current = useMemo(
     () => (isNew ? boardOf(answer, { kind, layer, edits }) : last.current),
     [isNew, answer, edits, place],

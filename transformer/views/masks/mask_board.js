@@ -1,5 +1,5 @@
-// A mask as a board of cells on a canvas: rows are queries, columns keys, each with its token; a
-// pointer and the arrow keys walk over them.
+// A mask as cells on a canvas: rows are queries, columns keys, each with its token; pointer and arrow keys
+// move over them.
 
 import { inPx, useCellKeys } from "../../web/cells.js";
 import { themed } from "../../web/colours.js";
@@ -52,7 +52,7 @@ const drawCells = (canvas, cell, { labels: { queries, keys }, allowed, edit }) =
 const shortened = (label) => plainLabel(shortLabel(escapeLabel(label), LABEL));
 const roomFor = (labels) => labelRoom({ ticktext: labels.map(shortened) });
 
-// Those of the rows or of the columns, as many as there is room for; edited(place): what is said of a line.
+// Labels of the rows or of the columns, as many as fit; edited(place): the edit of a line.
 const Labels = ({ name, side, labels, cell, edited }) => {
   const every = Math.max(1, Math.ceil(LINE_PX / cell));
   const one = (label, at) =>
@@ -65,7 +65,7 @@ const Labels = ({ name, side, labels, cell, edited }) => {
 
 // ---- the board on the page ----
 
-// A cell as {query, key}, -1 for the labels, and as a row and a column of all that the keys walk over.
+// Convert a cell {query, key}, -1 for labels, to a row and a column of the keyboard's grid, and back.
 const walked = ({ query, key }) => ({ row: query + 1, column: key + 1 });
 const ofWalk = ({ row, column }) => (row || column ? { query: row - 1, key: column - 1 } : null); // where the labels meet
 
@@ -77,8 +77,8 @@ const cellUnder = (event, canvas, cell, { queries, keys }) => {
   return query < queries.length && key < keys.length ? ofWalk(walked({ query, key })) : null;
 };
 
-// shown: see drawCells, with lineEdit("query,*" or "*,key"): what is said of a line, words(cell) and where,
-// what mask it is; change(cell) edits one, null as long as none can be.
+// shown: see drawCells, with lineEdit("query,*" or "*,key"): the edit of a line, words(cell), and where: the
+// mask's name; change(cell) edits a cell, null while editing is not possible.
 export const Board = ({ part, shown, change }) => {
   const canvas = useRef(/** @type {any} */ (null));
   const cursor = useRef(/** @type {any} */ (null));

@@ -1,6 +1,5 @@
-// Edits of a mask as sets of cells "query,key", where * stands for all of them: what they make of a
-// mask, how a click changes them, and how they become interventions. As in the network, cells are
-// first allowed and then forbidden.
+// Edits of a mask as sets of cells "query,key", with * for all: their effect on a mask, the effect of a
+// click, and their interventions. As in the network, cells are first allowed and then forbidden.
 /**
  * @typedef {Set<string>} Cells
  * @typedef {{without: Cells, allow: Cells, forbid: Cells}} Edits without: whole masks by name
@@ -20,7 +19,7 @@ export const noEdits = () => ({ without: new Set(), allow: new Set(), forbid: ne
 /** @type {(edits: Edits) => boolean} */
 export const isEdited = ({ without, allow, forbid }) => without.size + allow.size + forbid.size > 0;
 
-// "allow" or "forbid" where the edits say something of a cell, else null.
+// "allow" or "forbid" if the edits contain a cell, else null.
 /** @type {(edits: Omit<Edits, "without">, query: number, key: number) => Said} */
 const editOf = ({ allow, forbid }, query, key) => {
   if (has(forbid, query, key)) return "forbid";
@@ -39,7 +38,7 @@ export const editCell = ({ allow, forbid }, query, key, before, counts) => {
     if (before || has(allow, query, key)) forbid.add(cell);
     return;
   }
-  // a forbidden line becomes its cells, so that one of them can go
+  // a forbidden line becomes its cells, so that one of them can be removed
   const inRow = forbid.delete(`${query},*`) ? counts.keys : 0;
   const inColumn = forbid.delete(`*,${key}`) ? counts.queries : 0;
   for (let at = 0; at < inRow; at += 1) forbid.add(`${query},${at}`);
@@ -48,7 +47,7 @@ export const editCell = ({ allow, forbid }, query, key, before, counts) => {
   if (!before) allow.add(cell);
 };
 
-// A whole row or column, "query,*" or "*,key": forbidden, then allowed, then as it was before.
+// Cycle a whole row or column, "query,*" or "*,key": forbidden, allowed, unedited.
 /** @type {(edits: Edits, line: string) => void} */
 export const editLine = ({ allow, forbid }, line) => {
   const [query, key] = line.split(",");
@@ -85,7 +84,7 @@ export const maskOf = ({ stack, kind, layer }, { without, allow, forbid }) => ({
 
 // ---- the edits of a network's attentions, by "stack.layer.kind" with * for every layer ----
 
-// The plain values of all that edit something, those of every layer first.
+// The plain values of all nonempty edits, those of every layer first.
 /** @type {(byPlace: Map<string, Edits>) => Plain[]} */
 export const masksOf = (byPlace) =>
   [...byPlace]
@@ -95,7 +94,7 @@ export const masksOf = (byPlace) =>
       const [stack, layer, kind] = place.split(".");
       return maskOf({ stack, kind, layer: layer === "*" ? null : Number(layer) }, edits);
     });
-// The edits that interventions hold.
+// The edits in a list of interventions.
 /** @type {(interventions: Plain[]) => Map<string, Edits>} */
 export const editsByPlace = (interventions) =>
   new Map(
@@ -107,9 +106,9 @@ export const editsByPlace = (interventions) =>
       ]),
   );
 
-// What edits, the earlier before the later, make of a mask. Returns functions of a cell:
-// edit: what they say of it; planned: whether it is allowed with them; before: without the last;
-// and isRemoved(name): whether the mask "causal" or "padding" is taken away as a whole.
+// Apply edits to a mask in order. Returns functions of a cell: edit: its edit; planned: whether it is allowed
+// with the edits; before: without the last; and isRemoved(name): whether the mask "causal" or "padding" is
+// removed as a whole.
 /** @type {(acting: Edits[], isCausal: boolean) => Plan} */
 export const planOf = (acting, isCausal) => {
   /** @type {(name: string) => boolean} */

@@ -1,4 +1,4 @@
-// Masks of a padded batch, what they do to the scores of one head, and what it is without one.
+// Masks of a padded batch, their effect on the scores of one head, and the head without one of them.
 
 import { fontPx, labelRoom } from "../../web/labels.js";
 import { siteNamed, wholeNumber } from "../../web/link_text.js";
@@ -16,10 +16,10 @@ import { declaredFields } from "../../web/fields.js";
 
 const firstOf = (kind) => ({ ...kind, layer: 0 });
 const firstSite = () => siteName(firstOf(page.batch.kinds[0]));
-// The place of attention that a link's fields name; as a field, "" is the first.
+// The site that a link's fields name; "" is the first.
 const siteChosen = ({ mask_site: site }) => siteNamed("mask_site", site || firstSite(), page.batch);
 
-// As a field, "" is the first place.
+// In a field, "" is the first site.
 const asField = (site) => (siteName(site) === firstSite() ? "" : siteName(site));
 const isKind =
   ({ stack, kind }) =>
@@ -43,8 +43,7 @@ const HeadPick = ({ fields }) => {
 };
 
 const square = (bar) => ({ side: { height: 460 }, bar });
-// Wide enough for every token's words; it scrolls where the page is narrower. Sentences are counted
-// from 1 on the page.
+// Wide enough for every label; scrolls on a narrower page. Sentences are numbered from 1 on the page.
 const widened = ({ layout, data }) => {
   layout.margin = { l: 36 + fontPx(), r: 8, t: 4, b: 26 + 2 * fontPx() };
   const length = layout.xaxis.range[1] + 0.5;
@@ -65,7 +64,7 @@ const Padded = ({ part, name, place, label }) => {
     name=${name} wide=${label} height=${32 + 2 * fontPx() + 40 * texts.length} change=${widened} />`;
 };
 
-// What changes in one head when a mask is taken away.
+// The effect of removing a mask on one head.
 
 // fields: of the view.
 const Removal = ({ fields }) => {
@@ -74,7 +73,7 @@ const Removal = ({ fields }) => {
   const { row, mask_head: head, without: which } = fields;
   const wanted = { batch, row, site: siteName(siteChosen(fields)), head, which };
   const { answer, asked } = useAnswer(part, "removal", wanted);
-  const none = answer?.acting.length === 0; // only the masks that act here can be taken away
+  const none = answer?.acting.length === 0; // only masks that act here can be removed
   const facts = asked && {
     batch: asked.batch,
     row: asked.row,
@@ -210,7 +209,7 @@ const Scores = ({ fields }) => {
 
 // ---- the tab ----
 
-// Throws an Error with a sentence for what the batch does not have.
+// Throws an Error with a sentence for a site that the batch does not have.
 const check = (fields) => {
   if (!page.batch) return;
   siteChosen(fields);

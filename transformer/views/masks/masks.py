@@ -46,8 +46,8 @@ def mask_heatmap(
 ) -> go.Figure:
     """A mask as cells: filled = may be read, hatched background = may not.
 
-    allowed: (Tq, Tk) bool, True = may attend; z is 1 where allowed and NaN elsewhere.
-    title: text of ours, never a token's. Raises ValueError if the labels do not fit the mask.
+    allowed: (Tq, Tk) bool, True = may attend; z is 1 where allowed and NaN elsewhere. title: fixed
+    text, never a token's. Raises ValueError if the labels do not fit the mask.
     """
     if allowed.shape != (len(query_labels), len(key_labels)):
         raise ValueError(
@@ -217,8 +217,8 @@ def answer_removal(
 ) -> Answer:
     """One head's weights without one of its masks, what changes, and a sentence with the number.
 
-    which: one of the masks that the network used in this attention, which are told as `acting`;
-    for another, or None, the last of them. Without any, that is all that is told.
+    which: one of the masks that the network used in this attention, returned as `acting`; for
+    another, or None, the last of them. Without any mask only `acting` is returned.
     """
     acting = masks_used(item, item.trace[site].site)
     if not acting:

@@ -41,7 +41,7 @@ PARTS = tuple(_LOOKS)
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class InputParts:
-    """What a stack's input is made of, for the traced tokens: token + position = sum.
+    """A stack's input for the traced tokens: token + position = sum.
 
     token, position, sum, first: (T, C) float32. first is what entered the first layer as recorded;
     it differs from the sum where the model norms its embeddings (`normalised`).

@@ -1,5 +1,5 @@
-// Beside the positional matrix: what the positions are added to, the sinusoidal formula, and how a position
-// moves.
+// Parts next to the positional matrix: token + position, the sinusoidal formula, and the map to a later
+// position.
 
 import { percentText, say, numeral, tinyNumber, sayWith } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
@@ -10,14 +10,14 @@ import { Token } from "../../web/text.js";
 import { fieldsOf } from "../../web/link_text.js";
 import { Select } from "../../web/controls.js";
 
-// What the pictures of positions share: a last touch to a figure, whose title is the page's own.
+// Shared adjustments of the figures; their titles are in the page.
 
 const MOST_PX = 460;
 
 export const nearlySquare = ({ layout }) =>
   (layout.height = Math.min(MOST_PX, Math.round(layout.width * 0.95)));
 
-// The sinusoidal formula beside the model's own positions.
+// The sinusoidal formula next to the model's positions.
 
 const inWords = ({ figure, positions, difference }) => {
   if (figure === null) {
@@ -58,11 +58,11 @@ export const Formula = ({ common }) => {
   </div>`;
 };
 
-// Token + position = input: what the positions are added to.
+// Token + position = input.
 
 const NARROW_PX = 640;
 
-// Titles are the page's own; on a phone the three strips stand one below the other.
+// Titles are in the page; on a phone the three strips are stacked.
 const stackOnPhones = ({ layout, data }) => {
   if (page.projector)
     for (const heading of layout.annotations) heading.text = heading.text.split(",")[0];
@@ -109,7 +109,7 @@ const sumInWords = ({ lengths: { token, position, sum }, normalised, difference 
       );
   return `${added} ${read}`;
 };
-// In the table, each cell tells the sum's two parts.
+// In the table, each cell has the sum's two parts.
 const sums = (_row, _column, values) => {
   const [token, position, sum] = values.map((value) => numeral(value.toFixed(4)));
   return `${token} + ${position} = ${sum}`;
@@ -135,7 +135,7 @@ export const Inputs = ({ common }) => {
   </div>`;
 };
 
-// PE(pos + k) from PE(pos): how a position moves.
+// PE(pos + k) from PE(pos).
 
 const shiftSays = ({
   figure,

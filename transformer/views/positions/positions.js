@@ -1,4 +1,4 @@
-// The positional matrix, what it is added to, the formula beside it, and how a position moves.
+// The positional matrix, token + position, the formula, and the map to a later position.
 
 import { declaredFields } from "../../web/fields.js";
 import { wholeNumber, fieldsOf } from "../../web/link_text.js";

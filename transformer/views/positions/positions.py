@@ -44,7 +44,7 @@ def answer_positions(
 
 
 def answer_inputs(item: Run, *, stack: str | None = None, position: int | None = None) -> Answer:
-    """Token vectors, position vectors and their sums; the same of one token as lines.
+    """Token vectors, position vectors and their sums; those of one token as lines.
 
     position: which traced token; None, or beyond the trace: the last.
     """
@@ -67,7 +67,7 @@ def answer_shift(
 ) -> Answer:
     """The linear map that moves a position by k, and how well it does.
 
-    figure is None, and nothing else is told, where a fit would fit any matrix.
+    figure is None, and nothing else is returned, if a fit would fit any matrix.
     """
     largest = largest_shift(item, stack)
     if largest < 1:

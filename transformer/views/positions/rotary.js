@@ -8,7 +8,7 @@ import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
 import { chosenRow, page } from "../../web/store.js";
 
-// What is asked of the chosen head, and of the text's own first one where that reads another text.
+// The request for the chosen head, or for the text's first head if the chosen one reads another text.
 const asked = ({ run, head }, pair) => {
   if (!run?.turns) return null;
   const self = head?.kind === "self";

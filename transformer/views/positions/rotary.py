@@ -25,7 +25,7 @@ from transformer.views.drawing import style
 from transformer.views.parameters import SITE, Int
 
 Doubles = NDArray[np.float64]
-BLUE, ORANGE = "rgb(0,114,178)", "rgb(213,94,0)"  # the same in the dark
+BLUE, ORANGE = "rgb(0,114,178)", "rgb(213,94,0)"  # in both themes
 MAX_DISTANCES = 256  # points of the curve
 # An arrow before and after the rotation.
 _QUERY_SAID = mark("query of token {place}, before"), mark("query of token {place}, after")
@@ -59,7 +59,7 @@ class RotatedPair:
         return self.angles.shape[1]
 
     def score_at(self, query: int, key: int) -> float:
-        """The score of the same two contents, had they stood at these positions."""
+        """The score of the same two vectors at these positions."""
         q, k = (
             _rotated(self.q_before, self.angles[query]),
             _rotated(self.k_before, self.angles[key]),

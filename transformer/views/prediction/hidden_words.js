@@ -1,4 +1,4 @@
-// What an encoder says stands at each hidden place of its text, or would where a token is chosen.
+// An encoder's predictions for each mask token of its text, or for the chosen token if it were masked.
 
 import { percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";

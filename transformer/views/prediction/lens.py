@@ -1,4 +1,4 @@
-"""The logit lens: what each layer would have said, had the network ended there.
+"""The logit lens: the prediction of each layer, as if the network ended there.
 
 The model's own final norm (if it has one) and head are put on the residual stream after every
 layer, for which they were not trained. Source: nostalgebraist 2020, "interpreting GPT: the logit
@@ -7,8 +7,8 @@ lens".
 What the figure carries besides the cells: `layout.meta` has column_labels (the tokens read) and
 row_labels (the streams) as plain text, `next` (the tokens that came next, None after the last),
 `best` (rows of labels, the likeliest token of each cell), `stands` (for each column the lowest row
-from which on every row above says the same as the last), `first` and `total` (which columns of how
-many are shown) and `n_earlier` (the place of the first traced token in the whole text).
+from which on all rows predict the same as the last), `first` and `total` (which columns of how many
+are shown) and `n_earlier` (the place of the first traced token in the whole text).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LensView:
     """The shown columns. ids, probabilities: (L + 1, T, K), best first, row 0 the input.
 
     same: (L + 1, T) bool, the cells whose best token is the last row's. stands: (T,) int, the
-    lowest row from which on all are the same.
+    lowest row from which on all have the last row's best token.
     """
 
     ids: NDArray[np.int64]
@@ -87,10 +87,10 @@ def lens_view(run: Run, first: int = 0, count: int | None = None) -> LensView:
 def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figure:
     """Layers upwards (the input at the bottom, the model's own prediction on top) by tokens.
 
-    z is the probability of the cell's best token, whose text stands in the cell; a line under it
-    marks those that are the same as the model's own. The text above a column is the token that
-    came next. `layout.width` is CELL_PX a column: a page scrolls a long text sideways.
-    first, count: see lens_view, with its ValueErrors.
+    z is the probability of the cell's best token, whose text is in the cell; underlined cells
+    predict the same as the model. The text above a column is the token that came next.
+    `layout.width` is CELL_PX a column: a page scrolls a long text sideways. first, count: see
+    lens_view, with its ValueErrors.
     """
     view, after = lens_view(run, first, count), last_stack(run.config)
     rows, columns = view.same.shape

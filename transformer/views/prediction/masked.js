@@ -1,4 +1,4 @@
-// A token that is hidden from an encoder, and what the network says stands there.
+// Mask a token of an encoder's text and show the network's guesses.
 
 import { say } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";

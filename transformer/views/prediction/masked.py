@@ -18,7 +18,7 @@ from transformer.views.parameters import Int
 def masked(found: MaskedToken) -> go.Figure:
     """Candidates for a masked token, from both sides and from the left alone; x: probability.
 
-    The token that stands in the text has an arrow before its label.
+    The text's own token has an arrow before its label.
     """
     return paired_bars(
         f"What stands at place {found.position}?",
@@ -36,7 +36,7 @@ def masked(found: MaskedToken) -> go.Figure:
 
 
 def answer_masked(models: ModelQueries, item: Run, *, position: int | None = None) -> Answer:
-    """What the network says of one token masked; figure is None where nothing can be masked."""
+    """Predictions for one masked token; figure is None if the tokenizer has no mask token."""
     if item.config.family != "encoder" or models.model(item.model).tokenizer.mask_id is None:
         return {"figure": None}
     chosen = last_read(models.model(item.model), item) if position is None else position

@@ -1,5 +1,4 @@
-// One generated token's candidates; every token's surprisal; what each layer would have said; and the
-// tree of a beam search.
+// One generated token's candidates; every token's surprisal; the logit lens; and the tree of a beam search.
 
 import { say, asSentence, numeral, percentText, sayN, sayWith } from "../../web/messages.js";
 import { Figure, Pager, useMeta } from "../../web/figure.js";
@@ -14,7 +13,7 @@ import { useJourney } from "../journey/queries.js";
 import { fontPx, labelRoom } from "../../web/labels.js";
 import { cellBox } from "../../web/cells.js";
 
-// How surprised the network was by each token.
+// The surprisal of each token.
 
 const Surprisal = () => {
   const part = usePart();
@@ -32,9 +31,9 @@ const Surprisal = () => {
   </div>`;
 };
 
-// What each layer would have said: the logit lens.
+// The logit lens.
 
-const TYPE_PX = 14; // of the tokens in the cells, as Python lays them out
+const TYPE_PX = 14; // of the tokens in the cells, as laid out by Python
 const cellText = (meta, row, column, [value]) =>
   `${meta.best[row][column]} ${numeral(value.toFixed(4))}`;
 const gradient = (scale) =>
@@ -61,7 +60,7 @@ const words = ({ says, tied, predicts }) => {
   return told.join(" ");
 };
 
-// Row names stand beside the picture: its own, and its colour bar, go.
+// Row names are next to the picture: remove the figure's row names and colour bar.
 const fitBesideRows = ({ data, layout }, width) => {
   const cells = width - layout.margin.l - layout.margin.r;
   layout.width = Math.round((cells * fontPx()) / TYPE_PX) + 16;
@@ -78,7 +77,7 @@ const fitBesideRows = ({ data, layout }, width) => {
   data[0].showscale = false;
 };
 
-// Row names stand beside the picture, so that they stay when it is scrolled.
+// Row names are next to the picture, so that they stay visible when it is scrolled.
 const Rows = ({ layout }) => {
   const { t: top, b: bottom } = layout.margin;
   const names = layout.meta.row_labels;
@@ -131,7 +130,7 @@ const Lens = ({ fields }) => {
   </div>`;
 };
 
-// The column of the chosen token, or of what follows it, scrolled into sight.
+// Scroll the column of the chosen token, or of the next one, into view.
 const Band = ({ box, first, follows }) => {
   const band = useRef(/** @type {any} */ (null));
   const { run, query } = page;
@@ -186,7 +185,7 @@ const branch = ({ points }, box) => {
   if (id !== chosen) branchAt(step, id);
 };
 
-// What the step had before it.
+// The window of tokens that the step read.
 const read = ({ window: [first, stop], slid }) => {
   if (slid) {
     return say("It read tokens {first} to {last}; earlier ones no longer fit into the window.", {
@@ -220,7 +219,7 @@ const seenText = ({ seen, chosen }) => [
   html`<${Token} label=${chosen} />`,
 ];
 
-// Where no step made what follows: what the network expects, by its own probabilities.
+// The network's probabilities where no step generated the next token.
 const Coming = ({ answer }) => {
   const bar = ({ id, label, probability }) =>
     html`<li key=${id}><${Token} label=${label} />
@@ -231,7 +230,7 @@ const Coming = ({ answer }) => {
   </div>`;
 };
 
-// Bits a written token cost on average; none where nothing was written.
+// Mean bits of a generated token; none if nothing was generated.
 const bitsInWords = ({ probabilities: all }) => {
   const bits = all.reduce((sum, one) => sum - Math.log2(one), 0) / all.length;
   return all.length && Number.isFinite(bits)

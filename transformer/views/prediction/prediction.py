@@ -1,5 +1,5 @@
-"""What a step chose from, before and after temperature and filters, and which filter left a token
-without a chance; how the text and each layer fared, and what a beam search weighed."""
+"""The candidates of a step before and after temperature and filters, and the filter that cut each;
+surprisal of the text, the logit lens, and the hypotheses of a beam search."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def how(request: Request) -> str:
 
 
 def how_briefly(request: Request) -> str:
-    """The same in as few words as tell two runs apart."""
+    """The settings in as few words as distinguish two runs."""
     if request.beams > 1:
         return say("beam search with {beams} beams", beams=request.beams)
     if request.sampling is None:
@@ -126,7 +126,7 @@ def why_cut(run: Run, step: GenerationStep) -> dict[int, str]:
     """The reason for each candidate that could not be taken, by its id.
 
     The filters act in the order top-k, top-p, min-p; a reason names the first that cut. Top-p and
-    min-p together can be told apart only where the mass of the likelier tokens is known, which
+    min-p together can be distinguished only if the mass of the likelier tokens is known, which
     needs every token that top-k left, or the network's own probabilities (temperature 1, no top-k);
     else the reason is EITHER. A candidate so unlikely that its probability was rounded to 0 has no
     reason.
@@ -185,7 +185,7 @@ LENS_COLUMNS = 48  # tokens that the page shows at once; more would be slow to d
 
 
 def answer_candidates(item: Run, *, step: int) -> Answer:
-    """What one step chose from, and the window of tokens that it saw."""
+    """The candidates of one step, and the window of tokens that it read."""
     found = step_of(item, step)
     start, stop = found.window
     return {
@@ -200,7 +200,7 @@ def answer_candidates(item: Run, *, step: int) -> Answer:
 
 
 def answer_surprisal(item: Run) -> Answer:
-    """How much each token surprised the network; {"none": why} where nothing could."""
+    """The surprisal of each token; {"none": why} if no token has one."""
     reason = why_none(item)
     if reason is not None:
         return {"none": reason}
@@ -208,7 +208,7 @@ def answer_surprisal(item: Run) -> Answer:
 
 
 def answer_lens(item: Run, *, first: int = 0) -> Answer:
-    """What each layer would have said, for LENS_COLUMNS tokens from traced token `first` on."""
+    """The logit lens of LENS_COLUMNS tokens from traced token `first` on."""
     figure = logit_lens(item, first=first, count=LENS_COLUMNS)
     return {
         "figure": figure,

@@ -20,7 +20,7 @@ from transformer.views.drawing.matrix import cell_hover, matrix_figure
 
 
 class Pair(NamedTuple):
-    """A token of A beside one of B, by their positions; None where the other text has none.
+    """An aligned token of A and one of B, by position; None where the other text has none.
 
     state: "equal", "replaced" in a stretch of equal length, "only A" or "only B".
     """
@@ -35,7 +35,7 @@ class NothingShared(InvalidRequest):
 
 
 class Shared(NamedTuple):
-    """Two tokens beside each other: their positions in A and B, and whether they are the same."""
+    """Two aligned tokens: their positions in A and B, and whether they are the same."""
 
     a: int
     b: int
@@ -43,7 +43,7 @@ class Shared(NamedTuple):
 
 
 def align(a: Sequence[str], b: Sequence[str]) -> tuple[Pair, ...]:
-    """Two texts' tokens in order, beside each other where they belong together.
+    """Align the tokens of two texts, in order.
 
     The longest common stretches are found first (Ratcliff and Obershelp 1988, as in difflib).
     """
@@ -61,7 +61,7 @@ def align(a: Sequence[str], b: Sequence[str]) -> tuple[Pair, ...]:
 
 
 def shared(pairs: Sequence[Pair]) -> list[Shared]:
-    """Those of the pairs that have a token of both texts."""
+    """The pairs that have a token of both texts."""
     both = ((p.a, p.b, p.state == "equal") for p in pairs)
     return [Shared(a, b, same) for a, b, same in both if a is not None and b is not None]
 
@@ -72,9 +72,9 @@ def shared_labels(pairs: Sequence[Shared], a: Sequence[str], b: Sequence[str]) -
 
 
 def opposite(pairs: Sequence[Pair], position: int) -> int | None:
-    """The position in B whose step is to be held against that of position `position` in A: the same
-    one if the texts are equal up to there, else that of the token beside it, or of the token after
-    the one beside the token before. None where there is none."""
+    """The position in B aligned with `position` in A: the same if the texts are equal up to there,
+    else that of the aligned token, or the one after the token aligned with the previous one. None
+    if there is none."""
     if all(pair == (at, at, "equal") for at, pair in enumerate(pairs[:position])):
         return position
     beside = {pair.a: pair.b for pair in pairs if pair.a is not None}
@@ -93,14 +93,14 @@ def attention_difference(
     other_site: SiteLike | None = None,
     other_head: Head | None = None,
 ) -> go.Figure:
-    """The weights of a head of B minus those of a head of A, where tokens stand beside each other.
+    """The weights of a head of B minus those of a head of A, at aligned tokens.
 
     site, head: of A ("mean" = the average of all heads); other_site, other_head: of B, by default
     the same. Cells that both masks forbid are NaN. customdata (T, T, 2): the weight in A, in B.
-    Colours reach as far to both sides as the largest difference. `layout.meta` has query_labels
-    and key_labels (plain text, "cat → dog" where tokens replace each other), queries and keys
-    (pairs of positions), limit, and kept: [in A, in B], the share of all weight in these cells.
-    Raises ValueError for a site or head that a run has not; NothingShared, which is one, for texts
+    Colours reach as far to both sides as the largest difference. `layout.meta` has query_labels and
+    key_labels (plain text, "cat → dog" where tokens replace each other), queries and keys (pairs of
+    positions), limit, and kept: [in A, in B], the share of all weight in these cells. Raises
+    ValueError for a site or head that a run does not have; NothingShared, a ValueError, for texts
     without a common token.
     """
     of_a = head_view(a, site, head)

@@ -1,4 +1,4 @@
-// Another token: what a step could have taken, and the branches that were tried, as a tree.
+// Another token: the candidates of a step, and the tree of branches that were tried.
 
 import { experiment } from "../../ui/static/interventions.js";
 import { beside, branchAt, pastRun, pastRuns, showRun, useGone } from "../../ui/static/history.js";
@@ -10,7 +10,7 @@ import { page, setQuery, showProblem } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { RUN_GONE } from "../../web/ask.js";
 
-// How many items two lists begin with in common.
+// The length of the common prefix of two lists.
 const sharedLength = (a, b) => {
   const at = a.findIndex((one, place) => one !== b[place]);
   return at < 0 ? a.length : at;
@@ -138,7 +138,7 @@ const Tree = ({ entries, gone }) => {
 
 // ---- the tokens of one step ----
 
-// The step that is looked at: of what follows the chosen token, while it is one; else the one before,
+// The selected step: that of the token after the chosen one, if there is one; else the previous selection, at
 // first 0.
 const useStep = (steps) => {
   const { run, query } = page;

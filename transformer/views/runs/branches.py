@@ -1,4 +1,4 @@
-"""What a branch needs: the tokens that a step could have taken, and which runs are still kept."""
+"""Branches: the tokens that a step could have taken, and the runs that are still kept."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ const HEADS = {
 };
 
 const LOOKS = { A: "side-a", B: "side-b" };
-// One run's tokens of a text; what the other does not have stands out. A's choose their token.
+// One run's tokens of a text, with those that the other lacks highlighted. A click on a token of A chooses
+// it.
 const Side = ({ text: { name, a, b, pairs }, side, label }) => {
   const [labels, at] = side === "A" ? [a, 0] : [b, 1];
   const token = (pair) => {
@@ -70,7 +71,7 @@ const Texts = ({ pair }) => {
   </section>`;
 };
 
-// How likely each token of two runs was, and what each run weighed at the chosen one.
+// The probability of each token of two runs, and the candidates of each run at the chosen one.
 
 const numbersOf = ({ data: [bars], layout }) => ({
   rows: layout.meta.labels.map((label, place) => `${layout.meta.pairs[place][0]} ${label}`),
@@ -101,7 +102,7 @@ const Outcomes = ({ pair }) => {
   </section>`;
 };
 
-// What follows the chosen token if A generated it, else the first one that A generated.
+// The token after the chosen one if A generated it, else the first one that A generated.
 const placeOfA = () => {
   const { n_prompt: first, labels } = page.run;
   const at = placeAsked();
@@ -137,7 +138,7 @@ const Weighed = ({ pair }) => {
   </section>`;
 };
 
-// How the attention of two runs differs, in heads that are chosen here.
+// The difference in attention of two runs, in heads chosen here.
 
 const WIDEST_PX = 720; // of the difference of two heads
 
@@ -166,8 +167,8 @@ const says = ({ limit, kept: [a, b] }) =>
     { ...colourEnds(limit), share_a: percentText(a, 1), share_b: percentText(b, 1) },
   );
 
-// The heads of A and of B that are compared, [A's, B's]: the page's chosen one is A's, and B's as far
-// as it has such a one. choose(heads) picks others.
+// The compared heads, [A's, B's]: by default the page's chosen head, in B if it exists there. choose(heads)
+// picks others.
 const useHeads = (a, b) => {
   const [heads, choose] = useState(/** @type {any[]} */ ([]));
   const { head } = page;

@@ -1,5 +1,5 @@
-"""Two kept runs side by side: their tokens, their attention, how likely each took its
-tokens, and what each weighed at one of them."""
+"""Two kept runs side by side: their tokens, their attention, the probabilities of their tokens, and
+the candidates of each at one position."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ N_SHOWN = 8
 
 
 def generated_pairs(a: Run, b: Run) -> list[Shared]:
-    """The tokens that both generated and that stand beside each other.
+    """The aligned tokens that both generated.
 
     Raises NothingShared, a ValueError, if there is none.
     """
@@ -101,13 +101,13 @@ def probability_difference(a: Run, b: Run) -> go.Figure:
 
 
 def candidates_compared(a: Run, b: Run, step: int, other_step: int) -> go.Figure:
-    """What the next token could be, by a step of A and by one of B, as pairs of bars: the N_SHOWN
-    likeliest of each, tokens of one label being the same.
+    """Candidates of a step of A and of one of B as pairs of bars: the N_SHOWN likeliest of each,
+    matched by label.
 
-    Trace 0: A, trace 1: B; y is the token's position, A's likeliest on top. A bar is left out where
-    a token is not among the likeliest that are kept of a step; its position says at most how
-    probable it is. `layout.meta` has labels, a, b (probabilities or None). Raises ValueError for a
-    step that a run has not.
+    Trace 0: A, trace 1: B; y is the token's position, A's likeliest on top. A bar is left out if a
+    token is not among the kept candidates of a step; its position says at most how probable it is.
+    `layout.meta` has labels, a, b (probabilities or None). Raises ValueError for a step that a run
+    does not have.
     """
     of_a, of_b = step_of(a, step), step_of(b, other_step)
     in_a, in_b = _weighed(a, of_a), _weighed(b, of_b)
@@ -135,8 +135,8 @@ def _weighed(run: Run, step: GenerationStep) -> dict[str, float]:
 
 
 def _series(name: str, values: Sequence[float | None], step: GenerationStep, colour: str) -> Series:
-    """None: not among the likeliest that are kept, so no likelier than the last of them; behind
-    these may stand the token that was taken, however unlikely."""
+    """None: not among the kept candidates, so no likelier than the last of them; the taken token
+    may follow them, however unlikely."""
     least = min(candidate.probability for candidate in step.candidates[:N_CANDIDATES])
     most = say("at most {most}", most=numeral(least, ".2g"))
     return Series(
@@ -150,7 +150,7 @@ def _series(name: str, values: Sequence[float | None], step: GenerationStep, col
 
 
 def answer_compare(a: Run, b: Run) -> Answer:
-    """The tokens of both, beside each other, for each stack that both have."""
+    """The aligned tokens of both, for each stack that both have."""
     texts = {"source": (a.source_labels, b.source_labels), "text": (a.labels, b.labels)}
     found = []
     for name, both in texts.items():
@@ -170,8 +170,8 @@ def answer_drawn(figure: Callable[..., go.Figure], a: Run, b: Run, **told: Any) 
 
 
 def answer_weighed(a: Run, b: Run, *, position: int) -> Answer:
-    """What could stand at `position` of the first run's text, by each; {"none": why} if one of them
-    did not generate it."""
+    """The candidates of both runs at `position` of the first run's text; {"none": why} if one of
+    them did not generate it."""
     beside = opposite(align(a.labels, b.labels), position)
     for name, item, at in (("A", a, position), ("B", b, beside)):
         if at is None or not item.n_prompt <= at < item.n_prompt + len(item.steps):

@@ -20,7 +20,7 @@ import { useButtonKeys } from "../../web/cells.js";
 import { KindButtons, Switch } from "../../web/controls.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 
-// What each head alone matters for one token: the question, the one that matters most, and a map.
+// The importance of each head for one token: a button, the most important head, and a map.
 
 const percent = (probability) => `${numeral((100 * probability).toPrecision(3))} %`;
 const headName = ({ stack, kind, layer, head }) =>
@@ -32,7 +32,7 @@ const headName = ({ stack, kind, layer, head }) =>
       })
     : say("Layer {layer}, head {head}", { layer, head });
 
-// The head that matters most, for the token with this label.
+// The most important head for the token with this label.
 const mostInWords = (most, label) => {
   const { before, after } = most;
   const told = {
@@ -46,7 +46,7 @@ const mostInWords = (most, label) => {
     told,
   );
 };
-// What the map's colours mean.
+// The meaning of the map's colours.
 const mapInWords = ({ log_probability: intact, limit }) =>
   [
     say("With all heads the intact network gives it p = {probability}.", {
@@ -107,8 +107,8 @@ const headsOf = (all) =>
   );
 const namesOf = (all) => new Set(headsOf(all).map((one) => `${siteName(one)}.${one.head}`));
 
-// What is chosen here of the shown run, [state, change(some of it)]: kind, its index among the run's;
-// chosen, what is to be ablated, as plain values; by; and position, of the token that the map is of.
+// The choices for the shown run, [state, change(part of it)]: kind, its index among the run's; chosen, the
+// ablations as plain values; by; and position, of the map's token.
 const useChoices = () => {
   const { run } = page;
   const [kept, keep] = useState(/** @type {any} */ ({ of: null, kind: 0, by: "zero" }));

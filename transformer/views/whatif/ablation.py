@@ -1,5 +1,5 @@
-"""What ablation does: how much each head alone matters for one token, and what comes next with an
-alteration or without."""
+"""Ablation: the importance of each head for one token, and the next token with and without an
+alteration."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def importance(
         f"token {found.position}, {style.label(label)}: p = "
         f"{math.exp(found.log_probability):.4f} with all heads; replaced by: {_HOW[by]}"
     )
-    # decimals that leave the largest change at least one digit of its own
+    # decimals that show at least one digit of the largest change
     digits = min(4, max(2, 1 + math.ceil(-math.log10(limit))))
     cells = style.signed_cells(
         change,
@@ -71,8 +71,8 @@ def importance(
 def predicted(found: NextToken, labels: Sequence[str], here: int) -> go.Figure:
     """Pairs of bars, one pair a token: its probability by the intact and by the altered network.
 
-    labels: of found.ids. here: the id that stands at that position, which gets an arrow. Trace 0:
-    intact, trace 1: altered; y is the token's position, the likeliest by the intact network on top.
+    labels: of found.ids. here: the id at that position, marked with an arrow. Trace 0: intact,
+    trace 1: altered; y is the token's position, the likeliest by the intact network on top.
     """
     return paired_bars(
         f"What comes at place {found.position}: intact and altered",
@@ -91,7 +91,8 @@ def predicted(found: NextToken, labels: Sequence[str], here: int) -> go.Figure:
 def answer_importance(
     models: ModelQueries, item: Run, *, position: int, stack: str, kind: str, by: str = "zero"
 ) -> Answer:
-    """What each head of a kind of attention matters for one token: numbers, picture, a sentence."""
+    """The importance of each head of a kind of attention for one token: numbers, picture, a
+    sentence."""
     found = models.ask(head_importance, item, position=position, by=by)
     label = models.model(item.model).tokenizer.label(found.target)
     figure = importance(found, stack, kind, label, by=by)

@@ -14,7 +14,7 @@ const flip = (what) => {
   alter(isOff(what) ? others : [...others, { type: "break", what }]);
 };
 
-// The bar ends where the network says nothing any more: all tokens alike.
+// The bar ends at the loss of a uniform prediction.
 const Cost = ({ loss, intact, even }) => {
   if (loss === null || intact === null) return html`<td class="cost">–</td>`;
   const more = loss - intact;
@@ -29,7 +29,7 @@ const GoesOn = ({ tokens }) => {
   const words = tokens.map((label) => html`<${Token} label=${label} />`);
   return html`<td class="goes-on">${words.length ? words : say("(nothing)")}</td>`;
 };
-// what: null for the intact network. tokens: how the text goes on without it.
+// what: null for the intact network. tokens: the continuation without it.
 const Line = ({ what, says, why, loss, found, tokens }) => {
   const press = html`<button type="button" class="break-switch" aria-pressed=${String(isOff(what))}
     onClick=${() => flip(what)}>${says}</button>`;
@@ -52,8 +52,8 @@ const aboutInWords = ({ about, n_texts: count, even }) =>
         { count, about: say(about), even: numeral(even.toFixed(2)) },
       );
 
-// The tokens of the prompt going on without each switch alone, {of, texts}, one after the other; of:
-// model and prompt. Another prompt ends it. How far it is stands in `says`.
+// Continuations of the prompt without each switch, {of, texts}, computed in turn; of: model and prompt.
+// Another prompt cancels it. `says` is the progress.
 const useTexts = (of) => {
   const latest = useRef(of);
   latest.current = of;
@@ -78,7 +78,7 @@ const useTexts = (of) => {
   return { ...now, askAll };
 };
 
-// What each switch costs: the server's rows, without losses until somebody has measured them.
+// The cost of each switch: the server's rows, without losses until they have been measured.
 const useCosts = (part) => {
   const { model, run } = page.run ?? {};
   const [measured, setMeasured] = useState(/** @type {any} */ ({}));

@@ -13,7 +13,7 @@ from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.parameters import Bool, Text
 
-# What the samples that come with the models say of themselves; breaks.js says it.
+# The description of the bundled samples, shown by breaks.js.
 ABOUT = mark(
     "Written for this project; not part of any training text. A fixed sample to see a loss go up "
     "when the network is altered; far too small to compare models with."
@@ -43,7 +43,7 @@ def answer_broken(models: ModelQueries, model: str, *, measure: bool = False) ->
 
 
 def answer_broken_text(models: ModelQueries, item: Run, *, what: str | None = None) -> Answer:
-    """How the run's prompt goes on, greedily, without one idea (None: with all of them)."""
+    """The greedy continuation of the run's prompt without one idea (None: intact)."""
     ids = models.ask(broken_ids, item, what=what)
     return {"labels": models.model(item.model).tokenizer.labels(ids[item.n_prompt :])}
 

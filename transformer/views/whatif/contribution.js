@@ -1,4 +1,4 @@
-// What each part of the network adds to the logit of the chosen token.
+// The contribution of each part of the network to the logit of the chosen token.
 
 import { openTab } from "../../ui/static/gradio.js";
 import {
@@ -17,9 +17,9 @@ import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { page, setHead } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
-// The parts that the cells of the map of contributions stand for, and what is said of one.
+// The parts of the cells of the contribution map, and a cell in words.
 
-const BEFORE = ["token", "position", "embedding norm"]; // rows above the layers, where there are such
+const BEFORE = ["token", "position", "embedding norm"]; // rows above the layers, if any
 
 // The head of a cell, or null. answer: the server's, see contribution.py.
 /** @type {(cell: {row: number, column: number}, answer: any, stack: string) => any} */
@@ -32,7 +32,7 @@ const headOf = ({ row, column }, { heads, others }, stack) => {
   return { stack, kind, layer, head: column % across };
 };
 
-// What is said of a cell of the drawn map.
+// A cell of the drawn map in words.
 const partInWords = ({ row, column }, { calcdata, layout }) => {
   const value = calcdata[0][0].z[row][column];
   if (!Number.isFinite(value)) return say("There is no such part.");
@@ -44,7 +44,7 @@ const partInWords = ({ row, column }, { calcdata, layout }) => {
   return sayWith("{part} adds {value} to the logit.", told);
 };
 
-// What can be done with the head of the chosen cell, null without one.
+// Actions for the head of the chosen cell, null without one.
 const HeadButtons = ({ head }) => {
   const toggle = () => alter(withAblation(head));
   const words =

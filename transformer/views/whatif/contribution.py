@@ -1,4 +1,4 @@
-"""What each part of the network adds to one logit, layers down and parts across."""
+"""The contribution of each part of the network to one logit, layers down and parts across."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def table(found: LogitContribution) -> tuple[list[str], list[str], NDArray[np.fl
 
 
 def sentence(found: LogitContribution) -> str:
-    """What adds most, what comes next, and what takes most away."""
+    """The largest and second contribution, and the most negative."""
     order = sorted(_named(found), key=lambda part: -part[1])
     (most, adds), (second, then), (least, takes) = order[0], order[1], order[-1]
     said = say(
@@ -144,7 +144,7 @@ def feed_forward_name(layer: int) -> str:
 def answer_contribution(
     models: ModelQueries, item: Run, *, position: int, target: int | None = None
 ) -> Answer:
-    """The map of what each part adds, its sum beside the network's own logit, and a sentence."""
+    """The map of contributions, their sum and the network's own logit, and a sentence."""
     found = models.ask(logit_contribution, item, position=position, target=target)
     label = models.model(item.model).tokenizer.label(found.target)
     figure = contribution(found, label)

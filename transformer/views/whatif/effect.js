@@ -1,4 +1,4 @@
-// Before and after: what comes next by the intact and the altered network, and their two texts.
+// Before and after: the predictions of the intact and the altered network, and their two texts.
 
 import { experiment, interventions } from "../../ui/static/interventions.js";
 import { Figure } from "../../web/figure.js";
@@ -71,7 +71,7 @@ const Effect = () => {
   const { run, labels } = page.run ?? {};
   const texts = useAnswer(part, "intact_text", isAltered && { run });
   const both = texts.asked?.run === run ? texts.answer : null;
-  // Unless a token is chosen: where the texts part.
+  // Unless a token is chosen: where the texts diverge.
   const position = both && (askedIfChosen() ?? Math.min(both.same, labels.length - 1));
   const wanted = isAltered && both && { run, position };
   const { answer, asked } = useAnswer(part, "next_token", wanted);

@@ -1,4 +1,4 @@
-"""What the changes do: what comes next, and the text, by the intact and the altered network."""
+"""The effect of the changes: the next token and the text, by the intact and the altered network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from transformer.views.whatif.ablation import predicted
 
 
 def answer_next_token(models: ModelQueries, item: Run, *, position: int) -> Answer:
-    """What the intact and the altered network say comes at `position`, after the run's own text."""
+    """Predictions of the intact and the altered network at `position`, after the run's text."""
     found = models.ask(next_token, item, position=position)
     labels = _labels(models, item, found.ids)
     return {
@@ -52,7 +52,7 @@ def _labels(models: ModelQueries, run: Run, ids: Sequence[int]) -> list[str]:
 VIEW = View(
     name="effect",
     tab=mark("What if?"),
-    order=590,  # it appears with a change: last, so that nothing moves under the pointer
+    order=590,  # it appears with the first change; last, so that nothing moves under the pointer
     folded=True,
     title=mark("What do the changes do?"),
     help=mark("What comes next after the same text, by the intact and by the altered network."),

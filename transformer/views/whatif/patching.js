@@ -1,4 +1,4 @@
-// Patch: another text's activity put in at each layer and place, and what that does to one token.
+// Patching: another text's activations at each layer and position, and their effect on one token.
 
 import { typeText } from "../../ui/static/gradio.js";
 import { alter, experiment, generates, interventions } from "../../ui/static/interventions.js";
@@ -20,7 +20,7 @@ const TARGETS = { other: say("what the other run expects"), here: say("the token
 
 // ---- the map ----
 
-// The labels of both texts have the room that they need.
+// Make room for the labels of both texts.
 const look = ({ layout }) => {
   const [t, b] = [layout.xaxis2, layout.xaxis].map((axis) => labelRoom(axis) + 30);
   layout.height += t - layout.margin.t + b - layout.margin.b;
@@ -76,13 +76,13 @@ const bringIntoSight = ({ row, column }, box) => {
 const apply = async ({ row, column }, { stack, part, kind, other }) => {
   const patch = { type: "patch", stack, layer: row, positions: [column], text: other, part };
   if (kind !== "self") Object.assign(patch, { kind });
-  await typeText(page.run.text); // the places are those of this text
+  await typeText(page.run.text); // positions are those of this text
   alter([...interventions().filter(({ type }) => type !== "patch"), patch]);
 };
 
 const Found = ({ part, answer, asked }) => {
   const [said, setSaid] = useState("");
-  const [drawn, setDrawn] = useState(/** @type {any} */ (null)); // the answer whose map stands there
+  const [drawn, setDrawn] = useState(/** @type {any} */ (null)); // the answer of the drawn map
   const { cells, light } = useCells({
     name: say("What if a part came from another text?"),
     keys: "patch-keys",
@@ -126,7 +126,7 @@ const Choices = ({ chosen, choose, translates }) => {
     ${one("target", say("Probability of"), TARGETS)}
   </div>`;
 };
-// What the choices mean for the shown network.
+// The choices that apply to the shown network.
 const wanted = ({ stack, part, kind, target }, translates) => ({
   stack: translates ? stack : "decoder",
   part,
@@ -134,7 +134,7 @@ const wanted = ({ stack, part, kind, target }, translates) => ({
   target,
 });
 
-// The other text: what was last proposed, until the visitor writes another.
+// The other text: the last proposal, until the visitor types another.
 const useText = (proposed) => {
   const [typed, type] = useState(/** @type {string | null} */ (null));
   useLayoutEffect(() => type((text) => (text === proposed ? null : text)), [proposed]);

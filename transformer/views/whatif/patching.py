@@ -1,4 +1,5 @@
-"""What activity of another text does to one token, patched in at one layer and position each."""
+"""The effect of another text's activations on one token, patched in at one layer and position
+each."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ from transformer.views.parameters import Choice, Int, Item, Text
 
 CELL_PX, ROW_PX = 38, 34
 MIN_WIDTH = 480
-# On the right there is room for all that stands at the colour bar: for more, Plotly would draw
-# again, at first without a position for the upper axis.
+# The right margin has room for the whole colour bar: otherwise Plotly draws twice, at first
+# without a position for the upper axis.
 MARGIN = {"l": 76, "r": 128, "t": 170, "b": 100}
 _STILL = {"automargin": False, "fixedrange": True}
 PARTS = {
@@ -45,9 +46,9 @@ def patching(
 ) -> go.Figure:
     """The change of ln p(target) by a patch at each layer (down) and position (to the right).
 
-    here, other: the tokens that this run and the other one read, whose activity is put in place of
-    the one below it; where one is shorter, its label is left out. target: the label of the token
-    that is looked at. Orange: the patch makes it likelier. Colours reach as far to both sides as
+    here, other: the tokens of this run and of the other one, whose activations replace those of the
+    token below; where one text is shorter, its label is left out. target: the label of the token
+    that is predicted. Orange: the patch makes it likelier. Colours reach as far to both sides as
     the largest change; `layout.meta` has row_labels, column_labels ("cat ← dog" where the tokens
     differ; plain text), limit, before and other (ln p in the two runs). `layout.width` is CELL_PX a
     position: a page scrolls a long text sideways.
@@ -144,16 +145,16 @@ TEACHING = {
 
 
 def text_before(model: Model, run: Run, position: int) -> str:
-    """What another text stands in for: a translator's source, else all before the token at
-    `position` (the sign that begins every text left out)."""
+    """The text that another one replaces: a translator's source, else everything before the token
+    at `position` (without the start token)."""
     if run.source_ids:
         return run.request.text
     return model.tokenizer.decode(run.ids[run.trace_start : position])
 
 
 def variant(model: Model, text: str) -> str | None:
-    """The text with one word exchanged for another of its kind, as many tokens long; None if no
-    word of it has one. The first of _PAIRS that fits is, wherever its word stands."""
+    """The text with one word replaced by another of the same length in tokens; None if no word has
+    a replacement. The first of _PAIRS that fits is used, wherever its word is."""
     length = len(_ids(model, text))
     words = set(_WORD.findall(text))
     for pair in _OTHERS.items():  # animals before colours and so on
@@ -186,8 +187,8 @@ _TARGETS = {
 
 
 def answer_other_text(models: ModelQueries, item: Run, *, position: int | None = None) -> Answer:
-    """Another text to patch from: this one with a word exchanged ("variant", None if it has none),
-    and one of ours to try ("teaching"). position: the chosen token, None = the first generated."""
+    """Texts to patch from: this one with a word replaced ("variant", None if it has none), and an
+    example ("teaching"). position: the chosen token, None = the first generated."""
     model = models.model(item.model)
     text = text_before(model, item, _first(item) if position is None else position)
     return {"variant": variant(model, text), "teaching": TEACHING.get(item.config.family)}
@@ -208,7 +209,7 @@ def answer_patching(
 
     position: the token; None = of a translation the one that the other source changes most, else
     the first generated one. target: whose ln p it is, "other" = what the other run predicts there,
-    "here" = the token that stands there, after the end the likeliest of the intact network.
+    "here" = the token at that position, after the end the likeliest of the intact network.
     """
     model = models.model(item.model)
     at = _position(models, item, other, position)

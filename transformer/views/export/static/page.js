@@ -1,5 +1,5 @@
-// The page of one run, saved as a file: text, attention, prediction, masks, positions and more, drawn from
-// the data that the file carries.
+// The saved page of one run: text, attention, prediction, masks, positions and more, drawn from the file's
+// data.
 
 import { isAblated } from "../../../ui/static/interventions.js";
 import { answerFrom } from "../../../web/ask.js";
@@ -26,7 +26,7 @@ const TALLEST_PX = 640; // of a square picture
 const isSquare = ({ xaxis, yaxis }) =>
   Boolean(yaxis?.scaleanchor && xaxis.ticktext && yaxis.ticktext);
 
-// How a figure stands there, see drawPicture.
+// Layout of a figure, see drawPicture.
 const sizeOf = ({ layout }) => {
   if (isSquare(layout)) return { fit: { side: { height: TALLEST_PX }, bar: true } };
   const change = ({ layout: { width, margin, xaxis } }) => {
@@ -39,7 +39,7 @@ const sizeOf = ({ layout }) => {
 const Picture = ({ one, closed = false }) => {
   const part = usePart();
   const [isOpen, setOpen] = useState(!closed);
-  // Drawing changes it: each width has its own.
+  // Drawing changes the figure: each width has a copy.
   const figure = useMemo(
     () => isOpen && part.width > 0 && filled({ data: one.data, layout: one.layout }),
     [one, isOpen, part.width],
@@ -96,7 +96,7 @@ const headOf = ({ mask, layers }, layer, head) => {
   const recorded = Object.entries(layers[layer]).map(([name, stored]) => [name, part(stored)]);
   return { ...mask, allowed: flatOf(mask.allowed), ...Object.fromEntries(recorded) };
 };
-// The mean of all heads but those that are switched off.
+// The mean of all heads that are not ablated.
 const meanOf = (kind) => {
   const heads = Array.from({ length: page.run.n_heads }, (_, head) => head);
   const weights = (layer, head) => headNumbers(headOf(kind, layer, head)).weights;
