@@ -185,7 +185,7 @@ def test_branches_are_walked_without_running_the_network(writing):
     assert page.evaluate("window.heard") == 1  # one run is drawn once
     page.wait_for_selector(f".branches[data-step='{step}']")
     best = run.steps[step].candidates[0]
-    name = f"{run.candidate_labels[best.id]}, probability {best.probability:.4f}"
+    name = f"{run.candidate_labels[best.id]}, {best.probability:.4f}"
     assert str(page.locator(".choice").first.get_attribute("aria-label")).startswith(name)
     texts = run.labels[run.n_prompt :], made.labels[run.n_prompt + step :]
     items = page.locator(".branch-tree .branch-line .branch-text")

@@ -51,7 +51,6 @@ STYLES = (
     "ui/static/pictures.css",
     "ui/static/tokens.css",
     "views/attention/attention.css",
-    "views/attention/finding.css",
     "views/export/static/page.css",
 )
 PLOTLY = "ui/static/vendor/plotly-cartesian.min.js"
