@@ -53,7 +53,6 @@ bench: $(VENV)/.dev $(PEERS)/.done
 	$(BIN)/python -m benchmarks.visitors
 	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.scale
-	$(BIN)/python -m benchmarks.drawing --peers-python $(PEERS)/bin/python
 	$(BIN)/python -m benchmarks.report
 
 load: $(VENV)/.dev

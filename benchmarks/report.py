@@ -177,13 +177,6 @@ def scale_table(part: dict[str, Any]) -> str:
     return table(head, rows)
 
 
-def drawing_table(part: dict[str, Any]) -> str:
-    """Other tools' pages for the same attention."""
-    return table(
-        ["layers x heads x tokens", "tool", "size", "until drawn", "DOM nodes"], part["rows"]
-    )
-
-
 def _ratio(a: float, b: float) -> str:
     return f"{a / b:.2f}"
 
@@ -226,13 +219,6 @@ PARTS = {
         "Networks with random weights on the real page.",
         "{clicks} clicks each",
         scale_table,
-    ),
-    "drawing": Part(
-        "Other tools",
-        "The same weights drawn by other tools, all heads on one page. What such a page loads "
-        "from elsewhere is read from the disk.",
-        "{versions}",
-        drawing_table,
     ),
     "training": Part(
         "Training",
