@@ -9,11 +9,14 @@ import torch
 
 from transformer.analysis import text_before
 from transformer.analysis.ablation import (
+    BROKEN_TOKENS,
+    broken_ids,
     head_importance,
     intact_ids,
+    losses_without,
     next_token,
+    sample_loss,
 )
-from transformer.analysis.held_out import BROKEN_TOKENS, broken_ids, losses_without, sample_loss
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
 from transformer.checkpoint import held_out_sample

@@ -13,8 +13,7 @@ from kit.visitors import WhatIf
 from playwright.sync_api import expect
 
 from transformer import Run
-from transformer.analysis.ablation import head_importance, next_token
-from transformer.analysis.held_out import losses_without
+from transformer.analysis.ablation import head_importance, losses_without, next_token
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import most_changed, patch_effect
 from transformer.interventions.breaks import BREAKS, breaks_of

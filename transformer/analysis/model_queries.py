@@ -28,7 +28,7 @@ class ModelQueries(Protocol):
         """The run with its lens and surprisal, see `logit_lens.with_lens`."""
 
     def losses_without(self, name: str) -> dict[str | None, float | None]:
-        """The loss of a model without each of its components, see `held_out.losses_without`."""
+        """The loss of a model without each of its components, see `ablation.losses_without`."""
 
     def known_losses(self, name: str) -> dict[str | None, float | None]:
         """Those losses if they have been computed already, else nothing."""

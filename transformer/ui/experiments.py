@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from transformer.analysis.ablation import head_importance
-from transformer.analysis.held_out import losses_without
+from transformer.analysis.ablation import head_importance, losses_without
 from transformer.analysis.journey import journey, without_head
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
@@ -69,7 +68,7 @@ class Experiments:
         return run if run.lens is not None else self.ask(with_lens, run)
 
     def losses_without(self, name: str) -> dict[str | None, float | None]:
-        """See held_out.losses_without."""
+        """See ablation.losses_without."""
         model = self.model(name)
         with self._in_turn():
             found = self._losses.get(name) or losses_without(model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from transformer.analysis.held_out import broken_ids
+from transformer.analysis.ablation import broken_ids
 from transformer.analysis.model_queries import ModelQueries
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.descriptions import Break
