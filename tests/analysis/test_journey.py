@@ -22,7 +22,7 @@ from transformer.runs.run import Run, from_json
 from transformer.ui import experiments as module
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
-from transformer.views.journey import finding
+from transformer.views.journey.finding import finding
 from transformer.views.registry import PICTURES
 
 TEXT = "The fox said hello to the bird"

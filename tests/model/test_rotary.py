@@ -10,15 +10,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kit.models import tiny
 
+from transformer.analysis.rotary import angles_of
+from transformer.analysis.rotary import rotated_pair as a_pair_of
 from transformer.model.positions import RotarySettings, frequencies_of
 from transformer.views.positions.rotary import (
     VIEW,
-    angles_of,
     rotary_angles,
     rotary_distance,
     rotary_pair,
 )
-from transformer.views.positions.rotary import rotated_pair as a_pair_of
 
 EDGE = 64 / (2 * math.pi)  # with it the first pair's wavelength is exactly the longest
 

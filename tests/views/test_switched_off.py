@@ -22,7 +22,7 @@ from transformer.views.attention.lines import query_lines, query_links
 from transformer.views.export.html import _read, heads_of
 from transformer.views.export.notebook import _kind
 from transformer.views.export.packing import Pack
-from transformer.views.journey import finding, named_head
+from transformer.views.journey.finding import finding, named_head
 from transformer.views.registry import PICTURES
 from transformer.views.runs.attention_difference import attention_difference
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -121,3 +122,43 @@ def _one_at_a_time(
             where = torch.nn.functional.one_hot(rows, values.shape[-2]).bool()[:, :, None]
             where = where[:, None] if at.name == "z" else where
             yield Patched(at, Replacement(where, values)), len(rows)
+
+
+# ---- another text to patch from ----
+
+_PAIRS = (
+    ("cat", "dog"), ("boy", "girl"), ("boys", "girls"), ("man", "woman"), ("men", "women"),
+    ("fox", "bear"), ("bird", "frog"), ("king", "queen"), ("mom", "dad"), ("black", "white"),
+    ("red", "blue"), ("big", "little"), ("happy", "sad"), ("hot", "cold"), ("day", "night"),
+    ("Tom", "Ben"), ("Lily", "Lucy"), ("he", "she"), ("his", "her"), ("ball", "toy"),
+    ("park", "forest"), ("train", "bus"), ("book", "letter"), ("car", "house"), ("new", "old"),
+)  # fmt: skip
+_OTHERS = {word: other for pair in _PAIRS for word, other in (pair, pair[::-1])}
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def text_before(model: LoadedModel, run: Run, position: int) -> str:
+    """The text that another one replaces: a translator's source, else everything before the token
+    at `position` (without the start token)."""
+    if run.source_ids:
+        return run.request.text
+    return model.tokenizer.decode(run.ids[run.trace_start : position])
+
+
+def variant(model: LoadedModel, text: str) -> str | None:
+    """The text with one word replaced by another of the same length in tokens; None if no word has
+    a replacement. The first of _PAIRS that fits is used, wherever its word is."""
+    length = len(_ids(model, text))
+    words = set(_WORD.findall(text))
+    for pair in _OTHERS.items():  # animals before colours and so on
+        for word, other in (pair, map(str.capitalize, pair)):
+            if word in words:
+                changed = re.sub(rf"\b{re.escape(word)}\b", other, text)
+                if len(_ids(model, changed)) == length:
+                    return changed
+    return None
+
+
+def _ids(model: LoadedModel, text: str) -> list[int]:
+    prepared = model.prepare(text)
+    return prepared.source or prepared.ids

@@ -1,7 +1,7 @@
 // The layout of the journey's picture in px, and the bands that flow into the stream.
 
 /** @typedef {{kind: string}} Kind */
-/** @typedef {Record<string, any>} Answer see views/journey/__init__.py */
+/** @typedef {Record<string, any>} Answer see views/journey/journey.py */
 
 const STRIP = { left: 12, width: 26 }; // the embedding
 const LEFT = 74; // of the first layer

@@ -20,7 +20,7 @@ const isUsual = () => {
   const at = opening.site ? siteNamed("site", opening.site, page.run) : { ...kinds[0], layer: 0 };
   return sameHead(page.head, { ...at, head: Number(opening.head ?? 0) });
 };
-// answer: of the server, see __init__.py; null before there is one.
+// answer: of the server, see journey.py; null before there is one.
 export const useAgreement = (answer) =>
   useLayoutEffect(() => {
     if (!answer) return;

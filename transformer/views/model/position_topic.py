@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from transformer.analysis.rotary import rotated_pair
 from transformer.messages import numeral, say
 from transformer.model.blocks import Embedding
 from transformer.model.positions import (
@@ -17,7 +18,6 @@ from transformer.model.positions import (
 from transformer.runs.head_data import array
 from transformer.views.model.source import excerpt
 from transformer.views.model.topic import FIRST, Topic, quoted
-from transformer.views.positions.rotary import rotated_pair
 
 HALF = FIRST // 2  # pairs of features that are shown
 

@@ -1,24 +1,19 @@
-"""What rotary positions do: the angle of each pair, a head's q and k before and after, and that
-the score depends on the distance alone.
-
-A head's vectors are recorded rotated, as they meet. "Before" is the same vector rotated back, by
-the network's own cosines and sines.
-"""
+"""Rotary positions: the angle of each pair, a head's q and k before and after, and the score, which
+depends on the distance alone."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from html import unescape
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.checks import check_choice, check_whole
+from transformer.analysis.rotary import angles_of, is_rotary, rotated_pair
+from transformer.checks import check_whole
 from transformer.messages import mark, say
-from transformer.model.sites import Site
-from transformer.runs.head_data import SiteLike, array, check_head, labels_of
+from transformer.runs.head_data import SiteLike
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
@@ -30,92 +25,6 @@ MAX_DISTANCES = 256  # points of the curve
 # An arrow before and after the rotation.
 _QUERY_SAID = mark("query of token {place}, before"), mark("query of token {place}, after")
 _KEY_SAID = mark("key of token {place}, before"), mark("key of token {place}, after")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class RotatedPair:
-    """A query and a key of one head.
-
-    q, k: (D,), as they meet, and q_before, k_before, rotated back. query, key: their positions.
-    angles: (max_len, R / 2), radians from 0 to 2 pi, of each position and pair. score: the
-    network's own, before the mask.
-    """
-
-    site: Site
-    head: int
-    query: int
-    key: int
-    labels: tuple[str, str]
-    q: Doubles
-    k: Doubles
-    q_before: Doubles
-    k_before: Doubles
-    angles: Doubles
-    score: float
-
-    @property
-    def n_pairs(self) -> int:
-        """How many pairs of features are rotated."""
-        return self.angles.shape[1]
-
-    def score_at(self, query: int, key: int) -> float:
-        """The score of the same two vectors at these positions."""
-        q, k = (
-            _rotated(self.q_before, self.angles[query]),
-            _rotated(self.k_before, self.angles[key]),
-        )
-        return float(q @ k) / math.sqrt(len(q))
-
-
-def is_rotary(run: Run) -> bool:
-    """Whether this run's network rotates queries and keys."""
-    return run.config.positions == "rotary"
-
-
-def angles_of(run: Run, stack: str) -> Doubles:
-    """(max_len, R / 2) radians, from the network's own cosines and sines.
-
-    Raises ValueError for a network that rotates nothing, and for a stack that it does not have.
-    """
-    if not is_rotary(run):
-        raise ValueError(
-            "only rotary positions rotate queries and keys; this network's are "
-            f"{run.config.positions}"
-        )
-    check_choice("stack", stack, run.position_matrices)
-    matrix = array(run.position_matrices[stack]).astype(np.float64)
-    cosines, sines = np.split(matrix, 2, axis=1)
-    return np.arctan2(sines, cosines) % (2 * math.pi)
-
-
-def rotated_pair(
-    run: Run, site: SiteLike, head: int, query: int | None = None, key: int | None = None
-) -> RotatedPair:
-    """A query and a key of a head; by default the last query, and the key before it.
-
-    Raises ValueError for an unknown position, head or site, and for cross-attention: it rotates
-    nothing.
-    """
-    record = run.trace[site]
-    angles = angles_of(run, record.site.stack)
-    if record.site.kind == "cross":
-        raise ValueError("cross-attention rotates nothing; needed: self-attention")
-    check_head(head, record.pattern.shape[1])
-    assert record.q is not None
-    assert record.k is not None
-    last = record.pattern.shape[2] - 1
-    at = check_whole("query", last if query is None else query, 0, last)
-    other = check_whole("key", max(at - 1, 0) if key is None else key, 0, last)
-    q, k = (
-        array(part[0, head, position]).astype(np.float64)
-        for part, position in ((record.q, at), (record.k, other))
-    )
-    labels = labels_of(run, record.site, 0)[0]
-    return RotatedPair(
-        site=record.site, head=head, query=at, key=other, labels=(labels[at], labels[other]),
-        q=q, k=k, q_before=_rotated(q, -angles[at]), k_before=_rotated(k, -angles[other]),
-        angles=angles, score=float(record.scores[0, head, at, other]),
-    )  # fmt: skip
 
 
 def rotary_angles(run: Run, stack: str = "decoder") -> go.Figure:
@@ -228,15 +137,6 @@ def rotary_distance(
         legend={"orientation": "h", "y": -0.25},
         meta={"moved": moved, "score": found.score},
     )  # fmt: skip
-
-
-def _rotated(vector: Doubles, angles: Doubles) -> Doubles:
-    """(D,) with its first R features rotated by (R / 2,) angles."""
-    half = len(angles)
-    first, second, rest = vector[:half], vector[half : 2 * half], vector[2 * half :]
-    cosines, sines = np.cos(angles), np.sin(angles)
-    rotated = [first * cosines - second * sines, second * cosines + first * sines, rest]
-    return np.concatenate(rotated)
 
 
 def _period(angles: Doubles) -> float:

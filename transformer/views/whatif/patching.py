@@ -4,7 +4,6 @@ each."""
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,13 @@ import plotly.graph_objects as go
 
 from transformer.analysis.ablation import next_token
 from transformer.analysis.model_queries import ModelQueries
-from transformer.analysis.patching import PatchEffect, most_changed, patch_effect
+from transformer.analysis.patching import (
+    PatchEffect,
+    most_changed,
+    patch_effect,
+    text_before,
+    variant,
+)
 from transformer.checks import InvalidRequest
 from transformer.inference.model import Model
 from transformer.messages import mark, numeral, say
@@ -127,48 +132,11 @@ def _hover(names: Sequence[str], before: float, row: Any) -> list[str]:
     ]
 
 
-_PAIRS = (
-    ("cat", "dog"), ("boy", "girl"), ("boys", "girls"), ("man", "woman"), ("men", "women"),
-    ("fox", "bear"), ("bird", "frog"), ("king", "queen"), ("mom", "dad"), ("black", "white"),
-    ("red", "blue"), ("big", "little"), ("happy", "sad"), ("hot", "cold"), ("day", "night"),
-    ("Tom", "Ben"), (mark("Lily"), "Lucy"), ("he", "she"), ("his", "her"), ("ball", "toy"),
-    ("park", "forest"), ("train", "bus"), ("book", "letter"), ("car", "house"), ("new", "old"),
-)  # fmt: skip
-_OTHERS = {word: other for pair in _PAIRS for word, other in (pair, pair[::-1])}
-_WORD = re.compile(r"[^\W\d_]+")
-
 # A text for which one exchanged word changes what comes next, for each family of models.
 TEACHING = {
     "decoder": "The boy saw a cat. He ran after the",
     "encoder-decoder": "The black cat is sleeping on the bed.",
 }
-
-
-def text_before(model: Model, run: Run, position: int) -> str:
-    """The text that another one replaces: a translator's source, else everything before the token
-    at `position` (without the start token)."""
-    if run.source_ids:
-        return run.request.text
-    return model.tokenizer.decode(run.ids[run.trace_start : position])
-
-
-def variant(model: Model, text: str) -> str | None:
-    """The text with one word replaced by another of the same length in tokens; None if no word has
-    a replacement. The first of _PAIRS that fits is used, wherever its word is."""
-    length = len(_ids(model, text))
-    words = set(_WORD.findall(text))
-    for pair in _OTHERS.items():  # animals before colours and so on
-        for word, other in (pair, map(str.capitalize, pair)):
-            if word in words:
-                changed = re.sub(rf"\b{re.escape(word)}\b", other, text)
-                if len(_ids(model, changed)) == length:
-                    return changed
-    return None
-
-
-def _ids(model: Model, text: str) -> list[int]:
-    prepared = model.prepare(text)
-    return prepared.source or prepared.ids
 
 
 def _last(item: Item) -> int:

@@ -1,0 +1,187 @@
+"""The journey of one token through the network, to the word that follows: numbers of
+`analysis.journey`, and what they say in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer.analysis.journey import (
+    Journey,
+    journey,
+    reading_weights,
+    without_head,
+)
+from transformer.analysis.model_queries import ModelQueries
+from transformer.messages import mark
+from transformer.runs.head_data import array
+from transformer.runs.run import Run
+from transformer.tokenizer import Tokenizer
+from transformer.views.declaration import Answer, Picture, View
+from transformer.views.journey.finding import finding, named_head
+from transformer.views.parameters import KIND, OF_STACK, SITE, Int
+
+N_LIKELIEST, N_WITHOUT, N_RANKED = 10, 5, 10
+N_VECTOR = 24  # features of the first vector that are shown
+
+
+def answer_journey(
+    models: ModelQueries, item: Run, *, position: int | None = None, target: int | None = None
+) -> Answer:
+    """The prediction after the last token read, each part's contribution, and a finding."""
+    found = models.ask(journey, item, position=position, target=target)
+    tokens = models.model(item.model).tokenizer
+    stack = "encoder" if item.config.family == "encoder" else "decoder"
+    parts, added = found.parts, dict.fromkeys(("heads", "feed_forward", "biases", "embedding"))
+    if (
+        parts is not None
+    ):  # each part's number, heads layer by layer; null where a logit is no such sum
+        added = {
+            "heads": {kind: array(one.flatten()) for kind, one in parts.heads.items()},
+            "feed_forward": array(parts.feed_forward),
+            "biases": array(parts.biases),
+            "embedding": dict(parts.others),
+        }
+    lens = zip(found.lens_ids.tolist(), found.lens_probabilities.tolist(), strict=True)
+    return {
+        "position": found.position,
+        "target": found.target,
+        "target_label": tokens.label(found.target),
+        "stack": stack,
+        "logits": array(found.logits),
+        "likeliest": _likeliest(tokens, found.logits, N_LIKELIEST),
+        "next": _next(tokens, item, found),
+        "lens": [{"label": tokens.label(one), "probability": p} for one, p in lens],
+        "norms": array(found.stream.norm(dim=-1)),
+        "vector": array(_sample(found.stream[0])),
+        **added,
+        "encoder": _encoder(item),
+        "finding": finding(item, found, tokens),
+        "named": named_head(item, found),
+    }
+
+
+def answer_without_head(
+    models: ModelQueries, item: Run, *, position: int | None = None, site: str, head: int
+) -> Answer:
+    """The logits of what would follow, and the likeliest of it."""
+    logits = models.ask(without_head, item, position=position, site=site, head=head)
+    tokens = models.model(item.model).tokenizer
+    return {"logits": array(logits), "likeliest": _likeliest(tokens, logits, N_WITHOUT)}
+
+
+def answer_readers(item: Run, *, stack: str, query: int, kind: str, key: int) -> Answer:
+    """Each head's weight from one token to another, layer by layer, and those that read most."""
+    weights = reading_weights(item, stack, kind, query, key)
+    best = weights.flatten().topk(min(N_RANKED, weights.numel()))
+    ranked = [
+        (at, w) for at, w in zip(best.indices.tolist(), best.values.tolist(), strict=True) if w
+    ]
+    n_heads = weights.shape[1]
+    return {
+        "heads": {kind: array(weights.flatten())},
+        "ranked": [
+            {
+                "stack": stack,
+                "kind": kind,
+                "layer": at // n_heads,
+                "head": at % n_heads,
+                "weight": w,
+            }
+            for at, w in ranked
+        ],
+    }
+
+
+def _likeliest(tokens: Tokenizer, logits: Tensor, count: int) -> list[dict[str, Any]]:
+    best = logits.softmax(dim=-1).topk(min(count, len(logits)))
+    return [
+        {"id": index, "label": tokens.label(index), "probability": probability}
+        for index, probability in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]
+
+
+def _next(tokens: Tokenizer, item: Run, found: Journey) -> dict[str, Any] | None:
+    """The next token of the text; of an encoder, the unmasked token at that position."""
+    at = found.position + (item.config.family != "encoder")
+    if at >= len(item.ids) or item.ids[at] == tokens.mask_id:
+        return None
+    index = item.ids[at]
+    return {"id": index, "label": item.labels[at], "probability": float(found.probabilities[index])}
+
+
+def _encoder(item: Run) -> Answer | None:
+    """What is shown of the encoder before a decoder: its stream, the mean over the source."""
+    if item.config.family != "encoder-decoder" or "encoder" not in item.trace.residuals:
+        return None
+    stream = torch.cat(item.trace.residuals["encoder"])  # (L + 1, Ts, C)
+    vector = _sample(stream[0].mean(dim=0))
+    return {"norms": array(stream.norm(dim=-1).mean(dim=1)), "vector": array(vector), "lens": []}
+
+
+def _sample(vector: Tensor) -> Tensor:
+    return vector[:: max(1, len(vector) // N_VECTOR)][:N_VECTOR]
+
+
+_POSITION = Int(
+    name="position",
+    title="Last token read",
+    help="Its place in the text; without one, the last.",
+    use="selection",
+    optional=True,
+)
+VIEW = View(
+    name="journey",
+    tab=mark("Journey"),
+    order=0,
+    title="What comes next, and why",
+    help=("One token's way through the network, and what each part adds to the next token."),
+    pictures=(
+        Picture(
+            name="journey",
+            title="What comes next, and why",
+            help=(
+                "The next token's logits, what each head and feed-forward adds to one of "
+                "them, and what each layer would have predicted."
+            ),
+            answer=answer_journey,
+            network=True,
+            parameters=(
+                _POSITION,
+                Int(
+                    name="target",
+                    title="Token",
+                    help="The id of the token that parts add to; without one, the likeliest.",
+                    use="request",
+                    optional=True,
+                ),
+            ),
+        ),
+        Picture(
+            name="without_head",
+            title="Without one head",
+            help="The next token's logits with one head switched off (ablated).",
+            answer=answer_without_head,
+            network=True,
+            parameters=(
+                _POSITION,
+                SITE,
+                Int(name="head", title=mark("Head"), use="selection", default=0),
+            ),
+        ),
+        Picture(
+            name="readers",
+            title="Who reads what?",
+            help="How much every head reads one token at another.",
+            answer=answer_readers,
+            parameters=(
+                OF_STACK,
+                Int(name="query", title="Reading token", use="selection", default=0),
+                KIND,
+                Int(name="key", title="Token that is read", use="selection", default=0),
+            ),
+        ),
+    ),
+)
