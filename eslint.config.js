@@ -19,7 +19,7 @@ const unsaid = [
   `CallExpression[callee.property.name="setAttribute"][arguments.0.value=${LABEL}] > Literal:nth-child(2)[value=${WORD}]`,
 ].map((selector) => ({ selector, message }));
 
-// A component is a function of state: what stands on the page is drawn by Preact, and heard by a hook.
+// A component is a function of state: Preact draws the page, and hooks listen. Files with exceptions:
 const BY_HAND = {
   "web/part.js": "the hook that hears the whole document",
   "web/link_text.js": "reads what Python wrote into the page's head",
@@ -27,12 +27,12 @@ const BY_HAND = {
   "web/labels.js": "a canvas that measures text",
   "web/head_grid.js": "a canvas; moves the focus",
   "web/translated.js": "what a browser that translates the page did to it",
-  "ui/static/main.js": "mounts what stands over the page",
+  "ui/static/main.js": "mounts what is above the page",
   "ui/static/gradio.js": "Gradio's own boxes, tabs and buttons",
   "ui/static/terms.js": "marks words in the texts of others",
   "ui/static/share.js": "saves a file",
-  "views/export/exports.js": "saves pictures, whoever drew them",
-  "views/export/static/page.js": "mounts a page of its own",
+  "views/export/exports.js": "saves pictures of every part",
+  "views/export/static/page.js": "mounts the saved page",
 };
 const UNDECLARED =
   /^(querySelector(All)?|getElementBy\w+|createElement|replaceChildren|replaceWith|append(Child)?|insertBefore|innerHTML|addEventListener|dispatchEvent|setAttribute)$/;
@@ -57,7 +57,7 @@ export default [
         ...unsaid,
         {
           selector: `MemberExpression[property.name=${UNDECLARED}]`,
-          message: "Say it as state and a component; the exceptions stand in eslint.config.js.",
+          message: "Say it as state and a component; see BY_HAND in eslint.config.js.",
         },
       ],
     },
@@ -67,8 +67,7 @@ export default [
     rules: { "no-restricted-syntax": ["error", ...unsaid] },
   },
   {
-    // Mounts a page of its own, which speaks English as everything in Python does.
-    files: ["transformer/views/export/static/notebook.js"],
+    files: ["transformer/views/export/static/notebook.js"], // English, as all that Python shows
     rules: { "no-restricted-syntax": "off" },
   },
   {

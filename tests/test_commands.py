@@ -35,7 +35,7 @@ def runnable() -> list[str]:
 
 def typed(name: str) -> str:
     """How a file is run, as its help says it."""
-    if name in ("app.py", "benchmarks/peer_pages.py", "deploy/space.py"):
+    if name in ("app.py", "deploy/space.py"):
         return f"python {name}"
     module = name.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
     return f"python -m {module}"
