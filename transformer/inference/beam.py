@@ -19,7 +19,7 @@ from transformer.runs.steps import BeamNode, Hypothesis
 
 @dataclass(slots=True, eq=False)
 class BeamResult:
-    """What a search found for one source, best first, and the tree that it grew."""
+    """One source's hypotheses, best first, and the search tree."""
 
     hypotheses: list[Hypothesis] = field(default_factory=list)
     steps: list[list[BeamNode]] = field(default_factory=list)
@@ -27,7 +27,7 @@ class BeamResult:
 
 @dataclass(frozen=True, slots=True)
 class _Live:
-    """A hypothesis that goes on, and its place in the tree's last step."""
+    """An unfinished hypothesis, and its index in the last step of the tree."""
 
     ids: tuple[int, ...] = ()
     score: float = 0.0
@@ -54,12 +54,12 @@ def beam_search(
     max_new_tokens: int,
     length_penalty: float = 1.0,
 ) -> list[BeamResult]:
-    """Search for each source, all of them in one batch; a row's result is that which it gets alone.
+    """Search for each source, all in one batch; a row's result does not depend on the others.
 
-    At each step every live hypothesis is extended by every token and the `beams` best go on. One
-    that takes the end token is finished. A row stops when `beams` hypotheses are finished, so that
-    one beam is greedy decoding. After the last step unfinished hypotheses are ranked with the
-    finished ones. Past the request's deadline, hypotheses stay as they are.
+    At each step every live hypothesis is extended by every token and the `beams` best continue. A
+    hypothesis that takes the end token is finished. A row stops when `beams` hypotheses are
+    finished, so that one beam is greedy decoding. After the last step, or past the request's
+    deadline, unfinished hypotheses are ranked with the finished ones.
     Raises ValueError for settings out of range.
     Source: Graves 2012; the length penalty as in Wu et al. 2016, with plain length.
     """
@@ -77,7 +77,7 @@ def beam_search(
 
 
 class _Search:
-    """The batch under way. The network reads N hypotheses: the live ones of all active rows."""
+    """The state of the batch. The network reads N hypotheses: those alive in all active rows."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class _Search:
         self.last = torch.full((len(sources), 1), start_id, device=model.device)
 
     def step(self, *, is_last: bool) -> None:
-        """Extend and rank; the hypotheses that go on are the next step's batch."""
+        """Extend and rank; the remaining hypotheses are the next step's batch."""
         extensions = self._extensions()
         counts = [len(row.alive) for row in self.active]
         first, origins = 0, list[int]()
@@ -116,7 +116,7 @@ class _Search:
     def _extensions(self) -> list[list[tuple[float, int]]]:
         """For each hypothesis its likeliest next tokens: (log-probability, token), best first.
 
-        Twice as many as beams, so that enough remain when the best ones take the end token.
+        Twice as many as beams, so that enough remain when the best take the end token.
         """
         decoded = self.model.decode(
             self.last, self.memory, self.source, src_is_text=self.is_text, cache=self.cache
@@ -134,7 +134,7 @@ class _Search:
     def _advance(
         self, row: _Row, extensions: list[list[tuple[float, int]]], *, is_last: bool
     ) -> list[int]:
-        """Sort a row's best extensions into ended, live and cut; the parents of the live ones."""
+        """Sort a row's best extensions into ended, live and cut; returns the live ones' parents."""
         choices = [
             (live.score + gain, parent, token)
             for parent, (live, likeliest) in enumerate(zip(row.alive, extensions, strict=True))
@@ -162,21 +162,21 @@ class _Search:
         return parents
 
     def _move(self, origins: list[int], *, same_sources: bool) -> None:
-        """Make a batch of the live hypotheses; origins: where each one's parent stood in the last.
+        """Make a batch of the live hypotheses; origins: their parents' rows in the last batch.
 
-        same_sources: place n still reads the source that it read; then what was computed from
-        sources, most of the cache, can stay where it is.
+        same_sources: row n still reads the same source; then cross-attention's cache, which is most
+        of it, needs no copy.
         """
         self.last = torch.tensor(
             [[live.ids[-1]] for row in self.active for live in row.alive], device=self.model.device
         )
         if origins == list(range(len(self.source))):
             return
-        places = torch.tensor(origins, device=self.model.device)
+        parents = torch.tensor(origins, device=self.model.device)
         if not same_sources:
-            self.source, self.memory = self.source[places], self.memory[places]
-            self.is_text = None if self.is_text is None else self.is_text[places]
-        self.cache.select(places, crossing=not same_sources)
+            self.source, self.memory = self.source[parents], self.memory[parents]
+            self.is_text = None if self.is_text is None else self.is_text[parents]
+        self.cache.select(parents, crossing=not same_sources)
 
     def _finish(self, row: _Row, ids: tuple[int, ...], score: float, *, ended: bool) -> None:
         normalised = score / max(1, len(ids)) ** self.length_penalty
@@ -185,7 +185,7 @@ class _Search:
         )
 
     def finish(self) -> list[BeamResult]:
-        """Rows that ran out of tokens finish as they stand; all ranked, the best first."""
+        """Finish rows that ran out of tokens; returns all results, best hypotheses first."""
         for row in self.rows:
             if not row.done:
                 for live in row.alive:

@@ -1,4 +1,4 @@
-"""How long a request may take: asked between two steps of the network, which then ends early."""
+"""Time limits of requests, checked between two steps of the network."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ StepAside = Callable[[Callable[[], bool]], float]
 
 
 class Deadline:
-    """Passes after so many seconds, or when its flag is raised.
+    """Passes after so many seconds, or when its flag is set.
 
-    step_aside: called whenever it is asked, so between two steps; may let other requests go first,
-    as long as it is told that this one is still wanted, and returns the seconds that this took,
-    which do not count.
+    step_aside: called at each check, so between two steps. It may let other requests run first,
+    while the function it is given says that this request is still wanted, and returns the seconds
+    it took, which do not count.
     """
 
     def __init__(
@@ -32,14 +32,14 @@ class Deadline:
     ) -> None:
         self._end = time.monotonic() + seconds
         self.flag, self.step_aside = flag, step_aside
-        self.why: str | None = None  # TIME or CANCELLED, once it was found to have passed
+        self.why: str | None = None  # TIME or CANCELLED, once it has passed
 
     def is_wanted(self) -> bool:
         """Whether a caller still waits for the result."""
         return self.flag is None or not self.flag.is_set()
 
     def is_over(self) -> bool:
-        """Whether to stop now; `why` then says the reason."""
+        """Whether to stop now; `why` is then the reason."""
         if self.why is not None:
             return True
         if self.step_aside is not None:
@@ -56,7 +56,7 @@ _CURRENT: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def until(deadline: Deadline) -> Iterator[Deadline]:
-    """What is generated inside, in this thread, ends early when the deadline has passed."""
+    """Apply a deadline to generation in this block and thread."""
     token = _CURRENT.set(deadline)
     try:
         yield deadline
@@ -66,8 +66,8 @@ def until(deadline: Deadline) -> Iterator[Deadline]:
 
 @contextmanager
 def renewed(seconds: float, step_aside: StepAside | None = None) -> Iterator[Deadline]:
-    """So many seconds from now for what is computed inside; who may stop it stays the same, and so
-    do those for whom it steps aside, unless others are named."""
+    """A new time limit for this block, with the outer deadline's flag and, unless given, its
+    step_aside."""
     current, flag = _CURRENT.get(), current_flag()
     if step_aside is None and current is not None:
         step_aside = current.step_aside
@@ -76,25 +76,25 @@ def renewed(seconds: float, step_aside: StepAside | None = None) -> Iterator[Dea
 
 
 def current_flag() -> threading.Event | None:
-    """The event that ends the request which this thread works on; None without one."""
+    """The event that cancels this thread's request; None without one."""
     current = _CURRENT.get()
     return current.flag if current is not None else None
 
 
 def is_over() -> bool:
-    """Whether the request that this thread works on is to stop now; never without a limit."""
+    """Whether this thread's request has to stop now; False without a deadline."""
     current = _CURRENT.get()
     return current is not None and current.is_over()
 
 
 def why_over() -> str | None:
-    """TIME or CANCELLED if this thread's request was told to stop, else None."""
+    """TIME or CANCELLED if this thread's request had to stop, else None."""
     current = _CURRENT.get()
     return current.why if current is not None else None
 
 
 def check() -> None:
-    """Raise ValueError if this thread's request is to stop now: where half an answer is none."""
+    """Raise InvalidRequest if this thread's request has to stop: no partial result is used."""
     if not is_over():
         return
     if why_over() == CANCELLED:

@@ -18,9 +18,9 @@ from transformer.runs.compact_trace import QKV, CompactedRecords, CompactRecords
 
 
 class DecodeSession:
-    """All that the decoder computed of one text, in buffers that belong to one run.
+    """The decoder's activations for one text, in buffers that belong to one run.
 
-    ids: what was read. logits: (V,), for the token after it.
+    ids: the tokens read. logits: (V,), for the next token.
 
     The prompt is read in one pass, by the engine or, where there is a source, by the network; then
     each `read` costs one row.
@@ -30,9 +30,9 @@ class DecodeSession:
         self.engine = engine
         self.ids: list[int] = []
         self.logits = torch.empty(0)
-        self._ahead: list[tuple[int, Tensor]] = []  # what was read beyond ids, the last one first
+        self._ahead: list[tuple[int, Tensor]] = []  # read beyond ids, the last first
 
-    @torch.inference_mode(False)  # what a run records may be used in a training
+    @torch.inference_mode(False)  # recorded tensors may be used in training
     @torch.no_grad()
     def begin(self, ids: Sequence[int], source: Sequence[int] = ()) -> Tensor:
         """Read the prompt, and the source where there is an encoder: logits (V,)."""
@@ -57,8 +57,8 @@ class DecodeSession:
     def read(self, *tokens: int, greedy: Greedy | None = None) -> Tensor:
         """Read more tokens: logits (V,). The text must not grow longer than max_len.
 
-        greedy: what will be read after a single token if the likeliest is always taken, of which
-        some may be read by the same call.
+        greedy: how the text continues if the likeliest token is always taken; after a single token,
+        some of the next may be read by the same call.
         """
         if not (len(tokens) == 1 and self._ahead and self._ahead[-1][0] == tokens[0]):
             self._ahead = self._fetch(tokens, greedy)
@@ -68,17 +68,17 @@ class DecodeSession:
 
     @torch.inference_mode()
     def _fetch(self, tokens: Sequence[int], greedy: Greedy | None) -> list[tuple[int, Tensor]]:
-        """The last of these tokens, and what was read beyond it, each with the logits after it; the
-        last one first."""
+        """The last of these tokens and those read ahead, each with the logits after it, in reverse
+        order."""
         position = len(self.ids)
         if greedy and len(tokens) == 1:
             return self._reader.read_ahead(tokens[0], position, greedy)[::-1]
         return [(tokens[-1], self._reader.read(tokens, position))]
 
     def trace_of(self, ids: Sequence[int]) -> Trace | None:
-        """The trace of a text of which it has read the beginning, after reading the rest.
+        """Read the remaining tokens and return the trace.
 
-        None where it has read nothing or something else.
+        None if it has read nothing, or another text.
         """
         if not self.ids or self.ids != list(ids[: len(self.ids)]):
             return None
@@ -88,7 +88,7 @@ class DecodeSession:
 
     @torch.no_grad()
     def trace(self) -> Trace:
-        """What one pass of the network over the ids read so far would record, as compact trace."""
+        """The compact trace that one pass of the network over the ids read so far would record."""
         n, trace = len(self.ids), Trace()
         ids = torch.tensor([self.ids], device=self.buffers.stream.device)
         self._embedding(ids, torch.arange(n, device=ids.device), ForwardContext(hooks=[trace]))
@@ -102,7 +102,7 @@ class DecodeSession:
         )
 
     def _keep(self, trace: Trace) -> None:
-        """What no later token changes: the encoder's part, and the masks of the memory."""
+        """Keep what no later token changes: the encoder's records and the memory's mask."""
         self._embedding = self.engine.network.embeddings["decoder"]
         sites = [site for site in trace.sites if site.stack == "encoder"]
         self._encoder_heads = {site: qkv_at(trace, site) for site in sites}
@@ -111,7 +111,7 @@ class DecodeSession:
         self._before = _without_decoder(trace)
 
     def _decoder_parts(self, ids: Tensor) -> dict[Site, QKV]:
-        """Every decoder site's queries, keys, values and mask, copied out of the buffers."""
+        """Every decoder site's queries, keys, values and mask, copied from the buffers."""
         config, n = self.engine.network.config, ids.shape[1]
         mask = causal_mask(n, n, ids.device, config.window)
         heads = self.buffers.heads[:, :n].transpose(1, 2)
@@ -136,7 +136,7 @@ def _by_part(heads: Tensor) -> Tensor:
 
 
 def _without_decoder(trace: Trace) -> Trace:
-    """What an encoder's stream recorded: nothing where there is none."""
+    """A trace without the decoder's streams and records."""
     return Trace(
         embed={s: x for s, x in trace.embed.items() if s == "encoder"},
         pos_embed={s: x for s, x in trace.pos_embed.items() if s == "encoder"},

@@ -1,4 +1,4 @@
-"""Hidden words of a text, and what an encoder alone says stood there."""
+"""Predict the hidden tokens of a text with an encoder."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from transformer.inference.loaded import LoadedModel
 from transformer.model.transformer import EncoderOnly
 
 N_BEST = 5
-MOST = 50  # candidates a position
+MOST = 50  # candidates per position
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Guess:
-    """A candidate for a hidden token. text: what it adds to the text; label: as shown to
-    people, spaces visible; probability: from 0 to 1."""
+    """A candidate for a hidden token. text: its text; label: with visible spaces; probability:
+    from 0 to 1."""
 
     id: int
     text: str
@@ -29,10 +29,9 @@ class Guess:
 class Filled:
     """A text with its hidden positions filled.
 
-    text: with the likeliest token at each position. positions: where the hidden tokens stand in
-    ids.
-    guesses: for each position the likeliest tokens, the likeliest first; each position is guessed
-    by itself, so that two of them need not fit together.
+    text: with the likeliest token at each position. positions: the hidden tokens' indices in ids.
+    guesses: the likeliest tokens of each position, best first. Positions are predicted
+    independently, so that two of them may not fit together.
     """
 
     text: str
@@ -45,8 +44,8 @@ class Filled:
 def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
     """Predict each [MASK] of a text. n_best: candidates for each, from 1 to 50.
 
-    Raises ValueError for another family, a tokenizer without a token that hides, a text without
-    [MASK], and one that is too long.
+    Raises ValueError for another family, a tokenizer without a mask token, a text without [MASK],
+    and a text that is too long.
     """
     network, mask = check_fills(model)
     check_whole("n_best", n_best, 1, MOST)
@@ -72,7 +71,7 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
 
 
 def check_fills(model: LoadedModel) -> tuple[EncoderOnly, int]:
-    """The network and the id that hides a token. Raises ValueError where nothing can be filled."""
+    """The network and its mask token's id. Raises ValueError for a model that cannot fill."""
     if not isinstance(model.network, EncoderOnly) or model.tokenizer.mask_id is None:
         raise ValueError(
             "only an encoder alone whose tokenizer has a mask token fills in "

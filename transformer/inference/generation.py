@@ -43,22 +43,19 @@ def generate(
     text_of: TextOf = no_text,
     more_ends: Collection[int] = (),
 ) -> Iterator[list[GenerationStep | None]]:
-    """Continue each prompt; yields one list a step, with None for rows that have ended.
+    """Continue each prompt; yields one list per step, with None for rows that have ended.
 
-    prompts: ids to go on from, each at least one id (for an encoder-decoder of one length, the
-    start id). sources: for an encoder-decoder, what to translate. sampling None = greedy.
-    seeds: one a row; a row's result does not depend on the batch that it stands in.
-    session: decodes a single row faster, and keeps what the decoder computed. forced_tokens: what
-    the first steps take, whatever the network says. hooks: what alters the network, for a
-    single row. text_of: the text of a token's id, for the candidates.
-    more_ends: other tokens that end a row.
+    prompts: at least one id each (all of one length for an encoder-decoder: the start id).
+    sources: for an encoder-decoder, ids of the texts to translate. sampling None = greedy.
+    seeds: one per row; a row's result does not depend on the rest of the batch.
+    session: decodes a single row faster, and keeps the decoder's activations. forced_tokens: taken
+    in the first steps, whatever the network predicts. hooks: alter the network, for a single row.
+    text_of: the text of a token's id, for the candidates. more_ends: other tokens that end a row.
     A row ends when it takes end_id; padding is never taken. To cancel, stop iterating.
     """
     rows = [list(prompt) for prompt in prompts]
     if not rows or not all(rows):
-        raise ValueError(
-            "generation needs at least one token to go on from in each prompt; got none"
-        )
+        raise ValueError("each prompt needs at least one token; got none")
     ends = {end_id, *more_ends}
     is_greedy = sampling is None and not forced_tokens
     never = model.config.output_padding_id
@@ -83,9 +80,9 @@ def generate(
 def forced_steps(
     logits: Tensor, tokens: Sequence[int], n_prompt: int, text_of: TextOf = no_text
 ) -> list[GenerationStep]:
-    """The steps that took `tokens` after n_prompt others, chosen elsewhere (by a beam search, say).
+    """Steps of tokens that were chosen elsewhere (by a beam search, say) after n_prompt others.
 
-    logits: (T, V), row t those from which tokens[t] was taken.
+    logits: (T, V); row t predicts tokens[t].
     """
     candidate_rows = candidates_of(logits.float(), [None] * len(tokens), tokens, text_of)
     return [
@@ -106,7 +103,7 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
 
 
 def keep_top_k(logits: Tensor, k: int) -> Tensor:
-    """-inf for all but the k highest of each row (B, V); equals of the k-th stay too."""
+    """-inf for all but the k highest of each row (B, V); ties with the k-th stay too."""
     kth = logits.topk(min(k, logits.shape[-1]), dim=-1).values[..., -1:]
     return logits.masked_fill(logits < kth, -math.inf)
 
@@ -146,10 +143,10 @@ def apply_sampling(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def draw(probabilities: Tensor, generators: list[torch.Generator]) -> Tensor:
-    """One token a row by inverting the cumulative distribution.
+    """Draw one token per row by inverting the cumulative distribution.
 
-    probabilities: (B, V), rows sum to 1; one CPU generator a row, so that a row draws the same
-    token whatever batch it stands in. Returns (B,) int64; never a token of probability 0.
+    probabilities: (B, V), rows sum to 1; one CPU generator per row, so that a row draws the same
+    token in any batch. Returns (B,) int64; never a token of probability 0.
     """
     uniform = torch.stack([torch.rand((), generator=g, dtype=torch.float64) for g in generators])
     cumulative = probabilities.cpu().double().cumsum(dim=-1)
@@ -167,17 +164,17 @@ def _append(
     index: int,
     ends: Collection[int],
 ) -> list[GenerationStep | None]:
-    """Add the chosen tokens to their rows, and say what each row took; None where it has ended."""
+    """Append the chosen tokens to their rows; each row's step, None where it had ended."""
     steps: list[GenerationStep | None] = []
-    for place, (token, candidates, n_kept) in enumerate(chosen):
-        row = rows[place]
-        window = (starts[place], len(row))
-        row.append(row[-1] if ended[place] else token)  # the end again
+    for number, (token, candidates, n_kept) in enumerate(chosen):
+        row = rows[number]
+        window = (starts[number], len(row))
+        row.append(row[-1] if ended[number] else token)  # repeat the end
         step = GenerationStep(
             index=index, token=token, window=window, candidates=candidates, n_kept=n_kept
         )
-        steps.append(None if ended[place] else step)
-        ended[place] = ended[place] or token in ends
+        steps.append(None if ended[number] else step)
+        ended[number] = ended[number] or token in ends
     return steps
 
 
@@ -188,15 +185,15 @@ def _take(
     padding_id: int | None,
     forced: int | None = None,
 ) -> list[tuple[int, Tensor | None, int]]:
-    """What each row of (B, V) logits takes; forced: a token that is taken in any case.
+    """Choose a token for each row of (B, V) logits; forced: take this token in any case.
 
-    With it the probabilities that it was drawn from, (V,) after the filters, and how many tokens
-    these leave; greedy: None and 1. A forced step draws too, so that the steps after it have the
-    random numbers that they would have had.
+    Returns for each row the token, the probabilities that it was drawn from ((V,) after the
+    filters; greedy: None) and how many tokens the filters left (greedy: 1). A forced step draws
+    too, so that later steps get the same random numbers as without forcing.
     """
     if sampling is None:
         tokens = logits.argmax(dim=-1).tolist()
-        if padding_id in tokens:  # not taken: later tokens could not attend to it
+        if padding_id in tokens:  # later tokens could not attend to it
             tokens = _without(logits, padding_id).argmax(dim=-1).tolist()
         return [(token if forced is None else forced, None, 1) for token in tokens]
     left = apply_sampling(_without(logits, padding_id), sampling)
@@ -210,7 +207,7 @@ def _take(
 
 
 def _without(logits: Tensor, padding_id: int | None) -> Tensor:
-    """Logits by which padding is impossible."""
+    """Logits with -inf for padding."""
     if padding_id is None:
         return logits
     return logits.index_fill(-1, torch.tensor(padding_id, device=logits.device), -math.inf)

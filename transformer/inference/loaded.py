@@ -24,7 +24,7 @@ from transformer.tokenizer import Tokenizer, hidden_ids, special_names
 
 
 class Prepared(NamedTuple):
-    """A text as ids: what the encoder reads (empty without one), what the decoder starts from."""
+    """A text as ids: the encoder's (empty without one) and those the decoder starts with."""
 
     source: list[int]
     ids: list[int]
@@ -40,10 +40,10 @@ def _rebuilt(kind: Any, values: dict[str, Any], had_engine: bool) -> Any:
 class LoadedModel:
     """A trained network with its tokenizer. Shared by all visitors: nothing here changes.
 
-    engine: what generates one text faster than the network; None where that does not apply.
-    sample: text that it was not trained on, to see what an intervention does to its loss.
-    cards: its card in other languages, by their names.
-    heads: what its heads do over many texts, see `analysis.corpus.dossiers`; None where unknown.
+    engine: generates one text faster than the network; None if there is none.
+    sample: held-out text, to measure an intervention's effect on the loss.
+    cards: the model card in other languages, by language.
+    heads: metrics of its heads over many texts, see `analysis.corpus.dossiers`; None if unknown.
     """
 
     name: str
@@ -73,12 +73,12 @@ class LoadedModel:
 
     @property
     def device(self) -> torch.device:
-        """Where the network is."""
+        """The network's device."""
         return self.network.device
 
     @property
     def n_parameters(self) -> int:
-        """Trained numbers, tied ones counted once."""
+        """The number of parameters; tied matrices count once."""
         return self.network.n_parameters
 
     @property
@@ -94,11 +94,11 @@ class LoadedModel:
 
     @property
     def reader(self) -> Reader:
-        """How a typed text is cleaned before the tokenizer reads it."""
+        """Cleans typed text before the tokenizer reads it."""
         return Reader(source_text=(self.metadata or {}).get("source_text"))
 
     def prepare(self, text: str) -> Prepared:
-        """A text's ids. Raises ValueError for what is no text, or is too long for an encoder."""
+        """A text's ids. Raises ValueError for no text, or more than an encoder reads."""
         check_text(text)
         read = self.reader.read_as(text)
         if self.config.family == "encoder-decoder":
@@ -112,16 +112,16 @@ class LoadedModel:
         return Prepared([], self.tokenizer.prompt(read))
 
     def warnings(self, text: str) -> tuple[str, ...]:
-        """What in a typed text is not read as its writer may expect, a sentence each."""
+        """Sentences on parts of a text that are not read as its writer may expect."""
         names = special_names(self.tokenizer, self.reader.read_as(text))
         tokens = [name for name in names if self.tokenizer.reads_as_token(name)]
         plain = [name for name in names if name not in tokens]
-        told = (
+        groups = (
             (mark("Read as ordinary text, not as a special token: {names}."), plain),
             (mark("Read as a token of the model, not as ordinary text: {names}."), tokens),
         )
-        found = (say(sentence, names=" ".join(some)) for sentence, some in told if some)
-        return (*self.reader.warnings(text), *found)
+        sentences = (say(sentence, names=" ".join(group)) for sentence, group in groups if group)
+        return (*self.reader.warnings(text), *sentences)
 
     def check_length(self, n_tokens: int) -> None:
         """Raise ValueError for more tokens than an encoder reads at once."""
@@ -151,7 +151,7 @@ class LoadedModel:
 
 
 def check_interventions(model: LoadedModel, request: Request, prepared: Prepared) -> None:
-    """Raise ValueError for a part that the network, or a patch's other text, does not have."""
+    """Raise ValueError for a part that the network or a patch's other text lacks."""
     check_all(request.interventions, model.config)
     for patch in request.interventions:
         if not isinstance(patch, Patch):
@@ -194,7 +194,7 @@ def hooks_for(model: LoadedModel, request: Request, prepared: Prepared) -> Seque
 def activations_of(model: LoadedModel, text: str, decoded: Sequence[int]) -> ActivationCache:
     """Activations of the intact network for another text.
 
-    decoded: what the decoder behind an encoder reads; a network without one reads the text alone.
+    decoded: an encoder-decoder's target ids; other networks read the text alone.
     """
     source, ids = model.prepare(text)
     cache = ActivationCache()

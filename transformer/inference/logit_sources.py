@@ -1,4 +1,4 @@
-"""Where the next token's logits come from: for a batch the network, for one row its engine."""
+"""Sources of the next token's logits: the network for a batch, an engine for one row."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LogitSource(ABC):
         """(B, V), for the token after each row."""
 
     def starts(self) -> list[int]:
-        """Where in each row begins what the network sees."""
+        """The index in each row of the first token that the network sees."""
         return [max(0, len(row) - self.most) if self.slides else 0 for row in self.rows]
 
     @property
@@ -94,8 +94,8 @@ def _network_source(
 class _DecoderSource(LogitSource):
     """Reads a batch of rows with a decoder-only network, keeping keys and values.
 
-    While all rows fit the network, each call reads one new token a row. Past max_len the window
-    slides: every position changes, so nothing of the past can be kept and the window is read anew.
+    While all rows fit the network, each call reads one new token per row. Past max_len the window
+    slides: every position changes, so that the cache is useless and the whole window is read.
     """
 
     def __init__(self, model: DecoderOnly, rows: list[list[int]]) -> None:
@@ -154,9 +154,9 @@ class _EncoderDecoderSource(LogitSource):
 
 
 class _SessionSource(LogitSource):
-    """One row, decoded by a fast engine as far as it fits the network.
+    """One row, decoded by a fast engine while it fits the network.
 
-    Where a decoder-only window slides, the network takes over.
+    When a decoder-only window slides, the network takes over.
     """
 
     def __init__(

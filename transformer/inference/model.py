@@ -1,4 +1,4 @@
-"""A loaded checkpoint, and all that can be asked of it: generate, translate, search, read."""
+"""Load a model; generate, translate, search, trace and fill with it."""
 
 from __future__ import annotations
 
@@ -32,22 +32,19 @@ from transformer.runs.steps import GenerationStep
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Model(LoadedModel):
-    """A trained network with its tokenizer. Shared by all visitors: nothing here changes.
-
-    What it holds is told at LoadedModel.
-    """
+    """A trained network with its tokenizer; see LoadedModel for its fields."""
 
     @property
     def weight_bytes(self) -> int:
-        """What the weights take of memory, with what the engine keeps beside the network's own."""
+        """Memory of the weights, the engine's copies included."""
         held = [*self.network.parameters(), *(self.engine.weights if self.engine else ())]
         storages = {x.untyped_storage().data_ptr(): x.untyped_storage() for x in held}
         return sum(storage.nbytes() for storage in storages.values())
 
     def to(self, device: str | torch.device) -> Model:
-        """The same model on another device, with an engine for it; this one stays where it is.
+        """A copy of the model on another device, with an engine for it.
 
-        Raises ValueError for a device that is not there.
+        Raises ValueError for an unknown device.
         """
         wanted = device_of(device)
         if wanted == self.device:
@@ -59,7 +56,7 @@ class Model(LoadedModel):
     def save(
         self, folder: str | Path, *, dtype: str | None = None, card: str | None = None
     ) -> None:
-        """Write it as a checkpoint folder that `load` reads, see `checkpoint.save`.
+        """Write a checkpoint folder that `load` reads, see `checkpoint.save`.
 
         dtype: "float32", "float16" or "bfloat16"; None = the smallest that loses nothing.
         card: the model card's text; None = the card it was loaded with.
@@ -89,10 +86,10 @@ class Model(LoadedModel):
     def generate_batch(
         self, texts: Sequence[str], seeds: Sequence[int] | None = None, **settings: Unpack[Settings]
     ) -> list[Run]:
-        """Generate for several texts at once; each gets the run that it gets alone.
+        """Generate for several texts at once, with the same runs as one by one.
 
-        seeds: one for each text; by default all use the request's seed. Raises ValueError that
-        says which text is at fault.
+        seeds: one per text; by default all use the request's seed. Raises ValueError that names the
+        text at fault.
         """
         check_texts(texts)
         shared = settings.pop("seed", 0)
@@ -126,8 +123,7 @@ class Model(LoadedModel):
     ) -> Run | Batch:
         """Read without generating: one text gives a Run, several give a padded Batch.
 
-        interventions: what to alter while reading. Raises ValueError for what the network does not
-        have.
+        Raises ValueError for interventions on parts that the network lacks.
         """
         if isinstance(texts, str):
             request = Request(text=texts, max_new_tokens=0, interventions=interventions)
@@ -149,8 +145,8 @@ class Model(LoadedModel):
     ) -> Batch:
         """Translate several texts, then read sources and translations as one padded Batch.
 
-        trace_interventions: what to alter in that reading; the translations are made by
-        `settings`. Raises ValueError for a model that is not an encoder-decoder.
+        trace_interventions: applied to that reading; the translations are made with `settings`.
+        Raises ValueError for a model that is not an encoder-decoder.
         """
         self.check_translator()
         check_texts(texts)
@@ -164,7 +160,7 @@ class Model(LoadedModel):
         return batch_of(self, texts, rows, [run.text for run in runs], hooks)
 
     def translate(self, text: str, **settings: Unpack[Settings]) -> str:
-        """The translation of a text, each of its sentences alone, as they were learned.
+        """Translate a text sentence by sentence, as in training.
 
         `settings` are Request's fields. Raises ValueError for a model that is not an
         encoder-decoder.
@@ -206,7 +202,7 @@ class Model(LoadedModel):
 def device_of(device: str | torch.device) -> torch.device:
     """The device of a name; "auto" is a GPU if there is one.
 
-    Raises ValueError, listing the devices, for one that this machine does not have.
+    Raises ValueError, listing the devices, for one that this machine lacks.
     """
     n_gpus = torch.cuda.device_count()
     if device == "auto":
@@ -227,8 +223,8 @@ def load(
     engine: str = AUTO,
     max_len: int = checkpoint.MAX_LEN,
 ) -> Model:
-    """A model ready to run: a bundled name ("stories"), a folder of ours or of another project
-    (GPT-2, Pythia, Llama, Mistral, Qwen, Gemma, BERT, Marian), or hub:OWNER/NAME[@REVISION].
+    """Load a model: a bundled one ("stories"), a folder of this or another project (GPT-2, Pythia,
+    Llama, Mistral, Qwen, Gemma, BERT, Marian), or hub:OWNER/NAME[@REVISION].
 
     engine: what generates one text at a time, one of "auto", "compiled" and "network" (see
     `inference/engines/`). max_len: tokens that another project's network reads at once, where

@@ -1,4 +1,4 @@
-"""From ids to a Run or a Batch: one pass of the network with a trace, and its tokens' labels."""
+"""Make a Run or a Batch from ids: one pass of the network with a trace, and labels."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def run_of(
     hooks: Sequence[Hook] = (),
     session: DecodeSession | None = None,
 ) -> Run:
-    """What these steps (or the best hypothesis found) make, with the trace of one pass over it.
+    """A Run of these steps (or of the best hypothesis found), with the trace of one pass over it.
 
-    hooks: what applies the request's interventions; the pass is made with them. session:
-    what generated the steps, if an engine did; it has the trace already, unless the window slid.
+    hooks: apply the request's interventions in that pass. session: generated the steps, if an
+    engine did; it has the trace already, unless the window slid.
     """
     source, prompt = prepared
     tokens = list(found.hypotheses[0].ids) if found else [step.token for step in steps]
@@ -96,7 +96,7 @@ def _full_pass(
 
 
 def _new_trace(model: LoadedModel, hooks: Sequence[Hook]) -> Trace:
-    """For one pass; without scores and weights where these can be recomputed as they were."""
+    """A trace for one pass, without scores and weights that can be recomputed exactly."""
     usual = model.network.config.scores_from_heads and model.network.dtype == torch.float32
     exact = usual and not hooks
     return Trace(records=CompactedRecords(model.config.heads_per_key, exact=exact))
@@ -112,8 +112,8 @@ def batch_of(
 ) -> Batch:
     """One padded pass over rows: sources and targets of an encoder-decoder, else the ids alone.
 
-    outputs: what each row's ids say, for an encoder-decoder. hooks: what alters the network. A
-    model without a padding token reads any id in its place, which the mask hides.
+    outputs: each row's translation, for an encoder-decoder. hooks: alter the network. For a model
+    without a padding token any id fills the rows; the mask hides it.
     """
     config, trace = model.config, _new_trace(model, hooks)
     targets = [row.ids for row in rows]
@@ -124,24 +124,24 @@ def batch_of(
             read.ids, written.ids, src_is_text=read.is_text, tgt_is_text=written.is_text,
             trace=trace, hooks=hooks,
         )  # fmt: skip
-        found = _told(read)
-        found |= {f"target_{name}": value for name, value in _told(written).items()}
+        fields = _batch_fields(read)
+        fields |= {f"target_{name}": value for name, value in _batch_fields(written).items()}
     else:
         read = _padded(model, targets)
         model.network(read.ids, is_text=read.is_text, trace=trace, hooks=hooks)
-        found = _told(read)
+        fields = _batch_fields(read)
     return Batch(
         model=model.name,
         config=config,
         texts=tuple(texts),
         outputs=tuple(outputs),
         trace=trace,
-        **found,
+        **fields,
     )
 
 
 class _Padded(NamedTuple):
-    """Rows of ids as one (B, T), with `text_in`'s answer and the labels of all ids."""
+    """Rows of ids as one (B, T), with `text_in`'s mask and the labels of all ids."""
 
     ids: Tensor
     is_text: Tensor | None
@@ -158,17 +158,17 @@ def _padded(model: LoadedModel, rows: Sequence[Sequence[int]]) -> _Padded:
     return _Padded(ids, text_in(rows, model.device), labels)
 
 
-def _told(read: _Padded) -> dict[str, Any]:
-    """What a Batch tells of one side: ids, labels, and which of them are no padding."""
+def _batch_fields(read: _Padded) -> dict[str, Any]:
+    """A Batch's fields for one stack: ids, labels, and which of them are not padding."""
     is_text = read.is_text
     padding = torch.ones_like(read.ids, dtype=torch.bool) if is_text is None else is_text
     return {"ids": read.ids.cpu(), "labels": read.labels, "padding": padding.cpu()}
 
 
 def text_of(model: LoadedModel, request: Request, tokens: Sequence[int]) -> str:
-    """Prompt and generated tokens as text; a translation stands without its source.
+    """Prompt and generated tokens as text; a translation without its source.
 
-    A character of which only the first bytes are there is left out.
+    A character whose last bytes are missing is left out.
     """
     if model.config.family == "encoder-decoder":
         return complete_characters(model.tokenizer.whole(tokens))
@@ -176,7 +176,7 @@ def text_of(model: LoadedModel, request: Request, tokens: Sequence[int]) -> str:
 
 
 def complete_characters(raw: bytes) -> str:
-    """Decode UTF-8, leaving out a character at the end of which only the first bytes are there."""
+    """Decode UTF-8, leaving out an incomplete character at the end."""
     return codecs.getincrementaldecoder("utf-8")(errors="replace").decode(raw, final=False)
 
 
@@ -189,7 +189,7 @@ def _search_of(model: LoadedModel, request: Request, found: BeamResult) -> Searc
 
 
 def _candidates(steps: Sequence[GenerationStep], found: BeamResult | None) -> set[int]:
-    """The ids that are candidates of a step or a search."""
+    """Ids of all candidates of the steps or the search."""
     ids = {candidate.id for step in steps for candidate in step.candidates}
     if found:
         ids |= {node.token for nodes in found.steps for node in nodes}
@@ -207,7 +207,7 @@ def _why_stopped(
 
 
 def _position_matrix(embedding: Embedding, layers: Stack) -> Tensor:
-    """(max_len, C), what is added; or (max_len, R), the cosines and sines of the rotation."""
-    found = (layers.rotation or embedding.positions).matrix
-    assert found is not None  # positions that add nothing rotate
-    return found
+    """The added vectors (max_len, C), or the cosines and sines of rotary positions (max_len, R)."""
+    matrix = (layers.rotation or embedding.positions).matrix
+    assert matrix is not None  # positions that add nothing are rotary
+    return matrix

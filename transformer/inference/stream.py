@@ -1,4 +1,4 @@
-"""A generation under way, and beam searches, which are known only at their end."""
+"""Generation token by token, and beam searches, which have no result before their end."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from transformer.runs.steps import GenerationStep
 
 
 class Stream:
-    """A generation under way: iterate for the steps, then (or at any time) take `run()`.
+    """A running generation: iterate over its steps; `run()` works at any time.
 
-    A beam search knows its best text only at the end: all its steps come together then.
+    A beam search yields all its steps at the end.
     """
 
     def __init__(self, model: LoadedModel, request: Request) -> None:
@@ -47,35 +47,35 @@ class Stream:
 
     @property
     def prompt_ids(self) -> tuple[int, ...]:
-        """What the decoder starts from: the first n_prompt ids of the run."""
+        """The first n_prompt ids of the run."""
         return tuple(self._prepared.ids)
 
     @property
     def source_ids(self) -> tuple[int, ...]:
-        """What the encoder reads; empty without one."""
+        """The encoder's ids; empty without one."""
         return tuple(self._prepared.source)
 
     @property
     def n_prompt(self) -> int:
-        """How many ids the decoder starts from."""
+        """The number of ids that the decoder starts with."""
         return len(self._prepared.ids)
 
     @property
     def text(self) -> str:
         """Text so far: the prompt and what was generated (a translation without its source).
 
-        A character of which only some bytes exist yet is left out.
+        An incomplete character at its end is left out.
         """
         return text_of(self._model, self.request, [step.token for step in self.steps])
 
     def finish(self) -> Run:
-        """Generate to the end, and what happened."""
+        """Generate to the end and return the run."""
         for _ in self:
             pass
         return self.run()
 
     def run(self) -> Run:
-        """What happened so far, with the trace of one pass over it."""
+        """The run so far, with the trace of one pass over it."""
         if self._searched is not None:
             return self._searched
         return run_of(
@@ -90,7 +90,7 @@ class Stream:
 
     @functools.cached_property
     def _session(self) -> DecodeSession | None:
-        """A fast engine decodes one text as the network without interventions would."""
+        """A fast engine for one text, unless there are interventions."""
         engine = self._model.engine if not self._hooks else None
         return None if engine is None else DecodeSession(engine)
 
