@@ -1,9 +1,9 @@
 /* Attention of new tokens: over their own past, and over an encoder's memory. */
 #include "network.h"
 
-enum { HEADS = 4, ROWS = 8 }; /* that are read together */
+enum { HEADS = 4, ROWS = 8 }; /* read together */
 
-/* y[k] = row k . x, for short rows of n_in numbers that stand `stride` numbers apart. */
+/* y[k] = row k . x, for short rows of n_in numbers with this stride. */
 static void products(const float *restrict rows, int64_t stride, int n_rows,
                      const float *restrict x, int n_in, float *restrict y) {
     int k = 0;
@@ -31,13 +31,13 @@ static void products(const float *restrict rows, int64_t stride, int n_rows,
     }
 }
 
-/* Ask the memory for short rows that are read soon, and stand `stride` numbers apart. */
-static void ask_for(const float *rows, int64_t stride, int n_rows, int n) {
+/* Prefetch short rows with this stride. */
+static void prefetch(const float *rows, int64_t stride, int n_rows, int n) {
     for (int t = 0; t < n_rows; t++)
         for (int i = 0; i < n; i += 16) __builtin_prefetch(rows + t * stride + i);
 }
 
-/* The exponentials of n scores, and their sum, by which they become weights. */
+/* Replace n scores by their exponentials; returns the sum, which turns them into weights. */
 static float exponentials(float *restrict scores, int n, float scale) {
     float highest = -INFINITY, total = 0;
     for (int t = 0; t < n; t++) highest = scores[t] > highest ? scores[t] : highest;
@@ -49,7 +49,7 @@ static float exponentials(float *restrict scores, int n, float scale) {
     return total;
 }
 
-/* out += what rows of values weigh, for short rows of n_in numbers. */
+/* out += the weighted sum of rows of values, for short rows of n_in numbers. */
 static void add_weighed(const float *restrict values, int64_t stride, int n_rows,
                         const float *restrict weights, int n_in, float *restrict out) {
     int t = 0;
@@ -66,29 +66,28 @@ static void add_weighed(const float *restrict values, int64_t stride, int n_rows
     }
 }
 
-/* Some heads of one query over n keys, which stand `stride` numbers apart, as the values do. What
- * these heads read of a row lies together, so a few rows are read for all of them, and the next are
- * asked for meanwhile. queries, out: of head 0. by: heads that share their keys. weights: n for
- * each of these heads. */
+/* Attention of some heads of one query over n keys and values with this stride. These heads read
+ * contiguous parts of a row, so a few rows are read for all of them while the next are prefetched.
+ * queries, out: of head 0. by: heads that share their keys. weights: n for each of these heads. */
 static void attend(const float *queries, const float *keys, const float *values, int64_t stride,
                    int n, int size, Range heads, int by, float *weights, float *out) {
     const int first = heads.from / by * size, wide = (heads.to - 1) / by * size + size - first;
     float total[HEADS];
     for (int k = 0; k < n; k += ROWS) {
         const int rows = n - k < ROWS ? n - k : ROWS;
-        ask_for(keys + (k + ROWS) * stride + first, stride, rows, wide);
+        prefetch(keys + (k + ROWS) * stride + first, stride, rows, wide);
         for (int h = heads.from; h < heads.to; h++)
             products(keys + k * stride + h / by * size, stride, rows, queries + h * size, size,
                      weights + (h - heads.from) * n + k);
     }
-    ask_for(values + first, stride, n < ROWS ? n : ROWS, wide);
+    prefetch(values + first, stride, n < ROWS ? n : ROWS, wide);
     for (int h = heads.from; h < heads.to; h++)
         total[h - heads.from] =
             exponentials(weights + (h - heads.from) * n, n, 1.0f / sqrtf((float)size));
     memset(out + heads.from * size, 0, (heads.to - heads.from) * size * sizeof *out);
     for (int k = 0; k < n; k += ROWS) {
         const int rows = n - k < ROWS ? n - k : ROWS;
-        ask_for(values + (k + ROWS) * stride + first, stride, rows, wide);
+        prefetch(values + (k + ROWS) * stride + first, stride, rows, wide);
         for (int h = heads.from; h < heads.to; h++)
             add_weighed(values + k * stride + h / by * size, stride, rows,
                         weights + (h - heads.from) * n + k, size, out + h * size);
@@ -97,7 +96,7 @@ static void attend(const float *queries, const float *keys, const float *values,
         for (int i = h * size; i < (h + 1) * size; i++) out[i] /= total[h - heads.from];
 }
 
-/* The same for any number of heads. weights: room for n of HEADS. */
+/* attend for any number of heads. weights: space for n of HEADS. */
 static void attend_all(const float *queries, const float *keys, const float *values,
                        int64_t stride, int n, int size, Range heads, int by, float *weights,
                        float *out) {
@@ -107,8 +106,8 @@ static void attend_all(const float *queries, const float *keys, const float *val
     }
 }
 
-/* Norm a head's query or key, and turn it by its place, where the network does so. Feature i and
- * feature i + rotary_dim / 2 are a point in a plane. */
+/* Normalise a head's query or key and rotate it by its position, if the network does so. Feature i
+ * and feature i + rotary_dim / 2 are a point in a plane. */
 static void put_in_place(const Network *net, Norm norm, int place, float *head) {
     const int half = net->rotary_dim / 2;
     if (norm.gain) normalise_one(net, norm, head, net->head_size, head);
@@ -125,7 +124,7 @@ static Range rows_of(Range heads, int size) {
     return (Range){heads.from * size, heads.to * size};
 }
 
-/* Of n keys a query may read `seen`, from `first` on: their scores become weights, the others 0. */
+/* Turn the scores of keys first to first + seen of n into weights, the others into 0. */
 static void weigh(float *restrict scores, int n, int first, int seen, int size) {
     float *read = scores + first;
     const float total = exponentials(read, seen, 1.0f / sqrtf((float)size));
@@ -134,8 +133,7 @@ static void weigh(float *restrict scores, int n, int first, int seen, int size) 
     memset(read + seen, 0, (n - first - seen) * sizeof *scores);
 }
 
-/* Self-attention of many tokens, QUERIES of them at once: products of matrices, as those of the
- * weights are. */
+/* Self-attention of many tokens, QUERIES of them at once, as products of matrices. */
 static void attend_together(const Network *net, Range heads, Vectors rows, Places places,
                             const Work *work) {
     const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
@@ -145,7 +143,7 @@ static void attend_together(const Network *net, Range heads, Vectors rows, Place
         const float *keys = rows.at + (H + h / (H / G)) * D, *values = keys + G * D;
         for (int t = 0; t < places.n; t += QUERIES) {
             const int n = places.n - t < QUERIES ? places.n - t : QUERIES;
-            const int read = places.first + t + 1; /* by the first of these queries, if it may */
+            const int read = places.first + t + 1; /* keys of the first of these queries */
             const int oldest = read > net->window ? read - net->window : 0;
             const int n_keys = places.first + t + n - oldest;
             const int64_t from = (oldest - places.first) * rows.apart;
@@ -166,7 +164,7 @@ static void attend_together(const Network *net, Range heads, Vectors rows, Place
     }
 }
 
-/* The same of few, one after the other. weights: room for those of HEADS of one query. */
+/* Self-attention of few tokens, one by one. weights: space for HEADS of one query. */
 static void attend_in_turn(const Network *net, Range heads, Vectors rows, Places places,
                            float *weights, Vectors attended) {
     const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
@@ -210,7 +208,7 @@ static void attend_to_past(const Network *net, const Attention *own, Vectors inp
         attend_in_turn(net, heads, rows, places, weights, work->attended);
 }
 
-/* Cross-attention: the same for the encoder's memory. */
+/* Cross-attention over the encoder's memory. */
 static void attend_to_memory(const Network *net, const Text *text, int index, Vectors input,
                              const Work *work, Vectors asked, float *weights) {
     const Attention *cross = &net->layers[index].cross;

@@ -1,4 +1,4 @@
-"""Room for all that a decoder computes of one text, filled token by token."""
+"""Buffers for a decoder's activations of one text, filled token by token."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from transformer.runs.compact_trace import qkv_at
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Buffers:
-    """One text's numbers, by layer and position. Belongs to one run.
+    """One text's activations, by layer and position. Belongs to one run.
 
-    heads: (L, max_len, H + 2G, D), queries, keys and values of the self-attention, as they meet:
-    turned where positions turn them. G: heads of keys and values, H where none are shared.
-    crossing: (L, max_len, H, D), queries of the cross-attention, and memory: (L, Ts, 2, G, D), the
-    keys and values that it reads; both empty without an encoder.
+    heads: (L, max_len, H + 2G, D), queries, keys and values of self-attention, after rotation if
+    there is one. G: heads of keys and values, H where none are shared.
+    crossing: (L, max_len, H, D), queries of cross-attention, and memory: (L, Ts, 2, G, D), its keys
+    and values; both empty without an encoder.
     stream: (L + 1, max_len, C), the residual stream before each layer and after the last.
     """
 
@@ -32,12 +32,12 @@ class Buffers:
 
     @property
     def crosses(self) -> bool:
-        """Whether there is an encoder's memory to read."""
+        """Whether there is cross-attention."""
         return self.memory.shape[1] > 0
 
     @classmethod
     def empty(cls, config: ModelConfig, n_memory: int = 0) -> Buffers:
-        """For a text of which nothing was read; n_memory: tokens of the encoder's memory."""
+        """Empty buffers; n_memory: tokens of the encoder's memory."""
         n_layers, max_len, d_head = config.n_layers, config.output_max_len, config.d_head
         n_heads, keys = config.n_heads, config.key_heads
         return cls(
@@ -49,7 +49,7 @@ class Buffers:
 
     @classmethod
     def of(cls, trace: Trace, config: ModelConfig) -> Buffers:
-        """Filled with what a pass over the beginning of a text recorded."""
+        """Buffers filled from the trace of a pass over the beginning of a text."""
         streams, share = trace.residuals["decoder"], config.heads_per_key
         crosses = _site(0, "cross") in trace.records
         across = [qkv_at(trace, _site(n, "cross"), share) for n in range(config.n_layers * crosses)]
@@ -70,7 +70,7 @@ def _site(layer: int, kind: str) -> Site:
 
 
 def _fill(room: Tensor, parts: Sequence[Tensor]) -> None:
-    """Parts (1, n, T, D) of one text, their heads one after the other, into (T or more, N, D)."""
+    """Copy parts (1, n, T, D), one after the other, into buffers (T or more, N, D)."""
     first = 0
     for part in parts:
         _, n_heads, length, _ = part.shape

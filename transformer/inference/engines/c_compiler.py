@@ -1,8 +1,11 @@
-"""`step.c` as a function: compiled for this very CPU by the C compiler that is found here.
+"""Compile `step.c` for this CPU with the C compiler of the machine, and find the fastest kernels.
 
-The library is kept in the user's cache folder together with which of its kernels is the quickest
-(see kernels.py), so that the compiler runs once a machine (one to two seconds). Without one or the
-source there is no such function, and PyTorch's own operations do its work.
+The speed of a step is the speed of reading the weights. The best way depends on the CPU's
+registers, on the memory and on the compiler: one row after the other or four at once, in vectors
+of 16, 32 or 64 bytes, with or without prefetching. `quickest` measures the kernels of `kernels.h`.
+
+The library and its fastest kernels are kept in the user's cache folder, so that the compiler runs
+once per machine (one to two seconds). Without a compiler or the source, PyTorch does the work.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import torch
 
 from transformer.inference.engines.library_cache import COMPILE_S, Noted, kept
 
-SOURCE = Path(__file__).parent / "step.c"  # which includes the headers beside it
+SOURCE = Path(__file__).parent / "step.c"  # which includes the headers
 FLAGS = (
     "-std=c11", "-O3", "-fPIC", "-shared",
     # Sums may be taken in any order, a product and a sum in one instruction.
@@ -39,13 +42,13 @@ ARM = ("aarch64", "arm64")  # as Linux and macOS call it
 OPENMP = Path(torch.__file__).parent / "lib" / "libomp.dylib"
 SYMBOL = "read_tokens"
 TYPES = (torch.float32, torch.bfloat16, torch.float16)  # as kernels.h counts them
-SAMPLE_BYTES, WIDTH = 2**24, 256  # what is read to time a kernel, and its weights a row
+SAMPLE_BYTES, WIDTH = 2**24, 256  # read to time a kernel; weights per row
 ROUNDS = 9
-GAIN = 0.85  # of the first kernel's time: what takes more is not taken, as timings vary
+GAIN = 0.85  # of the first kernel's time; others must beat it clearly, as timings vary
 
 
 class Kernel(NamedTuple):
-    """width: bytes of a vector. streams: rows read at once. ahead: bytes asked for ahead."""
+    """width: bytes of a vector. streams: rows read at once. ahead: bytes prefetched ahead."""
 
     width: int
     streams: int
@@ -53,13 +56,13 @@ class Kernel(NamedTuple):
 
     def __str__(self) -> str:
         rows = "row by row" if self.streams == 1 else f"{self.streams} rows at once"
-        asked = f", {self.ahead} bytes asked for ahead" if self.ahead else ""
-        return f"vectors of {self.width} bytes, {rows}{asked}"
+        prefetch = f", {self.ahead} bytes prefetched" if self.ahead else ""
+        return f"vectors of {self.width} bytes, {rows}{prefetch}"
 
 
 class Step(NamedTuple):
-    """read, ahead, work_size: step.c's functions. kernels: the number of the quickest one for each
-    of TYPES; all: what the numbers mean. flags: what it was compiled with for this machine."""
+    """read, ahead, work_size: step.c's functions. kernels: the index in `all` of the fastest kernel
+    for each of TYPES. flags: the compiler's options for this machine."""
 
     read: Callable[..., None]
     ahead: Callable[..., int]
@@ -70,14 +73,14 @@ class Step(NamedTuple):
 
 
 def variants(machine: str, system: str, openmp: Path = OPENMP) -> list[tuple[str, ...]]:
-    """The flags to try, the best first: for this very CPU or any, with several threads or one.
+    """The flags to try, best first: for this CPU or any, with several threads or one.
 
     machine, system: as `platform` names them. A compiler may not know the CPU, or no OpenMP.
     """
     # On ARM, -march names an instruction set alone and "native" is refused by some compilers.
     cpu = "-mcpu=native" if machine in ARM else "-march=native"
     threads: list[tuple[str, ...]] = [("-fopenmp",)]
-    if system == "Darwin":  # a second OpenMP library would end the process: no other than torch's
+    if system == "Darwin":  # only torch's OpenMP library: a second ends the process
         unresolved = ("-Xpreprocessor", "-fopenmp", "-undefined", "dynamic_lookup")
         threads = [unresolved] if openmp.is_file() else []
     return [(*own, *each) for each in (*threads, ("-fopenmp-simd",)) for own in ((cpu,), ())]
@@ -85,12 +88,12 @@ def variants(machine: str, system: str, openmp: Path = OPENMP) -> list[tuple[str
 
 @functools.cache
 def compiled_step() -> Step | None:
-    """What step.c does; None where it cannot be compiled here."""
+    """The functions of step.c; None if it cannot be compiled here."""
     compiler = _compiler()
     if compiler is None:
         return None
     if sys.platform == "darwin" and OPENMP.is_file():
-        ctypes.CDLL(str(OPENMP), ctypes.RTLD_GLOBAL)  # where the step's calls of it are found
+        ctypes.CDLL(str(OPENMP), ctypes.RTLD_GLOBAL)  # so that the step finds it
     try:
         for flags in variants(platform.machine(), platform.system()):
             noted = _library((*compiler, *FLAGS, *flags))
@@ -107,7 +110,7 @@ def compiled_step() -> Step | None:
 
 
 def step_of(library: ctypes.CDLL, kernels: tuple[int, ...], flags: tuple[str, ...] = ()) -> Step:
-    """The step of a library, which is to read weights by these kernels."""
+    """The functions of a library, and the kernels to use."""
     read: Any = library[SYMBOL]
     work_size: Any = library["work_size"]
     ahead: Any = library["read_ahead"]
@@ -121,13 +124,13 @@ def step_of(library: ctypes.CDLL, kernels: tuple[int, ...], flags: tuple[str, ..
 
 
 def _compiler() -> tuple[str, ...] | None:
-    """What $CC says, else the system's own. None for a $CC that cannot be used."""
+    """The command in $CC, else the system's compiler. None for a $CC that cannot be used."""
     try:
-        asked = tuple(shlex.split(os.environ.get("CC", "")))
-    except ValueError:  # a quotation mark without its other
+        command = tuple(shlex.split(os.environ.get("CC", "")))
+    except ValueError:  # an unclosed quotation mark
         return None
-    if asked:
-        return asked if shutil.which(asked[0]) else None
+    if command:
+        return command if shutil.which(command[0]) else None
     found = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     return None if found is None else (found,)
 
@@ -142,14 +145,14 @@ def _library(command: tuple[str, ...]) -> Noted | None:
         try:
             noted = kept(folder(), name, SYMBOL, [*command, str(SOURCE)], _note, _fits)
         except (OSError, RuntimeError):
-            continue  # no room there, no permission, or a user without a home
+            continue  # disk full, no permission, or a user without a home
         if noted is not None:
             return noted
     return None
 
 
 def _note(library: ctypes.CDLL) -> str:
-    """The quickest kernels, as part of a file's name."""
+    """The fastest kernels, as part of a file's name."""
     return ".".join(map(str, quickest(library)))
 
 
@@ -160,7 +163,7 @@ def _fits(library: ctypes.CDLL, note: str) -> bool:
 
 
 def _numbers(note: str) -> tuple[int, ...]:
-    """Of a note; none where a part of it is no number."""
+    """The numbers in a note; none if a part of it is not a number."""
     parts = note.split(".")
     return tuple(map(int, parts)) if all(map(str.isdecimal, parts)) else ()
 
@@ -172,32 +175,32 @@ def _cache() -> Path:
 
 @functools.cache
 def _temporary() -> Path:
-    """A folder that goes when the process ends."""
+    """A folder that is removed when the process ends."""
     folder = tempfile.mkdtemp(prefix="transformer-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 
 def _key(command: tuple[str, ...]) -> str:
-    """Other source, flags or CPU: another library."""
+    """A hash of the source, the command and the CPU."""
     sources = [SOURCE, *sorted(SOURCE.parent.glob("*.h"))]
     texts = [path.read_text(encoding="utf-8") for path in sources]
-    made_of = [*texts, *command, *platform.uname(), _cpu()]
-    return hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:16]
+    parts = [*texts, *command, *platform.uname(), _cpu()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def _cpu() -> str:
-    """The CPU's name and instructions, where the system tells them."""
+    """The CPU's name and instructions, if the system provides them."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor()
-    told = ("model name", "flags", "Features", "CPU part")
-    return "\n".join(sorted({line for line in lines if line.startswith(told)}))
+    fields = ("model name", "flags", "Features", "CPU part")
+    return "\n".join(sorted({line for line in lines if line.startswith(fields)}))
 
 
 def kernels_of(library: ctypes.CDLL) -> list[Kernel]:
-    """All that this library was compiled with."""
+    """All kernels of a library."""
     facts = (ctypes.c_int * 3)()
     count = library.kernel_facts(-1, facts)
     return [Kernel(*facts) for index in range(count) if library.kernel_facts(index, facts)]
@@ -206,8 +209,8 @@ def kernels_of(library: ctypes.CDLL) -> list[Kernel]:
 def multiplied(
     library: ctypes.CDLL, kernel: int, weights: torch.Tensor, x: torch.Tensor, out: torch.Tensor
 ) -> None:
-    """weights (n, size) of one of TYPES times x (size,) into out (n,), by one of the kernels; or
-    times x (tokens, size) into out (tokens, n), two tokens or more."""
+    """weights (n, size) of one of TYPES times x (size,) into out (n,), with one of the kernels; or
+    times x (tokens, size) into out (tokens, n) for two tokens or more."""
     pointer: Any = ctypes.c_void_p
     at = [pointer(tensor.data_ptr()) for tensor in (weights, x, out)]
     (rows, size), tokens = weights.shape, x.numel() // weights.shape[1]
@@ -216,9 +219,9 @@ def multiplied(
 
 
 def quickest(library: ctypes.CDLL) -> tuple[int, ...]:
-    """The number of the best kernel for each of TYPES, by the least of some timings in turn.
+    """The index of the best kernel for each of TYPES, by the shortest of interleaved timings.
 
-    What is timed is one thread, without what other processes take of its core.
+    Timed is the CPU time of one thread, which other processes do not influence.
     """
     sample = torch.ones(SAMPLE_BYTES // 4)
     return tuple(_quickest_for(library, sample.view(kind).view(-1, WIDTH)) for kind in TYPES)

@@ -1,7 +1,7 @@
-"""Whether a network is still the one that an engine packed.
+"""Find out whether a network has changed since an engine read its weights.
 
-Engines keep addresses and copies of weights. Between two texts the network may be trained, loaded
-with other weights, or given another part; no run may be made with the old ones.
+The engine keeps addresses and copies of weights. Between two texts the network may be trained, get
+other weights or another module; no run may use the old weights.
 """
 
 from __future__ import annotations
@@ -23,37 +23,36 @@ _MAY_BE_COUNTED = ("", "encoder", "decoder")
 
 
 class Fingerprint:
-    """A network's parts and weights at one moment.
+    """A network's modules and weights at one moment.
 
-    Compared are: which modules, parameters and buffers there are, where their numbers lie, and
-    PyTorch's count of changes in place. What that count misses (`parameter.data`, NumPy, optimizers
-    with fused=True) is found by a sample of the copied weights: all of a vector, and of a matrix
-    numbers in each row and each column. So a change of fewer numbers than a row or a column, made
-    past the count, may go unseen. 5.4 million weights took 0.1 ms of processor time.
+    Compares the modules, parameters and buffers, their addresses, and PyTorch's count of changes in
+    place. Changes that are not counted (`parameter.data`, NumPy, optimizers with fused=True) are
+    found by a sample of the copied weights: all of a vector, and of a matrix numbers in each row
+    and column. An uncounted change of fewer numbers than a row or a column may be missed. 5.4
+    million weights took 0.1 ms of processor time.
     """
 
     def __init__(self, network: nn.Module, copied: Sequence[Tensor]) -> None:
-        modules = [*network.modules()]
-        kept: list[tuple[dict[str, Any], ...]] = [
-            (one._modules, one._parameters, one._buffers) for one in modules
+        tables: list[tuple[dict[str, Any], ...]] = [
+            (module._modules, module._parameters, module._buffers) for module in network.modules()
         ]
-        self._parts = [one for one in chain(*kept) if one]
+        self._parts = [table for table in chain(*tables) if table]
         self._hooks = [
             hooks
-            for name, one in network.named_modules()
+            for name, module in network.named_modules()
             if name not in _MAY_BE_COUNTED
-            for hooks in (one._forward_hooks, one._forward_pre_hooks)
+            for hooks in (module._forward_hooks, module._forward_pre_hooks)
         ]
-        # Held, so that no address is given to anything else.
+        # Kept alive, so that no address is reused.
         self._held: list[Any] = [*chain.from_iterable(map(_values, self._parts))]
         self._ids = [*map(id, self._held)]
         tensors = [*network.parameters(), *network.buffers()]
-        self._tensors, self._storages = tensors, [one.detach() for one in tensors]
-        self._counted = [one for one in tensors if not one.is_inference()]
+        self._tensors, self._storages = tensors, [tensor.detach() for tensor in tensors]
+        self._counted = [tensor for tensor in tensors if not tensor.is_inference()]
         self._counts = [*map(_versions, self._counted)]
-        self._places = [*map(Tensor.data_ptr, tensors)]
-        samples = [_sampled(one.detach()).numpy() for one in copied]
-        self._samples = [(one, one.tobytes()) for one in samples]
+        self._addresses = [*map(Tensor.data_ptr, tensors)]
+        samples = [_sampled(weight.detach()).numpy() for weight in copied]
+        self._samples = [(sample, sample.tobytes()) for sample in samples]
 
     @property
     def same_parts(self) -> bool:
@@ -66,33 +65,32 @@ class Fingerprint:
         return (
             self.same_parts
             and [*map(_versions, self._counted)] == self._counts
-            and [*map(Tensor.data_ptr, self._tensors)] == self._places
+            and [*map(Tensor.data_ptr, self._tensors)] == self._addresses
             and all(sample.tobytes() == seen for sample, seen in self._samples)
         )
 
     @property
     def is_hooked(self) -> bool:
-        """Whether a forward hook of PyTorch's may alter what a layer, or a part of one, computes.
-        (Those of the network and its stacks are taken to count passes.)"""
+        """Whether a PyTorch forward hook may alter the output of a layer or a part of it. (Hooks of
+        the network and its stacks are assumed to count passes.)"""
         return any(self._hooks)
 
 
 def is_as_configured(network: nn.Module) -> bool:
-    """Whether a network has the parts and sizes that its configuration describes."""
+    """Whether a network has the modules and sizes of its configuration."""
     with torch.device("meta"):
         new = build_transformer(network.config)  # type: ignore[arg-type]
     return _outline(network) == _outline(new)
 
 
 def _outline(network: nn.Module) -> list[tuple[Any, ...]]:
-    parts: list[tuple[Any, ...]] = [(name, type(one)) for name, one in network.named_modules()]
+    types: list[tuple[Any, ...]] = [(name, type(part)) for name, part in network.named_modules()]
     named = network.named_parameters(remove_duplicate=False)
-    return parts + [(name, one.shape) for name, one in named]
+    return types + [(name, parameter.shape) for name, parameter in named]
 
 
 def _sampled(weight: Tensor) -> Tensor:
-    """A view of some of its numbers: all of a vector; of (R, C) at least one in each row and in
-    each column."""
+    """A view of some numbers: all of a vector; of (R, C) at least one in each row and column."""
     if weight.dim() != 2:
         return weight
     step, width = max(1, min(weight.shape)), weight.shape[1]

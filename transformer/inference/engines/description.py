@@ -22,7 +22,7 @@ from transformer.model.transformer import DecoderOnly, EncoderDecoder
 PAGE_BYTES = 2**21
 COLLAPSE = 25  # MADV_COLLAPSE of Linux 6.1: merges small pages into large ones at once
 ACTIVATIONS = ("relu", "gelu", "gelu-tanh", "silu")  # as functions.h counts them
-SAMPLE = 4096  # weights that are looked at before all are
+SAMPLE = 4096  # weights that are checked before all are
 
 
 def _fields(kind: type, *names: str) -> list[tuple[str, type]]:
@@ -30,13 +30,13 @@ def _fields(kind: type, *names: str) -> list[tuple[str, type]]:
 
 
 class Linear(Structure):
-    """A linear map; without a weight, none."""
+    """A linear map; a missing one has no weight."""
 
     _fields_ = [*_fields(c_void_p, "weight", "bias"), ("type", c_int)]
 
 
 class Norm(Structure):
-    """A norm; without a gain, none."""
+    """A norm; a missing one has no gain."""
 
     _fields_ = _fields(c_void_p, "gain", "bias")
 
@@ -88,16 +88,16 @@ class Text(Structure):
 
 
 class Description:
-    """network: what step.c is given. It points into weights that live as long as this.
+    """network: the structure for step.c. It points into weights that live as long as this object.
 
-    Those are the network's own; where float32 holds no more than bfloat16 or float16 would, which
-    takes half as long to read, they are such a copy.
-    Raises ValueError for weights that are not float32 on a CPU or lie in pieces.
+    They are the network's weights; where bfloat16 or float16 hold the same numbers, which take half
+    as long to read, a copy in that type.
+    Raises ValueError for weights that are not float32 on a CPU or not contiguous.
     """
 
     def __init__(self, network: DecoderOnly | EncoderDecoder, kernels: tuple[int, ...]) -> None:
         self._held: list[Tensor] = []
-        self._copies: dict[int, Tensor] = {}  # of what lies there; a tied matrix has one
+        self._copies: dict[int, Tensor] = {}  # by address; a tied matrix has one
         self.copied: list[Tensor] = []  # the network's weights that these are copies of
         config, stack, embedding = network.config, network.decoder, network.embeddings["decoder"]
         layers = [self._layer(layer) for layer in stack.layers]  # type: ignore[arg-type]
@@ -126,17 +126,17 @@ class Description:
 
     @property
     def weights(self) -> list[Tensor]:
-        """The matrices that are read."""
+        """The matrices that step.c reads."""
         return list(self._copies.values())
 
     @property
     def n_bytes(self) -> int:
-        """What they take."""
+        """Bytes of the matrices."""
         return sum(weight.nbytes for weight in self.weights)
 
     @property
     def types(self) -> set[torch.dtype]:
-        """What the weights are read as."""
+        """The types of the matrices."""
         return {copy.dtype for copy in self._copies.values()}
 
     def _layer(self, layer: blocks.Layer) -> Layer:
@@ -182,16 +182,16 @@ class Description:
 
     def _weight(self, weight: Tensor) -> Linear:
         """A matrix, in the smallest type that holds its numbers exactly."""
-        place = self._at(weight, TYPES)
-        if place not in self._copies:
-            self._copies[place] = smallest(weight.detach())
-            if self._copies[place].data_ptr() != place:
+        address = self._at(weight, TYPES)
+        if address not in self._copies:
+            self._copies[address] = smallest(weight.detach())
+            if self._copies[address].data_ptr() != address:
                 self.copied.append(weight)
-        copy = self._copies[place]
+        copy = self._copies[address]
         return Linear(copy.data_ptr(), None, TYPES.index(copy.dtype))
 
     def _at(self, tensor: Tensor, allowed: Sequence[torch.dtype] = TYPES[:1]) -> int:
-        """Where its numbers begin, if they are of such a type."""
+        """The address of a tensor of an allowed type."""
         if tensor.dtype not in allowed or tensor.device.type != "cpu":
             raise ValueError(
                 f"the compiled step needs float32 weights on a CPU; got {tensor.dtype} on "
@@ -204,25 +204,25 @@ class Description:
 
 
 def smallest(weight: Tensor) -> Tensor:
-    """The same numbers as bfloat16 or float16, where these hold all of them; else itself."""
+    """The same numbers as bfloat16 or float16 if that loses nothing; else the weight itself."""
     if weight.dtype != torch.float32:
         return weight
-    for kind in TYPES[1:]:
+    for dtype in TYPES[1:]:
         few = weight.flatten()[:SAMPLE]
-        if few.to(kind).float().equal(few):
-            copy = weight.to(kind)
+        if few.to(dtype).float().equal(few):
+            copy = weight.to(dtype)
             if copy.float().equal(weight):
                 return copy
     return weight
 
 
 def use_huge_pages(tensors: Iterable[Tensor]) -> int:
-    """Move these tensors to pages of two megabytes; returns how many pages (0 if not possible).
+    """Move tensors to pages of two megabytes; returns the number of pages (0 if not possible).
 
     The CPU looks up the address of each page of four kilobytes and prefetches only within a page:
     a step, which reads all weights once, takes 4 to 20 percent less time from pages of two
-    megabytes (docs/figures.md). Numbers and addresses do not change. Neighbours in a page move
-    too; a page of a file, or without free memory in one piece, remains as it was.
+    megabytes (docs/figures.md). Numbers and addresses do not change. Other data in the same page
+    moves too; a page of a file, or without enough contiguous memory, stays as it was.
     """
     if not sys.platform.startswith("linux"):
         return 0

@@ -1,10 +1,10 @@
-/* Functions of one number, written so that a loop of them becomes vector code. */
+/* Functions of one number, written so that compilers vectorise loops of them. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-/* e^x for x <= 0, within 2e-7 of it. 2^n e^r with |r| <= ln(2) / 2; the polynomial's coefficients
- * are those of Cephes' expf. */
+/* e^x for x <= 0, with an error below 2e-7: 2^n e^r with |r| <= ln(2) / 2; the coefficients of the
+ * polynomial are those of Cephes' expf. */
 static inline float exponential(float x) {
     x = x < -87.0f ? -87.0f : x;
     float n = rintf(x * 1.44269504f);
@@ -48,7 +48,7 @@ static inline float gelu_tanh(float x) {
     return part(x, 1.59576912f * (x + 0.044715f * x * x * x));
 }
 
-enum { RELU, GELU, GELU_TANH, SILU }; /* compiled.py counts them so */
+enum { RELU, GELU, GELU_TANH, SILU }; /* in the order of description.py */
 
 static void activate(int which, float *restrict x, int n) {
     switch (which) {

@@ -1,20 +1,20 @@
-/* The product that most of a step is made of, in each way that may be the quickest on a CPU.
+/* Matrix times vector, most of a step's time, in each variant that may be the fastest on a CPU.
  *
- * Which one is, each machine is asked once (see kernels.py): that depends on its registers, on its
- * memory and on the compiler. */
+ * c_compiler.py measures once per machine which one is: it depends on the registers, the memory and
+ * the compiler. */
 #include <stdint.h>
 #include <string.h>
 #if defined(__F16C__) || defined(__AVX512F__)
 #include <immintrin.h>
 #endif
 
-/* Panels: some rows of weights turned, so that what one number of x is multiplied by lies together.
- * Where many vectors x are multiplied, this costs less than it saves. */
+/* Panels: some rows of weights transposed, so that the weights of one number of x are contiguous.
+ * For many vectors x, this costs less than it saves. */
 #define DEEP 768 /* columns of W in a panel at most: 48 or 96 KB, for a CPU's second cache */
 
-enum { FLOAT32, BFLOAT16, FLOAT16, N_TYPES }; /* kernels.py counts them so */
+enum { FLOAT32, BFLOAT16, FLOAT16, N_TYPES }; /* in the order of c_compiler.py's TYPES */
 
-/* A matrix W (n_out, n_in) of a type: how many numbers apart the rows, and those of a row, are. */
+/* A matrix W (n_out, n_in) of a type. out_apart, in_apart: strides in numbers. */
 typedef struct {
     const void *at;
     int type, n_out, n_in;
@@ -26,7 +26,7 @@ static const char *number_of(Matrix w, int64_t out, int64_t in) {
     return (const char *)w.at + number * (w.type == FLOAT32 ? 4 : 2);
 }
 
-/* n numbers of a type as float32. */
+/* Convert n numbers of a type to float32. */
 static void widen(int type, const void *from, int n, float *to) {
     const uint16_t *halves = from;
     if (type == FLOAT32) memcpy(to, from, n * sizeof *to);
@@ -58,11 +58,11 @@ static inline void turn_four(const float *from, int64_t apart, float *to, int64_
     *(Four *)(to + 3 * to_apart) = CHOSEN(later_ab, later_cd, 2, 3, 6, 7);
 }
 
-/* panel[k * wide + r] = W[out + r][in + k] for k < n_in and r < wide, which 4 divides; 0 for the
- * rows that W does not have. */
+/* panel[k * wide + r] = W[out + r][in + k] for k < n_in and r < wide, a multiple of 4; 0 for rows
+ * beyond the end of W. */
 static void pack(Matrix w, int out, int in, int n_in, int wide, float *panel) {
     const int left = w.n_out - out, n_out = left < wide ? left : wide;
-    if (w.in_apart != 1) { /* the numbers lie together as they are */
+    if (w.in_apart != 1) { /* contiguous already */
         for (int k = 0; k < n_in; k++) {
             widen(w.type, number_of(w, out, in + k), n_out, panel + k * wide);
             memset(panel + k * wide + n_out, 0, (wide - n_out) * sizeof *panel);
@@ -100,22 +100,22 @@ static void pack(Matrix w, int out, int in, int n_in, int wide, float *panel) {
 #include "lanes.h"
 #undef WIDTH
 
-/* y[k] = row k . x, for n_rows rows of n weights that follow each other. */
+/* y[k] = row k . x, for n_rows contiguous rows of n weights. */
 typedef void RowsTimes(const void *rows, int n_rows, const float *x, int n, float *y);
 
-/* The same for n_tokens vectors x, x_apart numbers from one another, into as many y. */
+/* The product for n_tokens vectors x; x_apart, y_apart: strides of x and y in numbers. */
 typedef void RowsTimesSeveral(const void *rows, int n_rows, const float *x, int64_t x_apart,
                               int n_tokens, int n, float *y, int64_t y_apart);
 
-/* y += W x for n_tokens vectors x that are x_apart numbers from one another, as the y y_apart. */
+/* y += W x for n_tokens vectors x; x_apart, y_apart: strides of x and y in numbers. */
 typedef void AddProduct(Matrix w, const float *x, int64_t x_apart, int n_tokens, float *y,
                         int64_t y_apart);
 
 typedef struct {
     RowsTimes *of[N_TYPES];
-    RowsTimesSeveral *several[N_TYPES]; /* the same for all of a width, and add_product */
+    RowsTimesSeveral *several[N_TYPES]; /* depends on the width only, as add_product */
     AddProduct *add_product;
-    int width, streams, ahead; /* bytes of a vector; rows read at once; bytes asked for ahead */
+    int width, streams, ahead; /* bytes of a vector; rows read at once; bytes prefetched */
 } Kernel;
 
 #define KERNEL(width, streams, ahead)                                                              \
@@ -125,8 +125,7 @@ typedef struct {
      add_product_##width, width, streams, ahead}
 #define KERNELS(width) KERNEL(width, 4, 0), KERNEL(width, 4, 1024), KERNEL(width, 1, 0)
 
-/* The first has the widest registers: the best where several vectors are multiplied by what is
- * read. */
+/* The first has the widest registers, which are best for several vectors. */
 static const Kernel KERNELS_HERE[] = {
 #ifdef __AVX512F__
     KERNELS(64),

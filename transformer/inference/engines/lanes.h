@@ -1,5 +1,5 @@
-/* WIDTH bytes of float32 at once, from weights of each type that is stored, wherever they lie.
- * Included once for each WIDTH, in which all names end. */
+/* Vectors of WIDTH bytes of float32, from weights of each stored type, at any address.
+ * Included once for each WIDTH, which ends all names. */
 #define JOIN(name, ending) name##_##ending
 #define WITH(name, ending) JOIN(name, ending)
 #define SIZED(name) WITH(name, WIDTH)
@@ -32,7 +32,7 @@ static inline SIZED(Lanes) SIZED(from_float16)(const uint16_t *at) {
 #endif
 }
 
-/* Four sums first: of numbers one after the other, each sum would wait for the one before. */
+/* Four sums first: in a single chain, each addition would wait for the last. */
 static inline float SIZED(total)(SIZED(Lanes) x) {
     Four sums = {0};
     for (int i = 0; i < WIDTH / 16; i++) {
@@ -59,10 +59,9 @@ static inline float SIZED(total)(SIZED(Lanes) x) {
 
 /* The product of a matrix with many vectors, panel by panel (see kernels.h). */
 #define PANEL (WIDTH / 2)             /* rows of W in a panel: two vectors of sums */
-#define TOKENS (WIDTH == 64 ? 12 : 6) /* of which sums are kept: in 32 registers or in 16 */
+#define TOKENS (WIDTH == 64 ? 12 : 6) /* whose sums fit 32 or 16 registers */
 
-/* y[t][r] += sum over k of panel[k][r] x[t][k] for `count` vectors x, a constant, that are x_apart
- * numbers from one another, as what is made of them is y_apart. */
+/* y[t][r] += sum over k of panel[k][r] x[t][k] for `count` vectors x, a constant. */
 static inline __attribute__((always_inline)) void SIZED(panel_tile)(
     const float *restrict panel, int n, const float *restrict x, int64_t x_apart, float *restrict y,
     int64_t y_apart, int count) {
@@ -90,7 +89,7 @@ static inline __attribute__((always_inline)) void SIZED(panel_tile)(
     }
 }
 
-/* The same for n_tokens vectors. */
+/* panel_tile for n_tokens vectors. */
 static void SIZED(panel_tiles)(const float *panel, int n, const float *x, int64_t x_apart,
                                int n_tokens, float *y, int64_t y_apart) {
     int t = 0;
@@ -113,7 +112,7 @@ static void SIZED(add_product)(Matrix w, const float *x, int64_t x_apart, int n_
             pack(w, out, in, n, PANEL, panel);
             if (n_out == PANEL)
                 SIZED(panel_tiles)(panel, n, x + in, x_apart, n_tokens, y + out, y_apart);
-            for (int t = 0; t < n_tokens && n_out < PANEL; t++) { /* beside y is no room for more */
+            for (int t = 0; t < n_tokens && n_out < PANEL; t++) { /* y has no room for a full panel */
                 float edge[PANEL] = {0};
                 SIZED(panel_tile)(panel, n, x + t * x_apart + in, x_apart, edge, PANEL, 1);
                 for (int r = 0; r < n_out; r++) y[t * y_apart + out + r] += edge[r];

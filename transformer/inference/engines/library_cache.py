@@ -1,8 +1,8 @@
-"""Compiled libraries kept in a folder, loaded only as they were written, and by whom.
+"""A cache folder of compiled libraries, verified before they are loaded.
 
-A library that is cut short ends the process when it is loaded, one of another user's runs as ours:
-so its name holds the SHA-256 of its bytes, and the folder and the file must be the user's own. The
-name also holds a note, what was found out about the library when it was new.
+Loading a truncated library ends the process; loading another user's runs their code. So the file's
+name contains the SHA-256 of its bytes, and the folder and the file must belong to the user. The
+name also contains a note, measured when the library was new.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-COMPILE_S = 30.0  # it takes one or two
-ROOM = 2**22  # bytes that a compiler writes at most
+COMPILE_S = 30.0  # the usual time is one or two
+ROOM = 2**22  # bytes, more than a compiler writes
 
 
 class NotSafe(OSError):
@@ -28,7 +28,7 @@ class NotSafe(OSError):
 
 
 class Noted(NamedTuple):
-    """A library, and the note that was made about it: letters, digits and dots."""
+    """A library and its note: letters, digits and dots."""
 
     library: ctypes.CDLL
     note: str
@@ -43,10 +43,10 @@ def kept(
 ) -> Noted | None:
     """The library NAME with this symbol, from the folder or newly compiled into it.
 
-    command: the compiler's, without where the output goes. note: makes the note about a new
-    library; fits: whether a note that was read may be one about it. None if the compiler refuses
-    or if its output cannot be loaded; raises OSError where the folder cannot be used, and
-    subprocess.TimeoutExpired where the compiler takes longer than COMPILE_S.
+    command: the compiler's, without the output. note: makes the note about a new library; fits:
+    checks a note that was read. None if the compiler fails or its output cannot be loaded; raises
+    OSError if the folder cannot be used, and subprocess.TimeoutExpired if the compiler takes longer
+    than COMPILE_S.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _check(folder)
@@ -55,7 +55,7 @@ def kept(
 
 
 def _found(folder: Path, name: str, symbol: str, fits: Fits) -> Noted | None:
-    """The first that is whole; those before it that are not are removed."""
+    """The first intact library; damaged ones before it are removed."""
     for path in sorted(folder.glob(f"{name}-*.so")):
         library = _loaded(path, symbol) if _is_whole(path) else None
         note = path.stem.removeprefix(f"{name}-").rpartition("-")[0]
@@ -66,15 +66,15 @@ def _found(folder: Path, name: str, symbol: str, fits: Fits) -> Noted | None:
 
 
 def _check(path: Path) -> None:
-    """Raise NotSafe unless the user owns it, and is the only one who may write to it."""
-    found = path.lstat()
-    ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-    if not ours or stat.S_ISLNK(found.st_mode) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    """Raise NotSafe unless the user owns the path and only the user may write to it."""
+    status = path.lstat()
+    owned = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    if not owned or stat.S_ISLNK(status.st_mode) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise NotSafe(f"{path} belongs to others, or they may write to it")
 
 
 def _is_whole(path: Path) -> bool:
-    """A plain file of ours with the bytes that its name says."""
+    """Whether it is the user's regular file with the hash in its name."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return False
@@ -85,7 +85,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _loaded(path: Path, symbol: str) -> ctypes.CDLL | None:
-    """None where this system cannot load it, or where the symbol is missing."""
+    """The library; None if it cannot be loaded or lacks the symbol."""
     try:
         library = ctypes.CDLL(str(path))
         getattr(library, symbol)
@@ -95,7 +95,7 @@ def _loaded(path: Path, symbol: str) -> ctypes.CDLL | None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or folder; one that cannot be removed is left, and does no harm."""
+    """Remove a file or folder if possible."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -103,7 +103,7 @@ def _remove(path: Path) -> None:
 
 
 def _run(command: Sequence[str], temporary: str) -> int:
-    """A command's exit status. One that takes too long is killed, with all that it has started."""
+    """A command's exit status; after COMPILE_S it is killed with its child processes."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -122,10 +122,10 @@ def _run(command: Sequence[str], temporary: str) -> int:
 def _compiled(
     folder: Path, name: str, symbol: str, command: Sequence[str], note: Note
 ) -> Noted | None:
-    """Other processes may compile the same: each puts its whole library in the place."""
+    """Compile into the folder; other processes may do the same at the same time."""
     with tempfile.TemporaryDirectory(dir=folder) as own:
         made = Path(own) / f"{name}.so"
-        made.write_bytes(bytes(ROOM))  # raises OSError on a full disk, where compilers only fail
+        made.write_bytes(bytes(ROOM))  # raises OSError on a full disk
         if _run([*command, "-o", str(made), "-lm"], own) != 0:
             return None
         library = _loaded(made, symbol)
@@ -134,7 +134,7 @@ def _compiled(
         noted = Noted(library, note(library))
         with made.open("rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
-            os.fsync(file.fileno())  # else a crash may leave the name without the bytes
+            os.fsync(file.fileno())  # a crash could leave the name without the bytes
         if not any(folder.glob(f"{name}-*.so")):
             made.replace(folder / f"{name}-{noted.note}-{digest}.so")
     return noted

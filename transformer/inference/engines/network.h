@@ -1,17 +1,17 @@
-/* What is read, as compiled.py describes it, and the parts of a layer that are no attention. */
+/* The structures of description.py, and the parts of a layer other than attention. */
 #include "functions.h"
 #include "kernels.h"
 
 /* Matrices are row-major; C = width, H = n_heads, G = n_key_heads, D = head_size, F = hidden,
  * V = vocabulary. */
 typedef struct {
-    const void *weight; /* (out, in), of this type; NULL where there is no such map */
+    const void *weight; /* (out, in), of this type; NULL if there is none */
     const float *bias;  /* (out,) or NULL */
     int type;
 } Linear;
 
 typedef struct {
-    const float *gain, *bias; /* (C,) or (D,); gain NULL where there is no norm */
+    const float *gain, *bias; /* (C,) or (D,); gain NULL if there is none */
 } Norm;
 
 typedef struct {
@@ -20,14 +20,14 @@ typedef struct {
 } Attention;
 
 typedef struct {
-    Attention self, cross; /* cross: used where the network crosses */
+    Attention self, cross; /* cross: of an encoder-decoder */
     Linear gate, expand, contract;
     Norm norm;
 } Layer;
 
 typedef struct {
     int n_layers, n_heads, n_key_heads, head_size, width, hidden, vocabulary, max_len;
-    int window, rotary_dim;                            /* tokens read; features of a head turned */
+    int window, rotary_dim;                          /* tokens read; features of a head rotated */
     int norm_first, parallel, rms, activation, crosses;
     int kernels[N_TYPES];                            /* which of KERNELS_HERE, by type of weights */
     float eps, scale;                                /* of the norms; of the token embedding */
@@ -36,7 +36,7 @@ typedef struct {
     const float *cosines, *sines;                    /* (max_len, rotary_dim / 2) */
     Norm start, end;                                 /* after the embedding; before the head */
     Linear dense, head;                              /* dense, its activation and norm: before */
-    Norm dense_norm;                                 /* the head, where there is one */
+    Norm dense_norm;                                 /* the head, if there is one */
     const Layer *layers;
 } Network;
 
@@ -44,19 +44,19 @@ typedef struct {
     float *heads;    /* (n_layers, max_len, H + 2 G, D): queries, keys and values */
     float *crossing; /* (n_layers, max_len, H, D): queries of the cross-attention */
     float *stream;   /* (n_layers + 1, max_len, C): before each layer and after the last */
-    float *memory;   /* (n_layers, n_memory, 2, G, D): what the cross-attention reads */
-    float *work;     /* as many numbers as work_size says */
+    float *memory;   /* (n_layers, n_memory, 2, G, D): keys and values of the cross-attention */
+    float *work;     /* work_size numbers */
     int n_memory;
 } Text;
 
 enum {
-    MOST_TOKENS = 512, /* that are read side by side */
-    FEW_TOKENS = 32,   /* up to here, weights are read where they lie; else turned into panels */
-    QUERIES = 48,      /* whose attention is computed at once, where tokens are many */
-    GAP = 16           /* between vectors, so that they do not meet in one place of a cache */
+    MOST_TOKENS = 512, /* read in parallel */
+    FEW_TOKENS = 32,   /* up to here, weights are read in place; else copied into panels */
+    QUERIES = 48,      /* whose attention is computed at once if there are many tokens */
+    GAP = 16           /* between vectors, so that they do not compete for the same cache lines */
 };
 
-/* A vector for each of the tokens that are read, each `apart` numbers from the one before. */
+/* A vector for each token, with a stride of `apart` numbers. */
 typedef struct {
     float *at;
     int64_t apart;
@@ -64,7 +64,7 @@ typedef struct {
 
 static const Vectors NONE = {NULL, 0};
 
-/* Tokens that are read side by side: how many, and the place of the first. */
+/* The number of tokens read in parallel, and the position of the first. */
 typedef struct {
     int n, first;
 } Places;
@@ -82,7 +82,7 @@ static Range part_of(int total, Share share) {
                    (int)((int64_t)total * (share.index + 1) / share.count)};
 }
 
-/* y = bias (+ add), or y += these, of n tokens, for some of the rows. */
+/* y = bias (+ add), or y += bias (+ add), of n tokens, for some of the rows. */
 static void add_bias(const Linear *map, int n, Range rows, Vectors add, Vectors y, int to_y) {
     for (int t = 0; t < n; t++) {
         const float *more = add.at ? add.at + t * add.apart : NULL;
@@ -111,7 +111,7 @@ static void multiply(const Network *net, const Linear *map, int n, Vectors x, in
     add_bias(map, n, rows, add, y, 1);
 }
 
-/* A layer norm, or with rms a root mean square norm; y may be x. */
+/* A layer norm or, with rms, an RMS norm; y may be x. */
 static void normalise_one(const Network *net, Norm norm, const float *x, int n, float *y) {
     float sum = 0, squares = 0, mean = 0;
     if (!net->rms) {
@@ -131,11 +131,11 @@ static void normalise_one(const Network *net, Norm norm, const float *x, int n, 
     }
 }
 
-/* Where a layer's numbers lie until they were read: of n tokens, and for this thread. */
+/* Scratch memory of a layer: for n tokens, and for this thread. */
 typedef struct {
     int n;
     Share share;
-    float *own, *scores; /* n C numbers where tokens are few, else QUERIES (longest + GAP) */
+    float *own, *scores; /* n C numbers for few tokens, else QUERIES (longest + GAP) */
     Vectors normed, attended, hidden, open, sums[3]; /* shared by all threads */
 } Work;
 
@@ -145,7 +145,7 @@ static Vectors taken(float **room, int n, int64_t apart) {
     return part;
 }
 
-/* longest: as many keys as a query may read. */
+/* longest: the most keys that a query reads. */
 static Work divide(const Network *net, float *room, int n, int longest, Share share, float *own) {
     const int C = net->width, F = net->hidden + GAP;
     Work work = {.n = n, .share = share, .own = own};
@@ -158,7 +158,7 @@ static Work divide(const Network *net, float *room, int n, int longest, Share sh
     return work;
 }
 
-/* The same norm of all tokens. Few of them each thread norms for itself rather than wait. */
+/* Normalise all tokens. If they are few, each thread does all of them rather than wait. */
 static Vectors normalise(const Network *net, Norm norm, Vectors x, const Work *work) {
     const int C = net->width, many = work->n > FEW_TOKENS;
     const Range part = many ? part_of(work->n, work->share) : (Range){0, work->n};

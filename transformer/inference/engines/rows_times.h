@@ -2,9 +2,9 @@
 #define FROM SIZED(WITH(from, TYPE))
 #define IN(name) SIZED(WITH(name, TYPE))
 #define KERNEL_NAME(streams, ahead) SIZED(WITH(WITH(TYPE, streams), ahead))
-#define SIDE (WIDTH == 64 ? 4 : 2) /* of 4 vectors' sums: a CPU has 32 wide registers or 16 */
+#define SIDE (WIDTH == 64 ? 4 : 2) /* rows whose sums with 4 vectors fit 32 or 16 registers */
 
-/* What the last n numbers of a row add, fewer than a vector holds. */
+/* The product of the last n numbers of a row, fewer than a vector holds. */
 static __attribute__((noinline)) float IN(rest)(const WEIGHT *row, const float *x, int n) {
     WEIGHT some[WIDTH / 4] = {0};
     float by[WIDTH / 4] = {0};
@@ -13,9 +13,8 @@ static __attribute__((noinline)) float IN(rest)(const WEIGHT *row, const float *
     return SIZED(total)(FROM(some) * SIZED(from_float32)(by));
 }
 
-/* y[r] = row r . x for as many rows of n weights as there are streams, which are row_apart weights
- * from one another, as the y are y_apart; `ahead` bytes beyond the present ones are asked for, where
- * it is not 0. streams, ahead: constants. */
+/* y[r] = row r . x for `streams` rows of n weights; row_apart, y_apart: strides. Prefetches `ahead`
+ * bytes ahead if it is not 0. streams, ahead: constants. */
 static inline __attribute__((always_inline)) void IN(in_streams)(
     const WEIGHT *restrict rows, int64_t row_apart, const float *restrict x, int n,
     float *restrict y, int64_t y_apart, int streams, int ahead) {
@@ -47,13 +46,13 @@ static inline __attribute__((always_inline)) void IN(in_streams)(
     }
 }
 
-/* y[k] = row k . x for rows of n weights that follow each other. */
+/* y[k] = row k . x for contiguous rows of n weights. */
 static void KERNEL_NAME(1, 0)(const void *weights, int n_rows, const float *x, int n, float *y) {
     const WEIGHT *row = weights;
     for (int k = 0; k < n_rows; k++, row += n) IN(in_streams)(row, 0, x, n, y + k, 0, 1, 0);
 }
 
-/* The same, four parts of the rows at once: memory answers four streams sooner than one. */
+/* y[k] = row k . x, four parts of the rows at once: memory reads four streams faster than one. */
 static inline __attribute__((always_inline)) void IN(in_parts)(const WEIGHT *weights, int n_rows,
                                                                const float *x, int n, float *y,
                                                                int ahead) {
@@ -73,8 +72,8 @@ static void KERNEL_NAME(4, 1024)(const void *weights, int n_rows, const float *x
     IN(in_parts)(weights, n_rows, x, n, y, 1024);
 }
 
-/* The same for `side` rows that follow each other and `count` vectors that are x_apart numbers from
- * one another; what is made of them is y_apart numbers apart. side, count: constants. */
+/* y[t][r] = row r . x[t] for `side` contiguous rows and `count` vectors, both constants; x_apart,
+ * y_apart: strides in numbers. */
 static inline __attribute__((always_inline)) void IN(tile)(const WEIGHT *restrict rows,
                                                            const float *restrict x, int64_t x_apart,
                                                            int n, float *restrict y,
@@ -104,7 +103,7 @@ static inline __attribute__((always_inline)) void IN(tile)(const WEIGHT *restric
     }
 }
 
-/* `side` rows with all of n_tokens vectors. */
+/* tile for all of n_tokens vectors. */
 static inline __attribute__((always_inline)) void IN(tiles)(const WEIGHT *rows, const float *x,
                                                             int64_t x_apart, int n_tokens, int n,
                                                             float *y, int64_t y_apart, int side) {

@@ -1,10 +1,9 @@
-/* More tokens of one text through a decoder, on a CPU: mostly one, at its beginning several.
+/* Read tokens of one text with a decoder on a CPU: usually one, several for a prompt.
  *
- * The arithmetic of transformer/model/, fused: there, every number has a name and a place; here,
- * only what the next token needs is kept, and the weights are read as they are stored, once for
- * up to MOST_TOKENS.
- * compiled.py describes the network and the text to it. Each thread computes some of the rows of
- * every matrix; a barrier stands wherever the next product reads what other threads wrote.
+ * The arithmetic of transformer/model/, fused: only the numbers that later tokens need are kept,
+ * and the weights are read as they are stored, once for up to MOST_TOKENS.
+ * description.py describes the network and the text. Each thread computes some of the rows of every
+ * matrix, with a barrier before a product that reads other threads' results.
  */
 #include "attention.h"
 #ifdef _OPENMP /* declared here: Apple's clang comes without omp.h */
@@ -12,9 +11,9 @@ int omp_get_thread_num(void);
 int omp_get_num_threads(void);
 #endif
 
-/* What a sub-layer reads, and what its result is added to: with pre-norm the norm of the stream
- * and the stream, with post-norm the norm of the last sum for both. Side by side, sub-layers read
- * what the layer was given. */
+/* A sub-layer's input, and the stream that its output is added to: with pre-norm the norm of the
+ * stream and the stream, with post-norm the norm of the last sum for both. Parallel sub-layers read
+ * the layer's input. */
 typedef struct {
     Vectors input, stream;
 } Sides;
@@ -28,7 +27,7 @@ static Sides before(const Network *net, Norm own, Norm last, const Work *work, V
     return (Sides){normalise(net, own, net->parallel ? given : sum, work), sum};
 }
 
-/* This thread's share of the hidden units: expanded, activated, and gated where there is a gate. */
+/* This thread's share of the hidden units: expanded, activated and, if configured, gated. */
 static void expand(const Network *net, const Layer *layer, Vectors input, const Work *work) {
     const Range units = part_of(net->hidden, work->share);
     const int gated = layer->gate.weight != NULL, count = units.to - units.from, C = net->width;
@@ -86,7 +85,7 @@ static void read_layer(const Network *net, const Text *text, int index, Places p
     }
 }
 
-/* The vector of a token at a place, as the first layer reads it. */
+/* The input of the first layer for a token at a position. */
 static void embed(const Network *net, int token, int place, float *x) {
     const int C = net->width;
     const int64_t first = (int64_t)token * C * (net->tokens.type == FLOAT32 ? 4 : 2);
@@ -99,8 +98,8 @@ static void embed(const Network *net, int token, int place, float *x) {
     if (net->start.gain) normalise_one(net, net->start, x, C, x);
 }
 
-/* The logits of what leaves the last layer, of one token: this thread's share of them. normed: room
- * of this thread's own for C numbers; work: the same of all. */
+/* This thread's share of the logits of one token. normed: space for C numbers of this thread; work:
+ * space for C numbers shared by all threads. */
 static void predict(const Network *net, float *out, float *normed, float *work, Share share,
                     float *logits) {
     const int C = net->width;
@@ -131,15 +130,15 @@ static Share own_share(void) {
 
 static int lesser(int a, int b) { return a < b ? a : b; }
 
-/* How many numbers of work there are in reading n tokens, of which a query may read `longest`. */
+/* Scratch numbers for reading n tokens with contexts up to `longest`. */
 int64_t work_size(const Network *net, int n, int longest, int n_threads) {
     const int wide = net->n_heads * net->head_size + 2 * net->hidden + 4 * net->width + 4 * GAP;
     const int64_t scores = n > FEW_TOKENS ? (int64_t)n_threads * QUERIES * (longest + GAP) : 0;
     return (int64_t)lesser(n, MOST_TOKENS) * wide + scores;
 }
 
-/* Read n tokens at `place` and the places after it: what they add to the text, and the logits (V,)
- * for the token after the last of them. What stands before `place` must have been read. */
+/* Read n tokens, the first at position `place`, into the text's buffers; logits (V,): for the token
+ * after the last. All tokens before `place` must have been read. */
 void read_tokens(const Network *net, const Text *text, float *logits, const int *tokens, int n,
                  int place, int n_threads) {
     const int C = net->width;
@@ -148,7 +147,7 @@ void read_tokens(const Network *net, const Text *text, float *logits, const int 
 #pragma omp parallel num_threads(n_threads)
     {
         const Share share = own_share();
-        float room[lesser(n, FEW_TOKENS) * C + GAP]; /* that begins where a wide vector may */
+        float room[lesser(n, FEW_TOKENS) * C + GAP]; /* larger, to align it for wide vectors */
         float *own = (float *)(((uintptr_t)room + 63) & ~(uintptr_t)63);
         for (int done = 0; done < n; done += MOST_TOKENS) {
             const Places places = {lesser(n - done, MOST_TOKENS), place + done};
@@ -160,7 +159,7 @@ void read_tokens(const Network *net, const Text *text, float *logits, const int 
     }
 }
 
-/* The first of the largest, `never` left out. */
+/* The index of the first maximum, except `never`. */
 static int likeliest(const float *logits, int n, int never) {
     float most = -INFINITY;
 #pragma omp simd reduction(max : most)
@@ -170,9 +169,9 @@ static int likeliest(const float *logits, int n, int never) {
     return first;
 }
 
-/* Read tokens[0] at `place`, and after each token the likeliest: n tokens at most, none of `ends`
- * after the first. tokens and logits (n, V), what follows each of them, are filled; returns how
- * many were read. never: a token that is not taken, or -1. */
+/* Read tokens[0] at `place` and then the likeliest next token, at most n in all, stopping before
+ * any of `ends`. Fills tokens and logits (n, V); returns how many were read. never: a token that is
+ * not chosen, or -1. */
 int read_ahead(const Network *net, const Text *text, float *logits, int *tokens, int n, int place,
                const int *ends, int n_ends, int never, int n_threads) {
     for (int read = 0; read < n; read++, logits += net->vocabulary) {
@@ -184,8 +183,8 @@ int read_ahead(const Network *net, const Text *text, float *logits, int *tokens,
     return n;
 }
 
-/* y = W x for W (n_rows, n) of a type and n_tokens vectors x that follow each other, by one of the
- * kernels: to time and to test them. */
+/* y = W x for W (n_rows, n) of a type and n_tokens contiguous vectors x, with one of the kernels,
+ * to time and test it. */
 void multiply_rows(int kernel, int type, const void *weights, int n_rows, const float *x,
                    int n_tokens, int n, float *y) {
     const Kernel *own = KERNELS_HERE + kernel;
@@ -199,7 +198,7 @@ void multiply_rows(int kernel, int type, const void *weights, int n_rows, const 
     }
 }
 
-/* How many kernels there are; width, streams and ahead (see Kernel) of one of them. */
+/* Returns the number of kernels; facts: width, streams and ahead (see Kernel) of one. */
 int kernel_facts(int kernel, int *facts) {
     if (kernel >= 0 && kernel < N_KERNELS) {
         facts[0] = KERNELS_HERE[kernel].width;
