@@ -1,4 +1,4 @@
-"""Switches that each take one idea of the architecture away, to see what it was for.
+"""Switches that each remove one idea of the architecture, to show its purpose.
 
 To add one: a line in `SWITCHES`. Page, API and tests follow.
 """
@@ -23,7 +23,7 @@ from transformer.model.primitives import unscaled_rms
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """why: what it takes away, and why the network needs that. point: where (one of POINTS).
+    """why: its effect, and why the network needs what it takes away. point: one of POINTS.
 
     replace(config, point, value, **context) returns the value to use instead. applies_to: whether
     a network has what is switched off.
@@ -37,7 +37,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SwitchedOff:
-    """The hook of one switch, everywhere in a network."""
+    """The hook of one switch, for the whole network."""
 
     switch: Switch
     config: ModelConfig
@@ -70,7 +70,7 @@ def _all_keys_alike(
     return masked_softmax(torch.zeros_like(scores), mask)
 
 
-# The switches' names as people read them: with spaces in place of "-".
+# The switches' names as the page shows them: with spaces instead of "-".
 NAMES = (
     mark("no scale"), mark("model scale"), mark("no positions"), mark("no rotation"),
     mark("shuffled positions"), mark("no residual"), mark("no final norm"), mark("unscaled norm"),
@@ -171,10 +171,10 @@ SWITCHES: dict[str, Switch] = {
     ),
 }
 
-# What is switched off, and why the network needs it.
+# Each switch's name, and why the network needs what it takes away.
 BREAKS: dict[str, str] = {name: switch.why for name, switch in SWITCHES.items()}
 
 
 def breaks_of(config: ModelConfig) -> list[str]:
-    """The switches that this network has something for."""
+    """The switches that apply to this network."""
     return [name for name, switch in SWITCHES.items() if switch.applies_to(config)]

@@ -1,4 +1,4 @@
-"""Whether what somebody names is among the places of a network."""
+"""Check sites, heads and positions in interventions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_site(site: Site, config: ModelConfig) -> None:
 
 
 def check_heads(heads: Sequence[int], config: ModelConfig) -> None:
-    """Raise ValueError unless each head is one of the network's."""
+    """Raise ValueError unless the network has each of these heads."""
     for head in heads:
         check_whole("heads", head, 0, config.n_heads - 1)
 
@@ -36,9 +36,9 @@ def check_names(stack: Any, layer: Any, kind: Any) -> None:
 
 
 def indices_of(name: str, got: Any) -> tuple[int, ...]:
-    """Whole numbers from 0, sorted, each once. Raises ValueError for anything else."""
+    """Whole numbers from 0, sorted, without duplicates; else raise ValueError."""
     is_list = isinstance(got, Sequence) and not isinstance(got, str)
-    if not is_list or len(got) > MAX_CELLS or not all(map(_is_place, got)):
+    if not is_list or len(got) > MAX_CELLS or not all(map(_is_position, got)):
         raise ValueError(
             f"{name} must be a list of at most {MAX_CELLS} whole numbers; got {shortened(got)}"
         )
@@ -46,7 +46,7 @@ def indices_of(name: str, got: Any) -> tuple[int, ...]:
 
 
 def cells_of(name: str, got: Any) -> tuple[tuple[int | None, int | None], ...]:
-    """(query, key) places, None for a whole row or column. Raises ValueError for anything else."""
+    """(query, key) positions, None for a whole row or column; else raise ValueError."""
     is_list = isinstance(got, Sequence) and not isinstance(got, str)
     if not is_list or len(got) > MAX_CELLS or not all(map(_is_cell, got)):
         raise ValueError(
@@ -60,9 +60,9 @@ def cells_of(name: str, got: Any) -> tuple[tuple[int | None, int | None], ...]:
 def _is_cell(got: Any) -> bool:
     if isinstance(got, str) or not isinstance(got, Sequence) or len(got) != 2:
         return False
-    given = [place for place in got if place is not None]
-    return bool(given) and all(map(_is_place, given))
+    positions = [position for position in got if position is not None]
+    return bool(positions) and all(map(_is_position, positions))
 
 
-def _is_place(got: Any) -> bool:
+def _is_position(got: Any) -> bool:
     return isinstance(got, int) and not isinstance(got, bool) and 0 <= got < 2**31

@@ -1,8 +1,7 @@
-"""What may be altered in a network for one run, as plain descriptions that travel as JSON.
+"""Descriptions of interventions in a network for one run, as plain data that travels as JSON.
 
-They say what, not how: `hooks.py` makes of them hooks that a forward pass meets,
-`breaks.py` holds the switches that each take one idea of the architecture away. Layers, heads and
-places count from 0.
+`hooks.py` turns them into hooks; `breaks.py` has the switches that each remove one idea of the
+architecture. Layers, heads and positions count from 0.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ PARTS = ("resid_post", "z", "mlp_out")
 class Ablate:
     """Heads of one attention switched off: their z is 0, or its mean over the text.
 
-    by="mean": in a decoder the mean over the places up to the query's own, so that nothing of the
+    by="mean": in a decoder the mean over the positions up to the query's, so that nothing of the
     future leaks; in an encoder over the whole text.
     """
 
@@ -53,7 +52,7 @@ class Ablate:
 
     @property
     def site(self) -> Site:
-        """Which attention."""
+        """The attention."""
         return Site(self.stack, self.layer, self.kind)
 
     def check(self, config: ModelConfig) -> None:
@@ -67,11 +66,11 @@ class Ablate:
 
 @dataclass(frozen=True, slots=True)
 class EditMask:
-    """Another mask: whole masks taken away, then cells allowed, then cells forbidden.
+    """A changed mask: whole masks removed, then cells allowed, then cells forbidden.
 
-    layer None: every layer. without: "causal", "padding". allow, forbid: (query, key) places in
-    what the network reads; None stands for all of them, so (3, None) is a row and (None, 0) a
-    column. A row with nothing allowed weighs all keys alike.
+    layer None: every layer. without: "causal", "padding". allow, forbid: (query, key) positions;
+    None means all, so (3, None) is a row and (None, 0) a column. A row with nothing allowed gives
+    all keys equal weight.
     """
 
     type: ClassVar[str] = "mask"
@@ -95,12 +94,12 @@ class EditMask:
             object.__setattr__(self, name, cells_of(name, getattr(self, name)))
 
     def sites(self, config: ModelConfig) -> list[Site]:
-        """Every attention that this edits."""
+        """Every attention with this mask."""
         layers = range(config.n_layers) if self.layer is None else [self.layer]
         return [Site(self.stack, layer, self.kind) for layer in layers]
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError unless the network has the site and can read as many places."""
+        """Raise ValueError unless the network has the site and enough positions."""
         check_site(self.sites(config)[0], config)
         highest = max((p for cell in (*self.allow, *self.forbid) for p in cell if p), default=0)
         longest = max(config.max_len, config.output_max_len)
@@ -113,7 +112,7 @@ class EditMask:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """One idea of the architecture switched off, everywhere; `BREAKS` says which and why."""
+    """One idea of the architecture switched off everywhere, one of `BREAKS`."""
 
     type: ClassVar[str] = "break"
     what: str
@@ -135,12 +134,11 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Activity of another run put in place of this one's, at chosen places.
+    """Activations of another run instead of this one's, at chosen positions.
 
-    text: what the other run reads (by a decoder-only network or an encoder; where there is an
-    encoder, the other decoder reads the same tokens as this one). part: one of PARTS, see
-    `model/hooks.py`: "resid_post", the stream that leaves the layer; "z", what heads of an
-    attention read; "mlp_out", what the feed-forward adds. heads None: all.
+    text: the other run's text (in an encoder-decoder its source; the other decoder reads the same
+    tokens as this one). part: one of PARTS, see `model/hooks.py`: "resid_post", the residual stream
+    after the layer; "z", heads' outputs; "mlp_out", the feed-forward's output. heads None: all.
     """
 
     type: ClassVar[str] = "patch"
@@ -163,11 +161,11 @@ class Patch:
 
     @property
     def site(self) -> Site:
-        """Where; for the residual stream and the feed-forward the kind says nothing."""
+        """The site; its kind matters only for part "z"."""
         return Site(self.stack, self.layer, self.kind)
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError unless the network has the place; the text's length is seen later."""
+        """Raise ValueError unless the network has the site and heads; the text is checked later."""
         check_site(self.site, config)
         check_heads(self.heads or (), config)
 
@@ -192,10 +190,7 @@ def to_dict(intervention: Intervention) -> dict[str, Any]:
 
 
 def interventions_of(values: Any) -> tuple[Intervention, ...]:
-    """A list of interventions, or of their plain values.
-
-    Raises ValueError that says what was got and what is allowed.
-    """
+    """Interventions from a list of them or of their plain values; else raise ValueError."""
     if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
         raise ValueError(f"interventions must be a list; got {type(values).__name__}")
     return tuple(v if isinstance(v, Intervention) else _of(v) for v in values)
@@ -208,7 +203,7 @@ def check_all(interventions: Sequence[Intervention], config: ModelConfig) -> Non
 
 
 def without_padding_mask(config: ModelConfig) -> tuple[EditMask, ...]:
-    """Every attention of the network reads padding as if it were text."""
+    """Edits with which every attention reads padding as if it were text."""
     kinds = dict.fromkeys((site.stack, site.kind) for site in sites_of(config))
     return tuple(EditMask(stack, kind=kind, without=["padding"]) for stack, kind in kinds)
 

@@ -1,7 +1,7 @@
-"""Interventions as a pass applies them: hooks that put something else in a number's place.
+"""Hooks that apply interventions in a forward pass.
 
-They are made for one call, so that the weights stay as they are and no run sees what another
-alters. Every tensor has a batch dimension of 1 or B: each row may be altered in its own way.
+They are made for one call, so that weights never change and runs do not influence each other.
+Every tensor has a batch dimension of 1 or B: rows may differ.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from transformer.model.sites import Site
 class AblatedHeads:
     """Heads whose z is 0. intact: by site (B, H, 1, 1), 1 for intact heads, 0 for others.
 
-    by_mean: z is their mean over the text in place of 0.
+    by_mean: z is their mean over the text instead of 0.
     """
 
     intact: Mapping[Site, Tensor]
@@ -41,13 +41,13 @@ class AblatedHeads:
         if point.name != "z" or point[1:] not in self.intact:
             return value
         intact = self.intact[Site(*point[1:])].to(value.device)
-        instead = _mean(point.stack, value, context["padding_mask"]) if self.by_mean else 0.0
-        return intact * value + (1 - intact) * instead
+        ablated = _mean(point.stack, value, context["padding_mask"]) if self.by_mean else 0.0
+        return intact * value + (1 - intact) * ablated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EditedMask:
-    """Another mask for some attentions."""
+    """A changed mask for some attentions."""
 
     edit: EditMask
     sites: Sequence[Site]
@@ -65,7 +65,7 @@ class EditedMask:
 
 
 class Replacement(NamedTuple):
-    """values where `where`: for z (B, H, T, D) and (B, H, T, 1), else (B, T, C), (B, T, 1)."""
+    """values, used where `where`: z (B, H, T, D) and (B, H, T, 1), else (B, T, C) and (B, T, 1)."""
 
     where: Tensor
     values: Tensor
@@ -73,7 +73,7 @@ class Replacement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Patched:
-    """Activity of another run at one point."""
+    """Activations of another run at one point."""
 
     point: Point
     replacement: Replacement
@@ -83,16 +83,16 @@ class Patched:
         if point != self.point:
             return value
         where, values = self.replacement
-        n = min(value.shape[-2], where.shape[-2])  # a text that is still short
+        n = min(value.shape[-2], where.shape[-2])  # the generated text may still be shorter
         changed = torch.where(where[..., :n, :], values[..., :n, :], value[..., :n, :])
         return torch.cat([changed, value[..., n:, :]], dim=-2) if n < value.shape[-2] else changed
 
 
 @dataclass(slots=True, eq=False)
 class ActivationCache:
-    """Alters nothing and keeps what can be patched into another run.
+    """Records activations that can be patched into another run.
 
-    activations: by point, what heads read, feed-forwards add and layers leave behind.
+    activations: by point, z, mlp_out and resid_post.
     """
 
     activations: dict[Point, Tensor] = field(default_factory=dict)
@@ -109,32 +109,30 @@ def hooks_of(
     config: ModelConfig,
     caches: Mapping[str, ActivationCache] | None = None,
 ) -> tuple[Hook, ...]:
-    """What applies these interventions; empty where there is nothing to do.
+    """Hooks that apply these interventions; empty if there is nothing to do.
 
-    caches: by the text of each patch, what the intact network does with it. Patches come first,
-    so that a head that is ablated stays so. Raises ValueError for what the network does not
-    have.
+    caches: the intact network's activations by the text of each patch. Patches come first, so that
+    an ablated head stays ablated. Raises ValueError for parts that the network lacks.
     """
     check_all(interventions, config)
-    once = list(dict.fromkeys(interventions))
-    once.sort(key=lambda each: not isinstance(each, Patch))
-    made = [_hook_of(each, config, caches or {}) for each in once]
-    return tuple(hook for hook in made if hook is not None)
+    unique = sorted(dict.fromkeys(interventions), key=lambda each: not isinstance(each, Patch))
+    hooks = [_hook_of(each, config, caches or {}) for each in unique]
+    return tuple(hook for hook in hooks if hook is not None)
 
 
 def ablated_one_by_one(
     config: ModelConfig, heads: Sequence[tuple[Site, int]], by: str = "zero"
 ) -> AblatedHeads:
-    """One row of a batch for each head, ablated there alone."""
+    """A hook for a batch with one row per head, in which only this head is ablated."""
     intact: dict[Site, Tensor] = {}
     for row, (site, head) in enumerate(heads):
-        here = intact.setdefault(site, torch.ones(len(heads), config.n_heads, 1, 1))
-        here[row, head] = 0.0
+        rows = intact.setdefault(site, torch.ones(len(heads), config.n_heads, 1, 1))
+        rows[row, head] = 0.0
     return AblatedHeads(intact, by == "mean")
 
 
 def edited_mask(edit: EditMask, mask: Tensor | None, scores: Tensor) -> Tensor | None:
-    """A mask with its cells allowed, then forbidden; scores (B, H, Tq, Tk) give the size."""
+    """A mask with cells allowed, then forbidden; scores (B, H, Tq, Tk) give the size."""
     if not (edit.allow or edit.forbid):
         return mask
     shape = (scores.shape[0], 1, *scores.shape[2:])
@@ -146,15 +144,15 @@ def edited_mask(edit: EditMask, mask: Tensor | None, scores: Tensor) -> Tensor |
     return full
 
 
-def patched(asked: Patch, config: ModelConfig, cache: ActivationCache) -> Patched | None:
-    """The hook of a patch; None where it names no place or no head."""
-    point = Point(asked.part, asked.stack, asked.layer, asked.kind * (asked.part == "z"))
+def patched(patch: Patch, config: ModelConfig, cache: ActivationCache) -> Patched | None:
+    """The hook of a patch; None for a patch without positions or heads."""
+    point = Point(patch.part, patch.stack, patch.layer, patch.kind * (patch.part == "z"))
     values = cache.activations[point]
     where = torch.zeros(values.shape[-2], dtype=torch.bool)
-    where[list(asked.positions)] = True
-    if asked.part == "z":
+    where[list(patch.positions)] = True
+    if patch.part == "z":
         chosen = torch.zeros(config.n_heads, dtype=torch.bool)
-        chosen[list(range(config.n_heads) if asked.heads is None else asked.heads)] = True
+        chosen[list(range(config.n_heads) if patch.heads is None else patch.heads)] = True
         full = chosen[None, :, None, None] & where[None, None, :, None]
     else:
         full = where[None, :, None]
@@ -164,30 +162,33 @@ def patched(asked: Patch, config: ModelConfig, cache: ActivationCache) -> Patche
 
 
 def _hook_of(
-    asked: Intervention, config: ModelConfig, caches: Mapping[str, ActivationCache]
+    intervention: Intervention, config: ModelConfig, caches: Mapping[str, ActivationCache]
 ) -> Hook | None:
-    if isinstance(asked, Patch):
-        return patched(asked, config, caches[asked.text])
-    if isinstance(asked, Break):
-        return SwitchedOff(SWITCHES[asked.what], config)
-    if isinstance(asked, EditMask):
-        idle = not (asked.without or asked.allow or asked.forbid)
-        return None if idle else EditedMask(asked, asked.sites(config))
+    if isinstance(intervention, Patch):
+        return patched(intervention, config, caches[intervention.text])
+    if isinstance(intervention, Break):
+        return SwitchedOff(SWITCHES[intervention.what], config)
+    if isinstance(intervention, EditMask):
+        edits = intervention.without or intervention.allow or intervention.forbid
+        return EditedMask(intervention, intervention.sites(config)) if edits else None
+    if not intervention.heads:
+        return None
     intact = torch.ones(1, config.n_heads, 1, 1)
-    intact[:, list(asked.heads)] = 0.0
-    return AblatedHeads({asked.site: intact}, asked.by == "mean") if asked.heads else None
+    intact[:, list(intervention.heads)] = 0.0
+    return AblatedHeads({intervention.site: intact}, intervention.by == "mean")
 
 
 def _mean(stack: str, heads: Tensor, padding: Tensor | None) -> Tensor:
-    """Of (B, H, T, D) over the text: up to each place, or in an encoder over all real places."""
+    """The mean of (B, H, T, D) up to each position, or in an encoder over all that are text."""
     if stack == "decoder":
         counts = torch.arange(1, heads.shape[2] + 1, device=heads.device)
         return heads.cumsum(dim=2) / counts[:, None]
     if padding is None:
         return heads.mean(dim=2, keepdim=True)
-    real = padding.transpose(-1, -2).to(heads.dtype)  # (B, 1, T, 1)
-    return (heads * real).sum(dim=2, keepdim=True) / real.sum(dim=2, keepdim=True).clamp(min=1)
+    is_text = padding.transpose(-1, -2).to(heads.dtype)  # (B, 1, T, 1)
+    count = is_text.sum(dim=2, keepdim=True).clamp(min=1)
+    return (heads * is_text).sum(dim=2, keepdim=True) / count
 
 
-def _slice(place: int | None) -> slice:
-    return slice(None) if place is None else slice(place, place + 1)
+def _slice(position: int | None) -> slice:
+    return slice(None) if position is None else slice(position, position + 1)

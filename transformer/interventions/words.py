@@ -1,4 +1,4 @@
-"""Describe what interventions alter: one whole sentence each."""
+"""Describe interventions in one sentence each, in the visitor's language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LAYERS = {"encoder": mark("encoder layer {layer}"), "decoder": mark("layer {lay
 
 
 def ablation_words(site: Site, heads: Sequence[int], by: str) -> str:
-    """Heads of a site that say nothing, by "zero" or "mean"."""
+    """Describe an ablation by "zero" or "mean"."""
     places = {"self": _LAYERS[site.stack], "cross": mark("cross-attention layer {layer}")}
     at = {"layer": say(places[site.kind], layer=site.layer), "heads": _listed(heads)}
     if by == "zero":
@@ -35,7 +35,7 @@ def mask_words(
     n_allowed: int,
     n_forbidden: int,
 ) -> str:
-    """Another mask; layer None: of every layer."""
+    """Describe a changed mask; layer None: every layer."""
     where = attention_name(stack, kind)
     if layer is not None:
         where = say("{attention} of layer {layer}", attention=where, layer=layer)
@@ -48,7 +48,7 @@ def mask_words(
 def patch_words(
     stack: str, layer: int, part: str, heads: Sequence[int] | None, places: Sequence[int]
 ) -> str:
-    """Activity of another run, put in at some places."""
+    """Describe a patch."""
     if part == "resid_post":
         what = say("residual stream")
     elif part == "mlp_out":

@@ -33,16 +33,15 @@ IN_JSON = ("scores", "pattern", "mask")  # of a site, in JSON
 IN_NPZ = (*IN_JSON, "q", "k", "v")
 TYPES = {"float32": "<f4", "bool": "|u1", "int64": "<i8"}
 
-# Arrays of an NPZ besides those of sites: what their names begin with, and how they go on.
+# Names of an NPZ's arrays besides those of sites: beginnings and endings.
 OTHER_ARRAYS = {
     **dict.fromkeys(("embed/", "pos_embed/", "residual/", "position_matrix/"), STACKS),
     "lens/": ("ids", "probabilities"),
 }
-# Bytes that any NPZ may take in memory, and how many times as many as the file: scores of heads
-# are hardly compressed.
+# An NPZ may take FREE_BYTES in memory, or MOST_TIMES its size: heads' scores hardly compress.
 FREE_BYTES, MOST_TIMES = 100_000_000, 20
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-# What zipfile, numpy and json raise for a file of another kind, an encrypted one among them.
+# Raised by zipfile, numpy and json for other or encrypted files.
 _BROKEN = (
     ValueError, TypeError, LookupError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
@@ -90,19 +89,19 @@ def read_npz(place: Place, name: str) -> tuple[Values, dict[str, Tensor]]:
             check_schema(values)
             kinds = {f"{site}/": IN_NPZ for site in values["sites"]} | OTHER_ARRAYS
             known = {start + field for start, fields in kinds.items() for field in fields}
-            there = [one.removesuffix(".npy") for one in packed.namelist()]
-            return values, _tensors(_unpacked(packed, [one for one in there if one in known]))
+            names = [name.removesuffix(".npy") for name in packed.namelist()]
+            return values, _tensors(_unpacked(packed, [name for name in names if name in known]))
     except _BROKEN as error:
         raise ValueError(f"this file holds no run of the format {SCHEMA}: {error}") from error
 
 
 def _unpacked(packed: zipfile.ZipFile, names: Sequence[str]) -> Arrays:
-    """Arrays of an NPZ, after a look at what they are: a small file may claim any size."""
+    """Arrays of an NPZ, after a check of their sizes: a small file may claim any size."""
     members = {name: packed.getinfo(f"{name}.npy") for name in names}
-    if not {one.compress_type for one in members.values()} <= {ZIP_STORED, ZIP_DEFLATED}:
+    if not {member.compress_type for member in members.values()} <= {ZIP_STORED, ZIP_DEFLATED}:
         raise ValueError(names)
-    size = sum(one.file_size for one in members.values())
-    most = max(FREE_BYTES, MOST_TIMES * sum(one.compress_size for one in members.values()))
+    size = sum(member.file_size for member in members.values())
+    most = max(FREE_BYTES, MOST_TIMES * sum(m.compress_size for m in members.values()))
     if size > most:
         raise ValueError(
             f"this file would take {size / 1e6:,.0f} MB in memory; allowed for its "
@@ -140,7 +139,7 @@ def whole() -> Any:
 def trace_arrays(
     trace: Trace, fields: Iterable[str], part: Callable[[Tensor], Tensor] = lambda x: x
 ) -> Arrays:
-    """A trace's arrays by name. part: what is written of each.
+    """A trace's arrays by name. part: applied to each before writing.
 
     `SITE/FIELD` for each of `fields` (scores, pattern, q, ...: (B, H, T, ...), mask: (B, Tq, Tk));
     `embed/STACK`, `pos_embed/STACK` (what was added to each token: (B, T, C)),
@@ -161,7 +160,7 @@ def trace_arrays(
 
 
 def trace_of(sites: Iterable[str], tensors: Mapping[str, Tensor]) -> Trace:
-    """The trace of one text, from its arrays without the batch axis; of the sites that have any."""
+    """The trace of one text from arrays without the batch axis; sites without are omitted."""
     records = {}
     for site in map(Site.parse, sites):
         fields = {name: value[None] for name, value in named(tensors, f"{site}/").items()}
@@ -179,14 +178,14 @@ def trace_of(sites: Iterable[str], tensors: Mapping[str, Tensor]) -> Trace:
 
 
 def named(arrays: Mapping[str, T], start: str) -> dict[str, T]:
-    """Those whose names start so, by the rest of their names."""
+    """Arrays whose names start with this, by the rest of their names."""
     return {
         name.removeprefix(start): value for name, value in arrays.items() if name.startswith(start)
     }
 
 
 def array_of(value: Tensor) -> NDArray[Any]:
-    """A tensor as an array of its own type."""
+    """A tensor as an array of the same type."""
     return value.detach().cpu().contiguous().numpy()
 
 
@@ -195,7 +194,7 @@ def _tensors(arrays: Arrays) -> dict[str, Tensor]:
 
 
 def _opened(place: Place, mode: str) -> AbstractContextManager[IO[bytes]]:
-    """A file that is closed afterwards, but for one that the caller opened."""
+    """An open file; one that the caller opened stays open."""
     if isinstance(place, str | Path):
         if Path(place).is_fifo():  # opening it would wait
             raise ValueError(f"{place} is not a regular file")

@@ -30,9 +30,9 @@ Change = Callable[[Tensor], Tensor]
 
 
 class QKV(NamedTuple):
-    """What an attention call read: q (B, H, Tq, D), k and v (B, G, Tk, D), a mask.
+    """The inputs of an attention: q (B, H, Tq, D), k and v (B, G, Tk, D), a mask.
 
-    G divides H: H / G heads read the same keys and values.
+    G divides H: H / G heads share keys and values.
     """
 
     q: Tensor
@@ -46,7 +46,7 @@ class QKV(NamedTuple):
         return mask_in_full(self.mask, len(self.q), self.q.shape[2], self.k.shape[2])
 
     def record(self, site: Site) -> AttentionRecord:
-        """Equation 1 once more, by the network's own functions."""
+        """Compute scores and weights with the network's functions."""
         share = self.q.shape[1] // self.k.shape[1]
         k, v = (x if share == 1 else x.repeat_interleave(share, dim=1) for x in (self.k, self.v))
         scores = attention_scores(self.q, k)
@@ -62,7 +62,7 @@ class QKV(NamedTuple):
 
 
 class CompactRecords(MutableMapping[Site, AttentionRecord]):
-    """Records by site, as in a plain dict; those stored as QKV are recomputed at each access."""
+    """Records by site; those stored as QKV are recomputed at each access."""
 
     def __init__(self, parts: dict[Site, AttentionRecord | QKV]) -> None:
         self.parts = parts
@@ -85,16 +85,16 @@ class CompactRecords(MutableMapping[Site, AttentionRecord]):
         return len(self.parts)
 
     def __contains__(self, site: object) -> bool:
-        return site in self.parts  # the inherited one would compute the record
+        return site in self.parts  # the inherited method would compute the record
 
 
 class CompactedRecords(CompactRecords):
-    """Records that are stored as QKV as they come, so that a pass never holds all scores and
-    weights at once; but in full where the network computed others than QKV give again, as in
-    another precision or where it was altered.
+    """Records that are stored as QKV when they arrive, so that a pass never holds all scores and
+    weights at once; in full if QKV would not give the same, as in another precision or with
+    interventions.
 
-    share: how many heads read the same keys and values, which are then kept once. exact: whether
-    it is known that QKV give the same. Raises ValueError beyond what `recording_at_most` allows.
+    share: the number of heads that share keys and values, which are kept once. exact: whether QKV
+    are known to give the same. Raises ValueError beyond the limit of `recording_at_most`.
     """
 
     def __init__(self, share: int = 1, *, exact: bool = False) -> None:
@@ -125,7 +125,7 @@ _most_bytes: ContextVar[float] = ContextVar("most_bytes", default=math.inf)
 
 @contextmanager
 def recording_at_most(n_bytes: float) -> Iterator[None]:
-    """A pass in this block may record so many bytes of attention."""
+    """Limit the bytes of attention that a pass in this block may record."""
     before = _most_bytes.set(n_bytes)
     try:
         yield
@@ -134,7 +134,7 @@ def recording_at_most(n_bytes: float) -> Iterator[None]:
 
 
 def _can_recompute(heads: QKV, record: AttentionRecord) -> bool:
-    """Whether a record can be had from these; asked of one text after the other, to hold little."""
+    """Whether QKV give exactly this record; compared text by text, to hold little in memory."""
     names = ("scores", "pattern", "k", "v")
     for row in range(len(heads.q)):
         q, k, v = (_row_of(x, row) for x in heads[:3])
@@ -149,15 +149,15 @@ def _can_recompute(heads: QKV, record: AttentionRecord) -> bool:
 
 
 def stored_at(trace: Trace, site: Site) -> AttentionRecord | QKV:
-    """What is stored of a site; nothing is computed."""
+    """A site's record as it is stored, without computing."""
     records = trace.records
     return records.parts[site] if isinstance(records, CompactRecords) else records[site]
 
 
 def qkv_of(record: AttentionRecord, share: int = 1) -> QKV:
-    """What a record made by the network was computed from.
+    """The QKV of a record made by the network.
 
-    share: how many heads read the same keys and values, which are then kept once.
+    share: the number of heads that share keys and values, which are kept once.
     """
     assert record.q is not None
     assert record.k is not None
@@ -167,19 +167,19 @@ def qkv_of(record: AttentionRecord, share: int = 1) -> QKV:
 
 
 def qkv_at(trace: Trace, site: Site, share: int = 1) -> QKV:
-    """What the attention of a site read, recorded in full or as QKV. share: as in `qkv_of`."""
+    """The QKV of a site, recorded in full or as QKV. share: as in `qkv_of`."""
     part = stored_at(trace, site)
     return part if isinstance(part, QKV) else qkv_of(part, share)
 
 
 def to_device(trace: Trace, device: str | torch.device) -> Trace:
-    """The same trace on another device; a compact one stays compact."""
+    """A copy of the trace on another device; a compact trace stays compact."""
     return _map_tensors(trace, lambda x: x.to(device))
 
 
 def cloned(trace: Trace) -> Trace:
-    """The same trace in tensors of its own: pickling a view pickles the whole storage behind it."""
-    copies: dict[int, Tensor] = {}  # by their address, which is theirs as long as the trace lives
+    """A deep copy, for pickling: a view would be pickled with its whole storage."""
+    copies: dict[int, Tensor] = {}  # by id: shared tensors stay shared
 
     def copy(x: Tensor) -> Tensor:
         if id(x) not in copies:
@@ -190,7 +190,7 @@ def cloned(trace: Trace) -> Trace:
 
 
 def row_of(trace: Trace, row: int) -> Trace:
-    """The trace of one text of a batch, with B = 1; what all texts share stays."""
+    """The trace of one text of a batch, with B = 1."""
     return _map_tensors(trace, lambda x: _row_of(x, row))
 
 
@@ -199,7 +199,7 @@ def _row_of(x: Tensor, row: int) -> Tensor:
 
 
 def bytes_of(trace: Trace) -> int:
-    """Bytes of all that a trace stores."""
+    """Bytes of all tensors of a trace."""
     seen: list[int] = []
 
     def count(x: Tensor) -> Tensor:
@@ -211,18 +211,18 @@ def bytes_of(trace: Trace) -> int:
 
 
 def _map_tensors(trace: Trace, change: Change) -> Trace:
-    """A trace of the same things, each tensor changed."""
+    """A trace with a function applied to each tensor."""
     parts = trace.records.parts if isinstance(trace.records, CompactRecords) else trace.records
     return Trace(
         records=CompactRecords({site: _map_part(part, change) for site, part in parts.items()}),
         embed={stack: change(x) for stack, x in trace.embed.items()},
         pos_embed={stack: change(x) for stack, x in trace.pos_embed.items()},
-        residuals={stack: list(map(change, made)) for stack, made in trace.residuals.items()},
+        residuals={stack: list(map(change, layers)) for stack, layers in trace.residuals.items()},
     )
 
 
 def _map_part(part: AttentionRecord | QKV, change: Change) -> AttentionRecord | QKV:
-    """The same with every tensor changed."""
+    """A stored record with a function applied to each tensor."""
     if isinstance(part, QKV):
         mask = None if part.mask is None else change(part.mask)
         return QKV(change(part.q), change(part.k), change(part.v), mask)

@@ -122,7 +122,7 @@ class DrawableRun(Drawable):
     __slots__ = ()
 
     def logit_lens(self: Any, *, first: int = 0, count: int | None = None) -> go.Figure:
-        """What each layer would have predicted, of a run that `transformer.with_lens` returned.
+        """Each layer's prediction, for a run that `transformer.with_lens` returned.
 
         first: the first traced token shown. count: how many tokens; None shows all. Raises
         ValueError for a run without its lens, and for tokens that it does not have.

@@ -1,4 +1,4 @@
-"""Somebody's own attention weights, from any tool, as a Run or a Batch that can be drawn."""
+"""Attention weights from another tool, as a Run or a Batch that can be drawn."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from transformer.model.trace import AttentionRecord, Site, Trace
 from transformer.runs.request import Request
 from transformer.runs.run import Batch, Run
 
-GIVEN = "given"  # why such a run "stopped": nothing of ours made it
+GIVEN = "given"  # such a run's `stopped`: no model of this project made it
 PADDING = "<|padding|>"
-ROW_SUM = 0.02  # by which a row's sum may differ from 1: half precision, and weights cut off
+ROW_SUM = 0.02  # allowed difference of a row's sum from 1: half precision, truncated weights
 
 Words = Sequence[str]
 Sentences = list[list[str]]
@@ -35,22 +35,22 @@ def from_attention(
     causal: bool | None = None,
     name: str = "own attention",
 ) -> Run | Batch:
-    """Attention weights that any tool computed, to be drawn, measured and written like a run's own.
+    """Turn attention weights from any tool into a Run or Batch to draw, measure and save.
 
     weights: (L, H, T, T) for one text, (L, B, H, T, T) for several, after softmax: a NumPy array, a
     tensor, or a sequence with an array for each layer, (H, T, T) or (B, H, T, T), as the
     `attentions` of Hugging Face's transformers. Those of its `generate` are joined, for one text
-    without beams: they are of all tokens but the last, which the network never read.
+    without beams; they cover all tokens but the last, which the network never read.
     tokens: a list of strings, for several texts one list each; shorter ones are padded on the
     right.
-    Of an encoder-decoder: weights are the decoder's own, `encoder` and `cross` (Tq target by Tk
-    source) the others, with source_tokens; those that are None are left out.
-    causal: whether later tokens were hidden; None = if no weight above the diagonal differs from 0.
+    Of an encoder-decoder: weights are the decoder's self-attention; `encoder` and `cross` (Tq
+    target by Tk source) need source_tokens; each may be None.
+    causal: whether later tokens were hidden; None = if all weights above the diagonal are 0.
 
     Returns a Run for one text and a Batch for several. There are no queries, keys and values; the
-    scores are the logarithms of the weights, which their softmax gives back, so that what a mask
-    had hidden stays hidden where metrics shuffle keys. Raises ValueError for weights
-    of another shape, that are negative or not finite, or whose rows do not sum to 1 (or 0).
+    scores are the logarithms of the weights, whose softmax is the weights again. Raises ValueError
+    for weights of another shape, negative or not finite weights, and rows that do not sum to 1 (or
+    0).
     """
     both = encoder is not None or cross is not None or source_tokens is not None
     several = _are_several(tokens)
@@ -76,7 +76,7 @@ def from_attention(
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One kind of attention as it was given, with the tokens of its rows and columns."""
+    """One kind of attention as given, with the tokens of its rows and columns."""
 
     stack: str
     kind: str
@@ -117,7 +117,7 @@ class _Kind:
 
 
 def _stacked(given: Any, what: str) -> Tensor:
-    """(L, B, H, Tq, Tk) float32. Raises ValueError for anything that is no attention."""
+    """Weights as (L, B, H, Tq, Tk) float32; raises ValueError for anything else."""
     if isinstance(given, np.ndarray | Tensor):
         layers: Any = given
     elif isinstance(given, Mapping) or not isinstance(given, Iterable):
@@ -153,7 +153,7 @@ def _stacked(given: Any, what: str) -> Tensor:
 
 
 def _joined(given: list[Any], what: str) -> list[Any]:
-    """The layers' weights; those that `generate` gave, layers at each step, as whole maps."""
+    """The layers' weights; those of `generate`, layers at each step, joined to whole maps."""
     if not given or not all(isinstance(step, list | tuple) for step in given):
         return given
     if any(len(step) == 0 or any(layer is None for layer in step) for step in given):
@@ -171,9 +171,9 @@ def _joined(given: list[Any], what: str) -> list[Any]:
 
 
 def _whole_map(parts: list[Tensor]) -> Tensor | None:
-    """The rows (1, H, new, all so far) of all steps as one map; None where they do not fit.
+    """The rows (1, H, new, all so far) of all steps as one map; None if they do not fit together.
 
-    Without a cache the last step has all rows. Across, all steps read the same columns.
+    Without a cache the last step has all rows. In cross-attention all steps have the same columns.
     """
     if any(part.shape[:2] != (1, parts[0].shape[1]) for part in parts):
         return None
@@ -192,7 +192,7 @@ def _tensor(layer: Any) -> Tensor:
 
 
 def _is_causal(weights: Tensor) -> bool:
-    """Whether no weight above the diagonal differs from 0, and there are some."""
+    """Whether there are weights above the diagonal and all of them are 0."""
     n_queries, n_keys = weights.shape[3:]
     return n_queries == n_keys > 1 and not bool(weights.triu(1).any())
 
@@ -227,7 +227,7 @@ def _longest(rows: Sentences) -> int:
 
 
 def _config(family: str, records: dict[Site, AttentionRecord]) -> ModelConfig:
-    """As much of a network's shape as its attention tells."""
+    """A configuration with as much of the network's shape as its attention reveals."""
     n_heads = max(record.pattern.shape[1] for record in records.values())
     longest = max(max(record.pattern.shape[2:]) for record in records.values())
     return ModelConfig(

@@ -1,4 +1,4 @@
-"""One head of one sentence as arrays, checked: what the figures draw."""
+"""One head of one text as arrays, for figures."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 class HeadView:
     """One head as it is stored, B = 1, and one label a query and a key.
 
-    What the trace does not hold is worked out when it is first looked at, and once.
-    off: those of its heads that are switched off (`switched_off`), by their place in the part.
+    Values that the trace does not store are computed on first access.
+    off: indices in `part` of heads that are switched off (`switched_off`).
     """
 
     site: Site
@@ -48,25 +48,24 @@ class HeadView:
 
     @cached_property
     def weights(self) -> NDArray[np.float32]:
-        """(Tq, Tk), after mask and softmax; 0 where every head is off, else of those that read."""
+        """(Tq, Tk), after mask and softmax, over the heads that are not off; 0 if all are."""
         return _mean(self._record.pattern, self.off)
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
-        """(Tq, Tk), True = may be read."""
+        """(Tq, Tk), True = may attend."""
         found: NDArray[np.bool_] = self.part.allowed[0].cpu().numpy()
         return found
 
     @property
     def is_off(self) -> bool:
-        """Whether it is one head, and switched off."""
+        """Whether it is a single head that is switched off."""
         return self.head != "mean" and bool(self.off)
 
     @property
     def vectors(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
-        """Queries (Tq, D) and keys (Tk, D) that give just these scores; None where they need not,
-        as in a network that was altered, and for the mean of heads; nor the weights of a head
-        that is off."""
+        """q (Tq, D) and k (Tk, D) if the scores were computed from them, else None: with some
+        interventions, for the mean of heads, and for a head that is off."""
         if self.head == "mean" or self.is_off or not isinstance(self.part, QKV):
             return None
         return array(self.part.q[0, 0]), array(self.part.k[0, 0])
@@ -78,9 +77,9 @@ class HeadView:
 
 
 def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> HeadView:
-    """What one head ("mean": the average of all) computed for one sentence.
+    """One head ("mean": the average of all) of one text.
 
-    Raises ValueError, listing what there is, for an unknown site, head or row.
+    Raises ValueError, listing the allowed values, for an unknown site, head or row.
     """
     place = run.trace.find(site)
     check_row(run, row)
@@ -98,16 +97,15 @@ def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> Hea
 
 
 def switched_off(run: Run | Batch, site: Site) -> tuple[int, ...]:
-    """The heads of an attention that were ablated: what they weigh reaches nothing, so whatever
-    says what heads read leaves them out. The trace keeps their weights as they were computed."""
+    """The ablated heads of an attention. Their weights, which the trace keeps, have no effect, so
+    statements on what heads read leave them out."""
     asked = run.request.interventions if isinstance(run, Run) else ()
-    ablated = (one for one in asked if isinstance(one, Ablate) and one.site == site)
-    return tuple(sorted({head for one in ablated for head in one.heads}))
+    ablations = (i for i in asked if isinstance(i, Ablate) and i.site == site)
+    return tuple(sorted({head for ablation in ablations for head in ablation.heads}))
 
 
 def weights_read(run: Run | Batch, site: Site, weights: torch.Tensor) -> torch.Tensor:
-    """Of an attention's (B, H, ...) weights those with which something is read: 0 of a head that
-    is switched off."""
+    """An attention's (B, H, ...) weights, with 0 for heads that are switched off."""
     off = switched_off(run, site)
     if off:
         weights = weights.clone()
@@ -121,8 +119,8 @@ def records_of(run: Run | Batch, stack: str, kind: str) -> list[AttentionRecord]
 
 
 def sites_of(run: Run | Batch, stack: str, kind: str) -> list[Site]:
-    """The sites of every layer, of which nothing is computed: all records of a long text take
-    gigabytes. Raises ValueError listing the recorded kinds."""
+    """The sites of every layer, without computing: all records of a long text take gigabytes.
+    Raises ValueError listing the recorded kinds."""
     kinds = run.trace.kinds()
     if (stack, kind) not in kinds:
         known = ", ".join(f"{a} {b}" for a, b in kinds)
@@ -137,7 +135,7 @@ def sites_of(run: Run | Batch, stack: str, kind: str) -> list[Site]:
 
 
 def check_head(head: Any, n_heads: int, name: str = "head") -> None:
-    """Raise ValueError unless head (or a layer, by its name) is 0..n_heads-1 or "mean"."""
+    """Raise ValueError unless head (or a layer, with `name`) is 0..n_heads-1 or "mean"."""
     if head != "mean" and not (is_whole(head) and 0 <= head < n_heads):
         raise InvalidRequest(
             "out_of_range",
@@ -149,7 +147,7 @@ def check_head(head: Any, n_heads: int, name: str = "head") -> None:
 
 
 def check_row(run: Run | Batch, row: Any) -> None:
-    """Raise ValueError unless row is a sentence of the batch (a Run has only row 0)."""
+    """Raise ValueError unless row is a text of the batch (a Run has only row 0)."""
     last = len(run.texts) - 1 if isinstance(run, Batch) else 0
     check_whole("row", row, 0, last)
 
@@ -162,7 +160,7 @@ def labels_of(run: Run | Batch, site: Site, row: int) -> tuple[tuple[str, ...], 
 
 
 def _mean(heads: torch.Tensor, off: tuple[int, ...] = ()) -> NDArray[np.float32]:
-    """(1, H, Tq, Tk) -> (Tq, Tk), over the heads but those that are off; 0 where all are."""
+    """(1, H, Tq, Tk) -> (Tq, Tk), the mean over heads that are not off; 0 if all are."""
     kept = [head for head in range(heads.shape[1]) if head not in off]
     if not kept:
         return array(torch.zeros_like(heads[0, 0]))
@@ -182,16 +180,16 @@ def n_heads_at(trace: Trace, site: Site) -> int:
 
 @torch.no_grad()
 def one_head(trace: Trace, site: Site, row: int, head: int | None) -> AttentionRecord:
-    """One sentence's record with B = 1, and with H = 1 unless all heads (None) are asked for.
+    """One text's record with B = 1, and with H = 1 unless head is None (all heads).
 
-    What is stored as QKV is recomputed for these alone.
+    Scores and weights stored as QKV are computed for these alone.
     """
     part = stored_head(trace, site, row, head)
     return part.record(site) if isinstance(part, QKV) else part
 
 
 def stored_head(trace: Trace, site: Site, row: int, head: int | None) -> AttentionRecord | QKV:
-    """The same as it is stored: nothing is computed."""
+    """One text and head of a stored record, without computing. head: as in `one_head`."""
     part, rows = stored_at(trace, site), slice(row, row + 1)
     heads = slice(None) if head is None else slice(head, head + 1)
     mask = part.mask
@@ -214,7 +212,7 @@ def stored_head(trace: Trace, site: Site, row: int, head: int | None) -> Attenti
 
 
 def _keys_of(part: QKV, head: int) -> slice:
-    """Which keys and values a head reads."""
+    """The keys and values that a head reads."""
     at = head * part.k.shape[1] // part.q.shape[1]
     return slice(at, at + 1)
 

@@ -1,4 +1,4 @@
-"""What a visitor asks for: a text and every setting, checked."""
+"""A request: a text and every setting of its run, validated."""
 
 from __future__ import annotations
 
@@ -77,12 +77,11 @@ class Request:
 
     Greedy when temperature, top_k, top_p and min_p are all None, or when the temperature is 0; else
     sampled, at temperature 1 unless given. Two beams or more: a beam search, which does not sample;
-    length_penalty is the power of the length that a hypothesis' score is divided by.
+    a hypothesis' score is divided by its length to the power of length_penalty.
 
-    forced_tokens: ids of tokens that come first, whatever the network says of them; generation goes
-    on from there and max_new_tokens counts them. interventions: what is altered in the network for
-    this run, as objects or as their plain values. Both need one beam.
-    Raises ValueError naming what is allowed.
+    forced_tokens: ids of the first new tokens, whatever the network predicts; max_new_tokens counts
+    them. interventions: applied to the network for this run, as objects or as plain values. Both
+    need beams=1. Raises ValueError naming the allowed values.
     """
 
     text: str = dataclasses.field(kw_only=False)
@@ -133,9 +132,9 @@ class Request:
 
 
 def request_to_dict(request: Request, *, defaults: bool = True) -> dict[str, Any]:
-    """A request as plain JSON values: the one form in which files, links and the page hold it.
+    """A request as plain JSON values, for files, links and the page.
 
-    defaults False: without the settings that `Request` has by itself.
+    defaults False: without settings at their defaults.
     """
     values = {
         field.name: getattr(request, field.name)
@@ -166,7 +165,7 @@ def request_of(text: str, settings: Mapping[str, Any]) -> Request:
 
 
 def _is_zero(temperature: Any) -> bool:
-    """Not False, which is no number."""
+    """Whether it is 0 and not False."""
     return temperature == 0 and not isinstance(temperature, bool)
 
 

@@ -24,19 +24,19 @@ from transformer.runs.request import Request, request_from_dict, request_to_dict
 from transformer.runs.steps import GenerationStep, Search, search_from_dict, step_from_dict
 
 REPR_CHARACTERS = 40  # of the text
-# The array of an NPZ that holds the rest as JSON.
+# The array of an NPZ that contains all other values as JSON.
 OF_RUN, OF_BATCH = "run", "batch"
-# A run's fields that stand in its JSON as they are, and those that are lists there.
+# A run's fields that its JSON contains unchanged, and those that become lists.
 _PLAIN = ("model", "n_prompt", "text", "stopped", "trace_start")
 _LISTS = ("ids", "labels", "source_ids", "source_labels")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False)
 class Lens:
-    """What each layer would have said: the model's head put on every residual stream.
+    """The logit lens: predictions of the model's head from every layer's residual stream.
 
-    Row 0 is the input of the last stack, row l what layer l - 1 made; the last row is the model's
-    own prediction. ids, probabilities: (L + 1, T, K), the K likeliest next tokens, best first.
+    Row 0 is the input of the last stack, row l the output of layer l - 1; the last row is the
+    model's prediction. ids, probabilities: (L + 1, T, K), the K likeliest next tokens, best first.
     """
 
     ids: Tensor
@@ -54,26 +54,26 @@ def _made(kind: Any, values: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False, weakref_slot=True)
 class Run(DrawableRun):
-    """All that a view needs of one generation (or of one text that was only read).
+    """One generation, or one text that was only read.
 
-    ids: every token of the text the decoder read, the leading end-of-text token included;
-    ids[:n_prompt] were given, the rest generated. labels: the same as shown to people.
+    ids: every token that the decoder read, the leading end-of-text token included; ids[:n_prompt]
+    are the prompt, the rest was generated. labels: the tokens as shown to people.
     trace: one pass over the last max_len of ids (an encoder-decoder's first max_len, with the
     whole source); `trace_start` is the index of its first token.
-    source_ids, source_labels: what an encoder read, empty without one.
-    special_ids: those of all these ids that are special tokens, by the model's tokenizer.
+    source_ids, source_labels: the encoder's tokens, empty without one.
+    special_ids: the special tokens among all these ids.
     stopped: "end" (the model ended its text), "length", "cancelled", "time" (a server's limit was
     reached), "read" (nothing generated), or "given" (attention from another tool).
-    candidate_labels: the label of every token that is a candidate of some step or layer, by id.
-    surprisal: for each traced token of the text, its surprisal: -log2 of the probability that the
-    network gave it; None for the first, which nothing predicted, and for all of an encoder's.
-    lens: for each traced token, what each layer would have said comes next (an encoder: stands
-    there). Both need the network: None until `analysis.with_lens` has computed them.
+    candidate_labels: labels of all candidates of steps and layers, by id.
+    surprisal: of each traced token: -log2 of its predicted probability; None for the first, which
+    nothing predicted, and for all of an encoder's.
+    lens: each layer's prediction at each traced token. Both need the network: None until
+    `analysis.with_lens` has computed them.
     search: of a beam search; ids, text and steps are those of its best hypothesis.
-    engine: what generated and traced it, "compiled" or the "network"; None if not known.
-    read_as: the text as it was read, where quotes and spaces were made plain; else None.
-    warnings: sentences on what in the text the model never learned to read, and on names of special
-    tokens in it.
+    engine: "compiled" or "network", which generated and traced it; None if not known.
+    read_as: the text after cleaning of quotes and spaces; None if it did not change.
+    warnings: sentences on parts of the text that the model never learned to read, and on names of
+    special tokens in it.
     """
 
     model: str
@@ -100,7 +100,7 @@ class Run(DrawableRun):
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """One line; everything else has a name of its own."""
+        """One line."""
         text, n = self.request.text, len(self.ids)
         shown = text if len(text) <= REPR_CHARACTERS else f"{text[:REPR_CHARACTERS]}…"
         config = self.config
@@ -110,7 +110,7 @@ class Run(DrawableRun):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled and copied in tensors of its own."""
+        """Pickle and copy with cloned tensors."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         matrices = {key: x.detach().clone() for key, x in self.position_matrices.items()}
         values |= {"trace": cloned(self.trace), "position_matrices": matrices}
@@ -132,8 +132,7 @@ class Run(DrawableRun):
 
     @property
     def reproducing_request(self) -> Request:
-        """The request that gives just this run: for as many tokens as it has, if it was stopped
-        early."""
+        """A request that reproduces this run, with its number of tokens if it was stopped early."""
         early = self.stopped in ("cancelled", "time") and self.search is None
         if not early:
             return self.request
@@ -246,12 +245,11 @@ def _read(values: Values, tensors: Mapping[str, Tensor]) -> Run:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False, weakref_slot=True)
 class Batch(Drawable):
-    """Several texts read at once, padded to one length.
+    """Several texts read at once, padded to one length on the right.
 
     ids, labels, padding: (B, T) int64, B rows of T labels, (B, T) bool (True = a token, no
-    padding): what an encoder-decoder's encoder read, else what the only stack read. target_*: the
-    same for what an encoder-decoder's decoder read. Padding stands on the right.
-    outputs: the translations, if there are any.
+    padding), of an encoder-decoder's encoder or of the only stack. target_*: those of an
+    encoder-decoder's decoder. outputs: the translations, if there are any.
     trace: (B, H, Tq, Tk) records with the combined masks that were used.
     """
 
@@ -268,7 +266,7 @@ class Batch(Drawable):
     outputs: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """One line; everything else has a name of its own."""
+        """One line."""
         n_rows, width = self.ids.shape
         return (
             f"<Batch of {self.model!r}: {n_rows} texts, padded to {width} tokens; "
@@ -276,7 +274,7 @@ class Batch(Drawable):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled and copied in tensors of its own."""
+        """Pickle and copy with cloned tensors."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return _made, (type(self), values | {"trace": cloned(self.trace)})
 
@@ -289,7 +287,7 @@ class Batch(Drawable):
         return self.queries("encoder" if kind == "cross" else stack, row)
 
     def is_token(self, stack: str) -> Tensor:
-        """(B, T) bool: which of the places that a stack read are tokens and not padding."""
+        """(B, T) bool: which positions of a stack are tokens and not padding."""
         if self._is_target(stack):
             assert self.target_padding is not None
             return self.target_padding
@@ -326,8 +324,8 @@ class Batch(Drawable):
         )
 
     def to_npz(self, place: Place) -> None:
-        """The batch as a compressed NPZ: the arrays of a run with one more axis, B; besides them
-        `ids`, `padding` (B, T), and the same of a decoder's text. OSError if it cannot be written.
+        """Write a compressed NPZ: the arrays of a run with one more axis, B, and `ids`, `padding`,
+        `target_ids`, `target_padding` (B, T). Raises OSError if it cannot be written.
         """
         names = ("ids", "padding", "target_ids", "target_padding")
         own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}

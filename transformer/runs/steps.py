@@ -1,4 +1,4 @@
-"""What generation did: tokens with their candidates, step by step, and the tree of a search."""
+"""Steps of a generation with their candidates, and the tree of a beam search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PENDING_BYTES = 16_000_000
 
 
 def no_text(_: int) -> str:
-    """Where there is no tokenizer."""
+    """The text of a token without a tokenizer."""
     return ""
 
 
@@ -25,9 +25,9 @@ def no_text(_: int) -> str:
 class Candidate:
     """A token that the step could have taken.
 
-    text: what it adds to the text; U+FFFD where it is a part of a character only.
-    probability: by the network alone (softmax of the logits).
-    sampling_probability: after temperature and filters, what was drawn from; 0 = cut.
+    text: its text; U+FFFD for part of a character.
+    probability: the network's (softmax of the logits).
+    sampling_probability: after temperature and filters; 0 = cut.
     """
 
     id: int
@@ -43,7 +43,7 @@ class GenerationStep:
 
     window: (start, stop) in the row's tokens; the step saw exactly these.
     candidates: the N_CANDIDATES likeliest, likeliest first; the chosen one is added at the end
-    if it is not among them. Those of a step that `generate` made are computed on first access.
+    if it is not among them. In steps from `generate` they are computed on first access.
     n_kept: how many tokens of the vocabulary the filters left.
     """
 
@@ -54,7 +54,7 @@ class GenerationStep:
     n_kept: int
 
     def __repr__(self) -> str:
-        """One line: what was taken, and how likely it was."""
+        """One line: the taken token and its probability."""
         chosen = self.chosen
         return (
             f"<GenerationStep {self.index}: {chosen.text!r} (id {self.token}), probability "
@@ -63,7 +63,7 @@ class GenerationStep:
 
     @property
     def text(self) -> str:
-        """What the taken token adds to the text."""
+        """The text of the taken token."""
         return self.chosen.text
 
     @property
@@ -86,10 +86,10 @@ def step_from_dict(values: Mapping[str, Any]) -> GenerationStep:
 
 
 class Candidates(Sequence[Candidate]):
-    """A step's candidates, computed on first access with all pending ones of the generation.
+    """A step's candidates, computed on first access together with all pending steps.
 
-    Ordering the vocabulary costs a small model a tenth of its step; less for many steps at once.
-    Pickled, it is a plain tuple.
+    Sorting the vocabulary takes a tenth of a small model's step, and less for many steps at once.
+    Pickled as a plain tuple.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Candidates(Sequence[Candidate]):
         self.computed: tuple[Candidate, ...] = ()
 
     def all(self) -> tuple[Candidate, ...]:
-        """Every one."""
+        """All candidates, as a tuple."""
         if self.pending is not None:
             self._batch.compute()
         return self.computed
@@ -132,7 +132,7 @@ class Candidates(Sequence[Candidate]):
 
 
 class CandidateBatch:
-    """Steps of one generation whose candidates are pending: at most PENDING_BYTES of logits."""
+    """The pending candidates of one generation, with at most PENDING_BYTES of logits."""
 
     def __init__(self, text_of: TextOf = no_text) -> None:
         self._text_of = text_of
@@ -141,7 +141,7 @@ class CandidateBatch:
         self._lock = threading.Lock()
 
     def add(self, logits: Tensor, drawn: Tensor | None, chosen: int) -> Candidates:
-        """One step. logits: (V,). drawn: (V,), the probabilities after filters; None = greedy."""
+        """Add a step. logits: (V,). drawn: (V,), probabilities after filters; None = greedy."""
         new = Candidates(self, logits, drawn, chosen)
         with self._lock:
             self._pending.append(new)
@@ -151,7 +151,7 @@ class CandidateBatch:
         return new
 
     def compute(self) -> None:
-        """Make the candidates of all that wait."""
+        """Compute all pending candidates."""
         with self._lock:
             parts = [step.pending for step in self._pending if step.pending is not None]
             if parts:
@@ -169,7 +169,7 @@ def candidates_of(
     chosen: Sequence[int],
     text_of: TextOf = no_text,
 ) -> list[tuple[Candidate, ...]]:
-    """The candidates of N steps: the N_CANDIDATES likeliest, and what was taken if not among them.
+    """The candidates of N steps: the N_CANDIDATES likeliest, and the taken token.
 
     logits: (N, V). drawn: for each step its (V,) probabilities after filters, None = greedy.
     text_of: the text of a token's id.
@@ -190,7 +190,7 @@ def _candidates(
     drawn: Tensor | None,
     chosen: int,
 ) -> tuple[Candidate, ...]:
-    """One step's candidates; the last of the ids is the chosen one, which may stand there twice."""
+    """One step's candidates; the last of the ids is the chosen token, which may occur twice."""
     shares = [float(i == chosen) for i in ids] if drawn is None else drawn[ids].tolist()
     listed = [
         Candidate(id=i, logit=a, probability=b, sampling_probability=c, text=text_of(i))
@@ -200,7 +200,7 @@ def _candidates(
 
 
 class LazyLabels(Mapping[int, str]):
-    """id -> label; `ids` names the keys, called when all are asked for; pickled, a dict."""
+    """id -> label, computed on access; `ids` returns all keys. Pickled as a dict."""
 
     def __init__(self, label: Callable[[int], str], ids: Callable[[], set[int]]) -> None:
         self._label, self._ids = label, ids
@@ -226,7 +226,7 @@ class Hypothesis:
     """A finished text, the end token included if it was reached.
 
     score: the sum of the tokens' log-probabilities. normalised: score / length ** length_penalty,
-    by which hypotheses are ranked.
+    the order of hypotheses.
     """
 
     ids: tuple[int, ...]
@@ -251,10 +251,10 @@ class BeamNode:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Search:
-    """A beam search: what it found, best first, and the tree that it grew.
+    """A beam search: its hypotheses, best first, and its tree.
 
-    texts: the hypotheses as text, in the same order. tree: by step, every extension that was
-    weighed; the labels of its tokens are in the run's `candidate_labels`.
+    texts: the hypotheses as text. tree: by step, every extension considered; the labels of its
+    tokens are in the run's `candidate_labels`.
     """
 
     hypotheses: tuple[Hypothesis, ...]
@@ -274,10 +274,10 @@ class Search:
 
 def search_from_dict(values: Mapping[str, Any]) -> Search:
     """The inverse of `Search.to_dict`."""
-    found = [dict(one) for one in values["hypotheses"]]
-    texts = tuple(one.pop("text") for one in found)
+    rows = [dict(row) for row in values["hypotheses"]]
+    texts = tuple(row.pop("text") for row in rows)
     return Search(
-        hypotheses=tuple(Hypothesis(**one | {"ids": tuple(one["ids"])}) for one in found),
+        hypotheses=tuple(Hypothesis(**row | {"ids": tuple(row["ids"])}) for row in rows),
         texts=texts,
         tree=tuple(tuple(BeamNode(**node) for node in nodes) for nodes in values["tree"]),
     )
