@@ -161,7 +161,7 @@ def test_inference_mode_does_not_leak_out_of_a_stream():
 def test_what_cannot_generate_says_so():
     asked = dict(max_new_tokens=1, end_id=END)
     for prompts in ([], [[]], [[2, 3], []]):
-        with pytest.raises(ValueError, match="needs at least one token to go on from"):
+        with pytest.raises(ValueError, match="each prompt needs at least one token"):
             next(generate(network(), prompts, **asked))
     with pytest.raises(ValueError, match=r"an? encoder model cannot generate; it has no decoder"):
         next(generate(network("encoder"), PROMPTS, **asked))

@@ -179,12 +179,3 @@ def test_a_model_is_saved_in_the_type_that_holds_its_numbers(tiny_model, tmp_pat
     model.network.head.weight[3, 4] = torch.nan
     with pytest.raises(ValueError, match=r"head\.weight has numbers that are not finite"):
         model.save(tmp_path / "none")
-
-
-def test_what_a_notebook_prints_of_each_part_is_one_short_line(tiny_model):
-    run, model = tiny_model.generate(TEXT, max_new_tokens=3), tiny_model
-    record = next(iter(run.trace))
-    for part in (run, run.steps[0], run.trace, record, model, model.tokenizer, model.trace([TEXT])):
-        assert len(repr(part)) <= 150
-        assert "\n" not in repr(part)
-        assert " at 0x" not in repr(part)

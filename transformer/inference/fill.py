@@ -25,7 +25,7 @@ class Guess:
     probability: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Filled:
     """A text with its hidden positions filled.
 
@@ -38,6 +38,10 @@ class Filled:
     ids: tuple[int, ...]
     positions: tuple[int, ...]
     guesses: tuple[tuple[Guess, ...], ...]
+
+    def __repr__(self) -> str:
+        """One line: the text and the number of predicted tokens."""
+        return f"<Filled {self.text!r}: {len(self.positions)} tokens predicted>"
 
 
 @torch.inference_mode()

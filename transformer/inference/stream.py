@@ -33,6 +33,11 @@ class Stream:
         self._searched: Run | None = None
         self._steps = self._search() if request.beams > 1 else self._generate()
 
+    def __repr__(self) -> str:
+        """One line: the model and the progress."""
+        of = self.request.max_new_tokens
+        return f"<Stream of {self._model.name!r}: {len(self.steps)} of at most {of} new tokens>"
+
     def __iter__(self) -> Iterator[GenerationStep]:
         return self
 

@@ -11,7 +11,7 @@ from transformer.model.config_checks import check
 from transformer.model.positions import RotarySettings
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class ModelConfig:
     """Every choice that fixes a network's shape and arithmetic.
 
@@ -76,6 +76,13 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         check(self)
+
+    def __repr__(self) -> str:
+        """The fields that differ from their defaults."""
+        values = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        changed = (f"{name}={value!r}" for name, value in values if value != defaults[name])
+        return f"ModelConfig({', '.join(changed)})"
 
     @property
     def d_head(self) -> int:

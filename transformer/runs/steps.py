@@ -125,7 +125,11 @@ class Candidates(Sequence[Candidate]):
         return hash(self.all())
 
     def __repr__(self) -> str:
-        return repr(self.all())
+        """One line: how many there are, and the likeliest."""
+        first = self[0]
+        return (
+            f"<{len(self)} candidates, first {first.text!r}, probability {first.probability:.3g}>"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (self.all(),)
@@ -215,7 +219,8 @@ class LazyLabels(Mapping[int, str]):
         return len(self._ids())
 
     def __repr__(self) -> str:
-        return repr(dict(self))
+        """One line, without the labels."""
+        return f"<{len(self)} labels by token id>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
@@ -249,7 +254,7 @@ class BeamNode:
     state: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Search:
     """A beam search: its hypotheses, best first, and its tree.
 
@@ -260,6 +265,11 @@ class Search:
     hypotheses: tuple[Hypothesis, ...]
     texts: tuple[str, ...]
     tree: tuple[tuple[BeamNode, ...], ...]
+
+    def __repr__(self) -> str:
+        """One line, without the tree."""
+        best = f"; best {self.texts[0]!r}" if self.texts else ""
+        return f"<Search: {len(self.hypotheses)} hypotheses after {len(self.tree)} steps{best}>"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values, each hypothesis with its text."""

@@ -87,6 +87,10 @@ class CompiledDecoder:
         plain = network.device.type == "cpu" and network.dtype == torch.float32
         return None if plain else "float32 weights on a CPU"
 
+    def __repr__(self) -> str:
+        """One line: how it reads the weights."""
+        return f"<CompiledDecoder: {self.about}>"
+
     @property
     def weights(self) -> Sequence[Tensor]:
         """The matrices that it reads: the network's, or copies in half the bytes."""
