@@ -23,9 +23,10 @@ from transformer.model.config import PRESETS, ModelConfig
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.model.transformer import build_transformer
+from transformer.runs.batch import Batch
 from transformer.runs.external_attention import from_attention
 from transformer.runs.request import Request, Sampling
-from transformer.runs.run import Batch, Run, from_json, read_npz
+from transformer.runs.run import Run, from_json, read_npz
 from transformer.runs.steps import Candidate, GenerationStep, Search
 from transformer.tokenizer import Tokenizer
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import (
     array,
     check_row,
@@ -17,7 +18,7 @@ from transformer.runs.head_data import (
     stored_head,
     weights_read,
 )
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 
 MAX_SIDE = 64  # px; a longer text is reduced to this
 MAX_PIXELS = 380_000  # of all heads together: with more, pictures are smaller, to MIN_SIDE

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer.checks import check_choice, check_whole, shortened
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import array, check_row, sites_of, switched_off
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 
 Weights = NDArray[np.float64]
 FLOWS = ("mean", "rollout", "joint")

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from transformer.checks import check_choice
 from transformer.model.functional import causal_mask, masked_softmax
 from transformer.model.sites import Site
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import HeadView, SiteLike, check_row, head_view, records_of
-from transformer.runs.run import Batch
 
 BoolArray = NDArray[np.bool_]
 Doubles = NDArray[np.float64]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from transformer.checks import InvalidRequest, check_whole
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import (
     Head,
     SiteLike,
@@ -25,7 +26,7 @@ from transformer.runs.head_data import (
     n_heads_at,
     one_head,
 )
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 
 TOLERANCE = 1e-5  # float32 against float64: of a weight, and of a score relative to the largest
 _FILL = float(np.finfo(np.float32).min)  # what the network puts where the mask forbids

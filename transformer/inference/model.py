@@ -25,8 +25,9 @@ from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
 from transformer.inference.record import batch_of, run_of
 from transformer.inference.stream import Stream, search
 from transformer.interventions.descriptions import Intervention
+from transformer.runs.batch import Batch
 from transformer.runs.request import Request, Settings, request_of
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 
 

@@ -18,9 +18,10 @@ from transformer.model.blocks import Embedding, Stack
 from transformer.model.hooks import Hook
 from transformer.model.trace import Trace
 from transformer.model.transformer import EncoderDecoder
+from transformer.runs.batch import Batch
 from transformer.runs.compact_trace import CompactedRecords
 from transformer.runs.request import Request
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep, LazyLabels, Search
 from transformer.tokenizer import PADDING
 

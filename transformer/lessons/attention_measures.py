@@ -16,9 +16,10 @@ from transformer.lessons.measures import (
 from transformer.messages import mark
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import check_head
 from transformer.runs.memo import memoize_on_run
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 
 OF_A_BATCH = ("padding", "padding_weight")
 

@@ -27,8 +27,9 @@ from transformer.learning.training_record import BUNDLED, bundled_recording
 from transformer.messages import mark
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import weights_read
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 
 Function = Callable[..., float]

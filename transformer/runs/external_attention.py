@@ -14,8 +14,9 @@ from torch.nn.functional import pad
 from transformer.checks import shortened
 from transformer.model.config import ModelConfig
 from transformer.model.trace import AttentionRecord, Site, Trace
+from transformer.runs.batch import Batch
 from transformer.runs.request import Request
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 
 GIVEN = "given"  # such a run's `stopped`: no model of this project made it
 PADDING = "<|padding|>"

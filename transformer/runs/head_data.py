@@ -17,9 +17,10 @@ from transformer.checks import InvalidRequest, check_choice, check_whole, is_who
 from transformer.interventions.descriptions import Ablate
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
+from transformer.runs.batch import Batch
 from transformer.runs.compact_trace import QKV, stored_at
 from transformer.runs.drawing import Stage
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 
 SiteLike = Site | tuple[str, int, str] | str
 Head = int | str

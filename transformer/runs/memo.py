@@ -14,7 +14,8 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 from torch import Tensor, nn
 
-from transformer.runs.run import Batch, Run
+from transformer.runs.batch import Batch
+from transformer.runs.run import Run
 
 T = TypeVar("T")
 

@@ -15,7 +15,8 @@ from transformer.interventions.descriptions import Intervention, to_dict
 from transformer.learning.exercises import EXERCISES
 from transformer.messages import language, mark, numeral, say, say_n
 from transformer.model.positions import POSITIONS
-from transformer.runs.run import Batch, Run
+from transformer.runs.batch import Batch
+from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
 from transformer.ui.examples import shown_first
 from transformer.ui.language import lazy_text

@@ -18,7 +18,8 @@ from transformer.checks import InvalidRequest, check_choice, shortened
 from transformer.inference import deadline
 from transformer.interventions.descriptions import to_dict
 from transformer.messages import mark
-from transformer.runs.run import Batch, Run
+from transformer.runs.batch import Batch
+from transformer.runs.run import Run
 from transformer.ui.errors import Busy, RunExpired
 from transformer.ui.examples import BEAM, GREEDY, METHODS, SAMPLE, STARTS, example_of
 from transformer.ui.limits import MAX_MADE, MAX_SECONDS, lines_of

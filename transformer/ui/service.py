@@ -14,8 +14,9 @@ from transformer.inference.deadline import CANCELLED, why_over
 from transformer.inference.fill import Filled
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
+from transformer.runs.batch import Batch
 from transformer.runs.compact_trace import recording_at_most
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 from transformer.ui.examples import example_of
 from transformer.ui.experiments import Decorator, Experiments

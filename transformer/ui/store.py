@@ -13,8 +13,9 @@ from weakref import WeakKeyDictionary
 from transformer.checks import InvalidRequest, shortened
 from transformer.inference.model import Model
 from transformer.runs import compact_trace
+from transformer.runs.batch import Batch
 from transformer.runs.memo import bytes_of, memoized_bytes
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 from transformer.ui.errors import RunExpired
 from transformer.ui.limits import MODELS, RUNS, memory_budget
 from transformer.ui.memory_budget import MemoryBudget

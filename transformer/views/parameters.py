@@ -22,7 +22,8 @@ from transformer.checks import (
 )
 from transformer.messages import mark
 from transformer.model.sites import KINDS, STACKS
-from transformer.runs.run import Batch, Run
+from transformer.runs.batch import Batch
+from transformer.runs.run import Run
 
 Item = Run | Batch
 Use = Literal["control", "place", "selection", "request"]

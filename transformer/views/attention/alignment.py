@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_choice, check_number
 from transformer.messages import mark, numeral, say
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import array, check_head, check_row, records_of, switched_off
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 from transformer.views.attention.lines import Column, columns_figure, drawn_lines
 from transformer.views.drawing import style
 

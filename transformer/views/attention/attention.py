@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from transformer.analysis.atlas import atlas as small_pictures
 from transformer.analysis.attention_flow import flow_weights
 from transformer.messages import mark
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import head_view, labels_of, sites_of, stored_head
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 from transformer.views.attention.alignment import alignment as alignment_figure
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import (

@@ -16,8 +16,9 @@ from transformer.analysis.row_arithmetic import (
 )
 from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import SiteLike, stored_head
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
 from transformer.views.parameters import HEAD, QUERY, SITE

@@ -15,7 +15,8 @@ from plotly.colors import hex_to_rgb
 from transformer.analysis.atlas import Atlas, Pixels, atlas
 from transformer.messages import say
 from transformer.network_words import attention_name
-from transformer.runs.run import Batch, Run
+from transformer.runs.batch import Batch
+from transformer.runs.run import Run
 from transformer.views.drawing import style
 
 

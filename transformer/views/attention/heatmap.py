@@ -23,6 +23,7 @@ from transformer.analysis.attention_flow import flow_weights
 from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name, head_name
+from transformer.runs.batch import Batch
 from transformer.runs.drawing import Range, Scale
 from transformer.runs.head_data import (
     STAGES,
@@ -34,7 +35,7 @@ from transformer.runs.head_data import (
     sites_of,
     stored_head,
 )
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 from transformer.views.drawing import style
 from transformer.views.drawing.matrix import cell_hover, matrix_figure
 

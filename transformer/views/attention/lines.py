@@ -16,8 +16,9 @@ import plotly.graph_objects as go
 from transformer.checks import check_number, check_whole
 from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name, head_name
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 from transformer.views.drawing import style
 
 ROW_PX, MIN_HEIGHT, TOP_PX = 24, 200, 72

@@ -28,9 +28,10 @@ from transformer.messages.catalogues import json_in_script, script_catalogue, tr
 from transformer.model.functional import masked_softmax
 from transformer.model.trace import AttentionRecord
 from transformer.network_words import attention_name, stack_name
+from transformer.runs.batch import Batch
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.head_data import array, head_view, records_of, weights_read
-from transformer.runs.run import Batch, Run
+from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 from transformer.views.attention.attention import mask_answer
 from transformer.views.attention.head_metrics import answer_metrics

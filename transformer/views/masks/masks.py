@@ -20,8 +20,8 @@ from transformer.analysis.mask_removal import (
 from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import SiteLike
-from transformer.runs.run import Batch
 from transformer.views.attention.heatmap import weight_colours
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
