@@ -15,7 +15,7 @@ from transformer.checks import shortened
 from transformer.lessons.lesson import Lesson, read_lesson
 
 FOLDER = Path(__file__).parent / "texts"
-# The bundled ones, in the order in which a class takes them.
+# The bundled lessons, in teaching order.
 ORDER = (
     "attention", "masks", "positions", "heads", "prediction", "translation", "filling",
     "breaking", "learning",
@@ -35,7 +35,7 @@ _LESSONS: dict[str, Lesson] = {}
 
 
 def all_lessons() -> dict[str, Lesson]:
-    """By name: the bundled ones in the order in which a class takes them, then those added."""
+    """All lessons by name: the bundled ones in teaching order, then the added ones."""
     if not _LESSONS:
         bundled = read_folder(FOLDER)
         _LESSONS.update({name: bundled[name] for name in ORDER if name in bundled})
@@ -43,7 +43,7 @@ def all_lessons() -> dict[str, Lesson]:
 
 
 def add_lessons(folders: Sequence[str | Path]) -> None:
-    """Offer the lessons of these folders too. Raises ValueError for a name that stands twice."""
+    """Add the lessons of these folders. Raises ValueError for a name that is taken."""
     for folder in folders:
         for name, lesson in read_folder(folder).items():
             if name in all_lessons():

@@ -1,16 +1,17 @@
-"""What a lesson can measure of attention: a weight, a row, what a mask hides, what a head does."""
+"""Measures of attention for lessons: weights, rows, masks, padding, and metrics of heads."""
 
 from __future__ import annotations
 
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.head_metrics import head_metrics
-from transformer.checks import InvalidRequest, check_whole
+from transformer.checks import check_whole
 from transformer.lessons.measures import (
     MEASURES,
     Function,
     GradingContext,
     Measure,
     measured,
+    not_measurable,
     record_of,
 )
 from transformer.messages import mark
@@ -26,7 +27,7 @@ OF_A_BATCH = ("padding", "padding_weight")
 
 @measured(mark("the weight"))
 def weight(context: GradingContext, site: str, head: int, query: int, key: int) -> float:
-    """After mask and softmax, 0 to 1."""
+    """The weight after mask and softmax, 0 to 1."""
     record = record_of(context, site, head)
     return float(record.pattern[0, head, _row(context, record, query), _column(record, key)])
 
@@ -40,14 +41,14 @@ def score(context: GradingContext, site: str, head: int, query: int, key: int) -
 
 @measured(mark("the sum of the row"))
 def row_sum(context: GradingContext, site: str, head: int, query: int) -> float:
-    """Of the weights of one query."""
+    """The sum of one query's weights."""
     record = record_of(context, site, head)
     return float(record.pattern[0, head, _row(context, record, query)].sum())
 
 
 @measured(mark("the entropy of the row, in bits,"))
 def row_entropy(context: GradingContext, site: str, head: int, query: int) -> float:
-    """0 where one key has all the weight."""
+    """The entropy of one query's weights; 0 if one key has all the weight."""
     record = record_of(context, site, head)
     weights = record.pattern[0, head, _row(context, record, query)].double()
     return float(-(weights * weights.clamp(min=1e-30).log2()).sum())
@@ -55,27 +56,27 @@ def row_entropy(context: GradingContext, site: str, head: int, query: int) -> fl
 
 @measured(mark("the number of hidden keys"))
 def hidden(context: GradingContext, site: str, query: int) -> float:
-    """Keys that the mask forbids this query."""
+    """The number of keys that the mask hides from a query."""
     record = record_of(context, site, 0)
     return float((~record.allowed[0, _row(context, record, query)]).sum())
 
 
 @measured("", mark("The mask hides this cell."), mark("The mask does not hide this cell."))
 def is_hidden(context: GradingContext, site: str, query: int, key: int) -> float:
-    """1 where the mask forbids a cell."""
+    """1 if the mask hides a key from a query."""
     record = record_of(context, site, 0)
     return float(~record.allowed[0, _row(context, record, query), _column(record, key)])
 
 
 @measured(mark("the number of padding tokens"))
 def padding(context: GradingContext, sentence: int) -> float:
-    """By which a sentence of the batch was filled up."""
+    """The number of padding tokens of a sentence of the batch."""
     return float((~_batch(context).padding[_sentence(context, sentence)]).sum())
 
 
 @measured(mark("the share of the weights that goes to padding"))
 def padding_weight(context: GradingContext, site: str, head: int, sentence: int) -> float:
-    """Mean over the rows of a sentence's own tokens, of one head."""
+    """One head's weight on padding, averaged over the rows of a sentence's tokens."""
     batch = _batch(context)
     at, record = _sentence(context, sentence), batch.trace[site]
     check_head(head, record.pattern.shape[1])
@@ -92,9 +93,7 @@ def _metric(name: str) -> Function:
         own = memoize_on_run(run, key, lambda: head_metrics(run, stack, kind)).heads
         found = next(one for one in own if (one.layer, one.head) == (place.layer, head))
         if name not in found.values:
-            raise InvalidRequest(
-                "not_measurable", "the shown run has no {name} to measure", name=name
-            )
+            raise not_measurable(name)
         return found.values[name]
 
     return measure
@@ -105,13 +104,13 @@ for _name, _one in ALL.items():
 
 
 def first_row(run: Run, site: str) -> int:
-    """The token, counted in the whole text, that the first row of a place's attention is of."""
+    """The position in the whole text of the first recorded row of a site."""
     own = Site.parse(site).stack == "decoder" or run.config.family == "encoder"
     return run.trace_start if own else 0
 
 
 def _row(context: GradingContext, record: AttentionRecord, query: int) -> int:
-    """The row of a query; its place counts from the start of the whole text."""
+    """The recorded row of a query, whose position counts from the start of the text."""
     start = first_row(context.run, str(record.site))
     return check_whole("query", query, start, start + record.pattern.shape[2] - 1) - start
 
@@ -122,9 +121,7 @@ def _column(record: AttentionRecord, key: int) -> int:
 
 def _batch(context: GradingContext) -> Batch:
     if context.batch is None:
-        raise InvalidRequest(
-            "not_measurable", "the shown run has no {name} to measure", name="batch"
-        )
+        raise not_measurable("batch")
     return context.batch
 
 

@@ -1,15 +1,15 @@
-"""What a step of a lesson asks, and how an answer is graded: always against a fresh measurement.
+"""The checks of a lesson's steps; answers are graded against a fresh measurement.
 
-    check = {click = "head", of = "previous"}                       the head with the most of it
+    check = {click = "head", of = "previous"}                       the head with the largest value
     check = {click = "token", of = "weight", site = "decoder.5.self", head = 0, query = 20}
     check = {click = "cell", of = "is_hidden", site = "decoder.0.self"}
     check = {number = "hidden", site = "decoder.0.self", query = 3, tolerance = 0}
-    check = {choose = "weight", …, query = 20, key = [3, 9, 12]}    the most of several
-    check = {choose = "row_entropy", …, bounds = [1, 2]}            its range: one more option
-    check = {run = {has = "Bram", alters = ["ablate"]}}            the network is to say this
+    check = {choose = "weight", …, query = 20, key = [3, 9, 12]}    the largest of several
+    check = {choose = "row_entropy", …, bounds = [1, 2]}            its range, one of three
+    check = {run = {has = "Bram", alters = ["ablate"]}}            the network must write this
 
-What is clicked has the most (least = true: the least) of all, or nearly: within = 0.1 of the range
-from the worst to the best.
+A click is right on the largest value (least = true: the smallest), or nearly: within = 0.1 of the
+range from the worst to the best.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer.checks import shortened
-from transformer.lessons.attention_measures import OF_A_BATCH, first_row  # adds their measures
+from transformer.lessons.attention_measures import OF_A_BATCH, first_row  # registers its measures
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.messages import numeral, say
 from transformer.model.sites import Site
@@ -33,15 +33,15 @@ CLICKED = {"head": ("site", "head"), "token": ("token",), "cell": ("query", "key
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckResult:
-    """says: what was chosen, and what its number is."""
+    """says: what was chosen, and its measured value."""
 
     right: bool
     says: str
 
 
 class Check(ABC):
-    """kind: how it is answered. n_options: sentences to choose from. arguments: of its measure.
-    stack: whose tokens are clicked, the text's "own" or the "encoder"'s."""
+    """kind: how it is answered. n_options: how many sentences to choose from. arguments: of its
+    measure. stack: whose tokens can be clicked, the text's ("own") or the "encoder"'s."""
 
     kind: str = ""
     n_options: int = 0
@@ -53,35 +53,35 @@ class Check(ABC):
 
     @abstractmethod
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
-        """Of an answer. Raises ValueError for one that cannot be graded."""
+        """Grade an answer. Raises ValueError for one that cannot be graded."""
 
     @abstractmethod
     def right_answer(self, context: GradingContext) -> Answer | None:
-        """The best one; None where it has to be found by trying."""
+        """The best answer, or None if it has to be found by trying."""
 
     @abstractmethod
     def answers(self, context: GradingContext) -> Iterator[Answer]:
-        """Some that can be given, or all."""
+        """Some or all possible answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Click(Check):
-    """A head, a token or a cell with the most of a quantity."""
+    """Click the head, token or cell with the largest value of a quantity."""
 
     kind: str
     of: str
     arguments: Mapping[str, Any]
-    free: tuple[str, ...]  # the quantity's arguments that the click says
+    free: tuple[str, ...]  # the quantity's arguments that the click gives
     least: bool = False
     within: float = WITHIN
 
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
-        """Right within a margin of the best."""
+        """Right if within a margin of the best value."""
         if self.kind == "token" and answer.get("stack", self.stack) != self.stack:
             return CheckResult(right=False, says=say("This token is of the other text."))
         got = {name: answer.get(name) for name in CLICKED[self.kind]}
         value = self.value(context, got)
-        if yes := MEASURES[self.of].yes:  # a long text has too many cells to ask of them all
+        if yes := MEASURES[self.of].yes:  # a long text has too many cells to measure all
             says = say(yes if value else MEASURES[self.of].no)
             return CheckResult(right=bool(value) is not self.least, says=says)
         if self.of in OF_A_BATCH:
@@ -104,16 +104,16 @@ class Click(Check):
 
     @property
     def stack(self) -> str:
-        """Whose tokens are clicked: the encoder's where they are keys that it made."""
+        """ "encoder" if the clicked tokens are keys from the encoder, else "own"."""
         site = str(self.arguments.get("site", ""))
         of_source = "key" in self.free and (site.endswith(".cross") or site.startswith("encoder"))
         return "encoder" if of_source else "own"
 
     def right_answer(self, context: GradingContext) -> Answer | None:
-        """That with the most."""
+        """The answer with the largest value."""
         if MEASURES[self.of].yes:
-            told = ((one, bool(self.value(context, one))) for one in self.answers(context))
-            return next((one for one, yes in told if yes is not self.least), None)
+            values = ((one, bool(self.value(context, one))) for one in self.answers(context))
+            return next((one for one, yes in values if yes is not self.least), None)
         sign = -1 if self.least else 1
         return max(self.answers(context), key=lambda one: sign * self.value(context, one))
 
@@ -156,7 +156,7 @@ class Click(Check):
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Check):
-    """A number to be read off or worked out."""
+    """Give a number that is read off or worked out."""
 
     of: str
     arguments: Mapping[str, Any]
@@ -164,7 +164,7 @@ class Number(Check):
     kind: str = field(default="number", init=False)
 
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
-        """Right within the tolerance."""
+        """Right if within the tolerance."""
         got = answer.get("number")
         if not isinstance(got, int | float) or isinstance(got, bool):
             raise ValueError(f"the answer must be a number; got {shortened(got)}")
@@ -175,19 +175,22 @@ class Number(Check):
         return CheckResult(right=True, says=says)
 
     def right_answer(self, context: GradingContext) -> Answer | None:
-        """The number itself."""
+        """The measured number."""
         return {"number": of(context, self.of, self.arguments)}
 
     def answers(self, context: GradingContext) -> Iterator[Answer]:
-        """The right one, and one that is too large."""
+        """The right number, and one that is too large."""
         value = of(context, self.of, self.arguments)
         yield from ({"number": value}, {"number": value + 2 * self.tolerance + 1})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choose(Check):
-    """A sentence of several. bounds: of the ranges that the sentences are about; empty: each is
-    about a value of the one argument that is a list, and the right one's number is the largest."""
+    """Choose one of several sentences.
+
+    bounds: of the ranges that the sentences describe. Without bounds each sentence is about one
+    value of the argument that is a list, and the right one has the largest number.
+    """
 
     of: str
     arguments: Mapping[str, Any]
@@ -196,11 +199,11 @@ class Choose(Check):
 
     @property
     def n_options(self) -> int:  # type: ignore[override]
-        """As many as there are ranges, or values."""
+        """The number of ranges or of values."""
         return len(self.bounds) + 1 if self.bounds else len(self._each())
 
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
-        """Right where it is the best one."""
+        """Right if it is the best option."""
         got = answer.get("option")
         if not isinstance(got, int) or not 0 <= got < self.n_options:
             raise ValueError(f"the answer must be 0 to {self.n_options - 1}; got {shortened(got)}")
@@ -216,15 +219,15 @@ class Choose(Check):
         return CheckResult(right=right, says=says)
 
     def right_answer(self, context: GradingContext) -> Answer | None:
-        """The best one."""
+        """The best option."""
         return {"option": self.best(context)}
 
     def answers(self, context: GradingContext) -> Iterator[Answer]:
-        """All."""
+        """All options."""
         yield from ({"option": one} for one in range(self.n_options))
 
     def best(self, context: GradingContext) -> int:
-        """The right sentence, counted from 0."""
+        """The index of the right sentence, from 0."""
         if self.bounds:
             value = of(context, self.of, self.arguments)
             return sum(value >= bound for bound in self.bounds)
@@ -232,7 +235,7 @@ class Choose(Check):
         return max(range(len(values)), key=values.__getitem__)
 
     def measured(self) -> list[Mapping[str, Any]]:
-        """The arguments of each number that decides: one with bounds, else one a sentence."""
+        """The arguments of each measurement: one with bounds, else one per sentence."""
         return [self.arguments] if self.bounds else list(self._each())
 
     def _each(self) -> list[dict[str, Any]]:
@@ -241,7 +244,7 @@ class Choose(Check):
 
 
 def worded(name: str) -> str:
-    """What a quantity is called, as a sentence begins."""
+    """A quantity's name with a capital, for the start of a sentence."""
     words = say(MEASURES[name].words)
     return words[:1].upper() + words[1:]
 

@@ -1,6 +1,6 @@
-"""A lesson: steps, each a state of the page with a few words, something to do, and a check.
+"""Lessons: steps, each a state of the page with a few words, a task and a check.
 
-Its text file is Markdown, of which a step takes a few kinds of block:
+A lesson is written in a few kinds of Markdown block:
 
 # Title                     of the lesson
 ```toml                     its header: minutes, model
@@ -43,7 +43,7 @@ _ITEM = re.compile(r"(-|\d+\.)\s+(.*)")
 
 @dataclass(kw_only=True, slots=True)
 class Part:
-    """The lesson itself or one of its steps. header: None where there is none."""
+    """The title part of a lesson, or one of its steps. header: None if there is none."""
 
     title: str
     header: dict[str, Any] | None = None
@@ -54,7 +54,7 @@ class Part:
 
 
 def read(text: str) -> list[Part]:
-    """The lesson, then its steps. Raises ValueError with the line that cannot be read."""
+    """The title part, then the steps. Raises ValueError with the unreadable line's number."""
     parts: list[Part] = []
     lines = [*text.splitlines(), ""]
     at = 0
@@ -81,7 +81,7 @@ def read(text: str) -> list[Part]:
 
 
 def _header(lines: list[str], start: int, part: Part) -> int:
-    """The line that ends the header."""
+    """Read a part's header; returns the line that ends it."""
     end = next((n for n in range(start + 1, len(lines)) if lines[n].strip() == FENCE), None)
     if end is None:
         raise ValueError(f"line {start + 1}: a header without an end")
@@ -93,7 +93,7 @@ def _header(lines: list[str], start: int, part: Part) -> int:
 
 
 def _block(lines: list[str], start: int, part: Part) -> int:
-    """A paragraph, a task or a list, which the next empty line ends; the line after it."""
+    """Read a paragraph, a task or a list, up to an empty line; returns the next line."""
     at = start
     found: list[str] = []
     while lines[at].strip() and not lines[at].startswith(("#", FENCE)):
@@ -118,11 +118,10 @@ def _block(lines: list[str], start: int, part: Part) -> int:
 class Step:
     """state: fields of a link, or a link's own text (the part after the "#").
 
-    check: what is asked, if anything is. types: whether the text and the settings are in sight, to
-    be changed; they are where the network is to say something. solution: a state that answers it,
-    where none can be worked out; {learn = "copy"} stands for the network of that recorded training,
-    opened. hints: for a hint that names a token, a head or a cell, by its number: the fields that
-    select it.
+    check: the question, if any. types: whether text and settings are shown, to be changed; always
+    for a check of the output. solution: a state that answers a check without a right answer to
+    compute; {learn = "copy"} opens the network of that bundled recording. hints: by a hint's
+    number, the fields of a state that select the token, head or cell that it names.
     """
 
     state: Mapping[str, Any] | str
@@ -134,7 +133,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
-    """One folder NAME/ with a LANGUAGE.md for each language; the first with headers is its own."""
+    """A folder NAME/ with a LANGUAGE.md per language; the first with headers sets the steps."""
 
     name: str
     minutes: int
@@ -142,19 +141,19 @@ class Lesson:
     words: Mapping[str, list[Part]] = field(repr=False)
 
     def in_language(self, language: str) -> list[Part]:
-        """Its words, then those of each step: in this language, else in English, else its own."""
+        """Its parts in this language, else in English, else in its first language."""
         return next(
             self.words[one] for one in (language, ENGLISH, *self.words) if one in self.words
         )
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """Every language that it is written in."""
+        """The languages that it is written in."""
         return tuple(self.words)
 
 
 def read_lesson(folder: Path) -> Lesson:
-    """The lesson of a folder. Raises ValueError that names the file and what is wrong in it."""
+    """Read a lesson's folder. Raises ValueError with the file and its fault."""
     words, own = {}, None
     for path in sorted(folder.glob("*.md"), key=lambda one: (one.stem != ENGLISH, one.stem)):
         try:
@@ -210,7 +209,7 @@ def _step(part: Part) -> Step:
 
 
 def _check_alike(path: Path, parts: list[Part], own: list[Part]) -> None:
-    """Whether another language says as much as the lesson's own."""
+    """Raise ValueError unless a translation has the same options, hints and tasks."""
     if len(parts) != len(own):
         raise ValueError(_in(path, f"{len(own) - 1} steps are needed; got {len(parts) - 1}"))
     for part, other in zip(parts, own, strict=True):
@@ -221,7 +220,7 @@ def _check_alike(path: Path, parts: list[Part], own: list[Part]) -> None:
 
 
 def check_of(given: Any) -> Check:
-    """The check of a step's header. Raises ValueError for one that is not known."""
+    """The check in a step's header. Raises ValueError for an unknown one."""
     if not isinstance(given, dict):
         raise ValueError(f"check must be a table; got {shortened(given)}")
     given = dict(given)
@@ -277,7 +276,7 @@ def _arguments(name: Any) -> tuple[str, ...]:
 
 
 def _check_arguments(name: Any, given: Mapping[str, Any], free: tuple[str, ...]) -> None:
-    """Raise ValueError unless the measure gets what it takes, and nothing else."""
+    """Raise ValueError unless a measure gets exactly its arguments."""
     wanted, got = sorted(_arguments(name)), sorted([*given, *free])
     if got != wanted:
         raise ValueError(f"{name} takes {wanted}; got {got}")

@@ -1,9 +1,9 @@
-"""What a lesson can measure: each a function of the visitor's own run or batch, by its name.
+"""Measures of a visitor's run or batch for lessons, by name.
 
-`token`, `query` and `key` count a stack's tokens from 0, as the page does. `token` is the last one
-read, as the page's chosen token is: what is predicted is the one that follows it, and by an encoder
-the token itself. `site` is a place such as "decoder.5.self". Every measure gives a number, and
-raises ValueError for what the run does not have. Those of attention stand in `attention_measures`.
+`token`, `query` and `key` count a stack's tokens from 0, as the page does. `token` is the last
+token read, like the page's chosen token: the token after it is predicted, or by an encoder the
+token itself. `site` is a site such as "decoder.5.self". Every measure returns a number, and raises
+ValueError if the run has no such number. `attention_measures` adds those of attention.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Function = Callable[..., float]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GradingContext:
-    """What a check is graded on: a run, and where it is about padding a batch.
+    """The run that a check is graded on, and the batch for checks of padding.
 
-    models: where what needs the network again is asked.
+    models: answers measures that run the network again.
     """
 
     run: Run
@@ -49,8 +49,8 @@ class GradingContext:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Measure:
-    """words: what it is, in an answer: "{words} is 0.91 here". yes, no: in place of that, where it
-    is 1 or 0."""
+    """words: its name in an answer, "{words} is 0.91 here". yes, no: the answers for 1 and 0 of a
+    yes-or-no measure."""
 
     words: str
     measure: Function
@@ -67,7 +67,7 @@ MEASURES: dict[str, Measure] = {}
 
 
 def measured(words: str, yes: str = "", no: str = "") -> Callable[[Function], Function]:
-    """Keep a measure under its own name, see Measure."""
+    """Register a function as a Measure under its name."""
 
     def keep(measure: Function) -> Function:
         MEASURES[measure.__name__] = Measure(words=words, measure=measure, yes=yes, no=no)
@@ -77,7 +77,7 @@ def measured(words: str, yes: str = "", no: str = "") -> Callable[[Function], Fu
 
 
 def not_measurable(name: str) -> InvalidRequest:
-    """The error of a measure for which the shown run has no `name`."""
+    """The error for a run that lacks what a measure needs."""
     return InvalidRequest("not_measurable", "the shown run has no {name} to measure", name=name)
 
 
@@ -87,8 +87,8 @@ def of(context: GradingContext, name: str, arguments: Mapping[str, Any]) -> floa
 
 
 def record_of(context: GradingContext, site: str, head: int) -> AttentionRecord:
-    """The attention of a place, with this head; 0 are the weights of one that is switched off, as
-    the page shows them. Raises ValueError for none."""
+    """A site's attention record. A switched-off head's weights are 0, as the page shows them.
+    Raises ValueError for an unknown site or head."""
     record = context.run.trace[context.run.trace.find(str(site))]
     check_whole("head", head, 0, record.pattern.shape[1] - 1)
     read = weights_read(context.run, record.site, record.pattern)
@@ -97,26 +97,26 @@ def record_of(context: GradingContext, site: str, head: int) -> AttentionRecord:
 
 @measured(mark("the probability"))
 def probability(context: GradingContext, token: int) -> float:
-    """That the network gave to what it wrote after a token, before temperature and filters."""
+    """Of the token written after `token`, before temperature and filters."""
     return float(_step(context, token).chosen.probability)
 
 
 @measured(mark("the probability of this token"))
 def candidate(context: GradingContext, token: int, text: str) -> float:
-    """Of another text after a token that the network went on from; 0 far down the list."""
+    """Of another candidate after `token`; 0 if it is not among the recorded ones."""
     found = [one for one in _step(context, token).candidates if one.text == text]
     return float(found[0].probability) if found else 0.0
 
 
 @measured(mark("the number of tokens that the filters left"))
 def kept(context: GradingContext, token: int) -> float:
-    """Of the vocabulary, where the token that follows was drawn."""
+    """Tokens of the vocabulary from which the next one was drawn."""
     return float(_step(context, token).n_kept)
 
 
 @measured(mark("the surprisal, in bits,"))
 def surprisal(context: GradingContext, token: int) -> float:
-    """-log2 of the probability that the network gave to what follows the token."""
+    """-log2 of the probability of the token that follows."""
     found = context.models.with_lens(context.run).surprisal or ()
     value = found[check_whole("token", token, 0, len(found) - 2) + 1]
     return 0.0 if value is None else float(value)
@@ -124,7 +124,7 @@ def surprisal(context: GradingContext, token: int) -> float:
 
 @measured(mark("the change of the token's log probability without this head"))
 def importance(context: GradingContext, site: str, head: int, token: int) -> float:
-    """How much it matters for the next token: |change| where the head is ablated, in nats."""
+    """|change| of the next token's log probability if the head is ablated, in nats."""
     at = Site.parse(site)
     record_of(context, site, head)
     found = _importance(context, token)
@@ -133,13 +133,11 @@ def importance(context: GradingContext, site: str, head: int, token: int) -> flo
 
 @measured(mark("what this head adds to the token's logit"))
 def contribution(context: GradingContext, site: str, head: int, token: int) -> float:
-    """Directly, in the intact network, with every normalisation's scale held fixed."""
+    """Direct logit attribution in the intact network, with the scales of norms held fixed."""
     at, is_encoder = Site.parse(site), context.run.config.family == "encoder"
     record_of(context, site, head)
     if at.stack == "encoder" and not is_encoder:
-        raise InvalidRequest(
-            "not_measurable", "the shown run has no {name} to measure", name="contribution"
-        )
+        raise not_measurable("contribution")
     position = token if is_encoder else token + 1
     found = context.models.ask(logit_contribution, context.run, position=position, target=None)
     return float(found.heads[at.kind][at.layer, head])
@@ -157,12 +155,10 @@ def indirect(context: GradingContext, site: str, head: int, token: int) -> float
 
 @measured(mark("the number of layers after which the lens knows the next token"))
 def knows_from(context: GradingContext, token: int) -> float:
-    """The layer after which, to the end, the lens says what the last layer says; from 1."""
+    """The first layer, from 1, from which on the lens agrees with the last layer."""
     lens = context.models.with_lens(context.run).lens
     if lens is None:
-        raise InvalidRequest(
-            "not_measurable", "the shown run has no {name} to measure", name="logit lens"
-        )
+        raise not_measurable("logit lens")
     best = lens.ids[:, check_whole("token", token, 0, lens.ids.shape[1] - 1), 0]
     wrong = (best != best[-1]).nonzero()
     return float(wrong[-1] + 1) if len(wrong) else 0.0
@@ -170,13 +166,13 @@ def knows_from(context: GradingContext, token: int) -> float:
 
 @measured(mark("the probability from both sides"))
 def guess(context: GradingContext, token: int, text: str) -> float:
-    """Of this text where a token is hidden from an encoder; 0 far down the list."""
+    """Of this text at a token hidden from an encoder; 0 if it is not among the best."""
     return _guessed(context, token, text, from_left=False)
 
 
 @measured(mark("the probability from the left side alone"))
 def guess_from_left(context: GradingContext, token: int, text: str) -> float:
-    """The same without the text to its right; 0 far down the list from both sides."""
+    """`guess` without the text to the right of the hidden token."""
     return _guessed(context, token, text, from_left=True)
 
 
@@ -210,7 +206,7 @@ def position(context: GradingContext, position: int, dimension: int) -> float:
 
 @measured(mark("the similarity (cosine) of the two positions"))
 def position_similarity(context: GradingContext, position: int, other: int) -> float:
-    """-1 to 1."""
+    """Cosine similarity, -1 to 1."""
     matrix = _positions(context)
     last = len(matrix) - 1
     a, b = (matrix[check_whole("position", one, 0, last)] for one in (position, other))
@@ -219,30 +215,28 @@ def position_similarity(context: GradingContext, position: int, other: int) -> f
 
 @measured(mark("the number of tokens"))
 def tokens(context: GradingContext) -> float:
-    """Of the whole text, given and generated."""
+    """Tokens of the whole text, given and generated."""
     return float(len(context.run.labels))
 
 
 @measured(mark("the number of heads"))
 def heads(context: GradingContext) -> float:
-    """In each layer."""
+    """Heads in each layer."""
     return float(context.run.config.n_heads)
 
 
 @measured(mark("the number of features of a head"))
 def head_size(context: GradingContext) -> float:
-    """d, of whose root the scores are divided by."""
+    """d_head; scores are divided by its square root."""
     record = next(iter(context.run.trace))
     if record.q is None:
-        raise InvalidRequest(
-            "not_measurable", "the shown run has no {name} to measure", name="queries"
-        )
+        raise not_measurable("queries")
     return float(record.q.shape[-1])
 
 
 @measured(mark("the step at which the loss has fallen"))
 def loss_fell(context: GradingContext, task: str) -> float:
-    """The end of the most sudden fall of a recorded training."""
+    """The step at the end of the steepest fall of a bundled recording."""
     check_choice("task", task, BUNDLED)
     found = sudden_fall(bundled_recording(task).losses)
     return float(found[1]) if found else 0.0
@@ -251,7 +245,5 @@ def loss_fell(context: GradingContext, task: str) -> float:
 def _positions(context: GradingContext) -> Tensor:
     matrices = context.run.position_matrices
     if not matrices:
-        raise InvalidRequest(
-            "not_measurable", "the shown run has no {name} to measure", name="position matrix"
-        )
+        raise not_measurable("position matrix")
     return list(matrices.values())[-1]

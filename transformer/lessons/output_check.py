@@ -1,4 +1,4 @@
-"""A check of a run: the text that the network is to produce, and with which settings.
+"""Check a run: the text that the network must produce, and with which settings.
 
 check = {run = {has = "Bram", alters = ["ablate"]}}
 """
@@ -18,13 +18,12 @@ from transformer.runs.run import Run
 
 @dataclass(frozen=True, kw_only=True)
 class OutputCheck(Check):
-    """The network's own text, or what it finds for [MASK], and how that came about; all that is
-    named has to be so.
+    """Conditions on a run's output (generated text, or tokens found for [MASK]) and its request.
 
-    has, lacks: words in it, or not. text: a part of what it was given. alters: kinds of what is
-    altered in the network. forced: a token was taken in place of another. changed: the intact
-    network says something else. method: greedy, sample or beam. model: how the name of the model
-    begins that is to say it.
+    has, lacks: words that the output contains or lacks. text: a part of the input. alters: kinds
+    of interventions in the network. forced: a token was replaced by another. changed: the intact
+    network writes something else. method: greedy, sample or beam. model: a prefix of the model's
+    name. All conditions must hold.
     """
 
     has: str = ""
@@ -38,7 +37,7 @@ class OutputCheck(Check):
     kind: str = field(default="run", init=False)
 
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
-        """By the run alone."""
+        """Grade the run itself; `answer` is not used."""
         if missing := self._missing(context.run):
             return CheckResult(right=False, says=missing)
         said = written(context)
@@ -48,7 +47,7 @@ class OutputCheck(Check):
         return CheckResult(right=right, says=say("The network says “{text}”.", text=said.strip()))
 
     def _missing(self, run: Run) -> str:
-        """What the run is not yet, in a sentence; empty: nothing."""
+        """A sentence on the first unmet condition, or ""."""
         altered = {one.type for one in run.request.interventions}
         if not run.model.startswith(self.model):
             return say("This is the model {got}; another one is asked for.", got=run.model)
@@ -65,7 +64,7 @@ class OutputCheck(Check):
         return ""
 
     def right_answer(self, context: GradingContext) -> Answer | None:
-        """A state of the page, which the step names."""
+        """None: the step's solution is a state of the page."""
         return None
 
     def answers(self, context: GradingContext) -> Iterator[Answer]:
@@ -80,8 +79,8 @@ KINDS = {
 
 
 def written(context: GradingContext) -> str:
-    """What the network itself added to a text: its likeliest tokens where an encoder's text hides
-    some; of any other encoder, the text that was read."""
+    """The run's output: generated text, an encoder's likeliest tokens for hidden ones, or else the
+    text that it read."""
     run = context.run
     if run.steps or run.config.family != "encoder":
         return "".join(step.text for step in run.steps) if run.steps else run.text
