@@ -33,7 +33,7 @@ _HELP = {
     "forced_tokens": "ids of tokens to take first, whatever the network says of them",
     "interventions": "what to alter in the network, as a JSON list of the API's values",
 }
-# What a run can be saved as: option -> what is written, and the function that writes it.
+# Formats of a saved run: option -> (description, the function that writes it).
 _SAVED: dict[str, tuple[str, Callable[[Run, Path], object]]] = {
     "html": ("one self-contained page, with its heatmaps", Run.to_html),
     "json": ("JSON, with every head's attention", lambda run, path: path.write_text(run.to_json())),
@@ -68,7 +68,7 @@ def parser() -> Parser:
 
 
 def _option(field: dataclasses.Field[Any]) -> dict[str, Any]:
-    """How argparse is to read a setting of a Request."""
+    """The argparse options of a setting of a Request."""
     told, default = _HELP[field.name], "off" if field.default is None else field.default
     if field.name == "forced_tokens":
         return {"type": int, "nargs": "+", "default": (), "metavar": "ID", "help": told}
@@ -87,7 +87,7 @@ def _json(text: str) -> Any:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status: 0; 2 for bad input, after one sentence on stderr; 130 if interrupted."""
+    """Returns 0; 2 for bad input, after one sentence on stderr; 130 if interrupted."""
     arguments = parser().parse_args(argv)
     try:
         _run(arguments)
@@ -118,7 +118,7 @@ def _write(
     settings: dict[str, Any],
     places: dict[str, Path],
 ) -> None:
-    """Print the text, and save its run; those of sentences that are read alone are numbered."""
+    """Print the text and save its run; runs of separately read sentences are numbered."""
     parts = [request.text] if request.forced_tokens else model.reader.sentences(request.text)
     for place, part in enumerate(parts, 1):
         end = "\n" if place == len(parts) else " "
@@ -162,7 +162,7 @@ def _print_text(stream: Stream, model: Model, end: str) -> Run:
 
 
 def _print_reading(model: Model, text: str, parts: Sequence[str]) -> None:
-    """How the text was read, where that is not as typed, and what in it was never learned."""
+    """Notes on how the text was normalised, and on parts that the model never learned."""
     for sentence in model.warnings(text):
         print(sentence, file=sys.stderr)
     if len(parts) > 1:
@@ -182,7 +182,7 @@ def _print_search(run: Run) -> None:
 
 
 def _for_terminal(text: str) -> str:
-    """On a terminal, control characters are written out: a model may write any byte."""
+    """Escape control characters on a terminal: a model may write any byte."""
     if not sys.stdout.isatty():
         return text
     return "".join(
@@ -203,7 +203,7 @@ def _save(run: Run, name: str, path: Path) -> None:
 
 
 def _check_place(name: str, path: Path) -> None:
-    """Raise ValueError if a file cannot be there, before anything is generated."""
+    """Raise ValueError if a file cannot be written, before anything is generated."""
     if path.is_dir():
         raise ValueError(f"cannot write {path}: it is a folder; --{name} needs a file")
     if not (folder := path.parent).is_dir():

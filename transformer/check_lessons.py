@@ -32,7 +32,7 @@ CHECKER = ""  # the session of no visit
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Found:
-    """What the check of a step found. problem: a sentence; empty: it can be held."""
+    """The result for one step. problem: a sentence, or "" if the step works."""
 
     step: int
     title: str
@@ -41,7 +41,7 @@ class Found:
 
 
 def verify(lesson: Lesson, service: Service) -> Iterator[Found]:
-    """Each step, as a visitor meets it."""
+    """Check each step as a visitor would take it."""
     titles = [part.title for part in next(iter(lesson.words.values()))[1:]]
     context = None
     for number, (step, title) in enumerate(zip(lesson.steps, titles, strict=True), 1):
@@ -62,7 +62,7 @@ def verify(lesson: Lesson, service: Service) -> Iterator[Found]:
 
 
 def _opened(service: Service, step: Step, before: GradingContext | None) -> GradingContext:
-    """What the page shows once the step's state is opened."""
+    """The run and batch that the page shows after opening a step's state."""
     if not step.state:
         if before is None:
             raise ValueError("the first step needs a state")
@@ -73,7 +73,7 @@ def _opened(service: Service, step: Step, before: GradingContext | None) -> Grad
 def _held(
     service: Service, lesson: Lesson, step: Step, context: GradingContext
 ) -> tuple[GradingContext, str]:
-    """Pass it and fail it, in every language; the page afterwards, and what was said."""
+    """Pass and fail the check, in every language; returns the page afterwards and the verdict."""
     check = step.check
     if check is None:
         return context, ""
@@ -105,7 +105,7 @@ def _solved(service: Service, step: Step, context: GradingContext) -> GradingCon
 
 
 def _learned(service: Service, solution: Mapping[str, Any], context: GradingContext) -> Run:
-    """The example of a network that a recorded training ended with, as the page would adopt it."""
+    """The example run of a bundled recording's last network, as the page would show it."""
     task = solution["learn"]
     record = bundled_recording(task)
     step = max(record.snapshots)
@@ -125,7 +125,7 @@ def _learned(service: Service, solution: Mapping[str, Any], context: GradingCont
 
 
 def _not_there_yet(check: Check, step: Step, context: GradingContext) -> None:
-    """Raise ValueError where the page, as the step opens it, answers already."""
+    """Raise ValueError if the page already answers the check when the step opens."""
     fields = state_of(step.state)
     first = {"site": str(context.run.trace.sites[0]), "head": "0"} if fields else {}
     start = _click(check, first | fields, context.run)
@@ -136,7 +136,7 @@ def _not_there_yet(check: Check, step: Step, context: GradingContext) -> None:
 def _check_hint(
     service: Service, step: Step, context: GradingContext, hint: int, given: dict[str, str]
 ) -> None:
-    """Follow a hint: open or click what it names. Raises ValueError if that answers wrongly."""
+    """Follow a hint. Raises ValueError if what it names is a wrong answer."""
     check, fields = step.check, state_of(step.state) | given
     assert check is not None
     try:
@@ -155,7 +155,7 @@ def _check_hint(
 
 
 def _click(check: Check, given: Mapping[str, str], run: Run) -> Answer:
-    """What a hint says to click, or a state has clicked; empty: it says nothing of that."""
+    """The click that a hint or a state gives; {} if it gives none."""
     if check.kind == "cell" and "cell" in given:
         site = check.arguments["site"]
         return answer_of({"site": site, "cell": given["cell"]}, check, run)
@@ -168,7 +168,7 @@ def _click(check: Check, given: Mapping[str, str], run: Run) -> Answer:
 
 
 def _check_selected(check: Check, fields: Mapping[str, str], context: GradingContext) -> None:
-    """Raise ValueError where another row, head or token is selected than the check is about."""
+    """Raise ValueError if the state selects another row, head or token than the check measures."""
     if isinstance(check, OutputCheck):
         return
     asked = dict(check.arguments)
@@ -180,7 +180,7 @@ def _check_selected(check: Check, fields: Mapping[str, str], context: GradingCon
 
 
 def _selected(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
-    """What a state of the page selects, by the names of the quantities' arguments."""
+    """A state's selection, by the names of the measures' arguments."""
     masks = fields.get("tab") == "masks"
     site = fields.get("mask_site" if masks else "site")
     found: dict[str, Any] = {"site": site, "head": fields.get("mask_head" if masks else "head")}
@@ -188,7 +188,7 @@ def _selected(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
     stack, _, token = fields.get("read", "").rpartition(".")
     if token.isdecimal() and not stack:
         place = int(token)
-        # In the picture of what each token was written from its weights stand a row above its own.
+        # With "alignment" by "written", a token's weights are one row above the token's.
         controls = VIEWS["attention"].controls()
         usual = {name: str(controls[name].default) for name in ("picture", "by")}
         shown = usual | shown_first(run.model, run.config) | dict(fields)
@@ -204,7 +204,7 @@ def _selected(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
 
 
 def check(folder: str, names: list[str]) -> int:
-    """Tell of every step; how many cannot be held."""
+    """Print a line for every step; returns the number of faulty ones."""
     lessons = read_folder(folder)
     service = _served(names)
     bad = 0

@@ -1,4 +1,4 @@
-"""Check what callers give (names, numbers, texts, files); refuse the rest in one sentence."""
+"""Check arguments (names, numbers, texts, files); errors are one sentence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class InvalidRequest(ValueError):
     def translated(
         self, sentence: Callable[[str], str], number: Callable[[float, str], str]
     ) -> str:
-        """Its text, given how a language says a sentence and writes a number."""
+        """The error's text, given a language's translation and number format."""
 
         def text_of(value: object) -> str:
             if isinstance(value, InvalidRequest):
@@ -43,19 +43,19 @@ class InvalidRequest(ValueError):
 
 
 def is_number(got: Any) -> TypeGuard[float]:
-    """Whether it is a real number, NumPy's scalars among them; a truth value is none."""
+    """Whether it is a real number, including NumPy scalars but not booleans."""
     return isinstance(got, numbers.Real) and not isinstance(got, bool | np.bool_)
 
 
 def is_whole(got: Any) -> TypeGuard[int]:
-    """Whether it is a whole number, NumPy's scalars among them; a truth value is none."""
+    """Whether it is an integer, including NumPy scalars but not booleans."""
     return isinstance(got, numbers.Integral) and not isinstance(got, bool | np.bool_)
 
 
 def check_number(
     name: str, got: Any, lowest: float, highest: float, *, above: bool = False
 ) -> None:
-    """Raise ValueError unless got is a number in the range (its lower end out if `above`)."""
+    """Raise ValueError unless got is in the range (above its lower end if `above`)."""
     if not is_number(got) or not lowest <= got <= highest or (above and got == lowest):  # NaN too
         values = {"name": name, "lowest": lowest, "highest": highest, "got": shortened(got)}
         if above:
@@ -72,7 +72,7 @@ def check_number(
 
 
 def check_whole(name: str, got: Any, lowest: int, highest: int) -> int:
-    """The whole number that got is. Raises ValueError unless it is one in the range."""
+    """Return got as an int. Raises ValueError unless it is a whole number in the range."""
     if not is_whole(got) or not lowest <= got <= highest:
         raise InvalidRequest(
             "out_of_range",
@@ -92,7 +92,7 @@ def check_least(name: str, got: Any, least: int) -> None:
 
 
 def check_choice(name: str, got: Any, allowed: Collection[str] | Collection[int]) -> None:
-    """Raise ValueError, listing what is allowed, for anything but these strings or numbers."""
+    """Raise ValueError, listing the allowed values, for any other value."""
     if not isinstance(got, str | int) or isinstance(got, bool) or got not in allowed:
         raise InvalidRequest(
             "unknown_choice",
@@ -112,7 +112,7 @@ def check_flag(name: str, got: Any) -> None:
 
 
 def check_names(name: str, given: Mapping[str, Any], allowed: Collection[str]) -> None:
-    """Raise ValueError for an argument of another name."""
+    """Raise ValueError for an argument with an unknown name."""
     for got in given:
         if got not in allowed:
             raise InvalidRequest(
@@ -125,13 +125,13 @@ def check_names(name: str, given: Mapping[str, Any], allowed: Collection[str]) -
 
 
 def shortened(got: Any) -> str:
-    """A wrong value as an error quotes it: no longer than a line."""
+    """The repr of a wrong value, cut to quote it in an error."""
     text = repr(got)
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def check_text(text: Any) -> None:
-    """Raise ValueError unless it is a text that is not blank."""
+    """Raise ValueError unless it is a string that is not blank."""
     if not isinstance(text, str):
         got = type(text).__name__
         raise ValueError(f"the text must be a string; got {got}")
@@ -140,7 +140,7 @@ def check_text(text: Any) -> None:
 
 
 def check_texts(texts: Any) -> None:
-    """Raise ValueError unless these are several texts, none of them blank."""
+    """Raise ValueError unless it is a list of strings, none of them blank."""
     if isinstance(texts, str):
         raise ValueError(
             f"a list of texts is needed; got one string, {shortened(texts)}: put it in []"
@@ -168,7 +168,7 @@ def check_each(texts: Sequence[Any], check: Callable[[Any], Any] = check_text) -
 
 
 def needs_package(user: str, package: str) -> str:
-    """Which package `user` needs that is not installed, and the command that installs it."""
+    """An error text: the package that `user` needs, and the command that installs it."""
     return f"{user} needs the package {package}: pip install {shlex.quote(package)}"
 
 

@@ -1,4 +1,4 @@
-"""What all commands share: the name that they were started by, `--version`, and how they refuse."""
+"""Shared by all commands: the program's name, `--version`, output and error messages."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Output(io.TextIOWrapper):
 
 
 def prepare_output(needed: bool) -> None:
-    """Make standard output, and error where none is needed, an Output; a closed one is the null
-    device, or ends a command that needs it."""
+    """Replace standard output and error by an Output; a closed one becomes the null device, or
+    ends a command that needs it."""
     for name in ("stdout",) if needed else ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None and needed:

@@ -1,4 +1,4 @@
-"""The stacks and their attentions in words: whole phrases, which a language can bend as it must."""
+"""Names of stacks, attentions and heads, as whole phrases that can be translated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WITHOUT = {"causal": mark("without the causal mask"), "padding": mark("without 
 
 
 def attention_name(stack: str, kind: str) -> str:
-    """ "decoder self-attention"; a place that no network has keeps its code names."""
+    """ "decoder self-attention"; an unknown kind keeps its code name."""
     return say(_ATTENTIONS.get((stack, kind), f"{stack} {kind}-attention"))
 
 

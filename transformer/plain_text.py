@@ -61,13 +61,13 @@ class Reader:
     """How a model cleans typed text. source_text: PLAIN_ENGLISH, which is made plain;
     ENGLISH_STORIES, which is read as it is; or None: unknown.
 
-    What was learned is in a checkpoint's metadata, as "source_text".
+    A checkpoint's metadata has it as "source_text".
     """
 
     source_text: str | None = None
 
     def read_as(self, text: str) -> str:
-        """The text that is read. Raises ValueError if nothing is left of it."""
+        """The normalised text. Raises ValueError if it is empty."""
         if self.source_text != PLAIN_ENGLISH:
             return text
         if not plain(text):
@@ -75,12 +75,12 @@ class Reader:
         return plain(text)
 
     def sentences(self, text: str) -> list[str]:
-        """The parts that are best translated alone, at least one."""
+        """The parts to translate separately, at least one."""
         found = sentences(text) if self.source_text == PLAIN_ENGLISH else []
         return found or [text]
 
     def warnings(self, text: str) -> tuple[str, ...]:
-        """What in the text this model never saw, a sentence each."""
+        """Warnings on parts of the text that this model never saw."""
         return warnings(text, self.source_text) if self.source_text in _LEARNED else ()
 
 
@@ -90,7 +90,7 @@ def plain(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of an English text, each plain; a line break ends one too."""
+    """The normalised sentences of an English text; a line break ends one too."""
     found, begun = [], 0
     for cut in _BETWEEN.finditer(text):
         if "\n" not in cut[0] and _NO_END.search(text[: cut.start()]):

@@ -50,7 +50,7 @@ SPINCOUNT = "20000"
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The command-line options."""
     parser = Parser(
         needs_output=False,
         description="Serve the page until interrupted.",
@@ -111,7 +111,7 @@ def arguments() -> argparse.Namespace:
 def load_all(
     names: Sequence[str], device: str, engine: str = AUTO, max_len: int = MAX_LEN
 ) -> list[Model]:
-    """The models that can be used; the others are reported on stderr.
+    """The models that can be loaded; the others are reported on stderr.
 
     Raises ValueError if none can, or if two have the same name.
     """
@@ -143,7 +143,7 @@ def share_cores() -> None:
 
 
 def check_port(host: str | None, port: int | None) -> None:
-    """Raise OSError if a port that was asked for is taken, before anything is loaded."""
+    """Raise OSError if a requested port is taken, before anything is loaded."""
     if port is None:
         return
     address = (host or "127.0.0.1").strip("[]")

@@ -139,7 +139,7 @@ def _evaluate(arguments: list[str]) -> None:
 
 
 def _check_family(model: Model, options: argparse.Namespace) -> None:
-    """Raise ValueError for an option that means nothing for the model's family."""
+    """Raise ValueError for an option that the model's family does not have."""
     translator = ("target", "tokenised", "language", "lowercase")
     for family, names in (("encoder-decoder", translator), ("encoder", ("beside",))):
         for name in names if model.config.family != family else ():
@@ -196,7 +196,7 @@ def _evaluate_parser() -> Parser:
 
 
 def _target_language(model: Model) -> str:
-    """What the recipe in a checkpoint says of it. Raises ValueError where it says nothing."""
+    """The recipe's data on a checkpoint. Raises ValueError if it has none."""
     recipe = (model.metadata or {}).get("recipe")
     data = recipe.get("data") if isinstance(recipe, dict) else None
     target = data.get("target") if isinstance(data, dict) else None

@@ -14,7 +14,7 @@ Progress = dict[str, Any]  # step, tokens, seconds, sessions, ...: what a state 
 
 
 def begin_session(progress: Progress, steps: int, hardware: str, precision: str) -> None:
-    """Note what the training is now to be run on, and to how many steps, where that is new."""
+    """Record the hardware and the planned number of steps if they changed."""
     session = {"steps": steps, "hardware": hardware, "precision": precision}
     sessions: list[dict[str, Any]] = progress.setdefault("sessions", [])
     if not sessions or {**sessions[-1], "from_step": 0} != session | {"from_step": 0}:
@@ -56,7 +56,7 @@ def phases_of(model: Model | None) -> list[dict[str, Any]]:
 
 
 def is_whole(metadata: dict[str, Any]) -> bool:
-    """Whether its last phase was completed."""
+    """Whether its last phase is complete."""
     last = metadata["phases"][-1]
     return bool(last["steps"] == last["settings"]["steps"])
 

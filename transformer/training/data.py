@@ -1,4 +1,4 @@
-"""Training text: where it comes from, and how it becomes batches."""
+"""Training text: reading it, encoding it, and batches."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def load_texts(source: str) -> tuple[list[str], list[str]]:
 
 
 def check_folder(name: str, path: Path) -> None:
-    """Raise ValueError unless path is a folder that can be written, or can be made one."""
+    """Raise ValueError unless path is, or can become, a writable folder."""
     there = next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
     if not there.is_dir():
         raise ValueError(f"{name} must be a folder; {there} is none")
@@ -239,19 +239,19 @@ class Example(NamedTuple):
 
     @property
     def whole(self) -> Example:
-        """With what is wanted of each place."""
+        """With the wanted id of each position."""
         if self.wanted is not None:
             return self
         return Example(self.read[:-1], self.read[1:], self.source)
 
     @property
     def width(self) -> int:
-        """Columns that it takes in a batch."""
+        """Its columns in a batch."""
         return max(len(self.read) - (self.wanted is None), len(self.source))
 
     @property
     def n_wanted(self) -> int:
-        """Tokens that are asked for."""
+        """The number of predicted tokens."""
         known = self.wanted
         return len(self.read) - 1 if known is None else len(known) - known.count(IGNORED)
 
@@ -275,7 +275,7 @@ class Batches:
     padded, shuffle the batches.
 
     rows: an epoch's examples, from a random generator. batch_tokens: rows times the widest of them,
-    at most (a single wider row stands alone).
+    at most (a wider row is a batch by itself).
     """
 
     POOL = 50  # batches' worth of rows sorted together: enough to pad little, few enough to mix
@@ -299,7 +299,7 @@ class Batches:
         return batches
 
     def starting_at(self, epoch: int, index: int) -> Iterator[tuple[int, int, list[Example]]]:
-        """(epoch, index, batch) from there on, endlessly."""
+        """(epoch, index, batch) from a batch on, endlessly."""
         while True:
             batches = self.epoch(epoch)
             for place in range(index, len(batches)):

@@ -1,5 +1,5 @@
-"""How good a model is: a language model in numbers that do not depend on its tokenizer, and a
-translator by its translations."""
+"""Evaluate models: language models in bits per byte, which do not depend on the tokenizer,
+translators by BLEU."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Score:
 
     @property
     def loss(self) -> float:
-        """Nats a token."""
+        """Nats per token."""
         return self.nats / self.tokens
 
     @property
@@ -51,11 +51,11 @@ class Score:
 
     @property
     def top_1(self) -> float:
-        """The share of tokens that were predicted right, 0 to 1."""
+        """The share of tokens predicted correctly, 0 to 1."""
         return self.right / self.tokens
 
     def numbers(self) -> dict[str, float]:
-        """Those of a language model, rounded, for JSON."""
+        """A language model's scores, rounded, for JSON."""
         names = ["nats", "tokens", "bytes", "documents", "seconds"]
         names += ("loss", "perplexity", "bits_per_byte")
         return {name: round(getattr(self, name), 5) for name in names}
@@ -106,8 +106,8 @@ def scored(
     texts: Sequence[str],
     free: Iterable[Sequence[int]] = (),
 ) -> Score:
-    """What the wanted tokens of the rows cost, which are those of the texts. free: ids of the texts
-    that are not predicted. Raises ValueError where no token is wanted."""
+    """The score of the rows' wanted tokens. texts: the text that they encode. free: its ids that
+    are not predicted. Raises ValueError if no token is wanted."""
     started, nats, tokens, right = time.perf_counter(), 0.0, 0, 0
     for batch in by_width(rows, BATCH_TOKENS):
         logits, wanted, _ = predictions(model.network, batch, model.tokenizer.padding_id)

@@ -48,7 +48,7 @@ def train(
     start: Model | None = None,
     n_checkpoints: int = 0,
 ) -> Path:
-    """Fit the recipe's model to the task's text, or go on where a killed training stopped.
+    """Train the recipe's model on the task's text, or resume a training that was killed.
 
     Writes out/ (a checkpoint that `transformer.load` reads, at each save and at the end) and
     out/training/ (state, log.jsonl, loss.html). start: a model whose weights and tokenizer a new
@@ -61,8 +61,8 @@ def train(
 
 
 def checkpoint_steps(n_steps: int, n_checkpoints: int) -> list[int]:
-    """Steps to keep the network at: 0, then ever farther apart, each by the same factor from
-    FIRST_CHECKPOINT to n_steps. Fewer where steps coincide; none for 0."""
+    """The steps of the checkpoints: 0, then FIRST_CHECKPOINT to n_steps, each later by the same
+    factor. Fewer if steps coincide; none for 0."""
     if n_checkpoints < 1:
         return []
     ratio = (n_steps / FIRST_CHECKPOINT) ** (1 / max(1, n_checkpoints - 2))
@@ -81,11 +81,11 @@ class _Training:
         self.folder = out / STATE
         whole(0).check("the number of checkpoints", n_kept)
         self.checkpoints = checkpoint_steps(self.settings.steps, n_kept)
-        # Where several processes are to train on the CPU, Accelerate must be told: without, each of
-        # them would train alone, in the same folder.
+        # With several processes on the CPU, Accelerate needs cpu=True; otherwise each would train
+        # alone, in the same folder.
         cpu = cpu or (n_processes() > 1 and not torch.cuda.is_available())
         self.dtype = precision(self.settings.precision, cpu)
-        # Autocast is our own: Accelerate's would copy all logits into float32.
+        # `updates` uses autocast itself: Accelerate's would copy all logits to float32.
         self.accelerator = Accelerator(mixed_precision="no", cpu=cpu)
         if self.accelerator.num_processes != n_processes():
             raise ValueError(
@@ -255,7 +255,7 @@ class _Training:
         return self.out
 
     def _write(self, folder: Path, **more: Any) -> None:
-        """A checkpoint as it stands. more: of its metadata."""
+        """Write a checkpoint of the current weights. more: added to its metadata."""
         metadata = metadata_of(self.recipe, self.config, self.progress, self.task.counts()) | more
         card = card_text(metadata, self.config, self.tokenizer.kind)
         checkpoint.save(

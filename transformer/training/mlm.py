@@ -1,4 +1,4 @@
-"""Masked language modelling: which words are hidden, and how many of them a network predicts."""
+"""Masked language modelling: masking whole words, and how many of them a network predicts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ HIDDEN_SHARE = 0.15  # of the tokens, as in Devlin et al. 2019
 
 
 class Words:
-    """Which tokens make a word together: one that begins with a letter or a digit goes on with
-    what ends in one, or is a space alone."""
+    """Group tokens into words: a token continues the previous one if it starts, and that one ends,
+    with a letter or digit; a single space continues too."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         texts = [tokenizer.to_bytes([index]) for index in range(tokenizer.vocab_size)]
@@ -24,8 +24,8 @@ class Words:
         self.ends = [text[-1:].isalnum() or text[-1:] > b"\x7f" or text == b" " for text in texts]
 
     def of(self, ids: Sequence[int], frame: tuple[int, int] = (1, 0)) -> list[list[int]]:
-        """The positions of each word of ids, in order. frame: how many special tokens stand before
-        and behind the words."""
+        """The positions of each word, in order. frame: the number of special tokens before and
+        after the words."""
         found: list[list[int]] = []
         for place in range(frame[0], len(ids) - frame[1]):
             if found and self.ends[ids[place - 1]] and self.begins[ids[place]]:
@@ -36,9 +36,9 @@ class Words:
 
 
 class Hiding:
-    """Hides words of texts for an encoder alone to find (Devlin et al. 2019).
+    """Mask words for an encoder to predict (Devlin et al. 2019).
 
-    Raises ValueError for a tokenizer without a token that masks.
+    Raises ValueError for a tokenizer without a mask token.
     """
 
     def __init__(self, tokenizer: Tokenizer, share: float = HIDDEN_SHARE) -> None:
@@ -49,7 +49,7 @@ class Hiding:
     def chosen(
         self, ids: Sequence[int], rng: Random, frame: tuple[int, int] = (1, 0)
     ) -> list[list[int]]:
-        """Whole words, drawn until they hold the share of the tokens; at least one."""
+        """Random whole words, up to the share of the tokens; at least one."""
         words = self.words.of(ids, frame)
         rng.shuffle(words)
         wanted, found = max(1, round(self.share * (len(ids) - sum(frame)))), 0
@@ -66,9 +66,9 @@ class Hiding:
         masked: float = 0.8,
         frame: tuple[int, int] = (1, 0),
     ) -> Example:
-        """Of the chosen words 80 % are masked, 10 % are other tokens, 10 % stay as they are: so
-        the network cannot know which tokens of its input are true. masked: another share. frame: as
-        of `Words.of`."""
+        """Mask 80 % of the chosen words, replace 10 % by random tokens and keep 10 %, so that the
+        network cannot tell which input tokens are true. masked: another share than 0.8. frame: as
+        in `Words.of`."""
         read, wanted = list(ids), [IGNORED] * len(ids)
         for word in self.chosen(ids, rng, frame):
             fate = rng.random()
@@ -82,8 +82,8 @@ class Hiding:
 
 
 def hidden_places(tokenizer: Tokenizer, documents: Sequence[str], max_len: int) -> list[Example]:
-    """Documents in pieces of at most max_len tokens, each with the special tokens that the model
-    reads around a text, words of them masked: always the same."""
+    """Documents in pieces of at most max_len tokens, with the special tokens around a text and the
+    same words masked at each call."""
     hiding = Hiding(tokenizer)
     before, behind = around(tokenizer)
     frame = len(before), len(behind)
@@ -99,11 +99,11 @@ def hidden_places(tokenizer: Tokenizer, documents: Sequence[str], max_len: int) 
 def score_hidden(
     model: Model, tokenizer: Tokenizer, documents: Sequence[str], max_len: int
 ) -> Score:
-    """How many hidden tokens a network finds: an encoder from both sides, a decoder from
-    the tokens before each one, none of them hidden.
+    """Score the predictions of hidden tokens: an encoder reads both sides, a decoder the unmasked
+    text before each.
 
-    tokenizer: has the mask token; the model's own must give the same ids. Raises ValueError for an
-    encoder-decoder, and for another vocabulary.
+    tokenizer: has the mask token; the model's tokenizer must give the same ids. Raises ValueError
+    for an encoder-decoder, and for another vocabulary.
     """
     if model.config.family == "encoder-decoder":
         raise ValueError(
@@ -120,7 +120,7 @@ def score_hidden(
 
 
 def _from_left(hidden: Example) -> Example:
-    """The same tokens, asked from the text before them, in which nothing is hidden."""
+    """The same targets for a decoder, which reads the unmasked text before them."""
     read, wanted = hidden.read, hidden.wanted or []
     text = [seen if true == IGNORED else true for seen, true in zip(read, wanted, strict=True)]
     return Example(text[:-1], wanted[1:])

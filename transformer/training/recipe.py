@@ -1,4 +1,4 @@
-"""Recipes: small TOML files that define a training, except for where its data is."""
+"""Recipes: small TOML files that define a training, except for the place of its data."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ TABLES = ("data", "tokenizer", "model", "training", "card")
 BPE, CHARACTERS = TOKENIZERS = ("bpe", "characters")
 OPTIMIZERS = ("adamw", "muon")
 PRECISIONS = ("auto", "float32", "bf16")
-DATA = {"source", "target", "valid", "source_text"}  # what a [data] table may hold
+DATA = {"source", "target", "valid", "source_text"}  # keys of a [data] table
 
 
 class Allowed(NamedTuple):
-    """What a setting may be: in words, and whether a value is it."""
+    """The allowed values of a setting: in words, and as a predicate."""
 
     words: str
     fits: Callable[[Any], bool]
 
     def check(self, name: str, got: Any) -> None:
-        """Raise ValueError, naming the setting, what it must be and what was got."""
+        """Raise ValueError with the setting's name and its allowed values."""
         if not self.fits(got):
             raise ValueError(f"{name} must be {self.words}; got {shortened(got)}")
 
@@ -73,7 +73,7 @@ def _list_of(words: str, each: Allowed, count: int | None = None) -> Allowed:
 TEXT = Allowed("a text that is not empty", lambda got: isinstance(got, str) and bool(got.strip()))
 _BETA = _number("from 0 to below 1", lambda got: 0 <= got < 1)
 VOCAB_SIZE = whole(256 + len(SPECIALS), 1_000_000)
-# Every setting of a [training] table: the same check for a file, the command line and Python.
+# The settings of a [training] table, checked alike in files, options and Python.
 SETTINGS: dict[str, Allowed] = {
     "seed": whole(0, MAX_SEED),
     "steps": whole(1),
@@ -149,8 +149,8 @@ class Recipe:
                 raise ValueError(f"sample_prompts of {FILL_IN} must hold {HIDDEN}; got {got}")
 
     def tokenizer_of(self, train: Iterable[str], valid: Iterable[str] = ()) -> Tokenizer:
-        """A tokenizer of the training text; characters are those of the validation text too, since
-        no text could be read whose characters it does not know."""
+        """Train a tokenizer. One of characters also knows those of the validation text, which it
+        could not read otherwise."""
         if self.tokenizer == CHARACTERS:
             return Tokenizer.of_characters(chain(train, valid))
         return Tokenizer.train(train, self.vocab_size)
@@ -166,7 +166,7 @@ class Recipe:
 
 
 def recipe_names() -> list[str]:
-    """Recipes that come with the project."""
+    """The names of the bundled recipes."""
     return sorted(path.stem for path in RECIPES.glob("*.toml"))
 
 

@@ -1,5 +1,5 @@
-"""What is prepared before the first step, what a killed training needs to go on as if nothing had
-happened, its log with the loss curve drawn from it, and how Ctrl-C ends one."""
+"""The state of a training: preparing, saving and resuming it, its log and loss curve, and ending
+it with Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from transformer.model.transformer import EncoderOnly
 from transformer.training.recipe import Recipe
 from transformer.training.updates import updated_by
 
-STATE = "training"  # the folder in a checkpoint's
+STATE = "training"  # a folder in the checkpoint's
 FILE = "state.safetensors"
 LOG = "log.jsonl"  # a line of JSON for each step
 POINTS = 100  # of the curve of training losses
@@ -35,10 +35,10 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # glibc's M_TRIM_THRESHOLD and M_MMAP_MAX
 
 
 def keep_freed_memory() -> bool:
-    """Have the C library keep what a step frees for the next one; returns whether it could.
+    """Make glibc reuse the memory that a step frees; returns whether it could.
 
-    glibc gives large blocks back at once, and the system fills each new one with zeros: a step of
-    translate-en-fr on one CPU core took about 10 % longer. Other C libraries are left as they are.
+    By default glibc returns large blocks to the system, which fills each new one with zeros: a step
+    of translate-en-fr on one CPU core took about 10 % longer. Other C libraries stay unchanged.
     """
     try:
         change = ctypes.CDLL(None).mallopt
@@ -48,7 +48,7 @@ def keep_freed_memory() -> bool:
 
 
 def identity(recipe: Recipe) -> dict[str, Any]:
-    """What must be equal for a killed training to go on; its length may change."""
+    """The part of a recipe that a resumed training must share; its length may change."""
     values: dict[str, Any] = json.loads(json.dumps(recipe.to_dict()))
     values.pop("card")
     for name in ("steps", "decay_from", "validate_every", "save_every", "sample_prompts"):
@@ -59,7 +59,7 @@ def identity(recipe: Recipe) -> dict[str, Any]:
 def may_go_on(
     recipe: Recipe, text: str, out: Path, start: Model | None, *, masks: bool = False
 ) -> bool:
-    """Whether out holds a training to go on with; called before a folder is made.
+    """Whether `out` holds a training to resume; called before a folder is made.
 
     text: the fingerprint of the training text. masks: whether a mask token is
     added to a start's vocabulary. Raises ValueError for a training of another
@@ -91,10 +91,10 @@ def may_go_on(
 
 
 def first_weights(start: Model, network: nn.Module) -> dict[str, Tensor]:
-    """A trained model's weights as the first ones of a network.
+    """Initialise a network with a trained model's weights.
 
-    A decoder alone may begin an encoder alone, whose parts are the same but for the mask; a token
-    that the start does not have gets the mean of its tokens' vectors.
+    A decoder may initialise an encoder, which differs only in the mask; a token that the start
+    model lacks gets the mean of its tokens' vectors.
     """
     found = {
         name.replace("decoder.", "encoder.") if isinstance(network, EncoderOnly) else name: weight
@@ -109,17 +109,17 @@ def first_weights(start: Model, network: nn.Module) -> dict[str, Tensor]:
 
 
 def n_processes() -> int:
-    """The number of processes, as torchrun or `accelerate launch` set it."""
+    """The number of processes, from torchrun or `accelerate launch`."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def is_first_process() -> bool:
-    """Whether this process prints for all."""
+    """Whether this is the process that prints."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def precision(wanted: str, cpu: bool) -> torch.dtype:
-    """What matrices are multiplied in; "auto" takes bfloat16 where the hardware has it."""
+    """The dtype of matrix products; "auto" takes bfloat16 if the hardware supports it."""
     if wanted == "auto":
         on_gpu = torch.cuda.is_available() and not cpu
         able = torch.cuda.is_bf16_supported() if on_gpu else torch.cpu._is_avx512_bf16_supported()
@@ -146,7 +146,7 @@ def save_state(
 def load_state(
     folder: Path, network: nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any]:
-    """The inverse: fills network and optimizer, returns the progress."""
+    """Load into network and optimizer; returns the progress."""
     path = folder / FILE
     progress, tensors = _read(path)
     with torch.no_grad():
@@ -181,8 +181,8 @@ def _read(path: Path, *, with_tensors: bool = True) -> tuple[dict[str, Any], dic
 def interrupts(*, several: bool = False) -> Iterator[threading.Event]:
     """An event that the first Ctrl-C, or SIGTERM, within the block sets.
 
-    A second Ctrl-C interrupts as usual, but not where several processes end together: the
-    launcher may pass it on. Outside of the main thread nothing is noted.
+    A second Ctrl-C interrupts as usual, except with several processes, where the launcher may pass
+    the first one on. Outside the main thread no signal is handled.
     """
     asked = threading.Event()
 
@@ -202,23 +202,23 @@ def interrupts(*, several: bool = False) -> Iterator[threading.Event]:
 
 
 def append_log(folder: Path, entry: dict[str, Any]) -> None:
-    """Add a step's line."""
+    """Append a step's line."""
     with (folder / LOG).open("a", encoding="utf-8") as file:
         file.write(json.dumps(entry) + "\n")
 
 
 def log_entries(folder: Path) -> list[dict[str, Any]]:
-    """The lines, in their order."""
+    """All lines, in order."""
     lines = (folder / LOG).read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
 def keep_log_until(folder: Path, step: int) -> None:
-    """Drop the lines after a step: they are made again. A kill in between leaves the old log."""
+    """Drop the lines after a step, which will be repeated. A kill in between leaves the old log."""
     path = folder / LOG
     kept: dict[int, str] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
-        with contextlib.suppress(ValueError):  # a line that a kill cut short
+        with contextlib.suppress(ValueError):  # a line cut short by a kill
             number = json.loads(line)["step"]
             kept |= {number: f"{line}\n"} if number <= step else {}
     unfinished = path.with_name(f"{LOG}.unfinished")

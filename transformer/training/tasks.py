@@ -1,4 +1,4 @@
-"""What is learned: examples, and how well a network does. A recipe names its task."""
+"""Tasks: training examples and the scores of a network. A recipe names its task."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from transformer.training.mlm import Hiding, score_hidden
 from transformer.training.recipe import Recipe
 
 SAMPLE_TOKENS = 60
-# More than is hidden when it is measured: a step has more to learn from (Wettig et al. 2023).
+# More than in validation: each step then learns from more tokens (Wettig et al. 2023).
 TRAINED_SHARE = 0.3
-WHOLE = 0.5  # of the documents are read whole, the others in passages, as visitors type them
-GOES_ON = 0.6  # the chance that a passage has one more sentence
+WHOLE = 0.5  # of the documents stay whole; the others become short passages, as visitors type
+GOES_ON = 0.6  # the probability that a passage has one more sentence
 _BETWEEN = re.compile(r'(?<=[.!?"])\s+')  # sentences
 
 
 class Task(ABC):
-    """Examples, and how well a model does.
+    """Training examples and a model's scores.
 
-    measures: the scores that are told as it learns, with their units. masks: whether its tokenizer
-    needs a token that hides others. train, valid: documents, or sentence pairs, as `unit` says.
-    held_out: the files of validation text: one, or sources and translations; none where it is a
-    part of a file, or streamed. files: the files of training text; of documents all files.
+    measures: the scores reported during training, with their units. masks: whether its tokenizer
+    needs a mask token. train, valid: documents or sentence pairs, as `unit` says. held_out: the
+    validation files (one, or sources and translations); empty if the text is a part of a file or
+    streamed. files: the training files; for documents, all files.
     """
 
     measures: ClassVar[dict[str, str]] = {"loss": "nats a token", "bits_per_byte": "bits a byte"}
@@ -70,22 +70,22 @@ class Task(ABC):
 
     @abstractmethod
     def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
-        """Turn the training text into ids, once, and leave out what cannot be read."""
+        """Encode the training text, once, without examples that are too long."""
 
     def unknown(self, tokenizer: Tokenizer) -> str:
-        """The characters of the validation text that have no ids: it is read without them."""
+        """The characters of the validation text without ids, which are left out of it."""
         found = frozenset().union(*map(tokenizer.unknown, self.texts(self.valid)))
         return "".join(sorted(found))
 
     def counts(self) -> dict[str, Any]:
-        """How many examples there are, once encoded."""
+        """The number of encoded examples."""
         return {"unit": self.unit, "train": len(self.train), "valid": len(self.valid)}
 
     def fingerprint(self) -> str:
-        """The same for the same text: whether a training may go on with it."""
+        """A hash of all text; a training resumes only with the same text."""
         found = hashlib.blake2b(digest_size=16)
         for text in chain(self.texts(self.train), self.texts(self.valid)):
-            found.update(text.encode() + b"\xff")  # a byte that no UTF-8 holds
+            found.update(text.encode() + b"\xff")  # a byte that never occurs in UTF-8
         return found.hexdigest()
 
     @abstractmethod
@@ -94,16 +94,16 @@ class Task(ABC):
 
     @abstractmethod
     def scores(self, model: Model, limit: int | None = None) -> dict[str, dict[str, float]]:
-        """Numbers on validation and (as much) training text; at most `limit` examples of each."""
+        """Scores on validation text and as much training text; at most `limit` examples of each."""
 
     @abstractmethod
     def sample(self, model: Model, prompt: str, seed: int, most: int = SAMPLE_TOKENS) -> str:
-        """The model's continuation or translation of a prompt, at most so many tokens. Characters
-        that it does not know are left out."""
+        """The model's output for a prompt, at most `most` tokens. Unknown characters are left
+        out."""
 
 
 class LanguageModel(Task):
-    """Each document alone, from the end-of-text token to the next."""
+    """Each document separately, between end-of-text tokens."""
 
     unit = "documents"
 
@@ -138,7 +138,7 @@ class LanguageModel(Task):
         return found
 
     def score(self, model: Model, documents: Sequence[str]) -> dict[str, float]:
-        """Numbers on documents."""
+        """Scores on documents."""
         return score_documents(model, documents).numbers()
 
     def sample(self, model: Model, prompt: str, seed: int, most: int = SAMPLE_TOKENS) -> str:
@@ -149,8 +149,7 @@ class LanguageModel(Task):
 
 
 class FillIn(LanguageModel):
-    """Documents and passages of them, from the end-of-text token; whole words are hidden, others
-    in each epoch."""
+    """Documents and passages of them, with whole words masked, other ones in each epoch."""
 
     measures: ClassVar[dict[str, str]] = {"loss": "nats a hidden token", "top_1": "of them found"}
     masks: ClassVar[bool] = True
@@ -182,7 +181,7 @@ class FillIn(LanguageModel):
 
 
 def passages(text: str, rng: Random) -> list[str]:
-    """A document whole, or cut between sentences into passages of 1, 2, 3, ... of them."""
+    """A document whole, or cut into passages of one or more sentences."""
     if rng.random() < WHOLE:
         return [text]
     found: list[list[str]] = []
@@ -195,7 +194,7 @@ def passages(text: str, rng: Random) -> list[str]:
 
 
 class Translation(Task):
-    """A source sentence into a target sentence, with one joint vocabulary."""
+    """Translation of sentences, with one joint vocabulary."""
 
     unit = "pairs"
 
@@ -211,7 +210,7 @@ class Translation(Task):
         train, self.valid = load_pairs(self.files), load_pairs(self.held_out)
         reader = Reader(source_text=recipe.data.get("source_text"))
         self.train = [(reader.read_as(source), target) for source, target in train]
-        self.n_too_long = 0  # of the validation's
+        self.n_too_long = 0  # validation pairs
 
     def texts(self, part: Sequence[Any]) -> Iterable[str]:
         return chain.from_iterable(part)

@@ -1,5 +1,5 @@
-"""One loop for every training: a network, batches, and an update at a time; the loss; and the
-optimizers, over flattened parameters: AdamW, and Muon for matrices."""
+"""The update loop of every training, the loss, and the optimizers over flattened parameters: AdamW,
+and Muon for matrices."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def updates(
 def predictions(
     network: nn.Module, rows: Sequence[Example], padding_id: int, hooks: Sequence[Hook] = ()
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(logits (N, V), the ids (N,) that are wanted, at which places of the rows: (B, T) bool)."""
+    """(logits (N, V), wanted ids (N,), their positions in the rows: (B, T) bool)."""
     device = next(network.parameters()).device
     whole = [row.whole for row in rows]
     targets = [row.read for row in whole]
@@ -123,7 +123,7 @@ def predictions(
 
 
 def _config_of(network: nn.Module) -> ModelConfig:
-    """Also of a network that is wrapped to be trained by several processes."""
+    """The configuration of a network, also one wrapped for several processes."""
     inner: Any = getattr(network, "module", network)
     found: ModelConfig = inner.config
     return found
@@ -245,12 +245,12 @@ def flatten_params(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
 
 
 def updated_by(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
-    """What an optimizer updates, in its order."""
+    """The parameters that an optimizer updates, in its order."""
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
 def check_gradients(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-    """A hook before an optimizer's step. Raises RuntimeError where gradients were set to None."""
+    """A hook before an optimizer's step. Raises RuntimeError if gradients were set to None."""
     if any(parameter.grad is None for parameter in updated_by(optimizer)):
         raise RuntimeError(
             "flattened gradients were set to None; call zero_grad(set_to_none=False)"
