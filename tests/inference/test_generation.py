@@ -124,7 +124,7 @@ def test_a_generation_ends_at_its_deadline_or_when_cancelled(monkeypatch):
     now, asked = [100.0], Event()
     monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
     stream = generate(network(), [PROMPTS[0]], max_new_tokens=9, end_id=V)
-    with deadline.until(deadline.Deadline(10, step_aside=lambda wanted: 5.0)) as one:
+    with deadline.until(deadline.Deadline(10, yield_slot=lambda wanted: 5.0)) as one:
         assert deadline.why_over() is None
         assert len(list(zip(range(2), stream, strict=False))) == 2  # 10 s, and 5 s for each
         now[0] = 124.9

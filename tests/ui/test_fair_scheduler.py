@@ -82,7 +82,7 @@ def test_the_scheduler_is_never_idle_nor_over_its_limits(clock, resource, events
         elif here and what == "leave":
             here.pop(number % len(here)).leave()
         elif running := [one for one in here if one.has]:
-            line.step_aside(running[number % len(running)])
+            line.yield_slot(running[number % len(running)])
         here = [one for one in here if not one.refused]
         running = [one for one in here if one.has]
         begun = Counter(one.caller.address for one in here if one.began)
@@ -126,9 +126,9 @@ def test_a_started_request_yields_to_one_that_used_a_slice_less(clock):
     line = Line(Resource(1, begun=2, slice_s=0.5))
     assert served(line, clock, [line.join(THREE)]) == [THREE]
     begun, other = line.join(A), line.join(B)  # another session of the address that used more
-    assert not line.step_aside(begun)  # its slice is not over
+    assert not line.yield_slot(begun)  # its slice is not over
     clock.now += 0.5
-    assert line.step_aside(begun)
+    assert line.yield_slot(begun)
     assert (begun.has, other.has) == (True, False)
 
 
@@ -174,7 +174,7 @@ def test_a_cancelled_request_neither_waits_nor_keeps_its_slot():
         taken = line.taken(B)  # gives up its place if it is no longer referenced
         taker = thread(taken.__enter__)
         aio.wait_until(lambda: line.counts()["waiting"])
-        place.step_aside(lambda: False)
+        place.yield_slot(lambda: False)
         assert not place.has
         taker.join(WAIT_S)
     assert line.counts() == {"running": 1, "waiting": 0}

@@ -13,13 +13,13 @@ from transformer.checks import InvalidRequest
 TIME, CANCELLED = "time", "cancelled"
 
 
-StepAside = Callable[[Callable[[], bool]], float]
+YieldSlot = Callable[[Callable[[], bool]], float]
 
 
 class Deadline:
     """Passes after so many seconds, or when its flag is set.
 
-    step_aside: called at each check, so between two steps. It may let other requests run first,
+    yield_slot: called at each check, so between two steps. It may let other requests run first,
     while the function it is given says that this request is still wanted, and returns the seconds
     it took, which do not count.
     """
@@ -28,10 +28,10 @@ class Deadline:
         self,
         seconds: float,
         flag: threading.Event | None = None,
-        step_aside: StepAside | None = None,
+        yield_slot: YieldSlot | None = None,
     ) -> None:
         self._end = time.monotonic() + seconds
-        self.flag, self.step_aside = flag, step_aside
+        self.flag, self.yield_slot = flag, yield_slot
         self.why: str | None = None  # TIME or CANCELLED, once it has passed
 
     def is_wanted(self) -> bool:
@@ -42,8 +42,8 @@ class Deadline:
         """Whether to stop now; `why` is then the reason."""
         if self.why is not None:
             return True
-        if self.step_aside is not None:
-            self._end += self.step_aside(self.is_wanted)
+        if self.yield_slot is not None:
+            self._end += self.yield_slot(self.is_wanted)
         if not self.is_wanted():
             self.why = CANCELLED
         elif time.monotonic() >= self._end:
@@ -65,13 +65,13 @@ def until(deadline: Deadline) -> Iterator[Deadline]:
 
 
 @contextmanager
-def renewed(seconds: float, step_aside: StepAside | None = None) -> Iterator[Deadline]:
+def renewed(seconds: float, yield_slot: YieldSlot | None = None) -> Iterator[Deadline]:
     """A new time limit for this block, with the outer deadline's flag and, unless given, its
-    step_aside."""
+    yield_slot."""
     current, flag = _CURRENT.get(), current_flag()
-    if step_aside is None and current is not None:
-        step_aside = current.step_aside
-    with until(Deadline(seconds, flag, step_aside)) as deadline:
+    if yield_slot is None and current is not None:
+        yield_slot = current.yield_slot
+    with until(Deadline(seconds, flag, yield_slot)) as deadline:
         yield deadline
 
 

@@ -114,7 +114,7 @@ class Experiments:
         ):
             if not place.has:
                 raise Busy()
-            with renewed(MAX_SECONDS, place.step_aside):
+            with renewed(MAX_SECONDS, place.yield_slot):
                 yield
 
 

@@ -80,10 +80,10 @@ class Place:
                 self.leave()
                 return
 
-    def step_aside(self, is_wanted: Callable[[], bool]) -> float:
+    def yield_slot(self, is_wanted: Callable[[], bool]) -> float:
         """Let waiting requests run if a slice is over; returns the seconds that this took."""
         began = time.monotonic()
-        if not self.has or not self.line.step_aside(self):
+        if not self.has or not self.line.yield_slot(self):
             return 0.0
         self.wait(is_wanted)
         return time.monotonic() - began
@@ -184,7 +184,7 @@ class Line:
             self._places.append(place)
         return place
 
-    def step_aside(self, place: Place) -> bool:
+    def yield_slot(self, place: Place) -> bool:
         """Whether a running request's slice is over and others wait: they run in its place."""
         nobody_waits = len(self._places) <= self._running
         if time.monotonic() - place.since < self.resource.slice_s or nobody_waits:

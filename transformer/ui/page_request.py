@@ -154,7 +154,7 @@ class Regenerator:
                 self._service.shares["model"].taken(
                     caller(), lambda: not deadline.is_over()
                 ) as place,
-                deadline.renewed(MAX_SECONDS, place.step_aside),
+                deadline.renewed(MAX_SECONDS, place.yield_slot),
             ):
                 item = self._made(state)
                 deadline.check()  # a part of a run is another run

@@ -93,7 +93,7 @@ class Sessions:
             else:
                 who = Caller(ADDRESS.get(), visitor)
                 with line.taken(who, lambda: not flag.is_set()) as place:
-                    yield Deadline(seconds, flag, place.step_aside)
+                    yield Deadline(seconds, flag, place.yield_slot)
         finally:
             with self._lock:
                 flags = self._flags.get(visitor, set())
