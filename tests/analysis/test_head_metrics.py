@@ -115,6 +115,13 @@ def test_a_text_of_one_token_has_no_numbers(run):
 # --- the baselines --------------------------------------------------------------------------------
 
 
+def test_a_large_run_is_compared_with_fewer_shuffled_copies(run, monkeypatch):
+    cells = sum(record.pattern.numel() for record in run.trace)
+    for n_copies, found in ((7, 7), (3, 5), (99, 20)):
+        monkeypatch.setattr("transformer.analysis.head_metrics.CELLS", n_copies * cells)
+        assert head_metrics(run, "decoder", "self").n_shuffles == found
+
+
 @pytest.mark.parametrize(("kind", "causal"), [("self", True), ("self", False), ("cross", False)])
 @pytest.mark.parametrize("scale", [1, 10, 2_000])  # of the last, float32 has no exp
 def test_every_metric_of_the_shuffled_copies_is_what_a_loop_gives(run, kind, causal, scale):
