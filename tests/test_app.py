@@ -48,13 +48,13 @@ def test_a_damaged_checkpoint_is_told_and_the_others_are_offered(
     models = serve.load_all(names, "cpu")
     assert [model.name for model in models] == ["good"]
     assert isinstance(models[0], Model)
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 4
-    assert all(line.startswith("not offered: ") for line in told)
-    assert "is not a readable safetensors file" in told[0]
-    assert "does not fit its config.json" in told[1]
-    assert "no checkpoint" in told[2]
-    assert told[3].endswith("odd cannot be used: NotImplementedError: no such numbers")
+    printed = capsys.readouterr().err.splitlines()
+    assert len(printed) == 4
+    assert all(line.startswith("not offered: ") for line in printed)
+    assert "is not a readable safetensors file" in printed[0]
+    assert "does not fit its config.json" in printed[1]
+    assert "no checkpoint" in printed[2]
+    assert printed[3].endswith("odd cannot be used: NotImplementedError: no such numbers")
 
 
 def test_without_any_checkpoint_that_can_be_used_there_is_no_page(tmp_path):
@@ -68,8 +68,8 @@ def test_two_folders_of_one_name_are_told_apart_before_one_hides_the_other(tiny_
     for folder in ("a/mine", "b/mine", "b/other"):
         save_model(tiny_model, tmp_path / folder, dtype="float32")
     first, second, other = (str(tmp_path / name) for name in ("a/mine", "b/mine", "b/other"))
-    told = f"two models are called 'mine': {first} and {second}; rename the folder of one"
-    with pytest.raises(ValueError, match=re.escape(told)):
+    sentence = f"two models are called 'mine': {first} and {second}; rename the folder of one"
+    with pytest.raises(ValueError, match=re.escape(sentence)):
         serve.load_all([first, other, second], "cpu")
     assert [model.name for model in serve.load_all([first, other], "cpu")] == ["mine", "other"]
     models = [tiny("mine", "decoder", tiny_model.tokenizer, seed) for seed in (1, 2)]
@@ -142,12 +142,12 @@ def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch
         client.close()
         assert psutil.Process(server.process.pid).memory_info().rss < MOST_BYTES
         with server.client() as client:
-            told = client.get("health").json()
-            assert list(told["weight_bytes"]) == names
-            assert sum(told["weight_bytes"].values()) < told["memory_bytes"] < MOST_BYTES
-            assert set(told["kept"]) == set(KEPT)
-            assert told["kept"]["runs"]["count"] > 0
-            assert told["kept_bytes"] == sum(one["bytes"] for one in told["kept"].values()) > 0
+            health = client.get("health").json()
+            assert list(health["weight_bytes"]) == names
+            assert sum(health["weight_bytes"].values()) < health["memory_bytes"] < MOST_BYTES
+            assert set(health["kept"]) == set(KEPT)
+            assert health["kept"]["runs"]["count"] > 0
+            assert health["kept_bytes"] == sum(one["bytes"] for one in health["kept"].values()) > 0
             asked = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
             for _ in range(6):
                 client.post("gradio_api/call/generate", json={"data": asked}).raise_for_status()

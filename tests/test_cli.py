@@ -39,11 +39,11 @@ def test_the_command_prints_the_text_that_the_model_generates(folder):
 
 
 def test_every_setting_of_a_request_is_an_option_with_its_default():
-    arguments, told = vars(parser().parse_args(["some text"])), parser().format_help()
+    arguments, help_text = vars(parser().parse_args(["some text"])), parser().format_help()
     for field in dataclasses.fields(Request)[1:]:
         assert arguments[field.name] == field.default
-        assert f"--{field.name.replace('_', '-')}" in told
-    assert "(default: 64)" in told
+        assert f"--{field.name.replace('_', '-')}" in help_text
+    assert "(default: 64)" in help_text
 
 
 @pytest.mark.parametrize(

@@ -85,10 +85,10 @@ def test_every_module_that_can_be_run_says_how(tmp_path):
     done = run(shlex.join(["python", "-c", WALK, asked, str(tmp_path)]))
     assert done.returncode == 0, done.stderr
     for name in names:
-        told = (tmp_path / name.replace("/", "+")).read_text(encoding="utf-8")
-        assert told.startswith(f"usage: {typed(name)} [-h]"), told
-        assert "show this help message and exit" in told
-        assert "went on" not in told
+        printed = (tmp_path / name.replace("/", "+")).read_text(encoding="utf-8")
+        assert printed.startswith(f"usage: {typed(name)} [-h]"), printed
+        assert "show this help message and exit" in printed
+        assert "went on" not in printed
 
 
 def test_a_command_tells_its_version():

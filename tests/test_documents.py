@@ -128,6 +128,6 @@ def test_the_views_of_the_document_fit_into_the_package(tmp_path):
         path.write_text(said, encoding="utf-8")
     tests = ("views/test_sweep.py", "messages/test_catalogues.py", "test_imports.py")
     theirs = "label_lengths or first_letters or fits_it or imports"
-    told = python("-m", "pytest", "-q", "-k", theirs, *(f"tests/{name}" for name in tests))
-    assert "first_letters" not in told
-    assert int(re.search(r"(\d+) passed", told)[1]) >= 11, told
+    printed = python("-m", "pytest", "-q", "-k", theirs, *(f"tests/{name}" for name in tests))
+    assert "first_letters" not in printed
+    assert int(re.search(r"(\d+) passed", printed)[1]) >= 11, printed

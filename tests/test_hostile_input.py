@@ -88,23 +88,23 @@ def client(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def run(client: httpx.Client) -> str:
-    told = called(client, "trace", "The fox", "tiny", None)
-    return str(json.loads(told.partition("data: ")[2])[0]["run"])
+    answer = called(client, "trace", "The fox", "tiny", None)
+    return str(json.loads(answer.partition("data: ")[2])[0]["run"])
 
 
-def check(client: httpx.Client, told: str, sentence: str, began: float) -> None:
+def check(client: httpx.Client, answer: str, sentence: str, began: float) -> None:
     assert serving.second().cpu_s() - began < MOST_S
-    assert len(told) < MOST_CHARACTERS
+    assert len(answer) < MOST_CHARACTERS
     said = catalogue(client.params.get(ASKED, ENGLISH)).one(sentence)
     for part in re.split(r"\{\w+\}", " ".join(said.split())):
-        assert part in told, (said, told)
+        assert part in answer, (said, answer)
 
 
 @pytest.mark.parametrize(("name", "data", "sentence"), CALLS)
 def test_a_long_input_of_a_call(client, run, name, data, sentence):
     began = serving.second().cpu_s()
-    told = called(client, name, *(run if one == RUN else one for one in data))
-    error = json.loads(told.partition("data: ")[2])["error"]
+    answer = called(client, name, *(run if one == RUN else one for one in data))
+    error = json.loads(answer.partition("data: ")[2])["error"]
     check(client, error.replace("\\'", "'"), sentence, began)
 
 
@@ -112,11 +112,11 @@ def test_a_long_input_of_a_call(client, run, name, data, sentence):
 def test_a_long_input_of_a_question(client, run, name, data, sentence):
     began = serving.second().cpu_s()
     given = data | ({"run": run} if data.get("run") == RUN else {})
-    told = client.post(f"resources/{name}", json=given).json()["detail"]
-    check(client, told, sentence, began)
+    answer = client.post(f"resources/{name}", json=given).json()["detail"]
+    check(client, answer, sentence, began)
 
 
 def test_a_long_query(client, run):
     began = serving.second().cpu_s()
-    told = client.get("resources/heatmap", params={"run": run, "site": LONG[:12_000]})
-    check(client, told.json()["detail"], TEXT, began)
+    answer = client.get("resources/heatmap", params={"run": run, "site": LONG[:12_000]})
+    check(client, answer.json()["detail"], TEXT, began)

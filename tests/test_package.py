@@ -92,13 +92,13 @@ def test_the_wheel_tells_what_it_needs_and_who_made_it(wheel):
     """In ranges that contain the pins: another torch than the pinned one may be installed."""
     with zipfile.ZipFile(wheel) as file:
         (name,) = (one for one in file.namelist() if one.endswith(".dist-info/METADATA"))
-        told = Parser().parsestr(file.read(name).decode())
-    assert told["Version"] == transformer.__version__
-    assert told["Author"] == "The Transformer Attention Visualizer authors"
-    assert "attention" in told["Keywords"].split(",")
-    assert "Typing :: Typed" in told.get_all("Classifier")
-    assert set(told.get_all("Provides-Extra", [])) == {"train", "mcp", "hub", "ray", "test"}
-    needed = [Requirement(line) for line in told.get_all("Requires-Dist", [])]
+        metadata = Parser().parsestr(file.read(name).decode())
+    assert metadata["Version"] == transformer.__version__
+    assert metadata["Author"] == "The Transformer Attention Visualizer authors"
+    assert "attention" in metadata["Keywords"].split(",")
+    assert "Typing :: Typed" in metadata.get_all("Classifier")
+    assert set(metadata.get_all("Provides-Extra", [])) == {"train", "mcp", "hub", "ray", "test"}
+    needed = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
     ranges = {one.name: one.specifier for one in needed if one.marker is None}
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if "==" in line)

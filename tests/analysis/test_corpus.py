@@ -84,11 +84,11 @@ def test_where_each_kind_of_token_reads_adds_up(tiny_model):
     heads = dossiers(whole)
     assert len(heads) == 4
     for at, head in enumerate(heads):
-        for name, told in head["metrics"].items():
+        for name, metric in head["metrics"].items():
             sums = whole.kinds["decoder.self"].metrics[name]
-            assert told["mean"] == round(float(sums.mean().flat[at]), 4)
+            assert metric["mean"] == round(float(sums.mean().flat[at]), 4)
             best, text = sums.strongest[at // 2, at % 2, 0]
-            assert told["strongest"][0] == [round(best / 1e6, 4), text]
+            assert metric["strongest"][0] == [round(best / 1e6, 4), text]
         assert [head["layer"], head["head"]] not in head["alike"]
         assert all(
             sum(one.values()) == pytest.approx(1, abs=1e-3) for one in head["reads"].values()
@@ -156,10 +156,10 @@ def test_workers_and_interruptions_change_nothing(tiny_model, tmp_path):
     texts, asked = partial(texts_of, data), dict(n_ablated=3, part=20)
     alone = over_texts(name, texts, tmp_path / "one", **asked)
     assert alone.n_texts == 48
-    told: list[int] = []
-    several = over_texts(name, texts, tmp_path / "two", **asked, workers=2, told=told.append)
+    progress: list[int] = []
+    several = over_texts(name, texts, tmp_path / "two", **asked, workers=2, told=progress.append)
     assert same(several, alone)
-    assert sorted(told) == [8, 20, 20]
+    assert sorted(progress) == [8, 20, 20]
     first, *_ = sorted((tmp_path / "two").glob("part-*.npz"))
     first.unlink()  # as if it had been killed before that
     others = {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("part-*.npz")}
@@ -273,11 +273,11 @@ def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(tiny_model
     data.write_text("\n".join(f"the fox {n} said hello to the bird" for n in range(275)))
     texts = partial(texts_of, data)
     alone = over_texts(name, texts, tmp_path / "one", n_ablated=2, part=50)
-    told: list[int] = []
+    progress: list[int] = []
     killed: list[int] = []
 
     def kill_one(done: int) -> None:
-        told.append(done)
+        progress.append(done)
         if not killed:
             victim = workers()[0]
             os.kill(victim.pid, signal.SIGKILL)
@@ -290,7 +290,7 @@ def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(tiny_model
         name, texts, tmp_path / "two", n_ablated=2, part=50, workers=2, ray=LOCAL, told=kill_one
     )
     assert len(killed) == 1
-    assert sorted(told) == [25] + 5 * [50]
+    assert sorted(progress) == [25] + 5 * [50]
     assert several.n_texts == alone.n_texts == 275
     for path in (tmp_path / "one").iterdir():
         assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes()

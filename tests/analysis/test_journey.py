@@ -182,15 +182,15 @@ def test_the_default_position_is_the_last_token_before_the_end(tiny_model, tiny_
 
 def test_errors_say_what_is_allowed(tiny_model, tiny_encoder):
     run, read = run_of(tiny_model), run_of(tiny_encoder)
-    last, told = len(run.ids) - 1, "must be a whole number from 0 to"
+    last, must = len(run.ids) - 1, "must be a whole number from 0 to"
     cases = [
-        *((f"position {told} {last}", journey, tiny_model, run, at) for at in (-1, last + 1, "3")),
-        (f"position {told}", without_head, tiny_model, run, "decoder.0.self", 0, last + 1),
-        (f"position {told}", journey, tiny_encoder, read, len(read.ids)),
-        (f"target {told} 319", journey, tiny_model, run, None, 320),
+        *((f"position {must} {last}", journey, tiny_model, run, at) for at in (-1, last + 1, "3")),
+        (f"position {must}", without_head, tiny_model, run, "decoder.0.self", 0, last + 1),
+        (f"position {must}", journey, tiny_encoder, read, len(read.ids)),
+        (f"target {must} 319", journey, tiny_model, run, None, 320),
         (r"its sites: decoder\.0\.self", without_head, tiny_model, run, "decoder.9.self", 0),
         ("head", without_head, tiny_model, run, "decoder.0.self", 2),
-        *((told, reading_weights, run, "decoder", "self", *cell)
+        *((must, reading_weights, run, "decoder", "self", *cell)
           for cell in ((last + 1, 0), (0, last + 1), (-1, 0))),
         ("no decoder cross-attention was", reading_weights, run, "decoder", "cross", 0, 0),
     ]  # fmt: skip

@@ -92,14 +92,14 @@ def test_a_logit_that_is_no_sum_of_parts_is_refused(
     run = tiny_model.generate("The fox", max_new_tokens=2)
     place, read = run.n_prompt, tiny_encoder.trace("The fox")
     bert = tiny("bert", "encoder", tokenizer, head_transform=True)
-    for told, *asked in (
+    for words, *asked in (
         ("the token must be one that the network predicted", tiny_model, run, 0),
         ("target must be a whole number from 0 to 319", tiny_model, run, place, 320),
         ("target must be a whole number from 0 to", tiny_model, run, place, "3"),
         ("position must be a whole number from 0 to", tiny_encoder, read, len(read.ids)),
         ("a logit of bert is not the sum of what its parts add", bert, read, 1),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=words):
             logit_contribution(*asked)
 
     class Odd(nn.Module):

@@ -132,8 +132,10 @@ def test_a_large_matrix_is_given_packed_or_not_at_all(client, server):
     run = client.predict(text, "stories", api_name="/trace")
     side = len(run["ids"])
     assert side > 128
-    told = rf"{side**2:,} numbers are too many for nested lists; allowed: at most 16,384, or pack"
-    with pytest.raises(AppError, match=told):
+    sentence = (
+        rf"{side**2:,} numbers are too many for nested lists; allowed: at most 16,384, or pack"
+    )
+    with pytest.raises(AppError, match=sentence):
         client.predict(run["run"], api_name="/attention")
     packed = client.predict(run["run"], packed=True, api_name="/attention")
     assert packed["weights"]["shape"] == [side, side]

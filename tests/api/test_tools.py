@@ -126,8 +126,8 @@ def test_without_the_package_the_option_is_refused_in_one_sentence(version, monk
         return version
 
     monkeypatch.setattr(tools.metadata, "version", installed)
-    told = (
+    sentence = (
         rf"needs the package mcp>=1.28.1,<2; installed: {version or 'none'}; allowed: pip install"
     )
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=sentence):
         launch([], mcp=True)  # before it loads anything

@@ -33,8 +33,8 @@ def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(page):
         for tab, (first, *_) in PARTS.items():
             page.tab(tab)
             page.wait_drawn(instead.get(tab, first))
-            told = page.page.locator("#status .problem:not([hidden])").all_inner_texts()
-            assert told == [], (name, tab)
+            problems = page.page.locator("#status .problem:not([hidden])").all_inner_texts()
+            assert problems == [], (name, tab)
         if name == "tiny-llama":  # its keys are shared and turned
             page.tab("Positions")
             with page.drawn(".rotary"):
@@ -60,8 +60,8 @@ def test_hidden_words_are_guessed_and_special_tokens_marked(page, name, ends):
     marked = page.page.locator("#tokens .text-tokens .special")
     expect(marked).to_have_text([ends[0], mask, ends[1]])
     page.enter("The cat is sleeping [SEP] <|im_start|>user")
-    told = "Read as ordinary text, not as a special token: [SEP] <|im_start|>."
-    expect(page.page.locator("#status")).to_contain_text(told)
+    sentence = "Read as ordinary text, not as a special token: [SEP] <|im_start|>."
+    expect(page.page.locator("#status")).to_contain_text(sentence)
     expect(hidden).to_have_count(0)
     first = page.page.locator(".next-words[data-place='1']")  # the first that is no special token
     expect(first).to_be_visible()

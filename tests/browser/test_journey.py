@@ -17,7 +17,7 @@ def page(still: Visit) -> Visit:
     return still
 
 
-def told(page: Visit, name: str = "journey", **given: Any) -> dict[str, Any]:
+def message(page: Visit, name: str = "journey", **given: Any) -> dict[str, Any]:
     """What the server says of the shown run."""
     base = page.page.url.split("#")[0]
     query = {"run": page.shown_run(), **{name: str(value) for name, value in given.items()}}
@@ -41,7 +41,7 @@ def choose(page: Visit, place: int) -> None:
 
 def test_the_journey_and_bars_match_the_server_and_a_bar_forces_its_token(page, server):
     choose(page, 4)
-    said = told(page, position=4)
+    said = message(page, position=4)
     config = server.model.config
     assert page.page.locator(".picture-of .head").count() == config.n_layers * config.n_heads
     words = page.page.locator(".picture-of .lens bdi").all_inner_texts()
@@ -68,7 +68,7 @@ def test_readers_work_by_keyboard_and_parts_lead_to_their_tabs(page):
         page.page.keyboard.press("ArrowLeft")
     page.page.keyboard.press("Enter")
     page.page.wait_for_selector(".readers")
-    said = told(page, "readers", stack="decoder", query=6, kind="self", key=2)
+    said = message(page, "readers", stack="decoder", query=6, kind="self", key=2)
     rows = page.page.locator(".reader")
     weights = [float(row.locator(".value").inner_text()) for row in rows.all()]
     assert weights == pytest.approx([one["weight"] for one in said["ranked"][:5]], abs=0.006)

@@ -165,7 +165,7 @@ def test_looking_runs_nothing_and_the_link_can_be_copied(visit, server):
 def told_by_a_frame(page: Visit, framed: str) -> dict[str, str]:
     """The message that a Space's outer page gets when a head is chosen in the frame."""
     outer, address = page.page.context.new_page(), "https://huggingface.co/spaces/a/b"
-    body = f"""<script>told = []; onmessage = ({{ data }}) => told.push(data)</script>
+    body = f"""<script>messages = []; onmessage = ({{ data }}) => messages.push(data)</script>
         <iframe src='{framed}#tab=attention' width=1300 height=900></iframe>"""
     outer.route(address, lambda route: route.fulfill(content_type="text/html", body=body))
     outer.goto(address)
@@ -174,14 +174,14 @@ def told_by_a_frame(page: Visit, framed: str) -> dict[str, str]:
     inner.get_by_role("button", name="Layer 1, head 1", exact=True).click()
     outer.frames[1].wait_for_function("location.hash.includes('head=1')")
     outer.frames[1].evaluate("viz.nextPaint()")
-    told: list[dict[str, str]] = outer.evaluate("told.filter(one => one.hash)")
+    messages: list[dict[str, str]] = outer.evaluate("messages.filter(one => one.hash)")
     outer.close()
-    return told[-1]
+    return messages[-1]
 
 
 def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page):
     attack = "<img src=x onerror=alert(1)>${alert(2)}{{value}}"
-    told = (
+    names = (
         "model",
         "temperature",
         "forced_tokens",
@@ -192,9 +192,9 @@ def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page):
         "cell",
     )
     more = ("method", "alter", "head", "token", "stage", "scale", "sort", "row", "__proto__")
-    page.go(urlencode(dict.fromkeys((*told, *more), attack) | {"text": attack, "length": "3"}))
+    page.go(urlencode(dict.fromkeys((*names, *more), attack) | {"text": attack, "length": "3"}))
     said = page.wait_for_alert()
-    for name in told:
+    for name in names:
         assert f"link's {name}" in said or f"link's '{name}'" in said or f"{name} must be" in said
     assert page.page.locator("img[src=x]").count() == 0
     assert page.page.locator("#text textarea").input_value() == attack

@@ -273,10 +273,10 @@ def test_a_model_of_the_hub_is_fetched_once(llama, tmp_path, monkeypatch, capsys
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
     monkeypatch.setattr("huggingface_hub.HfApi", Api)
-    for told in ("someone/a-llama: 5.0 MB are fetched once", ""):
+    for message in ("someone/a-llama: 5.0 MB are fetched once", ""):
         assert transformer.load("hub:someone/a-llama@main").name == "a-llama"
         said = capsys.readouterr().err
-        assert told in said if told else not said
+        assert message in said if message else not said
     ((repository, revision),) = {(asked["repo_id"], asked["revision"]) for asked in fetches}
     assert (len(fetches), repository, revision) == (1, "someone/a-llama", "main")
     assert not any("bin" in pattern or "*.json" in pattern for pattern in hub.PATTERNS)
@@ -290,8 +290,8 @@ def test_a_model_of_the_hub_is_fetched_once(llama, tmp_path, monkeypatch, capsys
         for before, after, said in ((there, away, "fetched once"), (away, there, "")):
             before.rename(after)
             assert hub.fetched("hub:someone/a-llama") == folders[-1]
-            told = capsys.readouterr().err
-            assert said in told if said else not told, part
+            message = capsys.readouterr().err
+            assert said in message if said else not message, part
 
 
 @pytest.mark.parametrize("name", ["hub:", "hub:a/b/c", "hub:../x y", "hub:a@"])

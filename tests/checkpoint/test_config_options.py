@@ -125,9 +125,9 @@ def test_an_option_is_read_as_transformers_reads_it(case, saved, tmp_path):
         theirs = auto.from_pretrained(folder, dtype=torch.float32).eval()
         ours, _ = network_of(folder, values_of(folder), 96)
         target = [ids[:, :7]] if family == "marian" else []
-        told = {"decoder_input_ids": target[0]} if target else {}
+        target_ids = {"decoder_input_ids": target[0]} if target else {}
         with torch.no_grad():
-            wanted = theirs(ids, **told).logits
+            wanted = theirs(ids, **target_ids).logits
             assert torch.allclose(ours(ids, *target), wanted, atol=1e-4, rtol=1e-4), family
 
 
@@ -150,11 +150,11 @@ def test_padding_is_an_id_that_there_is_and_that_is_no_text():
 def test_a_window_that_is_not_named_is_as_long_as_transformers_has_it(saved, tmp_path):
     import transformers
 
-    told = {
+    options = {
         "max_position_embeddings": 9_000, "sliding_window": GONE, "use_sliding_window": True,
         "max_window_layers": 0, "layer_types": GONE,
     }  # fmt: skip
     for family, kind in (("mistral", "Mistral"), ("qwen2", "Qwen2")):
-        folder = changed(saved, family, told, tmp_path / family)
+        folder = changed(saved, family, options, tmp_path / family)
         default = getattr(transformers, f"{kind}Config")(use_sliding_window=True).sliding_window
         assert network_of(folder, values_of(folder), 9_000)[0].config.window == default

@@ -142,7 +142,7 @@ DAMAGES = [
     *((replaced(name, os.mkfifo), name.split(".")[0])
       for name in ("config.json", "tokenizer.json", ONE_FILE)),
     (replaced(ONE_FILE, os.mkdir), "is not a readable safetensors file"),
-    *((written("config.json", content), told) for content, told in CONFIGS.items()),
+    *((written("config.json", content), words) for content, words in CONFIGS.items()),
     *((model_with(**{name: size}), "does not fit its config.json")
       for name in ("d_model", "d_ff", "max_len", "n_layers") for size in (2**20, 2**40, 2**70)),
     *((written("heads.json", json.dumps({"n_texts": 1, "texts": {}, "heads": heads}).encode()),
@@ -165,17 +165,17 @@ DAMAGES = [
     *((weights_with(lambda w, name=name: w[name][0].fill_(1e38)),
        "weights so large that its results are no numbers")
       for name in ("head.weight", "embedding.tokens.weight")),
-    *((damage, f"{told}.*needed: a plain byte-level BPE") for told, damage in OTHER_IDS.items()),
+    *((damage, f"{words}.*needed: a plain byte-level BPE") for words, damage in OTHER_IDS.items()),
     (splitting_first(PATTERN), "its patterns backtrack without end"),
     (splitting_first({**PATTERN, "pattern": {"String": "é"}, "behavior": "Removed"}),
      "decode to another text"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("damage", "told"), DAMAGES, ids=[told[:40] for _, told in DAMAGES])
-def test_a_damaged_checkpoint_gets_a_sentence(folder, damage, told):
+@pytest.mark.parametrize(("damage", "words"), DAMAGES, ids=[words[:40] for _, words in DAMAGES])
+def test_a_damaged_checkpoint_gets_a_sentence(folder, damage, words):
     damage(folder)
-    parts = told.split(".*")
+    parts = words.split(".*")
     sentence = message(folder)
     assert all(part in sentence for part in parts), sentence
 
@@ -205,8 +205,8 @@ def test_a_file_that_no_memory_holds_gets_a_sentence_before_it_is_read(folder, n
         (folder / name).write_bytes(len(header).to_bytes(8, "little") + header)
         size += 8 + len(header)
     os.truncate(folder / name, size)
-    told = "GB of memory|its config.json describes" if name == ONE_FILE else "it takes 100,000 MB"
-    assert re.search(told, message(folder))
+    words = "GB of memory|its config.json describes" if name == ONE_FILE else "it takes 100,000 MB"
+    assert re.search(words, message(folder))
 
 
 class Bomb:

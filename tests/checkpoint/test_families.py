@@ -33,12 +33,12 @@ def test_logits_and_attention_are_those_of_transformers(family, size, tmp_path):
     lengths, padding = torch.tensor([17, 9, 13]), ours.config.padding_id
     real = torch.arange(17) < lengths[:, None]
     ids = torch.randint(3, V - 1, real.shape).where(real, padding)
-    target, told, is_text = [], {}, {"is_text": real}
+    target, target_ids, is_text = [], {}, {"is_text": real}
     if family == "marian":
         target = [torch.cat([torch.full((3, 1), padding), torch.randint(3, V - 1, (3, 6))], dim=1)]
-        told, is_text = {"decoder_input_ids": target[0]}, {"src_is_text": real}
+        target_ids, is_text = {"decoder_input_ids": target[0]}, {"src_is_text": real}
     with torch.no_grad():
-        said = theirs(ids, attention_mask=real.long(), output_attentions=True, **told)
+        said = theirs(ids, attention_mask=real.long(), output_attentions=True, **target_ids)
         found = ours(ids, *target, **is_text, trace=trace)
     text = torch.ones(3, 7, dtype=torch.bool) if target else real
     torch.testing.assert_close(found[text], said.logits[text], atol=1e-4, rtol=1e-4)
@@ -85,9 +85,9 @@ def same_logits(folder, family):
     ours, _ = network_of(folder, values_of(folder), 96)
     ids = torch.tensor([[5, 9, 3, 17, 4]])
     given = [ids] if family == "marian" else []
-    told = {"decoder_input_ids": ids} if given else {}
+    target_ids = {"decoder_input_ids": ids} if given else {}
     with torch.no_grad():
-        wanted = theirs(ids, **told).logits
+        wanted = theirs(ids, **target_ids).logits
         torch.testing.assert_close(ours(*given, ids), wanted, atol=1e-4, rtol=1e-4)
 
 
@@ -97,10 +97,10 @@ SAID += [(family, False) for family in FAMILIES if family not in (*ENCODERS, "ma
 SAID += [("distilbert", False)]
 
 
-@pytest.mark.parametrize(("family", "told"), SAID)
-def test_a_head_of_its_own_is_read_whatever_is_said_of_ties(family, told, tmp_path):
+@pytest.mark.parametrize(("family", "tied"), SAID)
+def test_a_head_of_its_own_is_read_whatever_is_said_of_ties(family, tied, tmp_path):
     made(family, 3).save_pretrained(tmp_path)
-    change(tmp_path / "config.json", tie_word_embeddings=told)
+    change(tmp_path / "config.json", tie_word_embeddings=tied)
     weights = load_file(tmp_path / "model.safetensors")
     table, head = (
         f"{name}.weight" for name in TABLES.get(family, ("model.embed_tokens", "lm_head"))
@@ -110,7 +110,7 @@ def test_a_head_of_its_own_is_read_whatever_is_said_of_ties(family, told, tmp_pa
     same_logits(tmp_path, family)
     stored_as(tmp_path, {**weights, head: weights[table].clone()}, 1)
     same_logits(tmp_path, family)
-    if told:  # the head alone: the tokens are looked up in it
+    if tied:  # the head alone: the tokens are looked up in it
         stored_as(tmp_path, {head if name == table else name: x for name, x in weights.items()}, 1)
         same_logits(tmp_path, family)
     stored_as(tmp_path, {**weights, head: own}, 2)

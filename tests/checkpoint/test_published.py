@@ -38,9 +38,9 @@ def test_each_is_read_in_a_batch_as_transformers_reads_it_alone(name, folders):
     for row, length in enumerate(lengths):
         assert all("pad" in label.lower() for label in batch.labels[row][length:])
         read = batch.ids[[row], :length]
-        told = {"decoder_input_ids": read[:, :1]} if marian else {}
+        target_ids = {"decoder_input_ids": read[:, :1]} if marian else {}
         with torch.no_grad():
-            said = theirs(read, output_attentions=True, **told)
+            said = theirs(read, output_attentions=True, **target_ids)
         wanted = torch.stack(said.encoder_attentions if marian else said.attentions)
         found = batch.trace.weights(stack)[:, [row]]
         torch.testing.assert_close(found[..., :length, :length], wanted, atol=1e-5, rtol=1e-4)
@@ -86,8 +86,8 @@ def test_a_mask_is_the_token_that_the_folder_names(place, folders, tmp_path):
     (folder / "tokenizer.json").write_text(text.replace("[MASK]", "<blank>"), encoding="utf-8")
     change(folder / "tokenizer_config.json", mask_token=None)
     assert transformer.load(folder).tokenizer.mask_id is None
-    told = {"mask_token": "<blank>" if place.startswith("special") else {"content": "<blank>"}}
-    (folder / place).write_text(json.dumps(told), encoding="utf-8")
+    content = {"mask_token": "<blank>" if place.startswith("special") else {"content": "<blank>"}}
+    (folder / place).write_text(json.dumps(content), encoding="utf-8")
     model = transformer.load(folder)
     run = model.trace("The [MASK] is sleeping")
     assert (run.labels[2], run.ids[2]) == ("<blank>", model.tokenizer.mask_id)
@@ -96,7 +96,7 @@ def test_a_mask_is_the_token_that_the_folder_names(place, folders, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "typed", "told"),
+    ("name", "typed", "warning"),
     [
         ("bert", "The cat [SEP] <|im_start|>user", "not as a special token: [SEP] <|im_start|>."),
         ("bert", "The [MASK] is", None),
@@ -108,12 +108,12 @@ def test_a_mask_is_the_token_that_the_folder_names(place, folders, tmp_path):
         ("gpt2", "a < b, [x] and <b>", None),
     ],
 )
-def test_a_special_tokens_name_in_a_text_is_said_to_be_read_as_text(name, typed, told, folders):
+def test_a_special_tokens_name_in_a_text_is_said_to_be_read_as_text(name, typed, warning, folders):
     model = transformer.load(folders[name][0])
     read = model.trace if model.config.family == "encoder" else model.generate
     run = read(typed, **{"max_new_tokens": 1} if read == model.generate else {})
-    assert run.warnings == (() if told is None else (f"Read as ordinary text, {told}",))
-    names = (told or ":").partition(":")[2].removesuffix(".").split()
+    assert run.warnings == (() if warning is None else (f"Read as ordinary text, {warning}",))
+    names = (warning or ":").partition(":")[2].removesuffix(".").split()
     assert not {*names} & {*run.labels[1:-1]}  # no token of that name was put in
 
 

@@ -262,9 +262,9 @@ def test_an_encoder_learns_to_fill_in_by_the_lines_of_the_document(tmp_path, cap
     assert learned.fill(STORY.replace(" dog ran", " [MASK] ran")).text == STORY
     capsys.readouterr()
     assert main(evaluating) == 0
-    _, *told = capsys.readouterr().out.splitlines()
+    _, *printed = capsys.readouterr().out.splitlines()
     texts = [STORY] * 8
-    for line, one, sides in zip(told, (learned, start), ("both sides", "the left"), strict=True):
+    for line, one, sides in zip(printed, (learned, start), ("both sides", "the left"), strict=True):
         found = score_hidden(one, learned.tokenizer, texts, 64)
         assert line.startswith(f"{one.name}, from {sides}")
         numbers = f"{found.top_1:.2%} found, {found.loss:.4f} nats a masked token"

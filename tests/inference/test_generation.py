@@ -93,8 +93,8 @@ def test_each_row_of_a_batch_takes_what_a_plain_loop_takes(config, sampling, len
                 ("probability", logits.softmax(-1)),
                 ("sampling_probability", drawn),
             ):
-                told = torch.tensor([getattr(one, name) for one in step.candidates])
-                torch.testing.assert_close(told, numbers[ids], atol=1e-4, rtol=1e-4)
+                values = torch.tensor([getattr(one, name) for one in step.candidates])
+                torch.testing.assert_close(values, numbers[ids], atol=1e-4, rtol=1e-4)
             assert step.chosen.id == step.token
 
 

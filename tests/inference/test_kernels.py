@@ -98,8 +98,8 @@ def computed(*command, run_by=()):
     flags = [*FLAGS, f"-I{c_compiler.SOURCE.parent}", str(source)]
     flags = [flag for flag in flags if flag not in ("-fPIC", "-shared")]
     subprocess.run([command[0], *flags, *command[1:-1], "-o", program, "-lm"], check=True)
-    told = subprocess.run([*run_by, program], check=True, capture_output=True, text=True).stdout
-    return torch.tensor([float(line) for line in told.split()])
+    printed = subprocess.run([*run_by, program], check=True, capture_output=True, text=True).stdout
+    return torch.tensor([float(line) for line in printed.split()])
 
 
 @pytest.mark.skipif(

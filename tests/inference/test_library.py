@@ -124,9 +124,9 @@ def test_the_tensors_of_a_run_take_part_in_a_training(engine, tiny_model, tmp_pa
         for tensor in (stream, record.q, record.pattern, one.trace.embed["decoder"]):
             assert not tensor.is_inference()
             tensor += 1
-    told = journey(model, run)
-    assert not told.logits.is_inference()
-    assert not told.stream.is_inference()
+    result = journey(model, run)
+    assert not result.logits.is_inference()
+    assert not result.stream.is_inference()
 
 
 LONG = "the fox said hello " * 30

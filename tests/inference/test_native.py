@@ -158,10 +158,10 @@ def test_each_machine_is_compiled_for_with_its_own_flags(tmp_path):
 
 
 def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(cache, tmp_path):
-    told = [tmp_path / f"told-{place}" for place in range(2)]
+    paths = [tmp_path / f"told-{place}" for place in range(2)]
     with contextlib.ExitStack() as files:
-        opened = [files.enter_context(path.open("w")) for path in told]
+        opened = [files.enter_context(path.open("w")) for path in paths]
         started = [prefork.Process(COMMAND, stdout=file, stderr=file) for file in opened]
     assert [process.wait(120) for process in started] == [0] * 2
-    assert [path.read_text().strip() for path in told] == ["True"] * 2
+    assert [path.read_text().strip() for path in paths] == ["True"] * 2
     assert len(list(cache.iterdir())) == 1

@@ -80,8 +80,8 @@ def test_weights_move_to_large_pages_with_their_numbers_and_addresses():
     assert [one.data_ptr() for one in weights] == places
     assert all(map(torch.equal, weights, before))
     if sys.platform.startswith("linux"):
-        told = Path("/proc/self/smaps_rollup").read_text(encoding="utf-8")
-        held = int(re.search(r"AnonHugePages:\s+(\d+) kB", told)[1])
+        rollup = Path("/proc/self/smaps_rollup").read_text(encoding="utf-8")
+        held = int(re.search(r"AnonHugePages:\s+(\d+) kB", rollup)[1])
         assert pages * PAGE_BYTES <= 1024 * held
 
 

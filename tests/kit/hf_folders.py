@@ -151,13 +151,13 @@ def publish(folder: Path) -> dict[str, tuple[Path, Any]]:
         place = folder / name
         theirs = write(place, family, 1, tokenizer).float()
         known = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), GONE)
-        told = (known if family != "marian" else {}) | {
+        changes = (known if family != "marian" else {}) | {
             key: _id(place, token) for key, token in ids.items()
         }
-        change(place / "config.json", **{**ODD, **told})
+        change(place / "config.json", **{**ODD, **changes})
         said = {"_from_model_config": True, "do_sample": True, "top_p": 0.9, "vocab_size": 1}
         (place / "generation_config.json").write_text("{}", encoding="utf-8")
-        change(place / "generation_config.json", **{**said, **told})
+        change(place / "generation_config.json", **{**said, **changes})
         change(place / "tokenizer_config.json", **{**ODD, "pad_token": None}) if ids else None
         found[name] = place, theirs
     _as_first_published(folder / "gpt2" / "model.safetensors")

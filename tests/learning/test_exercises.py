@@ -50,10 +50,10 @@ def test_the_same_arguments_give_the_same_steps_whatever_else_is_drawn():
 
 
 def test_impossible_trainings_are_refused():
-    for wanted, told in (
+    for wanted, sentence in (
         (dict(task="fly"), r"task must be one of \['copy', 'reverse', .*\]; got 'fly'"),
         (dict(task="copy", n_steps=0), "n_steps must be a whole number from 1 to 5,000; got 0"),
         (dict(task="copy", preset="huge"), "unknown preset 'huge'"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=sentence):
             steps(**wanted)

@@ -323,8 +323,8 @@ def test_faulty_steps_and_hints_are_reported(tmp_path, experiments):
 @pytest.mark.slow
 def test_every_bundled_lesson_can_be_held_in_every_language(capsys):
     assert check_folder(str(FOLDER), bundled_names()) == 0
-    told = capsys.readouterr().out
-    assert "Every step can be held." in told
+    printed = capsys.readouterr().out
+    assert "Every step can be held." in printed
     lessons = read_folder(FOLDER)
     assert set(lessons) == set(ORDER)
     assert sum(len(one.steps) for one in lessons.values()) > 40
@@ -340,9 +340,9 @@ def test_the_lesson_of_the_documentation_can_be_held(tmp_path, capsys):
     assert check_folder(str(tmp_path), ["stories"]) == 0
     written(tmp_path, LESSON.replace("model=tiny", "model=stories").replace("r.1.self", "r.9.self"))
     assert check_folder(str(tmp_path), ["stories"]) == 1
-    told = capsys.readouterr().out
-    assert "mine (3 minutes; en)" in told
-    assert "1 steps cannot be held." in told
+    printed = capsys.readouterr().out
+    assert "mine (3 minutes; en)" in printed
+    assert "1 steps cannot be held." in printed
     for name, quantity in MEASURES.items():
         assert f"`{name}`" in text, "python names it, docs/lessons.md does not"
         assert all(f"`{argument}`" in text for argument in quantity.arguments)

@@ -42,8 +42,8 @@ def test_hooks_see_every_named_point_in_order_with_its_context(family, norm):
         order = [name for name in dict.fromkeys(order) if name not in ("skip", "final_norm")]
         assert norm == "post" or order == [name for name in POINTS if name in order]
         for point, _, context in heard.shown:
-            told = POINTS[point.name].partition(";")[2]
-            assert [name.strip() for name in told.split(",") if told] == list(context), point
+            names = POINTS[point.name].partition(";")[2]
+            assert [name.strip() for name in names.split(",") if names] == list(context), point
     attentions = {point[1:] for point, _, _ in heard.shown if point.name == "pattern"}
     assert attentions == set(sites_of(model.config))
     assert len([p for p, _, _ in heard.shown if p.name == "resid_post"]) == L * len(

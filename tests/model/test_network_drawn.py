@@ -170,10 +170,10 @@ def test_reading_in_pieces_with_a_cache_equals_reading_at_once(case, data):
             if case.source is None:
                 found.append(network(ids, is_text=is_text, cache=cache, trace=last))
                 continue
-            told = dict(src_is_text=case.source.is_text)
-            memory = network.encode(case.source.ids, **told)
-            told |= dict(tgt_is_text=is_text, cache=cache, trace=last)
-            found.append(network.decode(ids, memory, case.source.ids, **told))
+            settings = dict(src_is_text=case.source.is_text)
+            memory = network.encode(case.source.ids, **settings)
+            settings |= dict(tgt_is_text=is_text, cache=cache, trace=last)
+            found.append(network.decode(ids, memory, case.source.ids, **settings))
     real = target.is_text
     close(torch.cat(found, dim=1)[real], case.logits(trace=whole)[real])
     assert cache.length == target.ids.shape[1]

@@ -46,10 +46,10 @@ def test_a_network_is_exported_padded_or_not(family):
     model, both = network(family).requires_grad_(False), family == "encoder-decoder"
     read = (ids(2, 6), ids(2, 4)) if both else (ids(2, 6),)
     is_text = {"src_is_text" if both else "is_text": torch.arange(6) < torch.tensor([[6], [3]])}
-    for told in ({}, is_text):
-        exported = torch.export.export(model, read, told).module()
+    for settings in ({}, is_text):
+        exported = torch.export.export(model, read, settings).module()
         other = tuple(one.flip(-1) for one in read)
-        torch.testing.assert_close(exported(*other, **told), model(*other, **told))
+        torch.testing.assert_close(exported(*other, **settings), model(*other, **settings))
 
 
 CAUSAL = ForwardContext(causal=True)

@@ -91,21 +91,21 @@ def test_a_vocabulary_below_all_bytes_is_an_error():
 def test_a_foreign_tokenizer_gets_a_sentence_that_says_what_it_lacks(tmp_path):
     path = tmp_path / "tokenizer.json"
 
-    def told(foreign):
+    def error(foreign):
         foreign.save(str(path))
         with pytest.raises(ValueError, match="is not a tokenizer of this project") as caught:
             Tokenizer.load(path)
         return str(caught.value)
 
-    assert PADDING in told(BPETokenizer(models.WordLevel({"fox": 0, "bird": 1}, unk_token="fox")))
+    assert PADDING in error(BPETokenizer(models.WordLevel({"fox": 0, "bird": 1}, unk_token="fox")))
     names = {name: at for at, name in enumerate([*SPECIALS, "fox", "b"])}
-    words = told(BPETokenizer(models.WordLevel(names)))
+    words = error(BPETokenizer(models.WordLevel(names)))
     assert "'fox' is no character; needed: single characters" in words
     bpe = BPETokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.Whitespace()
     trainer = trainers.BpeTrainer(vocab_size=50, special_tokens=list(SPECIALS), show_progress=False)
     bpe.train_from_iterator(["日本 fox"], trainer)
-    assert "is not byte-level; needed: a byte-level BPE" in told(bpe)
+    assert "is not byte-level; needed: a byte-level BPE" in error(bpe)
 
 
 def test_a_tokenizer_whose_ids_have_gaps_gets_a_sentence(tokenizer, tmp_path):

@@ -72,20 +72,20 @@ def test_the_commands_train_evaluate_and_find_memorised_text(tmp_path, data, cap
     out = tmp_path / "o"
     assert main(command(tmp_path / "tiny.toml", data, out)[2:]) == 0
     assert "seed 0" in capsys.readouterr().out.splitlines()[0]
-    told, card = metadata(out), (out / "README.md").read_text()
-    assert [step for step, _ in told["curve"]["valid"]] == [6, 12]
-    assert [loss for _, loss in told["curve"]["train"]] == [round(one, 4) for one in losses(out)]
+    facts, card = metadata(out), (out / "README.md").read_text()
+    assert [step for step, _ in facts["curve"]["valid"]] == [6, 12]
+    assert [loss for _, loss in facts["curve"]["train"]] == [round(one, 4) for one in losses(out)]
     assert (out / "training" / "loss.html").stat().st_size > 1000
     for words in (
         "30 documents to train on, 1 to validate with.", "12 steps of at most 128 tokens",
-        f"({told['tokens']:,} predicted in all", "Trained from scratch with the recipe `tiny`",
-        f"{told['scores']['valid']['bits_per_byte']:.4f}",
+        f"({facts['tokens']:,} predicted in all", "Trained from scratch with the recipe `tiny`",
+        f"{facts['scores']['valid']['bits_per_byte']:.4f}",
     ):  # fmt: skip
         assert words in card
     assert "Unfinished" not in card
     assert main(["evaluate", str(out), "--data", str(data / "valid.txt")]) == 0
     (found,) = re.findall(r"perplexity .*?([\d.]+)\n", capsys.readouterr().out)
-    wanted = told["scores"]["valid"]["perplexity"]
+    wanted = facts["scores"]["valid"]["perplexity"]
     assert float(found) == pytest.approx(wanted, rel=1e-3)  # float16
     assert main(["memorised", str(out), "--data", str(data / "train.txt"), "--samples", "3"]) == 0
     assert "longest shared passage" in capsys.readouterr().out
@@ -188,8 +188,8 @@ def test_a_missing_training_package_is_named_with_its_pip_command(
         monkeypatch.delitem(sys.modules, f"transformer.training.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "accelerate", None)
     assert main(command(tmp_path / "tiny.toml", data, tmp_path / "o")[2:]) == 2
-    told = "error: .* needs the package accelerate: pip install accelerate\n"
-    assert re.fullmatch(told, capsys.readouterr().err)
+    sentence = "error: .* needs the package accelerate: pip install accelerate\n"
+    assert re.fullmatch(sentence, capsys.readouterr().err)
     assert not (tmp_path / "o").exists()
 
 

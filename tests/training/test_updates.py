@@ -50,18 +50,18 @@ def over(logits, targets, rows, places, smoothing=0.0):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_a_networks_loss_is_the_mean_over_predicted_tokens_not_padding(smoothing):
     decoder, encoder, tokens = network(), network("encoder"), ids(2, 4)
-    told = {"smoothing": smoothing} if smoothing else {}  # none is the default
+    options = {"smoothing": smoothing} if smoothing else {}  # none is the default
     is_text = TARGET != 0
     wanted = over(decoder(TARGET[:, :-1]), TARGET[:, 1:], [0, 0, 0, 1], [0, 1, 2, 0], smoothing)
-    found = decoder.loss(TARGET, is_text=is_text, **told)
+    found = decoder.loss(TARGET, is_text=is_text, **options)
     assert found.requires_grad
     torch.testing.assert_close(found, wanted)
     asked = TARGET[:, 1:].masked_fill(~is_text[:, 1:], -100)
-    given = decoder.loss(TARGET[:, :-1], asked, **told)
+    given = decoder.loss(TARGET[:, :-1], asked, **options)
     torch.testing.assert_close(given, wanted)
     asked = torch.tensor([[-100, 7, -100, -100], [2, -100, -100, -100]])
     wanted = over(encoder(tokens), asked, [0, 1], [1, 0], smoothing)
-    torch.testing.assert_close(encoder.loss(tokens, asked, **told), wanted)
+    torch.testing.assert_close(encoder.loss(tokens, asked, **options), wanted)
 
 
 @pytest.mark.parametrize("padded", [False, True])
@@ -73,8 +73,8 @@ def test_a_translator_predicts_its_target_from_the_source_and_its_past(padded):
     rows, places = tgt[:, 1:].nonzero().T
     logits = model(source, TARGET[:, :-1], src_is_text=src)
     wanted = over(logits, TARGET[:, 1:], rows, places)
-    told = dict(src_is_text=src, tgt_is_text=tgt) if padded else {}
-    torch.testing.assert_close(model.loss(source, TARGET, **told), wanted)
+    options = dict(src_is_text=src, tgt_is_text=tgt) if padded else {}
+    torch.testing.assert_close(model.loss(source, TARGET, **options), wanted)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

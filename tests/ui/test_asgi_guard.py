@@ -149,12 +149,12 @@ REFUSED: list[tuple[int, str, list[str], list[dict[str, Any]]]] = [
 
 
 def test_bad_requests_are_refused_before_gradio_sees_them():
-    for status, told, paths, requests in REFUSED:
+    for status, sentence, paths, requests in REFUSED:
         for path, asked in itertools.product(paths, requests):
             inside, left = Inside(), list[str]()
             given = {name: value for name, value in asked.items() if name != "sent"}
             found = exchange(inside, path, body(asked.get("sent", b"")), left=left, **given)
-            assert (found[0], found[1]["detail"]) == (status, told), (path, asked)
+            assert (found[0], found[1]["detail"]) == (status, sentence), (path, asked)
             assert re.fullmatch("[a-z_]+", found[1]["code"]), (path, asked)
             assert inside.asked == left == [], (path, asked)
 
@@ -248,8 +248,8 @@ def test_an_internal_error_is_reported_without_its_values(capsys):
         limits.lines_of({"my secret": 1})
 
     assert exchange(ours, "/") == (500, errors.public_error(errors.MISTAKE))
-    out, told = capsys.readouterr()
-    assert re.fullmatch(r"InvalidRequest in checks\.py, line \d+\n", told)
+    out, log = capsys.readouterr()
+    assert re.fullmatch(r"InvalidRequest in checks\.py, line \d+\n", log)
     assert out == ""
 
 
@@ -313,15 +313,15 @@ def test_answers_vary_by_language_and_forbid_type_sniffing():
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "wanted"),
     [
         ("http://elsewhere.example/sub/resources/heatmap?a=1", b"/sub/resources/heatmap?a=1"),
         ("https://elsewhere.example//other.example/", b"/other.example/"),
         ("/gradio_api/info", b"/gradio_api/info"),
     ],
 )
-def test_a_redirect_leads_to_no_other_host(place, told):
-    assert dict(safe_headers([(b"location", place.encode())]))[b"location"] == told
+def test_a_redirect_leads_to_no_other_host(place, wanted):
+    assert dict(safe_headers([(b"location", place.encode())]))[b"location"] == wanted
 
 
 def test_only_named_pages_may_show_the_page_inside_them():

@@ -134,12 +134,12 @@ def test_overlong_headers_are_refused_before_parsing(server):
 
 def answer_to(server: Server, sent: bytes, source: str = "127.0.0.1") -> bytes:
     """The first line that the server answers; b"" if it closes the connection while more comes."""
-    told = b""
+    answer = b""
     with connected(server, source) as caller, contextlib.suppress(ConnectionError):
         caller.sendall(sent)
         while more := caller.recv(100_000):
-            told += more
-    return told.partition(b"\r\n")[0]
+            answer += more
+    return answer.partition(b"\r\n")[0]
 
 
 def test_a_code_of_a_long_address_is_refused_before_it_is_made(server):

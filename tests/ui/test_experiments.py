@@ -70,9 +70,9 @@ def fresh(service: Service) -> str:
 def test_an_experiment_ends_at_its_deadline_or_when_cancelled(service, name, fresh, monkeypatch):
     """Between two of its batches, not only before the first one."""
     monkeypatch.setattr(module, "MAX_SECONDS", -1.0)
-    told = "this takes longer than one request may: take a shorter text"
-    assert question(service, name, fresh) == {"error": told}
-    assert ask(service, "broken_text", run=fresh) == {"error": told}
+    sentence = "this takes longer than one request may: take a shorter text"
+    assert question(service, name, fresh) == {"error": sentence}
+    assert ask(service, "broken_text", run=fresh) == {"error": sentence}
     monkeypatch.undo()
     monkeypatch.setattr(text_before, "MAX_WEIGHTS", 1)  # one variant a batch
     network = type(service.model("tiny").network)
@@ -97,8 +97,8 @@ def test_an_experiment_too_large_for_its_time_is_refused_at_once(service, name, 
     variants = {"importance": 2 * 2, "patching": 2 * 4}[name]  # layers x heads; layers x places
     monkeypatch.setattr(module, "MAX_OPERATIONS", 2 * tiny.n_parameters * variants * 4 - 1)
     monkeypatch.setattr(service.queries, "_asked", None)  # would be a TypeError
-    told = question(service, name, fresh)["error"]
-    assert told.startswith(f"this would read {variants * 4:,} tokens, about ")
+    sentence = question(service, name, fresh)["error"]
+    assert sentence.startswith(f"this would read {variants * 4:,} tokens, about ")
     with pytest.raises(TypeError, match="NoneType"):
         question(service, name, fresh, 3)
 

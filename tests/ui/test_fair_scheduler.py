@@ -136,12 +136,12 @@ def test_a_started_request_yields_to_one_that_used_a_slice_less(clock):
     ("greedy", "other"), [(A, B), (Caller("a", "greedy"), Caller("a", "other"))]
 )
 def test_a_full_line_refuses_the_newest_request_of_the_busiest_caller(greedy, other):
-    line, told = Line(Resource(1, waiting=5)), list[Place]()
-    places = [line.join(greedy, told.append) for _ in range(6)]
+    line, refused = Line(Resource(1, waiting=5)), list[Place]()
+    places = [line.join(greedy, refused.append) for _ in range(6)]
     with pytest.raises(Busy, match="The server is busy"):
         line.join(greedy)
     line.join(other), line.join(other)
-    assert told == [places[0], places[5], places[4]]
+    assert refused == [places[0], places[5], places[4]]
     assert [place.refused for place in places] == [False] * 4 + [True] * 2
     with pytest.raises(Busy):  # it would have as many as the other
         line.join(other)
@@ -242,13 +242,13 @@ def test_the_page_says_that_the_time_was_up(tiny_model, tiny_encoder_decoder, mo
 
 
 def test_leaving_or_stopping_ends_only_the_visitors_own_requests():
-    told: list[str] = []
-    here = Sessions(told.append)
+    left: list[str] = []
+    here = Sessions(left.append)
     for end in (here.leave, here.stop):
         with here.request("a") as mine, here.request("b") as other:
             end("a")
             assert (mine.is_over(), other.is_over()) == (True, False)
-    assert told == ["a"]
+    assert left == ["a"]
     here.leave("unknown")
     with here.request("") as patience:  # a tool's call, of no session
         here.leave("")

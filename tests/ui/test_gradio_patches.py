@@ -200,7 +200,7 @@ def test_a_wrong_number_of_inputs_is_refused_without_quoting_them() -> None:
 
 
 def test_a_full_queue_evicts_for_another_address_and_serves_in_turn() -> None:
-    async def told() -> tuple[list[Any], ...]:
+    async def results() -> tuple[list[Any], ...]:
         queue = page()._queue
         assert isinstance(queue, Queue)
         queue.shares = {"events": Line(Resource(1, waiting=3))}
@@ -220,7 +220,7 @@ def test_a_full_queue_evicts_for_another_address_and_serves_in_turn() -> None:
         return at_once, ended, order
 
     gradio_patches.install()
-    at_once, ended, order = aio.run(told())
+    at_once, ended, order = aio.run(results())
     assert (at_once, ended) == ([(str(BUSY), "queue_full")], [str(BUSY)])
     assert order == ["s0", "other", "s1", "s2"]
 

@@ -158,11 +158,11 @@ def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server):
             time.sleep(0.01)
         began = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
-        told = [stream.result() for stream in streams]
+        answers = [stream.result() for stream in streams]
         assert server.process.wait(20) == 128 + signal.SIGTERM
         assert time.monotonic() - began < 5
-    said = [json.loads(text.split("event: error\ndata: ")[1])["error"] for text in told]
-    assert said == [str(ENDING)] * len(told)
+    said = [json.loads(text.split("event: error\ndata: ")[1])["error"] for text in answers]
+    assert said == [str(ENDING)] * len(answers)
     found = [answer.result() for answer in questions]
     assert [(one.status_code, one.json()) for one in found] == [(503, public_error(ENDING))] * 2
     assert all(one.headers["retry-after"] == "3" for one in found)
@@ -184,10 +184,10 @@ def test_systemd_is_notified_of_ready_watchdog_and_stopping(tmp_path, monkeypatc
     offered = [serving.running().log.parent / "tiny"]
     with systemd(str(tmp_path / "socket"), monkeypatch, 1) as heard:
         with Server(tmp_path / "log", offered) as server:
-            told = [heard.recv(99)]
-            while told[-1] != b"READY=1":
-                told.append(heard.recv(99))
-            assert set(told[:-1]) <= {b"WATCHDOG=1"}
+            messages = [heard.recv(99)]
+            while messages[-1] != b"READY=1":
+                messages.append(heard.recv(99))
+            assert set(messages[:-1]) <= {b"WATCHDOG=1"}
             ready = httpx.get(f"{server.url}ready")
             assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
             assert "server" not in ready.headers
@@ -195,8 +195,8 @@ def test_systemd_is_notified_of_ready_watchdog_and_stopping(tmp_path, monkeypatc
         heard.setblocking(False)
         with suppress(BlockingIOError):
             while True:
-                told.append(heard.recv(99))
-        assert told[-1] == b"STOPPING=1"
+                messages.append(heard.recv(99))
+        assert messages[-1] == b"STOPPING=1"
 
 
 def test_the_watchdog_is_silent_while_the_event_loop_is_blocked(monkeypatch):
@@ -226,9 +226,9 @@ def test_only_the_spaces_own_proxy_is_trusted_for_addresses():
     async def inside(scope: Any, _receive: Any, _send: Any) -> None:
         seen.append(scope["client"][0])
 
-    told = [(b"x-forwarded-for", b"198.51.100.1, 203.0.113.9, 10.0.0.8")]
+    headers = [(b"x-forwarded-for", b"198.51.100.1, 203.0.113.9, 10.0.0.8")]
     for peer in ("10.0.0.5", "198.51.100.1"):
-        scope: Any = {"type": "http", "client": (peer, 1), "headers": told}
+        scope: Any = {"type": "http", "client": (peer, 1), "headers": headers}
         aio.run(ProxyHeadersMiddleware(inside, PRIVATE)(scope, None, None))  # type: ignore[arg-type]
     assert seen == ["203.0.113.9", "198.51.100.1"]
 

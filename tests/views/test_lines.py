@@ -87,8 +87,8 @@ def test_a_threshold_adds_other_weights_as_thin_lines(worked):
     assert thin == {(source, target) for target, source, _ in found.others}
     assert set(segments(figure)) - thin == {(source, target) for target, source, _ in found.links}
     hover = next(one.customdata for one in alignment(worked, 0, 1).data[::-1] if one.customdata)
-    told = re.findall(r"source (\d)|weight ([\d.]+)", hover[1])
-    assert list(map("".join, told)) == ["1", "0.7500", "2", "0.2500"]
+    numbers = re.findall(r"source (\d)|weight ([\d.]+)", hover[1])
+    assert list(map("".join, numbers)) == ["1", "0.7500", "2", "0.2500"]
 
 
 def test_padding_has_no_lines_and_is_read_by_none(tiny_encoder_decoder):

@@ -57,12 +57,12 @@ def test_a_translators_map_is_of_the_token_whose_probability_falls_most(experime
     there = model.prepare(OTHER).source
 
     def drop(place: int) -> float:
-        told = []
+        results = []
         for source in (run.source_ids, there):
             with torch.inference_mode():
                 logits = model.network(torch.tensor([source]), torch.tensor([run.ids[:place]]))
-            told.append(float(logits[0, -1].log_softmax(-1)[run.ids[place]]))
-        return told[0] - told[1]
+            results.append(float(logits[0, -1].log_softmax(-1)[run.ids[place]]))
+        return results[0] - results[1]
 
     data = {"run": experiments.store.put(run), "other": OTHER, "stack": stack}
     answer = asking(experiments, "patching")(data)

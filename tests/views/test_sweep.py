@@ -177,8 +177,8 @@ def test_a_value_that_there_is_not_is_refused_in_a_sentence(picture, items):
             continue
         for parameter in picture.parameters:
             said = [refusal(**{parameter.name: value}) for value in WRONG]
-            told = [one for one in said if "got" in one or "record" in one]
-            assert len(told) >= len(WRONG) // 2, (parameter.name, said)
+            usual = [one for one in said if "got" in one or "record" in one]
+            assert len(usual) >= len(WRONG) // 2, (parameter.name, said)
             for least, most in {limits for one in said for limits in LIMITS.findall(one)}:
                 beyond, within = int(most.replace(",", "")) + 1, int(least)
                 assert refusal(**{parameter.name: beyond}), (parameter.name, beyond)

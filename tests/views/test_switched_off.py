@@ -125,8 +125,8 @@ def test_it_has_no_metric_no_label_and_is_no_finding(run, tiny_model):
     assert silent.label is None
     best = strongest(run, found)
     assert best is None or (best.layer, best.head) != (1, OFF)
-    told = PICTURES["metrics"].answer(run, stack="decoder", kind="self")
-    assert json.loads(json.dumps(told, allow_nan=False))
+    answer = PICTURES["metrics"].answer(run, stack="decoder", kind="self")
+    assert json.loads(json.dumps(answer, allow_nan=False))
     PICTURES["metric_map"].figure(run, "decoder", "self", "previous")
     context = GradingContext(run=run, batch=None, models=None)
     assert of(context, "weight", {"site": SITE, "head": OFF, "query": 4, "key": 2}) == 0
