@@ -137,8 +137,8 @@ def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch
         assert filled["text"] == "Once upon a time."
         for model in ("stories", "translate-en-fr"):
             for seed in range(3):
-                asked = {"model": model, "max_new_tokens": 60, "temperature": 0.8, "seed": seed}
-                client.predict("Once upon a time", **asked, api_name="/generate")
+                data = {"model": model, "max_new_tokens": 60, "temperature": 0.8, "seed": seed}
+                client.predict("Once upon a time", **data, api_name="/generate")
         client.close()
         assert psutil.Process(server.process.pid).memory_info().rss < MOST_BYTES
         with server.client() as client:
@@ -148,9 +148,9 @@ def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch
             assert set(health["kept"]) == set(KEPT)
             assert health["kept"]["runs"]["count"] > 0
             assert health["kept_bytes"] == sum(one["bytes"] for one in health["kept"].values()) > 0
-            asked = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
+            data = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
             for _ in range(6):
-                client.post("gradio_api/call/generate", json={"data": asked}).raise_for_status()
+                client.post("gradio_api/call/generate", json={"data": data}).raise_for_status()
             give_up = time.monotonic() + 120
             while not client.get("health").json()["running"] and time.monotonic() < give_up:
                 time.sleep(0.01)

@@ -26,11 +26,11 @@ def folder(tiny_model: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_command_prints_the_text_that_the_model_generates(folder):
-    asked = {"max_new_tokens": 9, "temperature": 0.7, "top_k": 7, "seed": 5}
-    settings = [f"--{name.replace('_', '-')}={value}" for name, value in asked.items()]
+    options = {"max_new_tokens": 9, "temperature": 0.7, "top_k": 7, "seed": 5}
+    settings = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
     command = [sys.executable, "-m", "transformer", "the fox ", "--model", str(folder)]
     done = prefork.run(command + settings)
-    expected = transformer.load(folder).generate("the fox ", **asked)
+    expected = transformer.load(folder).generate("the fox ", **options)
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip("\n").startswith(expected.text.rstrip("\n"))
     first = done.stderr.splitlines()[0]

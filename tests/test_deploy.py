@@ -148,14 +148,14 @@ def test_a_request_that_harms_a_replica_does_not_reach_all(act, path, most, stat
 def test_a_flood_is_refused_and_a_class_behind_one_address_is_not():
     """Forty visitors load the page at once: the document, questions, and files (30 of about 80)."""
     files = [f"modules/x/{place}.js" for place in range(30)]
-    asked = ["", "theme.css", *(f"resources/{place}" for place in range(12)), *files]
+    paths = ["", "theme.css", *(f"resources/{place}" for place in range(12)), *files]
     with (
         upstreams(answers) as (replica,),
         nginx(serving.free_port(), before([replica.port])) as url,
         httpx.Client(base_url=url, timeout=60) as client,
         ThreadPoolExecutor(80) as pool,
     ):
-        found = list(pool.map(lambda path: client.get(path).status_code, asked * 40))
+        found = list(pool.map(lambda path: client.get(path).status_code, paths * 40))
         assert set(found) == {200}
         flood = list(pool.map(client.get, [""] * 300))
         refused = [one for one in flood if one.status_code == 429]

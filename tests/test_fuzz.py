@@ -144,13 +144,13 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
 @example(data=None)
 def test_a_view_answers_or_gives_a_sentence(service, name, data):
     """Arguments of the right names, most of them with values of the right kind."""
-    asked: Any = {"run": NESTED}
+    parameters: Any = {"run": NESTED}
     if data is not None:
         picture, keys = PICTURES[name], [key for two in service.examples.values() for key in two]
         subject = "batch" if picture.subject == "batch" else "run"
-        asked = {subject: data.draw(st.sampled_from(keys))}
+        parameters = {subject: data.draw(st.sampled_from(keys))}
         for one in picture.parameters:
             likely = KINDS.get(one.name, st.integers(-1, 60)) | st.just(one.default)
-            asked[one.name] = data.draw(st.one_of(likely, likely, likely, values))
-    found = asking(service, name)(asked)
+            parameters[one.name] = data.draw(st.one_of(likely, likely, likely, values))
+    found = asking(service, name)(parameters)
     assert "error" not in found or is_sentence(found["error"]), found

@@ -80,9 +80,9 @@ QUESTIONS: list[tuple[str, dict[str, Any], str]] = [
 @pytest.fixture(scope="module", params=languages())
 def client(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
     """A visitor whose page is in this language; in English also a program, which names none."""
-    asked = {} if request.param == ENGLISH else {ASKED: request.param}
+    parameters = {} if request.param == ENGLISH else {ASKED: request.param}
     headers = {"accept-language": "fr"}
-    with serving.second().client(headers=headers, params=asked) as made:
+    with serving.second().client(headers=headers, params=parameters) as made:
         yield made
 
 

@@ -30,8 +30,8 @@ TEXT, OTHER = "The fox said hello", "The bird sang hello"
 
 def log_probability(model, run, interventions, place, target):
     """By one pass over the text up to the token, altered as told."""
-    asked = dict(interventions=interventions, max_new_tokens=1)
-    hooks = model.stream(run.request.text, **asked)._hooks
+    options = dict(interventions=interventions, max_new_tokens=1)
+    hooks = model.stream(run.request.text, **options)._hooks
     read = [torch.tensor([ids]) for ids in (run.source_ids, run.ids[:place]) if ids]
     with torch.inference_mode():
         return model.network(*read, hooks=hooks)[0, -1].log_softmax(-1)[target].item()
@@ -100,8 +100,8 @@ def test_the_next_token_is_predicted_with_the_interventions_and_without(tiny_mod
     plain = tiny_model.generate(TEXT, max_new_tokens=4)
     assert intact_ids(tiny_model, forced, forced=False) == plain.ids
     for at, token in enumerate(found.ids):
-        for probabilities, asked in ((found.intact, []), (found.intervened, [silence])):
-            wanted = log_probability(tiny_model, run, asked, place, token)
+        for probabilities, altered in ((found.intact, []), (found.intervened, [silence])):
+            wanted = log_probability(tiny_model, run, altered, place, token)
             assert probabilities[at].log().item() == pytest.approx(wanted, abs=1e-4)
 
 
@@ -124,13 +124,13 @@ def test_a_position_that_nothing_predicts_is_refused(tiny_model, tiny_encoder):
             head_importance(tiny_model, run, place)
     with pytest.raises(ValueError, match="by must be one of"):
         head_importance(tiny_model, run, 2, "noise")
-    for sentence, asked in (
+    for sentence, options in (
         ("part must be one of", {"part": "soul"}),
         (r"no site encoder\.0\.self", {"stack": "encoder"}),
         ("target must be a whole number from 0 to 319; got 320", {"target": 320}),
     ):
         with pytest.raises(ValueError, match=sentence):
-            patch_effect(tiny_model, run, OTHER, 2, **asked)
+            patch_effect(tiny_model, run, OTHER, 2, **options)
     with pytest.raises(ValueError, match="cannot generate"):
         head_importance(tiny_encoder, tiny_encoder.trace(TEXT), 2)
 

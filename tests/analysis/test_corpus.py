@@ -153,17 +153,17 @@ def test_workers_and_interruptions_change_nothing(tiny_model, tmp_path):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     data, name = tmp_path / "data.txt", str(tmp_path / "tiny")
     data.write_text("\n".join(f"{text} {n}" for n in range(12) for text in TEXTS))
-    texts, asked = partial(texts_of, data), dict(n_ablated=3, part=20)
-    alone = over_texts(name, texts, tmp_path / "one", **asked)
+    texts, options = partial(texts_of, data), dict(n_ablated=3, part=20)
+    alone = over_texts(name, texts, tmp_path / "one", **options)
     assert alone.n_texts == 48
     progress: list[int] = []
-    several = over_texts(name, texts, tmp_path / "two", **asked, workers=2, told=progress.append)
+    several = over_texts(name, texts, tmp_path / "two", **options, workers=2, told=progress.append)
     assert same(several, alone)
     assert sorted(progress) == [8, 20, 20]
     first, *_ = sorted((tmp_path / "two").glob("part-*.npz"))
     first.unlink()  # as if it had been killed before that
     others = {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("part-*.npz")}
-    assert same(over_texts(name, texts, tmp_path / "two", **asked), alone)
+    assert same(over_texts(name, texts, tmp_path / "two", **options), alone)
     assert all(path.stat().st_mtime_ns == time for path, time in others.items())
 
 

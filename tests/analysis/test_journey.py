@@ -194,9 +194,9 @@ def test_errors_say_what_is_allowed(tiny_model, tiny_encoder):
           for cell in ((last + 1, 0), (0, last + 1), (-1, 0))),
         ("no decoder cross-attention was", reading_weights, run, "decoder", "cross", 0, 0),
     ]  # fmt: skip
-    for sentence, function, *asked in cases:
+    for sentence, function, *arguments in cases:
         with pytest.raises(ValueError, match=sentence):
-            function(*asked)
+            function(*arguments)
 
 
 # --- the page's answers ---------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def experiments(tiny_model: Model, tiny_encoder: Model, tiny_encoder_decoder: Mo
     return Service([tiny_model, tiny_encoder, tiny_encoder_decoder])
 
 
-def asked(experiments: Service, name: str, run: Run, **given: Any) -> dict[str, Any]:
+def ask(experiments: Service, name: str, run: Run, **given: Any) -> dict[str, Any]:
     """As the page gets it."""
     data = {"run": experiments.store.put(run), **given}
     return answer(experiments, PICTURES[name], data)
@@ -218,7 +218,7 @@ def test_an_answer_holds_what_the_picture_draws(
 ):
     for model in (tiny_model, tiny_encoder, tiny_encoder_decoder):
         run, size = run_of(model), model.config.n_layers * model.config.n_heads
-        found = asked(experiments, "journey", run, position=3)
+        found = ask(experiments, "journey", run, position=3)
         kinds = ["self", "cross"] if run.source_ids else ["self"]
         assert {kind: len(one) for kind, one in found["heads"].items()} == dict.fromkeys(
             kinds, size
@@ -239,12 +239,12 @@ def test_a_small_network_waits_for_no_turn_and_a_large_one_is_refused(
     run = run_of(tiny_model)
     head = {"site": "decoder.0.self", "head": 0}
     monkeypatch.setattr(experiments.queries, "_in_turn", None)  # would be a TypeError
-    asked(experiments, "journey", run)
-    asked(experiments, "without_head", run, **head)
+    ask(experiments, "journey", run)
+    ask(experiments, "without_head", run, **head)
     monkeypatch.setattr(module, "QUICK_OPERATIONS", 2 * tiny_model.n_parameters)
-    asked(experiments, "journey", run, position=2)  # one token: the rest is recorded
+    ask(experiments, "journey", run, position=2)  # one token: the rest is recorded
     with pytest.raises(TypeError, match="NoneType"):
-        asked(experiments, "without_head", run, position=2, **head)
+        ask(experiments, "without_head", run, position=2, **head)
     monkeypatch.setattr(module, "MAX_PREVIEW_OPERATIONS", 2 * tiny_model.n_parameters)
     with pytest.raises(ValueError, match=r"this would read 3 tokens, .* choose an earlier token"):
-        asked(experiments, "without_head", run, position=3, **head)
+        ask(experiments, "without_head", run, position=3, **head)

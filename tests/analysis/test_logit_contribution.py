@@ -92,7 +92,7 @@ def test_a_logit_that_is_no_sum_of_parts_is_refused(
     run = tiny_model.generate("The fox", max_new_tokens=2)
     place, read = run.n_prompt, tiny_encoder.trace("The fox")
     bert = tiny("bert", "encoder", tokenizer, head_transform=True)
-    for words, *asked in (
+    for words, *arguments in (
         ("the token must be one that the network predicted", tiny_model, run, 0),
         ("target must be a whole number from 0 to 319", tiny_model, run, place, 320),
         ("target must be a whole number from 0 to", tiny_model, run, place, "3"),
@@ -100,7 +100,7 @@ def test_a_logit_that_is_no_sum_of_parts_is_refused(
         ("a logit of bert is not the sum of what its parts add", bert, read, 1),
     ):
         with pytest.raises(ValueError, match=words):
-            logit_contribution(*asked)
+            logit_contribution(*arguments)
 
     class Odd(nn.Module):
         def __init__(self, size: int, eps: float) -> None:

@@ -23,8 +23,8 @@ def test_an_encoder_predicts_nothing_and_its_lens_tells_what_stands_there(tiny_e
 
 
 def test_the_lens_of_a_network_with_a_break_is_that_networks_own(tiny_model):
-    asked = {"max_new_tokens": 3, "interventions": [Break("no-final-norm")]}
-    run = tiny_model.generate("the fox said", **asked)
+    options = {"max_new_tokens": 3, "interventions": [Break("no-final-norm")]}
+    run = tiny_model.generate("the fox said", **options)
     lens = logit_lens(tiny_model, run)
     for step in run.steps:
         found = float(lens.probabilities[-1, run.n_prompt + step.index - 1, 0])

@@ -77,7 +77,7 @@ def test_a_mask_that_the_network_went_without_is_not_taken_away_again(tiny_model
         read = model.trace(["the fox", "hello to the bird"], interventions=open_to_padding)
         site = read.trace.sites[0]
         assert masks_of(read, 0, site.stack)["padding"].all()
-        asked = {"batch": store.put(read), "row": 0, "site": str(site), "head": 0}
-        answers[site.stack] = asking(store, "removal")(asked | {"which": "padding"})
+        parameters = {"batch": store.put(read), "row": 0, "site": str(site), "head": 0}
+        answers[site.stack] = asking(store, "removal")(parameters | {"which": "padding"})
     assert (answers["decoder"]["acting"], answers["decoder"]["which"]) == (["causal"], "causal")
     assert answers["encoder"] == {"acting": [], "which": None}

@@ -62,9 +62,9 @@ def test_a_layer_at_a_position_reproduces_the_recorded_stream(name, tokenizer):
 def test_the_filters_of_a_step_are_those_it_was_drawn_with(
     tiny_model, temperature, top_k, top_p, min_p, broken
 ):
-    asked = dict(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=3)
+    options = dict(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=3)
     altered = [Break("no-final-norm")] if broken else []
-    run = tiny_model.generate(TEXT, max_new_tokens=4, interventions=altered, **asked)
+    run = tiny_model.generate(TEXT, max_new_tokens=4, interventions=altered, **options)
     for index, step in enumerate(run.steps):
         found = step_filters(tiny_model, run, index)
         assert found is not None
@@ -73,9 +73,9 @@ def test_the_filters_of_a_step_are_those_it_was_drawn_with(
         for name, warper in (
             ("top_k", TopKLogitsWarper), ("top_p", TopPLogitsWarper), ("min_p", MinPLogitsWarper),
         ):  # fmt: skip
-            assert (name in found.kept) == (asked[name] is not None)
-            if asked[name] is not None:
-                left = warper(asked[name])(None, left)
+            assert (name in found.kept) == (options[name] is not None)
+            if options[name] is not None:
+                left = warper(options[name])(None, left)
                 torch.testing.assert_close(found.kept[name], left[0])
         for one in step.candidates:
             assert float(found.probabilities[one.id]) == pytest.approx(

@@ -45,14 +45,14 @@ def test_a_run_is_asked_for_once_and_its_numbers_are_those_of_python(page, serve
     settings = {**EXAMPLE.settings, "max_new_tokens": 15}
     run = server.model.generate("The dog ran", **settings)
     assert page.labels() == list(run.tokens)
-    asked: list[str] = []
-    page.page.on("request", lambda one: asked.append(one.url))
+    requests: list[str] = []
+    page.page.on("request", lambda one: requests.append(one.url))
     page.head(1, 2).hover()
     with page.drawn(".attention"):
         with page.page.expect_request(lambda one: "resources/heatmap" in one.url):
             page.page.mouse.down()  # before it is a click
         page.page.mouse.up()
-    assert sum("resources/heatmap" in one for one in asked) == 1
+    assert sum("resources/heatmap" in one for one in requests) == 1
     record = run.trace["decoder.1.self"]
     for row, column in [(5, 3), (3, 6)]:
         page.point_at(row, column)

@@ -187,18 +187,18 @@ def test_escape_closes_one_thing_at_a_time_and_the_selection_last(door):
 def test_a_second_token_is_asked_for_until_there_is_one(door):
     door.go("model=stories&tab=journey&read=31")
     page = door.page
-    asked = page.get_by_role("button", name="Now choose a second token")
+    notice = page.get_by_role("button", name="Now choose a second token")
     who = page.get_by_role("button", name="Who reads what?")
     who.click()
-    expect(asked).to_be_visible()
+    expect(notice).to_be_visible()
     door.tokens.nth(12).click()
     expect(page.locator(".readers")).to_be_visible()
-    expect(asked).to_have_count(0)
+    expect(notice).to_have_count(0)
     who.click()  # a different second token for the same token
-    expect(asked).to_be_visible()
+    expect(notice).to_be_visible()
     door.tokens.nth(11).click()
     expect(page.locator(".readers h3")).to_contain_text("␣L")
-    expect(asked).to_have_count(0)
+    expect(notice).to_have_count(0)
 
 
 def test_numbers_and_words_are_not_cut(door):

@@ -70,8 +70,8 @@ def test_an_ordinary_token_that_pads_their_batches_is_text_in_a_text(family, tmp
                         batch.trace.weights("decoder")[:, row]):  # fmt: skip
             n = ids.shape[1]
             torch.testing.assert_close(weights[..., :n, :n], wanted, atol=1e-5, rtol=1e-4)
-        asked = dict(attention_mask=torch.ones_like(ids), max_new_tokens=9, do_sample=False)
-        assert list(run.ids) == theirs.generate(ids, **asked, pad_token_id=fill)[0].tolist()
+        options = dict(attention_mask=torch.ones_like(ids), max_new_tokens=9, do_sample=False)
+        assert list(run.ids) == theirs.generate(ids, **options, pad_token_id=fill)[0].tolist()
         assert model.generate(texts[row], max_new_tokens=9).ids == run.ids
     assert model.generate("The cat", max_new_tokens=1, forced_tokens=[fill]).text == "The cat?"
 
@@ -259,10 +259,10 @@ def test_a_model_is_converted_into_our_format(family, llama, tmp_path, capsys, m
 def test_a_model_of_the_hub_is_fetched_once(llama, tmp_path, monkeypatch, capsys):
     folders, fetches = [llama[0]], []
 
-    def snapshot_download(*, local_files_only=False, **asked):
+    def snapshot_download(*, local_files_only=False, **options):
         if local_files_only and not fetches:
             raise OSError("nothing is cached")
-        fetches.extend([] if local_files_only else [asked])
+        fetches.extend([] if local_files_only else [options])
         return str(folders[-1])
 
     class Api:
@@ -277,7 +277,7 @@ def test_a_model_of_the_hub_is_fetched_once(llama, tmp_path, monkeypatch, capsys
         assert transformer.load("hub:someone/a-llama@main").name == "a-llama"
         said = capsys.readouterr().err
         assert message in said if message else not said
-    ((repository, revision),) = {(asked["repo_id"], asked["revision"]) for asked in fetches}
+    ((repository, revision),) = {(options["repo_id"], options["revision"]) for options in fetches}
     assert (len(fetches), repository, revision) == (1, "someone/a-llama", "main")
     assert not any("bin" in pattern or "*.json" in pattern for pattern in hub.PATTERNS)
     folders.append(shutil.copytree(llama[0], tmp_path / "a-llama"))

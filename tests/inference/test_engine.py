@@ -52,8 +52,8 @@ def test_greedy_tokens_are_read_several_at_once_and_stay_the_networks(preset, mo
     engine, calls = engine_of(model, "compiled"), []
     ahead = CompiledText.read_ahead
 
-    def counted(self, *asked):
-        found = ahead(self, *asked)
+    def counted(self, *arguments):
+        found = ahead(self, *arguments)
         calls.append([token for token, _ in found])
         return found
 
@@ -143,8 +143,8 @@ def test_another_precision_or_device_has_no_engine(to):
 
 def test_several_rows_are_left_to_the_network():
     model = network("gpt")
-    session, asked = DecodeSession(CompiledDecoder(model)), dict(max_new_tokens=5, end_id=-1)
-    assert len(list(generate(model, [[5, 7], [6, 3, 2]], session=session, **asked))) == 5
+    session, options = DecodeSession(CompiledDecoder(model)), dict(max_new_tokens=5, end_id=-1)
+    assert len(list(generate(model, [[5, 7], [6, 3, 2]], session=session, **options))) == 5
     assert session.ids == []
 
 
@@ -173,10 +173,10 @@ def test_a_loaded_model_writes_and_traces_the_same_with_each_engine(
             halves = (one.nbytes for one in model.engine.weights if one.dtype != torch.float32)
             assert model.weight_bytes == bare + sum(halves) > bare
         for n_new in (9, 40):  # past the window too
-            asked, passes = dict(max_new_tokens=n_new, **settings), []
-            wanted = models["network"].generate("the fox said hello", **asked)
+            options, passes = dict(max_new_tokens=n_new, **settings), []
+            wanted = models["network"].generate("the fox said hello", **options)
             hook = model.network.decoder.register_forward_hook(lambda *_, p=passes: p.append(1))
-            stream = model.stream("the fox said hello", **asked)
+            stream = model.stream("the fox said hello", **options)
             next(stream)
             early = stream.run()  # which changes no later token
             assert early.ids == wanted.ids[: wanted.n_prompt + 1]

@@ -97,13 +97,13 @@ def test_the_engine_reads_as_the_network_does(config, stored, n_threads, pieces)
 )
 def test_the_engine_generates_the_networks_tokens_past_the_window(config, prompt, sampling):
     network, both = spread(build_transformer(config)).eval(), config.family == "encoder-decoder"
-    asked = dict(
+    options = dict(
         sources=[SOURCE] if both else None, max_new_tokens=config.output_max_len + 4, end_id=-1,
         sampling=sampling, seeds=[4],
     )  # fmt: skip
-    wanted = [step for (step,) in generate(network, [prompt], **asked)]
+    wanted = [step for (step,) in generate(network, [prompt], **options)]
     session = DecodeSession(CompiledDecoder(network))
-    found = [step for (step,) in generate(network, [prompt], session=session, **asked)]
+    found = [step for (step,) in generate(network, [prompt], session=session, **options)]
     assert [(one.token, one.window) for one in found] == [(one.token, one.window) for one in wanted]
     for ours, theirs in zip(found, wanted, strict=True):
         assert ours.chosen.probability == pytest.approx(theirs.chosen.probability, rel=1e-3)

@@ -179,15 +179,15 @@ def test_words_are_hidden_eighty_ten_ten(tokenizer):
     masked = kept = changed = total = 0
     for _ in range(2000):
         read, wanted, _ = hiding.hide(ids, rng)
-        asked = {place for place, target in enumerate(wanted) if target != IGNORED}
-        assert all(wanted[place] == ids[place] for place in asked)
-        assert all(read[place] == ids[place] for place in range(len(ids)) if place not in asked)
-        assert all(asked.issuperset(word) or asked.isdisjoint(word) for word in words)
-        total += len(asked)
-        masked += sum(read[place] == tokenizer.mask_id for place in asked)
-        kept += sum(read[place] == ids[place] for place in asked)
-        changed += sum(read[place] not in (ids[place], tokenizer.mask_id) for place in asked)
-        assert len(asked) >= 0.25 * (len(ids) - 1) - 1
+        hidden = {place for place, target in enumerate(wanted) if target != IGNORED}
+        assert all(wanted[place] == ids[place] for place in hidden)
+        assert all(read[place] == ids[place] for place in range(len(ids)) if place not in hidden)
+        assert all(hidden.issuperset(word) or hidden.isdisjoint(word) for word in words)
+        total += len(hidden)
+        masked += sum(read[place] == tokenizer.mask_id for place in hidden)
+        kept += sum(read[place] == ids[place] for place in hidden)
+        changed += sum(read[place] not in (ids[place], tokenizer.mask_id) for place in hidden)
+        assert len(hidden) >= 0.25 * (len(ids) - 1) - 1
     assert masked / total == pytest.approx(0.8, abs=0.02)
     assert kept / total == pytest.approx(0.1, abs=0.02)
     assert changed / total == pytest.approx(0.1, abs=0.02)

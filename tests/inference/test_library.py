@@ -33,8 +33,8 @@ def numbers(run: Run | transformer.Batch) -> dict[str, Any]:
 
 def test_numpy_scalars_are_numbers(tiny_model):
     plain = tiny_model.generate(TEXT, max_new_tokens=6, temperature=0.5, top_k=7, seed=3)
-    asked = dict(temperature=np.float32(0.5), top_k=np.int16(7), seed=np.uint8(3))
-    run = tiny_model.generate(TEXT, max_new_tokens=np.int64(6), **asked)
+    options = dict(temperature=np.float32(0.5), top_k=np.int16(7), seed=np.uint8(3))
+    run = tiny_model.generate(TEXT, max_new_tokens=np.int64(6), **options)
     assert (run.request, run.ids) == (plain.request, plain.ids)
     assert transformer.from_json(run.to_json()).request == plain.request
     assert run.attention("decoder.1.self", np.int64(1)).data

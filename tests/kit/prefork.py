@@ -51,8 +51,8 @@ class Process:
     ) -> None:
         assert command[0] == sys.executable
         files = (stdin, stdout.name, stderr.name)
-        asked = (list(command[1:]), str(cwd), dict(env), files)
-        self._process = _forks().Process(target=_become, args=asked)
+        arguments = (list(command[1:]), str(cwd), dict(env), files)
+        self._process = _forks().Process(target=_become, args=arguments)
         self._process.start()
         self.pid: int = self._process.pid
 

@@ -55,8 +55,8 @@ def _simple(port: int, upstream: str) -> Iterator[None]:
         client = httpx.AsyncClient(timeout=60)
         url = f"{upstream}{request.path_params['rest']}?{request.url.query}"
         body = await request.body()
-        asked = client.build_request(request.method, url, headers=headers, content=body)
-        answer = await client.send(asked, stream=True)
+        request_sent = client.build_request(request.method, url, headers=headers, content=body)
+        answer = await client.send(request_sent, stream=True)
 
         async def parts() -> AsyncIterator[bytes]:
             async for part in answer.aiter_raw():

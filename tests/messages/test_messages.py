@@ -110,8 +110,16 @@ def test_numbers_are_written_as_the_language_writes_them(shouted):
 
 
 def test_the_browser_chooses_the_language(shouted):
-    asked = ("pl", "pl-CH,en;q=0.8", "fr, en;q=0.5, pl;q=0.7", "en-GB, pl;q=0.9", "fr", "", ";q=x")
-    assert [chosen(header) for header in asked] == ["pl", "pl", "pl", "en", "en", "en", "en"]
+    headers = (
+        "pl",
+        "pl-CH,en;q=0.8",
+        "fr, en;q=0.5, pl;q=0.7",
+        "en-GB, pl;q=0.9",
+        "fr",
+        "",
+        ";q=x",
+    )
+    assert [chosen(header) for header in headers] == ["pl", "pl", "pl", "en", "en", "en", "en"]
 
 
 def test_a_sentence_has_a_value_for_each_placeholder():

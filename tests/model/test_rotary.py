@@ -45,8 +45,8 @@ def test_scaled_frequencies_are_those_of_transformers(scaling, length, bounds, b
         rope["original_max_position_embeddings"] = length
     theirs = transformers.LlamaConfig(head_dim=32, rope_parameters=rope)
     wanted = LlamaRotaryEmbedding(theirs).inv_freq
-    asked = dict(scaling=scaling, size=32, base=base, factor=factor, low=low, high=high)
-    assert frequencies_of(RotarySettings(**asked, trained_len=length)).equal(wanted)
+    values = dict(scaling=scaling, size=32, base=base, factor=factor, low=low, high=high)
+    assert frequencies_of(RotarySettings(**values, trained_len=length)).equal(wanted)
 
 
 @pytest.fixture(scope="module")

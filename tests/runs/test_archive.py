@@ -38,16 +38,16 @@ def drawn(draw: st.DrawFn) -> dict[str, Any]:
     """A drawn model and request, and whether its lens is computed."""
     name = draw(st.sampled_from(["decoder", "encoder-decoder", "encoder"]))
     new = draw(st.integers(1, 6))
-    asked: dict[str, Any] = {"max_new_tokens": new}
+    options: dict[str, Any] = {"max_new_tokens": new}
     if name == "encoder-decoder" and draw(st.booleans()):
-        asked |= {"beams": draw(st.integers(2, 4)), "length_penalty": 0.5}
+        options |= {"beams": draw(st.integers(2, 4)), "length_penalty": 0.5}
     else:
         filters = {"temperature": st.just(0.7), "top_k": st.just(9), "seed": st.integers(0, 9)}
-        asked |= draw(st.fixed_dictionaries({}, optional=filters))
-        asked["forced_tokens"] = draw(st.lists(st.integers(5, 300), max_size=new))
-        asked["interventions"] = draw(st.sampled_from([[], SILENCE]))
+        options |= draw(st.fixed_dictionaries({}, optional=filters))
+        options["forced_tokens"] = draw(st.lists(st.integers(5, 300), max_size=new))
+        options["interventions"] = draw(st.sampled_from([[], SILENCE]))
     text = draw(st.sampled_from(["the fox said", "the fox é🦊 ", "the fox\x00 \u2028 é "]))
-    return {"name": name, "text": text, "asked": asked, "hostile": draw(st.booleans()),
+    return {"name": name, "text": text, "options": options, "hostile": draw(st.booleans()),
             "lens": draw(st.booleans())}  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_a_run_comes_back_the_same_from_every_format(
     run: Any = (
         model.trace(drawn["text"])
         if is_encoder
-        else model.generate(drawn["text"], **drawn["asked"])
+        else model.generate(drawn["text"], **drawn["options"])
     )
     run = with_lens(model, run) if drawn["lens"] else run
     run = relabelled(run, HOSTILE) if drawn["hostile"] else run

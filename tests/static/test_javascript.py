@@ -65,7 +65,7 @@ def flat(value: Any) -> Any:
 
 def one_head(run: Run) -> dict[str, Any]:
     """The page's data for one head, and Python's figure in every look of it."""
-    asked = {"site": "decoder.1.self", "head": 1, "numbers": True}
+    parameters = {"site": "decoder.1.self", "head": 1, "numbers": True}
     figures = []
     for stage, scale, range_ in product(STAGES, SCALES, RANGES):
         look = {"stage": stage, "scale": scale}
@@ -80,7 +80,7 @@ def one_head(run: Run) -> dict[str, Any]:
         line = {"path": layout.shapes[0].path, "color": layout.shapes[0].line.color}
         drawn = {"z": nullable(trace.z), "axes": axes, "hatching": line}
         figures.append(look | {"range": range_} | colours | ticks | drawn)
-    answer = PICTURES["heatmap"].ask(run, given=asked, item=run)
+    answer = PICTURES["heatmap"].ask(run, given=parameters, item=run)
     return {
         "answer": {name: flat(value) for name, value in answer.items()},
         "weights": run.trace["decoder.1.self"].pattern[0, 1].tolist(),

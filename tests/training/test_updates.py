@@ -56,12 +56,12 @@ def test_a_networks_loss_is_the_mean_over_predicted_tokens_not_padding(smoothing
     found = decoder.loss(TARGET, is_text=is_text, **options)
     assert found.requires_grad
     torch.testing.assert_close(found, wanted)
-    asked = TARGET[:, 1:].masked_fill(~is_text[:, 1:], -100)
-    given = decoder.loss(TARGET[:, :-1], asked, **options)
+    labels = TARGET[:, 1:].masked_fill(~is_text[:, 1:], -100)
+    given = decoder.loss(TARGET[:, :-1], labels, **options)
     torch.testing.assert_close(given, wanted)
-    asked = torch.tensor([[-100, 7, -100, -100], [2, -100, -100, -100]])
-    wanted = over(encoder(tokens), asked, [0, 1], [1, 0], smoothing)
-    torch.testing.assert_close(encoder.loss(tokens, asked, **options), wanted)
+    labels = torch.tensor([[-100, 7, -100, -100], [2, -100, -100, -100]])
+    wanted = over(encoder(tokens), labels, [0, 1], [1, 0], smoothing)
+    torch.testing.assert_close(encoder.loss(tokens, labels, **options), wanted)
 
 
 @pytest.mark.parametrize("padded", [False, True])

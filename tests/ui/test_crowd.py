@@ -78,8 +78,8 @@ def test_scripts_are_compressed_once_for_a_whole_class(server):
     def packed(script: str) -> bytes:
         """Over a new connection. Raises HTTPError for any status but 200."""
         url = f"http://127.0.0.1:{server.port}/{script.removeprefix('./')}"
-        asked = urllib.request.Request(url, headers={"accept-encoding": "br"})
-        with urllib.request.urlopen(asked, timeout=60) as answer:
+        request = urllib.request.Request(url, headers={"accept-encoding": "br"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return bytes(answer.read())
 
     with ThreadPoolExecutor(len(languages()) * CLASS) as pool:
@@ -97,16 +97,16 @@ def test_the_largest_batch_fits_in_the_longest_json(server):
     sent = json.dumps({"data": [["\U0001f98a" * MAX_CHARACTERS] * MAX_TEXTS, MODEL]})
     assert len(sent) > 190_000
     with server.client() as client:
-        asked = client.post("gradio_api/call/batch", content=sent, headers=IN_JSON)
-        assert asked.status_code == 200, asked.text
+        answer = client.post("gradio_api/call/batch", content=sent, headers=IN_JSON)
+        assert answer.status_code == 200, answer.text
 
 
 def test_the_name_of_a_session_is_checked_where_it_is_read(server):
     with server.client() as client:
         for name in ("", "x" * (MAX_HASH + 1)):
             for path in ("queue/join", "call/limits"):
-                asked = {"data": [], "fn_index": 0, "session_hash": name}
-                answer = client.post(f"gradio_api/{path}", json=asked)
+                body = {"data": [], "fn_index": 0, "session_hash": name}
+                answer = client.post(f"gradio_api/{path}", json=body)
                 assert (answer.status_code, answer.json()) == (400, {"detail": str(NO_HASH)})
 
 
@@ -166,10 +166,10 @@ def test_the_page_is_rendered_once_for_each_language_and_host(server):
             for language in ("en", "fr"):
                 for coding in ("br", "gzip", "identity"):
                     for host in ("127.0.0.1", "other.example"):
-                        asked = {"accept-language": language, "accept-encoding": coding}
-                        asked |= {"host": f"{host}:{server.port}"}
-                        first, again = (client.get(path, headers=asked) for _ in range(2))
-                        assert first.status_code == 200, (path, asked)
+                        headers = {"accept-language": language, "accept-encoding": coding}
+                        headers |= {"host": f"{host}:{server.port}"}
+                        first, again = (client.get(path, headers=headers) for _ in range(2))
+                        assert first.status_code == 200, (path, headers)
                         assert first.text == again.text
                         for name in ("content-encoding", "vary", "content-length", "content-type"):
                             assert first.headers.get(name) == again.headers.get(name)
@@ -215,26 +215,26 @@ def test_endless_page_loads_do_not_delay_others(server):
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have 127.0.0.1 alone")
 def test_one_address_cannot_take_all_connections(server):
     health = b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-    asked = {
+    status_of = {
         source: partial(answer_to, server, health, source) for source in ("127.0.0.1", "127.0.0.2")
     }
-    other = asked["127.0.0.2"]
+    other = status_of["127.0.0.2"]
     with contextlib.ExitStack() as stack:
         for _ in range(MAX_ADDRESS_CONNECTIONS):
             stack.enter_context(connected(server))
-        assert until_it_is(503, asked["127.0.0.1"])
+        assert until_it_is(503, status_of["127.0.0.1"])
         assert b" 200 " in other()
         for _ in range(MAX_CONNECTIONS - MAX_ADDRESS_CONNECTIONS):
             stack.enter_context(connected(server, "127.0.0.3"))
         assert until_it_is(503, other)
     assert until_it_is(200, other)
-    assert until_it_is(200, asked["127.0.0.1"])
+    assert until_it_is(200, status_of["127.0.0.1"])
 
 
-def until_it_is(status: int, asked: Callable[[], bytes]) -> bool:
+def until_it_is(status: int, ask: Callable[[], bytes]) -> bool:
     """Whether it is soon answered so: a server accepts connections one after the other."""
     end = time.monotonic() + 8  # those that ask nothing are closed after ten
-    while f" {status} ".encode() not in asked():
+    while f" {status} ".encode() not in ask():
         if time.monotonic() > end:
             return False
     return True
@@ -270,12 +270,12 @@ def test_proxy_variables_do_not_stop_the_server(tmp_path):
 def check_served(server: Server) -> None:
     """The page and a tool, for which Gradio sends the server an HTTP request; then stop it."""
     call = {"name": "limits", "arguments": {}}
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     accept = {"accept": "application/json, text/event-stream"}
     with server, server.client(trust_env=False) as client:
         assert client.get("health").json()["status"] == "ok"
         assert "</gradio-app>" in client.get("").text
-        answer = client.post("gradio_api/mcp/", json=asked, headers=accept).text
+        answer = client.post("gradio_api/mcp/", json=request, headers=accept).text
         assert "request_bytes" in answer, answer
 
 

@@ -43,8 +43,8 @@ def test_a_model_shorter_than_its_example_is_served_and_can_be_used(tokenizer, f
     run, batch = handlers.example(service, "short")
     assert run["text"] == example.text
     assert batch["texts"] == list(example.batch)
-    asked = handlers.generate(service, "visitor", "short", "a", {"max_new_tokens": 3})
-    *_, (facts, status, _) = asked
+    answers = handlers.generate(service, "visitor", "short", "a", {"max_new_tokens": 3})
+    *_, (facts, status, _) = answers
     assert (status["kind"], facts is None) == ("done", False)
     shown = opened(service, "model=short")[0]["controls"]["text"]
     assert shown["value"] == example.text

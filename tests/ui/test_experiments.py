@@ -39,8 +39,8 @@ def ask(service: Service, view: str, **data: Any) -> dict[str, Any]:
 
 
 def test_the_most_important_head_has_probabilities_before_and_after(service, altered):
-    asked = {"stack": "decoder", "kind": "self", "by": "mean"}
-    answer = ask(service, "importance", run=altered, position=8, **asked)
+    arguments = {"stack": "decoder", "kind": "self", "by": "mean"}
+    answer = ask(service, "importance", run=altered, position=8, **arguments)
     change, most = np.array(answer["change"]), answer["most"]
     found = change[most["layer"], most["head"]]
     assert abs(found) == pytest.approx(np.abs(change).max()) == pytest.approx(answer["limit"])

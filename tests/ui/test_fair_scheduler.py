@@ -103,12 +103,14 @@ def test_the_scheduler_is_never_idle_nor_over_its_limits(clock, resource, events
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=4))
-def test_waiting_addresses_are_served_equally_however_much_they_ask(clock, asked):
+def test_waiting_addresses_are_served_equally_however_much_they_ask(clock, counts):
     line = Line(Resource(1))
-    callers = [Caller(f"address {place}") for place in range(len(asked))]
-    places = [line.join(one) for one, many in zip(callers, asked, strict=True) for _ in range(many)]
+    callers = [Caller(f"address {place}") for place in range(len(counts))]
+    places = [
+        line.join(one) for one, many in zip(callers, counts, strict=True) for _ in range(many)
+    ]
     order = served(line, clock, places)
-    for count in range(1, min(asked) * len(asked) + 1):
+    for count in range(1, min(counts) * len(counts) + 1):
         found = [order[:count].count(one) for one in callers]
         assert max(found) - min(found) <= 1
 
@@ -198,8 +200,8 @@ def test_a_short_request_does_not_wait_for_the_end_of_long_ones(tiny_model, monk
     labels: dict[str, list[str]] = {}
 
     def generate(visitor: str, **changed: int) -> None:
-        asked = handlers.generate(service, visitor, "tiny", "The fox", settings | changed)
-        *_, (facts, status, _) = asked
+        answers = handlers.generate(service, visitor, "tiny", "The fox", settings | changed)
+        *_, (facts, status, _) = answers
         assert facts is not None, status
         labels[visitor] = facts["labels"]
         ended[visitor] = time.monotonic()
@@ -230,8 +232,8 @@ def test_holding_one_slot_forbids_waiting_for_another():
 
 def test_the_page_says_that_the_time_was_up(tiny_model, tiny_encoder_decoder, monkeypatch):
     monkeypatch.setattr(sessions.Sessions.request.__wrapped__, "__defaults__", (None, 0.0))
-    service, asked = Service([tiny_model, tiny_encoder_decoder]), {"max_new_tokens": 12}
-    for model, wanted in ((tiny_model, asked), (tiny_encoder_decoder, asked | {"beams": 3})):
+    service, options = Service([tiny_model, tiny_encoder_decoder]), {"max_new_tokens": 12}
+    for model, wanted in ((tiny_model, options), (tiny_encoder_decoder, options | {"beams": 3})):
         *_, last = handlers.generate(service, "visitor", model.name, "The fox", wanted)
         facts, status, running = last
         assert facts is not None

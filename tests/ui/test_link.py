@@ -54,13 +54,13 @@ REQUESTS = {
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_link_to_a_run_makes_the_same_tokens_and_weights_again(service, name):
-    model, asked = REQUESTS[name]
+    model, options = REQUESTS[name]
     text = "The fox & <b>bird</b>,\n1 % “à” 🦊 +"
-    if asked is None:
+    if options is None:
         text = "The fox &\n1 % à 🦊 +"  # an encoder refuses more than it reads
         run = service.read(model, text)
     else:
-        run = service.generate(model, text, max_new_tokens=9, **asked)
+        run = service.generate(model, text, max_new_tokens=9, **options)
     state = state_of_run(run)
     packed = name == "altered"
     query = deflated(json.dumps(state).encode()) if packed else f"?{urlencode(state)}"

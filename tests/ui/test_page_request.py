@@ -60,10 +60,10 @@ def test_a_batch_is_read_again_as_it_was(here, there, hidden):
 def test_an_unknown_run_is_regenerated_from_its_request(here, there):
     run = here.generate("tiny", "The fox", max_new_tokens=4)
     key = here.store.put(run)
-    asked = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
-    made = asked | {"made": {key: run_facts(run, key, here.model("tiny"))["link"]}}
+    request = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
+    made = request | {"made": {key: run_facts(run, key, here.model("tiny"))["link"]}}
     app = resource_app(there)
-    answers = (aio.answer(app, "heatmap", "POST", json=data) for data in (asked, made, asked))
+    answers = (aio.answer(app, "heatmap", "POST", json=data) for data in (request, made, request))
     lost, first, again = answers
     assert (lost.status_code, first.status_code) == (410, 200)
     assert again.content == first.content  # it is kept there now
@@ -73,8 +73,8 @@ def test_an_unknown_run_is_regenerated_from_its_request(here, there):
 def test_every_server_has_the_same_examples_and_opens_with_them(here, there):
     assert here.examples == there.examples
     for name, (run, _) in here.examples.items():
-        asked = read_state({"model": name, "tab": "masks"})
-        assert run_of(there, asked) is there.store.run(run)
+        state = read_state({"model": name, "tab": "masks"})
+        assert run_of(there, state) is there.store.run(run)
 
 
 def test_a_busy_server_asks_the_page_to_retry_a_regeneration(there):

@@ -98,9 +98,9 @@ def test_a_malformed_call_of_a_tool_logs_nothing_that_was_typed(server):
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     with server.client() as client:
         for params in ({"name": 5, "arguments": WORDS}, {"name": [WORDS]}, WORDS, None):
-            asked = {**call, "params": params}
-            client.post(f"{API}/mcp/", json=asked, headers=accept)
-            client.post(f"{API}/mcp/", json={**asked, "method": WORDS}, headers=accept)
+            request = {**call, "params": params}
+            client.post(f"{API}/mcp/", json=request, headers=accept)
+            client.post(f"{API}/mcp/", json={**request, "method": WORDS}, headers=accept)
     assert WORDS not in server.log.read_text()
 
 
@@ -151,10 +151,10 @@ def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server):
         streams = [pool.submit(streamed, event) for event in events]
         questions = [pool.submit(question, place) for place in range(2)]
 
-        def asked() -> int:
+        def n_asked() -> int:
             return sum(client.get("health").json()["resources"]["experiments"].values())
 
-        while len(opened) < len(events) or asked() < 2:
+        while len(opened) < len(events) or n_asked() < 2:
             time.sleep(0.01)
         began = time.monotonic()
         server.process.send_signal(signal.SIGTERM)

@@ -78,10 +78,10 @@ def test_query_0_is_on_top_and_repeated_or_long_tokens_keep_their_places(run):
 
 
 def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model):
-    asked = {"site": "decoder.1.self", "head": 1, "numbers": True}
+    parameters = {"site": "decoder.1.self", "head": 1, "numbers": True}
     text, most = "the fox said " * 8, 40
     long = tiny_model.generate(text, max_new_tokens=most)
-    answer = PICTURES["heatmap"].ask(long, given=asked, item=long)
+    answer = PICTURES["heatmap"].ask(long, given=parameters, item=long)
     assert not {"figure", "scores"} & answer.keys()
     scores = answer["queries"] @ answer["keys"].T / answer["keys"].shape[1] ** 0.5
     record = long.trace["decoder.1.self"]
@@ -89,7 +89,7 @@ def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model
     np.testing.assert_allclose(scores, record.scores[0, 1].numpy(), atol=1e-5)
     # An intervention may act between queries and scores.
     altered = tiny_model.generate(text, max_new_tokens=most, interventions=[Break("no-scale")])
-    answer = PICTURES["heatmap"].ask(altered, given=asked, item=altered)
+    answer = PICTURES["heatmap"].ask(altered, given=parameters, item=altered)
     np.testing.assert_array_equal(answer["scores"], altered.trace["decoder.1.self"].scores[0, 1])
     assert "queries" not in answer
 
