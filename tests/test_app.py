@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 MOST_SECONDS, MOST_BYTES = 60, 1.5e9
 
 
-def test_a_damaged_checkpoint_is_told_and_the_others_are_offered(
+def test_a_damaged_checkpoint_is_reported_and_the_others_offered(
     tiny_model, tmp_path, capsys, monkeypatch
 ):
     load = serve.load
@@ -64,7 +64,7 @@ def test_without_any_checkpoint_that_can_be_used_there_is_no_page(tmp_path):
         serve.load_all([], "cpu")
 
 
-def test_two_folders_of_one_name_are_told_apart_before_one_hides_the_other(tiny_model, tmp_path):
+def test_two_folders_of_one_name_are_refused(tiny_model, tmp_path):
     for folder in ("a/mine", "b/mine", "b/other"):
         save_model(tiny_model, tmp_path / folder, dtype="float32")
     first, second, other = (str(tmp_path / name) for name in ("a/mine", "b/mine", "b/other"))
@@ -77,7 +77,7 @@ def test_two_folders_of_one_name_are_told_apart_before_one_hides_the_other(tiny_
         launch(models, port=0)
 
 
-def test_a_model_whose_example_fails_is_told_and_the_others_are_offered(
+def test_a_model_whose_example_fails_is_reported_the_others_offered(
     tokenizer, tiny_model, capsys, monkeypatch
 ):
     deaf = tiny("deaf", "decoder", tokenizer, max_len=1)
@@ -160,7 +160,7 @@ def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch
         assert "Traceback" not in log.read_text()
 
 
-def test_a_server_whose_queue_has_ended_says_so_and_ends(tiny_model, tmp_path):
+def test_a_server_whose_queue_has_died_reports_it_and_exits(tiny_model, tmp_path):
     save_model(tiny_model, tmp_path / "tiny", dtype="float32")
     log = tmp_path / "server.log"
     with serving.Server(log, [tmp_path / "tiny"], "ending_queue") as server:

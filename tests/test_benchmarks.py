@@ -25,7 +25,7 @@ from benchmarks.networks import QUICK_SHAPES
 pytestmark = pytest.mark.slow
 
 
-def test_the_figures_say_what_was_measured():
+def test_the_figures_show_the_measurements():
     assert report.FIGURES.read_text(encoding="utf-8") == report.report(results.load())
 
 

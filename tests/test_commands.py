@@ -78,7 +78,7 @@ for name, command in json.loads(sys.argv[1]):
 """
 
 
-def test_every_module_that_can_be_run_says_how(tmp_path):
+def test_every_module_that_can_be_run_has_help(tmp_path):
     names = ["app.py", "deploy/space.py", *runnable()]
     assert {"transformer/serve.py", "benchmarks/page.py"} < set(names)
     asked = json.dumps([(name, typed(name)) for name in names])
@@ -91,7 +91,7 @@ def test_every_module_that_can_be_run_says_how(tmp_path):
         assert "went on" not in printed
 
 
-def test_a_command_tells_its_version():
+def test_a_command_prints_its_version():
     done = run("python -m transformer.serve --version")
     assert done.stdout == f"python -m transformer.serve {transformer.__version__}\n"
 

@@ -177,7 +177,7 @@ def test_a_visitors_own_forwarding_headers_stop_at_nginx():
     assert b"X-Forwarded-For: 127.0.0.1" in replica.seen[-1]
 
 
-def test_the_unit_is_one_that_systemd_takes(tmp_path):
+def test_systemd_accepts_the_unit(tmp_path):
     unit = (ROOT / "deploy" / "transformer@.service").read_text(encoding="utf-8")
     if (systemd := shutil.which("systemd-analyze")) is None:
         pytest.skip("needs systemd-analyze")

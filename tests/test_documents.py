@@ -87,7 +87,7 @@ def links(document: Path) -> list[tuple[Path, str]]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
-def test_every_link_of_a_document_leads_somewhere(document):
+def test_every_link_of_a_document_has_a_target(document):
     for path, anchor in links(document):
         assert path.exists(), path
         assert not anchor or anchor in anchors(path), (path, anchor)

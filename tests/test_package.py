@@ -80,7 +80,7 @@ def ran(command: list[str | Path], folder: Path) -> str:
     return done.stdout
 
 
-def test_the_wheel_holds_every_file_of_the_package_and_the_bundled_models(wheel):
+def test_the_wheel_contains_the_package_and_the_bundled_models(wheel):
     with zipfile.ZipFile(wheel) as file:
         inside = {name for name in file.namelist() if ".dist-info/" not in name}
     names = {name for name in tracked() if name.startswith(("transformer/", "checkpoints/"))}
@@ -88,7 +88,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_the_bundled_models(wheel)
     assert {"transformer/py.typed", "transformer/checkpoints/stories/config.json"} < inside
 
 
-def test_the_wheel_tells_what_it_needs_and_who_made_it(wheel):
+def test_the_wheel_names_its_requirements_and_authors(wheel):
     """In ranges that contain the pins: another torch than the pinned one may be installed."""
     with zipfile.ZipFile(wheel) as file:
         (name,) = (one for one in file.namelist() if one.endswith(".dist-info/METADATA"))

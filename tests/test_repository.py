@@ -161,7 +161,7 @@ def is_there(module: str) -> bool:
     return False
 
 
-def test_no_comment_or_document_names_a_file_or_module_that_is_not_there():
+def test_no_comment_or_document_names_a_missing_file_or_module():
     paths, wrong = files(), []
     names = {f"/{path.relative_to(ROOT).as_posix()}" for path in paths}
     for path in paths:
@@ -190,7 +190,7 @@ def test_the_table_holds_every_number_of_the_module():
     assert numbers <= {row["limit"] for row in table().values()}
 
 
-def test_the_documents_say_the_numbers_of_the_table():
+def test_the_documents_have_the_numbers_of_the_table():
     text = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
     limit = {name: row["limit"] for name, row in table().items()}
     for sentence in (

@@ -73,7 +73,7 @@ def test_a_patch_map_is_one_patch_after_the_other(model, part):
         assert found.change[layer, position].item() == pytest.approx(after - before, abs=1e-4)
 
 
-def test_a_patch_maps_target_is_what_the_other_text_predicts(tiny_model):
+def test_the_target_of_a_patch_map_is_predicted_by_the_other_text(tiny_model):
     run = tiny_model.trace(TEXT)
     found = patch_effect(tiny_model, run, OTHER, len(run.ids) - 1)
     ids = torch.tensor([tiny_model.prepare(OTHER).ids])

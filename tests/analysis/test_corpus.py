@@ -67,7 +67,7 @@ def test_means_are_those_of_the_single_runs(tiny_model):
     assert (whole.n_texts, whole.n_tokens) == (4, sum(len(run.ids) for run in runs))
 
 
-def test_any_order_of_adding_gives_the_same(tiny_encoder_decoder):
+def test_summaries_can_be_added_in_any_order(tiny_encoder_decoder):
     all_of_them = summaries(tiny_encoder_decoder, ablate=True)
     whole = reduce(add, all_of_them)
     assert set(whole.kinds) == {"encoder.self", "decoder.self", "decoder.cross"}
@@ -109,7 +109,7 @@ def test_kinds_of_tokens_of_characters():
 
 
 @pytest.mark.parametrize("make", [None, byte_level, word_piece, byte_fallback, unigram])
-def test_kinds_of_tokens_are_what_the_tokenizer_says(tmp_path, make):
+def test_kinds_of_tokens_are_those_of_the_tokenizer(tmp_path, make):
     text = "The black cats are sleeping, and Tommy - 47 naïve foxes - read Привет: 1234!"
     if make is None:
         tokenizer = load("stories").tokenizer
@@ -197,7 +197,7 @@ def dossier(layer: int, head: int, **means: float) -> dict[str, Any]:
     return {"kind": "decoder.self", "layer": layer, "head": head, "metrics": metrics, "cost": None}
 
 
-def test_heads_that_do_alike_are_clustered_and_named_after_what_they_share():
+def test_similar_heads_are_clustered_and_named_after_what_they_share():
     low = {"entropy": 1.0, "previous": 0.1, "first": 0.1}
     heads = [
         dossier(0, 0, **low | {"previous": 0.9}), dossier(0, 1, **low),

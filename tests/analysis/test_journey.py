@@ -213,7 +213,7 @@ def ask(experiments: Service, name: str, run: Run, **given: Any) -> dict[str, An
     return answer(experiments, PICTURES[name], data)
 
 
-def test_an_answer_holds_what_the_picture_draws(
+def test_an_answer_contains_the_data_of_its_picture(
     experiments, tiny_model, tiny_encoder, tiny_encoder_decoder
 ):
     for model in (tiny_model, tiny_encoder, tiny_encoder_decoder):

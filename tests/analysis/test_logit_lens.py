@@ -16,7 +16,7 @@ from transformer.analysis.logit_lens import logit_lens
 from transformer.inference.deadline import Deadline, until
 
 
-def test_an_encoder_predicts_nothing_and_its_lens_tells_what_stands_there(tiny_encoder):
+def test_the_lens_of_an_encoder_names_the_token_at_the_position(tiny_encoder):
     run = with_lens(tiny_encoder, tiny_encoder.trace("the fox said"))
     assert set(run.surprisal) == {None}
     assert run.lens.ids.shape[:2] == (tiny_encoder.config.n_layers + 1, len(run.ids))

@@ -43,7 +43,7 @@ def test_weights_are_a_softmax_over_what_the_other_mask_allows(read, site, which
             assert found.mean_freed_weight == pytest.approx(float(freed.mean()), abs=1e-9)
 
 
-def test_a_sentence_says_what_goes_to_the_freed_keys(batch, translated):
+def test_a_sentence_names_the_weight_of_the_freed_keys(batch, translated):
     found = without_mask(translated, 0, "decoder.1.cross", 1, "padding")
     assert f"{100 * found.mean_freed_weight:.1f} %" in sentence_of(found)
     assert f"over the {int(translated.target_padding[0].sum())} queries" in sentence_of(found)

@@ -43,7 +43,7 @@ def test_a_sentence_of_a_batch_has_rows_of_its_own(batch):
     assert found.key_labels == batch.labels[1]
 
 
-def test_numbers_that_were_changed_are_said_not_to_agree(run):
+def test_changed_numbers_are_reported_as_different(run):
     record = run.trace["decoder.0.self"]
     bent = record.pattern.clone()
     bent[0, 1, 4, 2] += 2 * TOLERANCE

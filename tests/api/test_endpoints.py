@@ -37,7 +37,7 @@ def client(server: Shared) -> Iterator[Client]:
     client.close()
 
 
-def test_models_and_breaks_are_listed_with_what_they_are(client, server):
+def test_models_and_breaks_are_listed_with_descriptions(client, server):
     models = client.predict(api_name="/models")
     assert [model["name"] for model in models] == list(NAMES)
     assert models[0]["n_heads"] == server.model.config.n_heads
@@ -57,7 +57,7 @@ def test_models_and_breaks_are_listed_with_what_they_are(client, server):
         {"max_new_tokens": 5, "forced_tokens": [70, 71]},
     ],
 )
-def test_generate_gives_what_python_gives(client, server, settings):
+def test_generate_gives_the_same_as_python(client, server, settings):
     got = client.predict("Once upon a time", **settings, api_name="/generate")
     run = server.model.generate("Once upon a time", **settings)
     assert (got["text"], got["tokens"], got["ids"]) == (run.text, list(run.tokens), list(run.ids))
@@ -119,7 +119,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-def test_a_bad_value_gives_the_sentence_that_python_gives(client):
+def test_a_bad_value_gives_the_same_error_as_in_python(client):
     run = client.predict("Hi", api_name="/trace")["run"]
     for name, arguments, sentence in REFUSED:
         given = {key: run if value == "RUN" else value for key, value in arguments.items()}

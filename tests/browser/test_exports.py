@@ -56,7 +56,7 @@ def test_pictures_are_those_of_the_open_tab_and_are_saved_as_png_and_svg(page):
     assert name == "tiny-the-matrix-position-by-dimension.svg"
 
 
-def test_the_run_is_saved_as_json_npz_csv_and_a_page_and_a_refusal_is_told(page):
+def test_the_run_is_saved_in_four_formats_and_a_refusal_is_shown(page):
     page.set_length(6)
     page.generate(HOSTILE)
     page.press(page.head(1, 2), draws=".attention")

@@ -165,7 +165,7 @@ def test_the_cards_are_walked_by_keyboard_alone(door):
     assert "tour" not in page.page.evaluate("viz.snapshot()")
 
 
-def test_a_card_stays_in_sight_above_the_section_that_it_opens(door, address):
+def test_a_card_stays_visible_above_the_section_it_opens(door, address):
     page = door.page
     for width, height, projected in ((1440, 900, ""), (390, 844, ""), (1280, 720, "&projector=1")):
         page.set_viewport_size({"width": width, "height": height})

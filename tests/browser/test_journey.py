@@ -60,7 +60,7 @@ def test_the_journey_and_bars_match_the_server_and_a_bar_forces_its_token(page, 
     assert page.labels()[last + 1] == wanted
 
 
-def test_readers_work_by_keyboard_and_parts_lead_to_their_tabs(page):
+def test_readers_work_by_keyboard_and_parts_open_their_tabs(page):
     choose(page, 6)
     page.page.get_by_role("button", name="Who reads what?").press("Enter")
     page.tokens.nth(6).focus()

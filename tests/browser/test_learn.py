@@ -107,7 +107,7 @@ def turn(visit: Visit, title: str) -> None:
     visit.wait_for_link()
 
 
-def test_a_lesson_is_found_held_and_graded_on_the_visitors_own_run(visit, ground):
+def test_a_lesson_is_found_given_and_graded_on_the_visitors_run(visit, ground):
     seen = visit(second().url)
     page = seen.page
     page.get_by_role("button", name="Lessons", exact=True).click()

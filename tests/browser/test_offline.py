@@ -83,7 +83,7 @@ def test_heads_stages_and_pointer_have_the_runs_numbers(page, scripted):
     expect(page.locator(".to-arithmetic")).to_be_hidden()  # a view that is not here
 
 
-def test_hostile_text_is_shown_as_text_and_a_token_leads_to_its_step(page, scripted):
+def test_hostile_text_is_shown_as_text_and_a_token_opens_its_step(page, scripted):
     tokens = page.locator("#tokens button.token")
     assert tokens.all_inner_texts() == list(scripted.labels)
     assert page.title() != "broken"
@@ -94,7 +94,7 @@ def test_hostile_text_is_shown_as_text_and_a_token_leads_to_its_step(page, scrip
     assert page.locator("#candidates tr.chosen").count() == 1
 
 
-def test_pictures_worked_out_in_the_page_are_what_python_draws(page, scripted):
+def test_pictures_computed_in_the_page_are_those_of_python(page, scripted):
     see_all(page, ":is(#masks, #positions) > figure")
     expect(page.locator(":is(#masks, #positions) .js-plotly-plot")).to_have_count(3)
     see_all(page, "#more > details")

@@ -166,7 +166,7 @@ def test_what_a_beam_search_keeps(asker):
     assert nodes == len(run.search.hypotheses[0].ids)
 
 
-def test_from_which_layer_on_it_knows(asker):
+def test_the_layer_from_which_the_prediction_is_final(asker):
     asker.click(asker.page.get_by_role("tab", name="Prediction", exact=True))
     asker.open("lens", ".lens-box")
     lens = with_lens(model("stories"), opening("stories")).lens

@@ -18,7 +18,7 @@ MARKED = {  # what each tab is about
 }
 
 
-def test_the_strip_above_a_tab_marks_where_it_stands_and_leads_on(visit):
+def test_the_strip_above_a_tab_marks_its_place_and_opens_the_next(visit):
     opened = visit(tab="Journey")
     opened.go("model=tiny-translator&tab=model")
     page = opened.page
@@ -116,7 +116,7 @@ def held(memory):
     page.context.close()
 
 
-def test_a_picture_stands_before_any_script_and_the_page_takes_its_place(held, server):
+def test_a_picture_is_shown_until_the_scripts_have_loaded(held, server):
     page, let_go = held
     page.route(PLOTLY_JS, lambda route: None)  # never answered
     page.goto(server.url, wait_until="commit")

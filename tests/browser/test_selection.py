@@ -86,7 +86,7 @@ def test_a_click_on_a_translated_word_has_one_answer_on_every_tab(door, path):
     black(door)
 
 
-def test_no_cell_is_marked_that_nobody_chose(door):
+def test_no_cell_is_marked_before_one_is_chosen(door):
     door.go("model=stories&tab=attention&read=31")
     door.wait_drawn(".attention")
     bands = door.page.locator("#attention .band")
@@ -184,7 +184,7 @@ def test_escape_closes_one_thing_at_a_time_and_the_selection_last(door):
     expect(chosen).to_have_count(0)
 
 
-def test_a_second_token_is_asked_for_until_there_is_one(door):
+def test_a_second_token_is_requested_until_chosen(door):
     door.go("model=stories&tab=journey&read=31")
     page = door.page
     notice = page.get_by_role("button", name="Now choose a second token")

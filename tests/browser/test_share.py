@@ -26,7 +26,7 @@ def elsewhere(playwright: Playwright) -> Iterator[Browser]:
     browser.close()
 
 
-def test_a_camera_reads_the_code_and_opens_what_is_shown(elsewhere, server):
+def test_the_code_opens_the_current_page_when_scanned(elsewhere, server):
     context = elsewhere.new_context(color_scheme="dark", viewport={"width": 1280, "height": 720})
     context.set_default_timeout(WAIT_MS)
     context.add_init_script(path=PAGE_MODULES)
@@ -54,7 +54,7 @@ def test_a_camera_reads_the_code_and_opens_what_is_shown(elsewhere, server):
     context.close()
 
 
-def test_a_page_of_this_machine_alone_says_how_to_start_it_for_others(still):
+def test_a_local_page_explains_how_to_serve_others(still):
     still.menu()
     still.page.locator(".show-code").click()
     expect(still.page.locator(".code-says")).to_contain_text("python app.py --host 0.0.0.0")

@@ -93,7 +93,7 @@ def test_candidates_surprisal_and_lens_are_of_the_chosen_token(page, run):
     assert page.page.evaluate("viz.query.index") == 3 + run.trace_start
 
 
-def test_a_text_that_slid_is_told_and_then_the_page_rests(page, server):
+def test_a_text_longer_than_the_context_is_reported_once(page, server):
     page.set_length(60)
     page.generate("The dog")
     page.tab("Prediction")

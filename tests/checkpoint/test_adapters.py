@@ -34,7 +34,7 @@ def copied(llama, tmp_path):
     return shutil.copytree(llama[0], tmp_path / "my-llama")
 
 
-def test_a_llama_is_loaded_and_writes_what_transformers_writes(llama):
+def test_a_llama_generates_the_same_text_as_in_transformers(llama):
     folder, theirs = llama
     model = transformer.load(folder)
     assert (model.name, model.config.family, model.config.max_len) == ("my-llama", "decoder", 100)
@@ -205,7 +205,7 @@ def test_a_costly_tokenizer_is_refused(copied, part, step, sentence):
         transformer.load(copied)
 
 
-def test_a_name_that_is_nowhere_is_looked_for_on_the_hub_if_told():
+def test_an_unknown_name_suggests_the_hub():
     for name in ("gpt2", "openai-community/gpt2"):
         with pytest.raises(CheckpointError, match=f"or a model of the hub, as hub:{name}$"):
             transformer.load(name)

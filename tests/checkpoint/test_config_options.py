@@ -140,7 +140,7 @@ def test_an_option_that_would_give_other_numbers_is_refused_by_name(case, saved,
             network_of(folder, values_of(folder), 96)
 
 
-def test_padding_is_an_id_that_there_is_and_that_is_no_text():
+def test_padding_is_an_existing_id_that_is_not_text():
     for got, wanted in ((0, 0), (60, 60), (61, None), (-1, None), (None, None), (2, None)):
         assert padding_of({"pad_token_id": got, "eos_token_id": [1, 2]}, 61, ["eos_token_id"]) == (
             wanted

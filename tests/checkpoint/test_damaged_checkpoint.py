@@ -196,7 +196,7 @@ def test_a_card_is_not_needed(folder):
 @pytest.mark.parametrize(
     "name", ["config.json", "tokenizer.json", "README.md", "sample.json", "heads.json", ONE_FILE]
 )
-def test_a_file_that_no_memory_holds_gets_a_sentence_before_it_is_read(folder, name):
+def test_a_file_larger_than_memory_is_refused_before_it_is_read(folder, name):
     (folder / name).touch()
     size = 100 * 10**9  # sparse: it takes no room on the disk
     if name == ONE_FILE:

@@ -98,7 +98,7 @@ SAID += [("distilbert", False)]
 
 
 @pytest.mark.parametrize(("family", "tied"), SAID)
-def test_a_head_of_its_own_is_read_whatever_is_said_of_ties(family, tied, tmp_path):
+def test_an_untied_head_is_read_whatever_the_config_says(family, tied, tmp_path):
     made(family, 3).save_pretrained(tmp_path)
     change(tmp_path / "config.json", tie_word_embeddings=tied)
     weights = load_file(tmp_path / "model.safetensors")
@@ -194,7 +194,7 @@ HEADLESS = [
 
 
 @pytest.mark.parametrize(("family", "name"), HEADLESS)
-def test_a_folder_without_a_head_that_guesses_words_says_what_it_has(family, name, tmp_path):
+def test_a_folder_without_a_language_model_head_is_refused(family, name, tmp_path):
     size = 1 if family in ("gpt_neox", "llama", "mistral") else 0  # not tied
     getattr(transformers, name)(made(family, size).config).save_pretrained(tmp_path)
     said = rf"this folder has no head that predicts tokens \(architectures: \['{name}'\]\)"

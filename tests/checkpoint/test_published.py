@@ -60,7 +60,7 @@ ENCODERS = ("bert", "distilbert", "roberta")
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_special_tokens_are_those_of_the_tokenizer_whatever_their_names(name, folders):
+def test_special_tokens_are_those_of_the_tokenizer_under_any_name(name, folders):
     """Those that transformers' tokenizer of the folder calls special; a mask is looked at first."""
     from transformers import AutoTokenizer
 
@@ -108,7 +108,7 @@ def test_a_mask_is_the_token_that_the_folder_names(place, folders, tmp_path):
         ("gpt2", "a < b, [x] and <b>", None),
     ],
 )
-def test_a_special_tokens_name_in_a_text_is_said_to_be_read_as_text(name, typed, warning, folders):
+def test_a_special_tokens_name_in_a_text_gets_a_warning(name, typed, warning, folders):
     model = transformer.load(folders[name][0])
     read = model.trace if model.config.family == "encoder" else model.generate
     run = read(typed, **{"max_new_tokens": 1} if read == model.generate else {})
@@ -117,7 +117,7 @@ def test_a_special_tokens_name_in_a_text_is_said_to_be_read_as_text(name, typed,
     assert not {*names} & {*run.labels[1:-1]}  # no token of that name was put in
 
 
-def test_a_token_that_is_no_special_one_is_said_to_be_read_as_that_token(folders, tmp_path):
+def test_an_added_token_in_a_text_gets_a_warning(folders, tmp_path):
     folder = shutil.copytree(folders["qwen2"][0], tmp_path / "qwen2")
     content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     for one in content["added_tokens"]:

@@ -161,7 +161,7 @@ def test_threads_get_whole_texts_while_the_weights_are_read_again(network):
             check(network, engine)
 
 
-def test_a_copied_model_has_its_engine_and_goes_its_own_way(tiny_model):
+def test_a_copied_model_has_an_independent_engine(tiny_model):
     import dataclasses
 
     network = copy.deepcopy(tiny_model.network)

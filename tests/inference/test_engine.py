@@ -47,7 +47,7 @@ def threads():
 
 
 @pytest.mark.parametrize("preset", ["gpt", "vaswani-2017"])
-def test_greedy_tokens_are_read_several_at_once_and_stay_the_networks(preset, monkeypatch):
+def test_greedy_tokens_read_several_at_once_are_the_networks(preset, monkeypatch):
     model = network(preset, max_len=40)
     engine, calls = engine_of(model, "compiled"), []
     ahead = CompiledText.read_ahead

@@ -59,7 +59,7 @@ def test_the_mask_is_one_more_id_and_no_text_of_a_visitor(tokenizer, tmp_path):
     assert again.labels(range(again.vocab_size)) == tokenizer.labels(range(again.vocab_size))
 
 
-def test_a_hidden_word_takes_its_space_along(tokenizer):
+def test_a_hidden_word_includes_the_space_before_it(tokenizer):
     ids = hidden_ids(tokenizer, "The [MASK] ran up [MASK].")
     pieces = ["The", " ran up", "."]
     wanted = [tokenizer.end_id]
@@ -71,7 +71,7 @@ def test_a_hidden_word_takes_its_space_along(tokenizer):
     assert hidden_ids(plain, "The [MASK]") == plain.prompt("The [MASK]")
 
 
-def test_a_bert_fills_in_what_transformers_says(tmp_path):
+def test_a_bert_fills_in_the_same_as_transformers(tmp_path):
     import transformers
 
     folder = tmp_path / "bert"
@@ -107,13 +107,13 @@ def test_mistakes_get_a_sentence(model, decoder, text, n_best, sentence):
         decoder.fill("The [MASK]")
 
 
-def test_the_text_says_the_likeliest_token_of_each_place(model):
+def test_the_text_contains_the_likeliest_token_of_each_mask(model):
     found = model.fill("The [MASK] ran up [MASK].", n_best=4)
     first, second = (place[0] for place in found.guesses)
     assert found.text == f"The{first.text} ran up{second.text}."
 
 
-def test_a_token_is_guessed_with_what_follows_and_without(model):
+def test_a_token_is_predicted_with_and_without_its_right_context(model):
     run = model.trace("The dog ran up the hill")
     place = 2
     found = masked_token(model, run, place)

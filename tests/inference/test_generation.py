@@ -108,7 +108,7 @@ def test_the_global_generator_is_neither_read_nor_moved():
     assert tokens(continued(model, PROMPTS, sampling=SAMPLED, seeds=[1, 2, 3])) == first
 
 
-def test_nothing_is_computed_after_all_rows_have_ended_or_nobody_asks():
+def test_nothing_is_computed_after_all_rows_end_or_the_caller_stops():
     model, passes = network(), []
     (whole,) = tokens(continued(model, [PROMPTS[0]], end_id=V))
     model.register_forward_hook(lambda *_: passes.append(1))

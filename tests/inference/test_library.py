@@ -44,7 +44,7 @@ def test_numpy_scalars_are_numbers(tiny_model):
     assert [one.request.seed for one in tiny_model.generate_batch([TEXT] * 2, seeds)] == [0, 1]
 
 
-def test_a_trace_is_its_records_and_says_what_it_has(tiny_model):
+def test_a_trace_iterates_over_its_records_and_has_a_repr(tiny_model):
     trace = tiny_model.trace("the fox").trace
     assert [record.site for record in trace] == trace.sites
     assert repr(trace).endswith(".self; decoder residual stream>")
@@ -77,7 +77,7 @@ def test_a_model_is_copied_and_pickled_with_its_engine(name, request, tmp_path):
         assert all(after[key].equal(value) for key, value in before.items())
 
 
-def test_a_pickled_run_holds_its_own_tokens_and_no_room_for_more():
+def test_a_pickled_run_contains_only_its_own_tokens():
     model = transformer.load("stories")
     run = model.generate("Once upon a time", max_new_tokens=20)
     assert len(run.ids) == 25
@@ -103,7 +103,7 @@ def test_a_model_is_saved_whole_and_loaded_again(tiny_model, tmp_path):
 
 
 @pytest.mark.parametrize("device", ["gpu0", "cuda:99", "mps:0", "", 3, "cpu:7"])
-def test_a_device_that_is_not_there_gets_a_sentence(tiny_model, device):
+def test_a_missing_device_gets_an_error_message(tiny_model, device):
     for ask in (lambda: transformer.load("stories", device=device), lambda: tiny_model.to(device)):
         with pytest.raises(ValueError, match=r"device must be one of \['auto', 'cpu'"):
             ask()
@@ -159,7 +159,7 @@ def test_what_cannot_be_meant_is_answered_in_a_sentence(call, sentence, tiny_enc
     assert Request("hi") == Request(text="hi")
 
 
-def test_a_model_is_saved_in_the_type_that_holds_its_numbers(tiny_model, tmp_path):
+def test_a_model_is_saved_in_a_type_that_represents_its_weights(tiny_model, tmp_path):
     model = copy.deepcopy(tiny_model)
     model.save(tmp_path / "exact")
     again = transformer.load(tmp_path / "exact").network.state_dict()

@@ -118,7 +118,7 @@ def called(tmp_path, monkeypatch):
     return tmp_path / "called"
 
 
-def test_a_compiler_that_hangs_is_ended_with_what_it_started(cache, called, monkeypatch, capfd):
+def test_a_hanging_compiler_is_killed_with_its_children(cache, called, monkeypatch, capfd):
     monkeypatch.setattr(library_cache, "COMPILE_S", 1.0)
     assert built() is None
     written = called.stat().st_size
@@ -137,7 +137,7 @@ def test_on_a_full_disk_nothing_is_compiled(cache, called):
     assert not called.exists()
 
 
-def test_a_compiler_that_knows_no_openmp_or_cpu_is_asked_for_less(cache, monkeypatch):
+def test_a_compiler_without_openmp_or_the_cpu_gets_fewer_flags(cache, monkeypatch):
     found = [("-march=unknown",), ("-fno-such-openmp",), ("-fopenmp-simd",)]
     monkeypatch.setattr(native, "variants", lambda *_: found)
     assert built().flags == ("-fopenmp-simd",)

@@ -70,7 +70,7 @@ def test_the_ends_of_the_range_fall_on_possible_tokens(place, monkeypatch):
     assert draw(probabilities, [torch.Generator()]).tolist() == [expected]
 
 
-def test_draws_come_as_often_as_their_probability_says():
+def test_tokens_are_drawn_as_often_as_their_probability():
     wanted = torch.tensor([0.1, 0.0, 0.2, 0.3, 0.4])
     n = 4_000
     generators = [torch.Generator().manual_seed(seed) for seed in range(n)]

@@ -32,7 +32,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, int]:
 
 
 @pytest.mark.slow
-def test_loading_takes_little_more_than_the_files():
+def test_loading_uses_little_more_memory_than_the_files():
     found = loading.measured("llama", 60)
     assert found["peak"] < loading.MOST + ROOM / found["megabytes"] / 1e6
     assert found["end"] > 0.9  # nothing is left to be read later

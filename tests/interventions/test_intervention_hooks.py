@@ -169,7 +169,7 @@ def test_nothing_to_do_is_the_intact_network():
         assert hooks_of(none, model.config, {"other": cache}) == ()
 
 
-def test_a_silenced_head_stays_silent_whatever_is_patched_there():
+def test_a_silenced_head_stays_silent_under_a_patch():
     model, cache = network(), ActivationCache()
     text, other = given(model), given(model)
     read(model, other, hooks=[cache])

@@ -114,7 +114,7 @@ def test_what_a_network_does_not_have_is_refused_with_what_it_has(intervention, 
         check_all([intervention], config(norm="post"))
 
 
-def test_taken_tokens_stand_first_and_the_text_goes_on_from_them(tiny_model):
+def test_forced_tokens_come_first_and_the_text_continues_after_them(tiny_model):
     intact = tiny_model.generate(TEXT, max_new_tokens=6)
     other = intact.steps[2].candidates[1].id
     taken = [*(step.token for step in intact.steps[:2]), other]
@@ -129,7 +129,7 @@ def test_taken_tokens_stand_first_and_the_text_goes_on_from_them(tiny_model):
     assert run.ids[run.n_prompt + 3] == int(logits.argmax())
 
 
-def test_taking_what_was_drawn_anyway_gives_the_same_sampled_text(tiny_model):
+def test_forcing_the_drawn_tokens_gives_the_same_sampled_text(tiny_model):
     settings = dict(max_new_tokens=9, temperature=1.3, seed=MAX_SEED)
     run = tiny_model.generate(TEXT, **settings)
     taken = [step.token for step in run.steps[:4]]

@@ -11,7 +11,7 @@ from transformer.learning.exercises import EXERCISES, is_held_out
 
 
 @pytest.mark.parametrize("task", EXERCISES)
-def test_an_exercise_asks_what_it_says(task):
+def test_an_exercise_has_the_questions_it_describes(task):
     exercise = EXERCISES[task]
     rng = random.Random(2)
     rows = exercise.rows(rng, 200, held_out=False)

@@ -94,7 +94,7 @@ def test_a_file_is_read_block_by_block(tmp_path):
 CHECK = 'click = "head"\nof = "first"'
 
 
-def test_a_mistake_in_a_file_is_told_with_its_place(tmp_path):
+def test_a_mistake_in_a_file_is_reported_with_its_line(tmp_path):
     for old, new, message in (
         ("# Looking", "Looking", "a lesson begins with"),
         ("## Last", "### Last", "line 30: one “# Title”"),
@@ -253,7 +253,7 @@ def test_what_the_network_says_is_graded_on_the_run(tiny_model, experiments):
             assert check_of({"run": check}).grade(ground, {}).right == (check in checks), check
 
 
-def test_a_step_is_graded_and_solved_as_the_page_asks(experiments, tmp_path, monkeypatch):
+def test_a_step_is_graded_and_solved_on_the_pages_request(experiments, tmp_path, monkeypatch):
     """A lesson of this test next to the bundled ones, whose models are not served."""
     monkeypatch.setattr("transformer.lessons._LESSONS", dict(all_lessons()))
     written(tmp_path, LESSON)
@@ -321,7 +321,7 @@ def test_faulty_steps_and_hints_are_reported(tmp_path, experiments):
 
 
 @pytest.mark.slow
-def test_every_bundled_lesson_can_be_held_in_every_language(capsys):
+def test_every_bundled_lesson_works_in_every_language(capsys):
     assert check_folder(str(FOLDER), bundled_names()) == 0
     printed = capsys.readouterr().out
     assert "Every step can be held." in printed
@@ -334,7 +334,7 @@ def test_every_bundled_lesson_can_be_held_in_every_language(capsys):
 
 
 @pytest.mark.slow
-def test_the_lesson_of_the_documentation_can_be_held(tmp_path, capsys):
+def test_the_lesson_of_the_documentation_works(tmp_path, capsys):
     text = (FOLDER.parents[2] / "docs" / "lessons.md").read_text(encoding="utf-8")
     written(tmp_path, text.split("````markdown\n")[1].split("````")[0], "names")
     assert check_folder(str(tmp_path), ["stories"]) == 0

@@ -15,7 +15,7 @@ PATHS = sorted(FOLDER.glob("*.po"))
 SAME = 0.05  # the share of sentences that may be as in English: names of the field, formulas
 
 
-def test_the_page_is_there_in_five_languages():
+def test_the_page_exists_in_five_languages():
     assert languages() == ("en", "de", "es", "fr", "zh")
     names = ["English", "Deutsch", "Español", "Français", "简体中文"]
     assert [catalogue(language).name for language in languages()] == names
@@ -34,14 +34,14 @@ def test_hardly_a_sentence_is_left_in_english(language):
 
 
 @pytest.mark.parametrize("language", languages()[1:])
-def test_a_tab_is_known_by_its_name(language):
+def test_a_tab_is_identified_by_its_name(language):
     known = catalogue(language)
     for tab in {view.tab for view in VIEWS.values()}:  # as messages.js looks it up
         assert next(one for one in sorted(known.scripts) if known.one(one) == known.one(tab)) == tab
 
 
 @pytest.mark.parametrize("language", languages()[1:])
-def test_the_first_screen_of_the_readme_says_the_same_in_every_language(language):
+def test_the_readmes_agree_in_every_language(language):
     """Its pictures, commands and figures are the English one's."""
     root = FOLDER.parent.parent
     english = (root / "README.md").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def test_the_first_screen_of_the_readme_says_the_same_in_every_language(language
 
 @pytest.mark.parametrize("language", languages()[1:])
 @pytest.mark.parametrize("name", transformer.bundled_names())
-def test_a_model_card_says_the_same_in_every_language(name, language):
+def test_a_model_card_has_the_same_content_in_every_language(name, language):
     """Its commands and tables are the English one's, and the page shows it to who reads it."""
     model = transformer.load(name)
     english, other = model.card, model.cards[language]

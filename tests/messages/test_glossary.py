@@ -39,14 +39,14 @@ def stands(word, text):
     return re.search(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", text, re.IGNORECASE)
 
 
-def test_a_word_of_the_field_that_stands_on_the_page_has_an_entry(words_of):
+def test_every_technical_term_on_the_page_has_an_entry(words_of):
     text = words_of("en")
     known = {word.lower() for entry in glossary("en").values() for word in entry["words"]}
     assert {word for word in FIELD if stands(word, text)} - known == set()
 
 
 @pytest.mark.parametrize("language", languages())
-def test_every_entry_is_there_stands_on_the_page_and_is_short(language, words_of):
+def test_every_entry_exists_is_used_on_the_page_and_is_short(language, words_of):
     text, entries = words_of(language), glossary(language)
     assert entries.keys() == glossary("en").keys()
     assert (language == "en") == (entries == glossary("en"))

@@ -132,7 +132,7 @@ def test_what_an_error_quotes_is_shortened():
     assert {path: values for path, values in found.items() if values} == {}, "use shortened(...)"
 
 
-def test_an_error_is_english_unless_it_is_said_with_the_errors_in_it(shouted):
+def test_an_error_is_english_unless_translated_with_its_errors(shouted):
     inner = InvalidRequest("inner", "no {name}; got {got}", name="a", got=2000)
     copy = pickle.loads(pickle.dumps(inner))
     error = InvalidRequest("outer", "no {name}; got {got}", name=inner, got=copy)

@@ -47,7 +47,7 @@ TOGETHER = [
 
 
 @pytest.mark.parametrize(("fields", "values", "allowed"), VALUES)
-def test_a_value_of_another_kind_gets_a_sentence_with_what_is_allowed(fields, values, allowed):
+def test_a_value_of_the_wrong_type_is_refused_with_what_is_allowed(fields, values, allowed):
     for name, value in itertools.product(fields.split(), values):
         with pytest.raises(ValueError, match=rf"^{name} must be {allowed}.*; got "):
             ModelConfig(**{**SMALL, name: value})

@@ -15,7 +15,7 @@ T, TS = 6, 7
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder"])
-def test_a_given_mask_stands_in_place_of_the_networks_own(family):
+def test_a_given_mask_replaces_the_networks_own(family):
     model, tokens, trace = network(family), ids(2, T), Trace()
     window = (torch.arange(T)[:, None] - torch.arange(T)).abs() < 2  # one to either side
     logits = model(tokens, mask=window, trace=trace)

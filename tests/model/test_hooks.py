@@ -102,7 +102,7 @@ HOOKS = [
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
-def test_a_hook_takes_of_the_context_what_it_names_and_none_is_unchanged(family):
+def test_a_hook_gets_the_context_it_names_and_none_changes_nothing(family):
     model, both = network(family).requires_grad_(False), family == "encoder-decoder"
     read = (ids(2, 5), ids(2, 4)) if both else (ids(2, 5),)
     wanted = model(*read, hooks=[lambda point, value, **context: HOOKS[0](point, value)])
@@ -197,7 +197,7 @@ def test_records_are_detached_float32_while_training_in_bfloat16():
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
-def test_a_trace_holds_the_last_of_two_passes(family):
+def test_a_trace_records_the_last_of_two_passes(family):
     model, source = network(family), [ids(1, 6)] if family == "encoder-decoder" else []
     trace, alone, text = Trace(), Trace(), ids(1, 5)
     model(*[ids(2, 4) for _ in source], BATCH, trace=trace)

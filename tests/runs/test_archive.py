@@ -192,7 +192,7 @@ HOSTILE_ARRAYS = {
 
 
 @pytest.mark.parametrize("name", HOSTILE_ARRAYS)
-def test_an_array_that_is_not_what_it_claims_takes_no_memory(tiny_model, tmp_path, name):
+def test_an_array_with_a_false_header_uses_no_memory(tiny_model, tmp_path, name):
     tiny_model.trace("the fox").to_npz(tmp_path / "run.npz")
     site = "decoder.0.self/pattern.npy"
     with zipfile.ZipFile(tmp_path / "run.npz") as good:

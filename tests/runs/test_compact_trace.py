@@ -119,7 +119,7 @@ def test_a_gpu_keeps_the_trace_until_it_is_moved(tiny_model, settings):
         torch.testing.assert_close(weights, here.trace[site].pattern, atol=1e-4, rtol=0)
 
 
-def test_a_mask_that_all_texts_share_stays_whole_for_each():
+def test_a_mask_shared_by_all_texts_stays_complete_for_each():
     trace, mask = Trace(), torch.ones(3, 3, dtype=torch.bool).tril()
     weights = torch.rand(2, 1, 3, 3)
     trace.record_attention(Site("decoder", 0, "self"), weights, weights, mask)

@@ -84,7 +84,7 @@ def test_a_batch_has_a_seed_for_each_text(tiny_model):
 
 
 @pytest.mark.parametrize("zero", [0, 0.0])
-def test_a_temperature_of_0_is_greedy_whatever_the_filters(tiny_model, tiny_encoder_decoder, zero):
+def test_a_temperature_of_0_is_greedy_with_any_filter(tiny_model, tiny_encoder_decoder, zero):
     greedy = tiny_model.generate(TEXT, max_new_tokens=8)
     assert greedy.ids != tiny_model.generate(TEXT, max_new_tokens=8, temperature=1.5).ids
     for filters in ({}, {"top_k": 40}, {"top_p": 0.9, "min_p": 0.1, "seed": 4}):
@@ -137,7 +137,7 @@ def test_a_run_says_why_it_stopped(tiny_model, tokenizer):
 
 
 @pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder_decoder"])
-def test_a_stream_gives_what_the_run_has(name, request):
+def test_a_stream_yields_the_steps_of_the_run(name, request):
     model = request.getfixturevalue(name)
     stream = model.stream(TEXT, **settings())
     begins = stream.prompt_ids, stream.n_prompt, stream.source_ids

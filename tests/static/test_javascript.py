@@ -206,7 +206,7 @@ def test_whatever_is_clicked_the_page_and_the_network_mean_the_same_mask(outcome
         assert edited([edit], one["size"]) == one["allowed"]
 
 
-def test_a_links_text_holds_the_state_that_it_was_made_of(outcome):
+def test_a_links_text_contains_the_state_it_was_made_from(outcome):
     queries = outcome.made("links")
     for query, state in zip(queries, STATES, strict=True):
         link = read_link(query)

@@ -63,7 +63,7 @@ def test_ids_decode_to_the_text_where_nothing_of_it_is_lost(kind):
             assert read == (text if build is byte_level else f" {text}".replace("▁", " "))
 
 
-def test_labels_show_spaces_and_what_goes_on(kind):
+def test_labels_mark_spaces_and_continued_words(kind):
     build, ours, _, _ = kind
     labels = ours.labels(ours.encode("The sleepings\n"))
     if build is word_piece:

@@ -27,7 +27,7 @@ BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u
 @settings(max_examples=40)
 @given(texts=st.lists(st.text()))
 @example(texts=NASTY)
-def test_every_text_comes_back_exactly_alone_and_in_a_batch(tokenizer, texts):
+def test_every_text_is_decoded_exactly_alone_and_in_a_batch(tokenizer, texts):
     found = tokenizer.encode_batch(texts)
     assert found == [tokenizer.encode(text) for text in texts]
     assert [tokenizer.decode(ids) for ids in found] == texts
@@ -88,7 +88,7 @@ def test_a_vocabulary_below_all_bytes_is_an_error():
         Tokenizer.train(["aa"], 258)
 
 
-def test_a_foreign_tokenizer_gets_a_sentence_that_says_what_it_lacks(tmp_path):
+def test_a_foreign_tokenizer_is_refused_with_what_it_lacks(tmp_path):
     path = tmp_path / "tokenizer.json"
 
     def error(foreign):
@@ -108,7 +108,7 @@ def test_a_foreign_tokenizer_gets_a_sentence_that_says_what_it_lacks(tmp_path):
     assert "is not byte-level; needed: a byte-level BPE" in error(bpe)
 
 
-def test_a_tokenizer_whose_ids_have_gaps_gets_a_sentence(tokenizer, tmp_path):
+def test_a_tokenizer_whose_ids_have_gaps_is_refused(tokenizer, tmp_path):
     path = tmp_path / "tokenizer.json"
     tokenizer.save(path)
     content = json.loads(path.read_text())
@@ -149,7 +149,7 @@ def test_a_special_tokens_name_is_ordinary_characters():
     assert characters.to_bytes([characters.encode("🦊")[0]]) == "🦊".encode()
 
 
-def test_a_character_that_was_never_learned_is_told(characters):
+def test_an_unknown_character_is_named_in_the_error(characters):
     with pytest.raises(ValueError, match="holds 'é', which this model never learned; allowed: the"):
         characters.encode("Before é")
     with pytest.raises(ValueError, match="holds 'Q'"):

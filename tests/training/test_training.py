@@ -27,7 +27,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_model_overfits_ten_lines_and_then_says_them(tmp_path):
+def test_a_model_overfits_ten_lines_and_then_generates_them(tmp_path):
     made = recipe(tmp_path, steps=150, dropout=0.0, rate=1e-2, every=150, precision="bf16")
     out = loop.train(made, task(tmp_path), tmp_path / "o")
     model = transformer.load(out)
@@ -142,7 +142,7 @@ def test_mistakes_get_one_sentence_before_a_folder_is_made(
 
 
 @pytest.mark.parametrize("error", [ValueError("the loss became nan"), KeyboardInterrupt("stopped")])
-def test_an_error_is_said_below_the_progress_bar(tmp_path, data, monkeypatch, capsys, error):
+def test_an_error_is_printed_below_the_progress_bar(tmp_path, data, monkeypatch, capsys, error):
     def broken(*_, **__):
         raise error
         yield

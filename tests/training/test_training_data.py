@@ -93,7 +93,7 @@ E = "<|endoftext|>"
         ("x\n" * 1500 + f"{E}\ny\n", ["\n".join("x" * 1500), "y"]),
     ],
 )
-def test_end_markers_part_documents_alike_for_training_and_corpora(tmp_path, content, documents):
+def test_end_markers_separate_documents_for_training_and_corpora(tmp_path, content, documents):
     path = tmp_path / "text.txt"
     path.write_bytes(content.encode())
     assert read_documents(path) == list(texts_of(path)) == documents

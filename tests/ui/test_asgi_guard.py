@@ -320,7 +320,7 @@ def test_answers_vary_by_language_and_forbid_type_sniffing():
         ("/gradio_api/info", b"/gradio_api/info"),
     ],
 )
-def test_a_redirect_leads_to_no_other_host(place, wanted):
+def test_a_redirect_never_leaves_the_host(place, wanted):
     assert dict(safe_headers([(b"location", place.encode())]))[b"location"] == wanted
 
 

@@ -230,7 +230,9 @@ def test_holding_one_slot_forbids_waiting_for_another():
             pass
 
 
-def test_the_page_says_that_the_time_was_up(tiny_model, tiny_encoder_decoder, monkeypatch):
+def test_the_page_says_that_the_time_limit_was_reached(
+    tiny_model, tiny_encoder_decoder, monkeypatch
+):
     monkeypatch.setattr(sessions.Sessions.request.__wrapped__, "__defaults__", (None, 0.0))
     service, options = Service([tiny_model, tiny_encoder_decoder]), {"max_new_tokens": 12}
     for model, wanted in ((tiny_model, options), (tiny_encoder_decoder, options | {"beams": 3})):

@@ -171,7 +171,7 @@ def test_trainings_run_one_at_a_time_and_know_their_place_in_line(turns):
         turns.begin("one more", plan)
 
 
-def test_a_visitor_has_one_training_and_nobody_else_finds_it(turns):
+def test_a_visitor_has_one_training_that_no_other_can_find(turns):
     plan = Plan(**TINY)
     first, second = turns.begin("a", plan), turns.begin("a", plan)
     assert turns.find("a", second.key).state == "running"

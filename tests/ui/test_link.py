@@ -79,7 +79,7 @@ def test_a_link_to_a_run_makes_the_same_tokens_and_weights_again(service, name):
     ("stopped", "n_steps", "length"),
     [("cancelled", 0, 1), ("cancelled", 2, 2), ("time", 2, 2), ("length", 2, 9), ("end", 2, 9)],
 )
-def test_a_link_asks_for_as_many_tokens_as_give_its_run_again(tiny_model, stopped, n_steps, length):
+def test_a_link_requests_enough_tokens_to_repeat_its_run(tiny_model, stopped, n_steps, length):
     run = tiny_model.generate("The fox", max_new_tokens=9)
     forced = dataclasses.replace(run.request, forced_tokens=run.ids[-9:][:3])
     run = dataclasses.replace(run, steps=run.steps[:n_steps], stopped=stopped, request=forced)

@@ -47,7 +47,7 @@ def test_what_was_used_least_recently_makes_room_whatever_its_kind():
     assert made.get("run", "c", "nothing") == "nothing"
 
 
-def test_a_kind_with_bytes_of_its_own_keeps_them_and_takes_no_more():
+def test_a_kind_with_reserved_bytes_uses_no_more_than_them():
     made = budget(4, run=Limits(), model=Limits(most_bytes=20_000))
     fill(made, "abc", "model")
     fill(made, "defg")
@@ -66,7 +66,7 @@ def test_growth_evicts_others_and_the_newest_always_stays():
     assert made.held()["run"] == {"count": 0, "bytes": 0}
 
 
-def test_an_owner_has_so_many_and_its_own_least_recently_used_goes():
+def test_an_owners_least_recently_used_entry_is_evicted_first():
     made = budget(run=Limits(most_own=2), model=Limits())
     fill(made, "x", owner="other")
     fill(made, "ab", owner="me")

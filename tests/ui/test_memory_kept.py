@@ -95,7 +95,7 @@ def test_an_idle_visits_runs_are_evicted_before_its_model(
         service.model(name, "me")
 
 
-def test_an_altered_batch_takes_no_more_than_an_intact_one_or_is_refused(
+def test_an_altered_batch_uses_no_more_memory_or_is_refused(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(*altered: Any) -> int:

@@ -161,7 +161,7 @@ def test_any_error_is_one_short_line_with_a_code():
     assert public_error(RecursionError("maximum depth"))["code"] == "too_deep"
 
 
-def test_a_program_gets_english_whatever_its_accept_language():
+def test_a_program_gets_english_for_any_accept_language():
     for path, query, language in (
         ("/", b"", "fr"),
         ("/", b"__lang=de", "de"),

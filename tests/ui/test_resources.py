@@ -36,7 +36,7 @@ def asked(
     return aio.answer(resource_app(service), path, params=query, headers=headers)
 
 
-def test_numbers_come_in_json_for_who_does_not_accept_bytes(service, example):
+def test_numbers_are_json_for_clients_that_do_not_accept_bytes(service, example):
     query = {"run": example, "stack": "decoder", "kind": "self"}
     pixels = atlas(service.store.run(example), "decoder", "self").pixels
     packed = asked(service, "atlas", **query).json()["pixels"]
@@ -70,7 +70,7 @@ def test_errors_are_never_cached(service, example):
         assert answer.headers["cache-control"] == "private, no-store"
 
 
-def test_each_picture_has_a_route_that_says_what_it_takes(service):
+def test_each_picture_has_a_route_that_documents_its_parameters(service):
     described = asked(service, "openapi.json").json()["paths"]
     for picture in PICTURES.values():
         given = {one["name"] for one in described[f"/{picture.name}"]["get"]["parameters"]}

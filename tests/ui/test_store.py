@@ -32,7 +32,7 @@ def test_the_least_recently_used_run_is_evicted_unless_pinned(
     assert [store.has(key) for key in (pinned, first, second, third)] == [True, True, False, True]
 
 
-def test_a_visitor_has_so_many_runs_and_all_of_one_answer_stay(tiny_model: Model) -> None:
+def test_a_visitors_runs_are_limited_but_those_of_one_answer_stay(tiny_model: Model) -> None:
     run, store = tiny_model.trace("Hello"), RunStore()
     other, nobody = store.put(run, "other"), [store.put(run) for _ in range(MAX_VISITOR_RUNS + 1)]
     older = [store.put(run, "me") for _ in range(MAX_VISITOR_RUNS)]

@@ -102,7 +102,7 @@ def rectangles(plan: Arrangement) -> list[tuple[float, float, float, float]]:
 
 @settings(max_examples=20)
 @given(config=PRESET | configurations())
-def test_nothing_lies_on_anything_and_the_figure_says_what_the_drawn_say(config):
+def test_nothing_overlaps_and_the_figure_has_the_text_of_the_drawn(config):
     plan, drawn = arrange(config), blocks(config)
     found = rectangles(plan)
     for one, other in itertools.combinations(found, 2):

@@ -112,7 +112,7 @@ def test_only_tokens_that_both_generated_are_compared(run, tiny_model):
         generated_pairs(run, tiny_model.trace("the fox said"))
 
 
-def test_candidates_of_two_steps_stand_beside_each_other(run, branch):
+def test_candidates_of_two_steps_are_shown_side_by_side(run, branch):
     place = STEP + 1  # here the texts before differ
     figure = candidates_compared(run, branch, place, place)
     for name, one, bars in (("a", run, figure.data[0]), ("b", branch, figure.data[1])):

@@ -34,9 +34,7 @@ from transformer.views.registry import PICTURES, VIEWS, add_views, find_views
         (HeadOrMean(name="n"), "7", 7, None, "a whole number or 'mean'"),
     ],
 )
-def test_a_parameter_takes_what_it_says_and_refuses_the_rest(
-    parameter, written, good, bad, sentence
-):
+def test_a_parameter_accepts_exactly_the_documented_values(parameter, written, good, bad, sentence):
     assert parameter.check(parameter.read(written)) == good
     assert type(parameter.read(written)) is type(good)
     for wrong in (bad, None):
@@ -73,7 +71,7 @@ def test_a_new_view_answers_requests_and_is_exported(own_view, run):
     assert drawn[-2:] == ["own_lengths", "own_letters"]
 
 
-def test_a_folder_that_declares_no_view_is_told(tmp_path, monkeypatch):
+def test_a_folder_without_a_view_is_reported(tmp_path, monkeypatch):
     (tmp_path / "odd_view").mkdir()
     (tmp_path / "odd_view" / "__init__.py").write_text("VIEW = 3\n", encoding="utf-8")
     monkeypatch.setattr(views, "__path__", [*views.__path__, str(tmp_path)])

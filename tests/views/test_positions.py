@@ -71,7 +71,7 @@ def test_the_sum_is_what_enters_a_stack_unless_it_is_normed(run, translation, ti
     assert "norms the sum" in input_strips(normed).layout.title.subtitle.text
 
 
-def test_the_formula_of_the_same_size_stands_beside_a_learned_matrix(run, translation):
+def test_a_learned_matrix_is_shown_beside_the_formula_of_its_size(run, translation):
     z = position_matrix(run, formula=True).data[0].z
     assert z.shape == run.position_matrices["decoder"].shape
     for position, dimension in ((0, 0), (5, 3), (31, 14)):

@@ -89,7 +89,7 @@ def test_cells_are_the_heads_reading_of_each_residual_stream(name, request):
             assert f"{style.hover(labels[column])} {best.values[column]:.4f}" in hover
 
 
-def test_underlined_cells_say_the_same_as_the_top_row(run):
+def test_underlined_cells_have_the_tokens_of_the_top_row(run):
     figure, ids = logit_lens(run), run.lens.ids[:, :, 0].numpy()
     drawn = set()
     for shape in figure.layout.shapes:

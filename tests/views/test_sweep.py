@@ -160,7 +160,7 @@ LIMITS = re.compile(r"whole number from (\d+) to ([\d,]+)")
 
 
 @pytest.mark.parametrize("picture", DRAWN, ids=lambda one: one.name)
-def test_a_value_that_there_is_not_is_refused_in_a_sentence(picture, items):
+def test_an_unknown_value_is_refused_with_a_message(picture, items):
     """By a ValueError and nothing else, and a number just beyond the limits that it tells."""
     for item, subjects in asked_of(picture, items):
         given = given_to(picture, item)

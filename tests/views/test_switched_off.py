@@ -88,7 +88,7 @@ def test_means_are_of_the_heads_that_read(run, tiny_model):
     assert not head_view(silent, SITE, "mean").weights.any()
 
 
-def test_figures_and_files_say_so_and_draw_nothing(run, tiny_model):
+def test_figures_and_files_explain_why_they_draw_nothing(run, tiny_model):
     figure = attention_heatmap(run, SITE, OFF)
     assert "switched off" in figure.layout.title.text
     assert np.nanmax(figure.data[0].z) == 0
