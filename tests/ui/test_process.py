@@ -158,11 +158,11 @@ def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server):
             time.sleep(0.01)
         began = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
-        answers = [stream.result() for stream in streams]
+        texts = [stream.result() for stream in streams]
         assert server.process.wait(20) == 128 + signal.SIGTERM
         assert time.monotonic() - began < 5
-    said = [json.loads(text.split("event: error\ndata: ")[1])["error"] for text in answers]
-    assert said == [str(ENDING)] * len(answers)
+    said = [json.loads(text.split("event: error\ndata: ")[1])["error"] for text in texts]
+    assert said == [str(ENDING)] * len(texts)
     found = [answer.result() for answer in questions]
     assert [(one.status_code, one.json()) for one in found] == [(503, public_error(ENDING))] * 2
     assert all(one.headers["retry-after"] == "3" for one in found)
