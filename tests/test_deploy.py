@@ -42,8 +42,8 @@ def test_visitors_are_served_though_a_replica_is_gone():
         assert "content-security-policy" in page.headers
         for place in range(6):
             client.headers["x-session"] = f"deployed{place}"
-            asked = {"model": "tiny", "text": "Hello", "settings": {"length": 2}}
-            answer = client.post("resources/runs", json=asked)
+            paths = {"model": "tiny", "text": "Hello", "settings": {"length": 2}}
+            answer = client.post("resources/runs", json=paths)
             assert answer.status_code == 200
             assert json.loads(answer.text.splitlines()[-1])["tokens"]["state"] == "done"
             assert client.post("resources/kept", json={"runs": []}).status_code == 200
@@ -185,5 +185,5 @@ def test_systemd_accepts_the_unit(tmp_path):
     here = here.replace("WorkingDirectory=/opt/transformer", f"WorkingDirectory={tmp_path}")
     (tmp_path / "transformer@7861.service").write_text(here, encoding="utf-8")
     command = [systemd, "verify", str(tmp_path / "transformer@7861.service")]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (told.returncode, told.stderr) == (0, "")
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (0, "")

@@ -94,14 +94,14 @@ def usual(service: Service, name: str, function: Callable[..., Any]) -> dict[str
     }
 
 
-def test_all_endpoints_are_named_here(endpoints):
+def test_the_list_of_endpoints_is_complete(endpoints):
     assert endpoints.keys() == set(ENDPOINTS)
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
 @EXAMPLES
 @given(data=st.data())
-def test_an_endpoint_answers_or_gives_a_sentence(endpoints, service, name, data):
+def test_an_endpoint_answers_or_gives_an_error_message(endpoints, service, name, data):
     arguments = usual(service, name, endpoints[name])
     for wrong in data.draw(st.sets(st.sampled_from(sorted(arguments)))) if arguments else ():
         arguments[wrong] = data.draw(values, label=wrong)
@@ -142,7 +142,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
 @settings(EXAMPLES, max_examples=30)
 @given(data=st.data())
 @example(data=None)
-def test_a_view_answers_or_gives_a_sentence(service, name, data):
+def test_a_view_answers_or_gives_an_error_message(service, name, data):
     """Arguments of the right names, most of them with values of the right kind."""
     parameters: Any = {"run": NESTED}
     if data is not None:

@@ -77,9 +77,9 @@ def test_nothing_is_fetched_that_an_input_names(client):
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/x"
         for path in (address, "/etc/passwd"):
             named = {"path": path, "url": path, "meta": {"_type": "gradio.FileData"}}
-            told = called(client, "trace", named, "tiny", None)
-            assert "the text must be a string; got dict" in told
-            assert str(serving.ROOT) not in told
+            answer = called(client, "trace", named, "tiny", None)
+            assert "the text must be a string; got dict" in answer
+            assert str(serving.ROOT) not in answer
         with pytest.raises(TimeoutError):
             listening.accept()
 
@@ -94,15 +94,15 @@ def test_the_description_of_the_api_is_not_kept_with_another_callers_host(client
 
 
 def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(client):
-    told = called(client, "patching", "none", ["secret"], 1, "decoder", "residual", "self", None)
-    assert "the server no longer keeps this run" in told
+    answer = called(client, "patching", "none", ["secret"], 1, "decoder", "residual", "self", None)
+    assert "the server no longer keeps this run" in answer
     config = client.get("config").json()
     idle = next(fn["id"] for fn in config["dependencies"] if not fn["backend_fn"])
-    asked = {"fn_index": idle, "data": ["secret"], "session_hash": "idle"}
-    assert client.post(f"{API}/queue/join", json=asked).json() == {"detail": str(NO_EVENT)}
+    body = {"fn_index": idle, "data": ["secret"], "session_hash": "idle"}
+    assert client.post(f"{API}/queue/join", json=body).json() == {"detail": str(NO_EVENT)}
     settings = {"method": "greedy", "temperature": "secret"}
-    told = client.post("resources/state", json={"query": "", "settings": settings}).text
-    assert "temperature must be a number; got 'secret'" in told
+    answer = client.post("resources/state", json={"query": "", "settings": settings}).text
+    assert "temperature must be a number; got 'secret'" in answer
     assert "secret" not in serving.running().log.read_text()
 
 

@@ -49,7 +49,7 @@ def wait_for_status(page: Page, part: str) -> None:
     expect(page.locator("#status")).to_contain_text(part, use_inner_text=True)
 
 
-def test_a_server_that_dies_is_told_and_all_is_there_when_it_is_back(page, slow):
+def test_a_dead_server_is_reported_and_everything_returns_with_it(page, slow):
     page.set_length(6)
     page.generate("The little dog")
     page.press(page.head(2, 3), draws=".attention")
@@ -108,7 +108,7 @@ FOLLOW = """() => { window.told = [];
         .observe(status, { subtree: true, childList: true, characterData: true }); }"""
 
 
-def test_the_queue_tells_how_many_are_before_a_visitor(page, slow):
+def test_the_queue_shows_how_many_are_before_a_visitor(page, slow):
     page.page.evaluate(FOLLOW)
     page.set_length(1)
     # Each shorter than what would make it step aside.
@@ -125,19 +125,19 @@ def test_the_queue_tells_how_many_are_before_a_visitor(page, slow):
         assert resources["model"]["waiting"] > 0  # answered though the network is busy
         page.enter("Hello")
         wait_for_status(page.page, "1 token in")
-    told = [text for text in page.page.evaluate("told") if "before yours" in text]
-    before = [int(text.split()[0]) for text in told]
-    assert len(told) > 1
+    messages = [text for text in page.page.evaluate("told") if "before yours" in text]
+    before = [int(text.split()[0]) for text in messages]
+    assert len(messages) > 1
     assert before == sorted(before, reverse=True)
     assert before[-1] >= AT_ONCE
-    assert told[0] == f"{before[0]} requests before yours …"
+    assert messages[0] == f"{before[0]} requests before yours …"
 
 
 def refusing(page: Page, address: str, sentence: str) -> None:
     page.route(address, lambda route: route.fulfill(status=503, json={"detail": sentence}))
 
 
-def test_a_refusal_is_told_in_its_sentence_and_the_text_stays(page):
+def test_a_refusal_is_shown_and_the_text_kept(page):
     page.tab("Attention")
     refusing(page.page, "**/resources/heatmap?*", str(ENDING))
     page.head(1, 1).click()
@@ -168,12 +168,12 @@ def test_a_refusal_after_progress_is_what_the_page_says(page):
     wait_for_status(page.page, "1 token in")
 
 
-def test_a_server_that_hangs_is_told_and_who_leaves_says_so(visit):
+def test_a_hanging_server_is_reported_and_a_leaving_page_says_so(visit):
     page = visit(own={}).page
-    with page.expect_request("**/leave") as told:
+    with page.expect_request("**/leave") as request:
         page.evaluate("window.dispatchEvent(new Event('pagehide'))")
-    assert told.value.method == "POST"
-    assert len(told.value.headers["x-session"]) == 32
+    assert request.value.method == "POST"
+    assert len(request.value.headers["x-session"]) == 32
     page.clock.install()
     page.route("**/resources/runs*", lambda route: None)
     with page.expect_request("**/resources/runs*"):
@@ -185,7 +185,7 @@ def test_a_server_that_hangs_is_told_and_who_leaves_says_so(visit):
     expect(status).to_contain_text("has not answered for a while")
 
 
-def test_scripts_of_the_page_that_cannot_be_loaded_are_told(browser, slow):
+def test_scripts_that_fail_to_load_are_reported(browser, slow):
     context = browser.new_context()
     context.set_default_timeout(WAIT_MS)
     context.route("**/ui/static/page.js", lambda route: route.abort())

@@ -204,13 +204,13 @@ def test_paused_or_unwatched_trainings_end_while_others_wait(turns, monkeypatch)
 
 
 def test_an_impossible_plan_is_refused(service):
-    for plan, told in (
+    for plan, sentence in (
         ({"preset": "gpt"}, "with a task"),
         ({**TINY, "fly": 1}, "a training must be an object of"),
         ({**TINY, "n_steps": 2001}, "n_steps must be a whole number from 1 to 2,000; got 2001"),
         ({**TINY, "n_heads": 3}, "n_heads must divide d_model; got d_model=8, n_heads=3"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=sentence):
             learning.train(service, {"plan": plan})
 
 
@@ -245,9 +245,9 @@ def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
             )
             assert (status["kind"] == "error") == (other != name)
             assert (facts and facts["labels"]) == (list(alone.labels) if other == name else None)
-            told = [*connect.opened(service, other, f"model={model}", CONTROLS)]
-            assert told[0]["controls"]["model"]["value"] == (model if other == name else "tiny")
-            problems = "".join(told[-1]["told"]["problems"])
+            messages = [*connect.opened(service, other, f"model={model}", CONTROLS)]
+            assert messages[0]["controls"]["model"]["value"] == (model if other == name else "tiny")
+            problems = "".join(messages[-1]["messages"]["problems"])
             assert ("in a visit: it belonged to that visit alone" in problems) == (other != name)
     assert [own for _, own in service.names("somebody else")] == ["tiny"]
 

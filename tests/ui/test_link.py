@@ -29,11 +29,11 @@ def service(tiny_model: Model, tiny_encoder: Model) -> Service:
 def shown(service: Service, query: Any) -> tuple[Run, dict[str, Any]]:
     """(the run that an opened link shows, the last message to its page)."""
     changes = opened(service, query)
-    told = changes[-1]["told"]
-    assert {"tokens": told["run"]} in [
+    message = changes[-1]["message"]
+    assert {"tokens": message["run"]} in [
         {"tokens": one["tokens"]["run"]} for one in changes if "tokens" in one
     ]
-    return service.store.run(told["run"]), told
+    return service.store.run(message["run"]), message
 
 
 REQUESTS = {
@@ -64,8 +64,8 @@ def test_a_link_to_a_run_makes_the_same_tokens_and_weights_again(service, name):
     state = state_of_run(run)
     packed = name == "altered"
     query = deflated(json.dumps(state).encode()) if packed else f"?{urlencode(state)}"
-    again, told = shown(service, query)
-    assert told["problems"] == []
+    again, message = shown(service, query)
+    assert message["problems"] == []
     assert again is not run
     assert (again.model, again.ids, again.labels) == (run.model, run.ids, run.labels)
     assert again.request.text == text
@@ -102,11 +102,11 @@ def test_an_invalid_part_of_a_link_is_reported_and_the_rest_used(service):
         ("lines=" + "a%0A" * 9, "a batch must have from 1 to 8 texts; got 9"),
         ("wat=1", "'wat' is unknown or unreadable"),
     ):
-        _, told = shown(service, f"{query}&site=decoder.1.self&stage=masked")
-        (problem,) = told["problems"]
+        _, message = shown(service, f"{query}&site=decoder.1.self&stage=masked")
+        (problem,) = message["problems"]
         assert sentence in problem
         assert "\n" not in problem
-        assert told["view"] == {"site": "decoder.1.self", "stage": "masked"}
+        assert message["view"] == {"site": "decoder.1.self", "stage": "masked"}
 
 
 def test_an_unreadable_link_is_one_error_and_changes_nothing(service):
@@ -122,8 +122,8 @@ def test_an_unreadable_link_is_one_error_and_changes_nothing(service):
         (["text=a"], "a link must be a string; got list"),
     ):
         (only,) = opened(service, query)
-        assert set(only) == {"told"}
-        assert sentence in only["told"]["problems"][0]
+        assert set(only) == {"message"}
+        assert sentence in only["message"]["problems"][0]
 
 
 def test_a_link_ignores_gradios_parameters_and_repeated_names():
@@ -165,16 +165,16 @@ QUERIES = st.one_of(
 @given(QUERIES)
 def test_any_query_opens_the_page_with_a_run_or_an_error(service, query):
     changes = opened(service, query)
-    told = changes[-1]["told"]
-    assert all(problem.strip() and len(problem) < 900 for problem in told["problems"])
+    message = changes[-1]["message"]
+    assert all(problem.strip() and len(problem) < 900 for problem in message["problems"])
     assert all(json.dumps(one).encode() for one in changes)
     assert service.sessions.under_way() == 0
-    if told["run"]:
-        service.store.run(told["run"])
+    if message["run"]:
+        service.store.run(message["run"])
         service.store.batch(changes[-1]["batch"]["batch"])
-        assert set(told["view"]) <= view_fields().keys()
+        assert set(message["view"]) <= view_fields().keys()
     else:
-        assert told["problems"]
+        assert message["problems"]
 
 
 HERE = tuple(f"http://{host}:7860/" for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0"))
