@@ -247,7 +247,7 @@ def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
             assert (facts and facts["labels"]) == (list(alone.labels) if other == name else None)
             messages = [*connect.opened(service, other, f"model={model}", CONTROLS)]
             assert messages[0]["controls"]["model"]["value"] == (model if other == name else "tiny")
-            problems = "".join(messages[-1]["messages"]["problems"])
+            problems = "".join(messages[-1]["told"]["problems"])
             assert ("in a visit: it belonged to that visit alone" in problems) == (other != name)
     assert [own for _, own in service.names("somebody else")] == ["tiny"]
 

@@ -29,7 +29,7 @@ def service(tiny_model: Model, tiny_encoder: Model) -> Service:
 def shown(service: Service, query: Any) -> tuple[Run, dict[str, Any]]:
     """(the run that an opened link shows, the last message to its page)."""
     changes = opened(service, query)
-    message = changes[-1]["message"]
+    message = changes[-1]["told"]
     assert {"tokens": message["run"]} in [
         {"tokens": one["tokens"]["run"]} for one in changes if "tokens" in one
     ]
@@ -122,8 +122,8 @@ def test_an_unreadable_link_is_one_error_and_changes_nothing(service):
         (["text=a"], "a link must be a string; got list"),
     ):
         (only,) = opened(service, query)
-        assert set(only) == {"message"}
-        assert sentence in only["message"]["problems"][0]
+        assert set(only) == {"told"}
+        assert sentence in only["told"]["problems"][0]
 
 
 def test_a_link_ignores_gradios_parameters_and_repeated_names():
@@ -165,7 +165,7 @@ QUERIES = st.one_of(
 @given(QUERIES)
 def test_any_query_opens_the_page_with_a_run_or_an_error(service, query):
     changes = opened(service, query)
-    message = changes[-1]["message"]
+    message = changes[-1]["told"]
     assert all(problem.strip() and len(problem) < 900 for problem in message["problems"])
     assert all(json.dumps(one).encode() for one in changes)
     assert service.sessions.under_way() == 0
