@@ -144,15 +144,15 @@ def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif):
     page.wait_for_selector(f".breaks[data-texts='{len(breaks_of(whatif.model.config)) + 1}']")
     rows = page.locator(".breaks-table tbody tr").all()
     wanted = losses_without(whatif.model)
-    told = [row.locator("td").all_inner_texts() for row in rows]
+    cells = [row.locator("td").all_inner_texts() for row in rows]
     words = {None: "The network as it was trained."} | BREAKS
-    assert [line[:2] for line in told] == [
+    assert [line[:2] for line in cells] == [
         [words[it], f"{loss:.3f}"] for it, loss in wanted.items()
     ]
     last = [*wanted][-1]
     cost = float(wanted[last] or 0) - float(wanted[None] or 0)
-    assert float(told[-1][2].replace("−", "-")) == pytest.approx(cost, abs=6e-4)
-    for line, breaks in ((told[0], []), (told[-1], [Break(str(last))])):
+    assert float(cells[-1][2].replace("−", "-")) == pytest.approx(cost, abs=6e-4)
+    for line, breaks in ((cells[0], []), (cells[-1], [Break(str(last))])):
         run = whatif.model.generate(whatif.text, max_new_tokens=24, interventions=breaks)
         assert line[3] == "".join(run.labels[run.n_prompt :])
     expect(page.locator(".breaks-about")).to_contain_text(f"2 texts. {SAMPLE['about']}")

@@ -121,7 +121,7 @@ def test_nothing_is_computed_after_all_rows_end_or_the_caller_stops():
 
 
 def test_a_generation_ends_at_its_deadline_or_when_cancelled(monkeypatch):
-    now, asked = [100.0], Event()
+    now, cancelled = [100.0], Event()
     monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
     stream = generate(network(), [PROMPTS[0]], max_new_tokens=9, end_id=V)
     with deadline.until(deadline.Deadline(10, yield_slot=lambda wanted: 5.0)) as one:
@@ -134,9 +134,9 @@ def test_a_generation_ends_at_its_deadline_or_when_cancelled(monkeypatch):
         assert (one.why, deadline.why_over()) == (deadline.TIME, deadline.TIME)
         with pytest.raises(ValueError, match="this takes longer than one request may"):
             deadline.check()
-    with deadline.until(deadline.Deadline(10, asked)), deadline.renewed(3) as one:
+    with deadline.until(deadline.Deadline(10, cancelled)), deadline.renewed(3) as one:
         deadline.check()
-        asked.set()
+        cancelled.set()
         assert deadline.is_over()
         now[0] += 20
         assert (deadline.is_over(), one.why) == (True, deadline.CANCELLED)  # as it was first
@@ -159,15 +159,15 @@ def test_inference_mode_does_not_leak_out_of_a_stream():
 
 
 def test_what_cannot_generate_says_so():
-    asked = dict(max_new_tokens=1, end_id=END)
+    options = dict(max_new_tokens=1, end_id=END)
     for prompts in ([], [[]], [[2, 3], []]):
         with pytest.raises(ValueError, match="each prompt needs at least one token"):
-            next(generate(network(), prompts, **asked))
+            next(generate(network(), prompts, **options))
     with pytest.raises(ValueError, match=r"an? encoder model cannot generate; it has no decoder"):
-        next(generate(network("encoder"), PROMPTS, **asked))
+        next(generate(network("encoder"), PROMPTS, **options))
     for sources in (None, [], [[]], [[3], [4]]):
         with pytest.raises(ValueError, match="needs one source of at least one token"):
-            next(generate(network("encoder-decoder"), [[1]], sources=sources, **asked))
+            next(generate(network("encoder-decoder"), [[1]], sources=sources, **options))
 
 
 @pytest.mark.parametrize("sampling", [None, SAMPLED])
