@@ -60,7 +60,7 @@ def test_a_text_that_slid_starts_at_its_first_traced_token(slid):
     assert meta["given"] == max(0, slid.n_prompt - slid.trace_start) > 0
     whole, part = logit_lens(slid), logit_lens(slid, first=5, count=7)
     np.testing.assert_array_equal(part.data[0].z, whole.data[0].z[:, 5:12])
-    for name in ("column_labels", "next", "stands"):
+    for name in ("column_labels", "next", "settled"):
         assert part.layout.meta[name] == whole.layout.meta[name][5:12]
     assert (part.layout.meta["first"], part.layout.meta["total"]) == (5, 32)
     assert part.layout.meta["n_earlier"] == slid.trace_start
@@ -97,7 +97,7 @@ def test_underlined_cells_have_the_tokens_of_the_top_row(run):
             (x0, y0), (x1, _) = (map(float, end.split(",")) for end in piece.split("L"))
             drawn.add((round(y0), round((x0 + x1) / 2)))
     assert drawn == set(map(tuple, np.argwhere(ids == ids[-1]).tolist()))
-    for column, lowest in enumerate(figure.layout.meta["stands"]):
+    for column, lowest in enumerate(figure.layout.meta["settled"]):
         assert (ids[lowest:, column] == ids[-1, column]).all()
         assert lowest == 0 or ids[lowest - 1, column] != ids[-1, column]
 

@@ -185,7 +185,7 @@ def _bundles(files: dict[str, Asset]) -> dict[str, Asset]:
     first += [name for name in mounted if not is_later(name)]
     held = needed_by(*first, read=read)
     made = partial(bundle, read=read, with_exports=True, said=SAID if first else "")
-    page, later = made(*first), made(*filter(is_later, mounted), beside="page", held=held)
+    page, later = made(*first), made(*filter(is_later, mounted), base="page", held=held)
     now = _said_by(map(read, held))
     texts = {}
     for language in languages():

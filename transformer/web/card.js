@@ -49,7 +49,7 @@ const pause = () => new Promise((done) => setTimeout(done, 50));
 export const useFollowed = (name, read, grade, isReady = () => true) => {
   const latest = useRef(name);
   latest.current = name;
-  const card = useMemo(() => ({ stands: /** @type {any} */ (null), waits: false }), [name]);
+  const card = useMemo(() => ({ previous: /** @type {any} */ (null), waits: false }), [name]);
   const follow = async () => {
     if (!read || card.waits) return;
     const isShown = () => latest.current === name;
@@ -60,8 +60,8 @@ export const useFollowed = (name, read, grade, isReady = () => true) => {
     if (!isShown()) return;
     const answer = read();
     const now = JSON.stringify([answer, page.run.run]);
-    const isNew = card.stands !== null && answer !== null && now !== card.stands;
-    card.stands = now;
+    const isNew = card.previous !== null && answer !== null && now !== card.previous;
+    card.previous = now;
     if (isNew) grade(answer);
   };
   useLayoutEffect(() => void follow(), [name]);

@@ -18,9 +18,9 @@ const take = (records) => {
   for (const { type, target, removedNodes, addedNodes, previousSibling, nextSibling } of records) {
     if (type === "characterData") restore(target);
     for (const text of removedNodes) {
-      const beside = [...addedNodes, previousSibling, nextSibling];
+      const neighbours = [...addedNodes, previousSibling, nextSibling];
       const font =
-        text.nodeType === Node.TEXT_NODE && beside.find((one) => one?.nodeName === "FONT");
+        text.nodeType === Node.TEXT_NODE && neighbours.find((one) => one?.nodeName === "FONT");
       if (!font) continue;
       translations.set(text, /** @type {ChildNode} */ (font));
       observer.observe(text, { characterData: true });

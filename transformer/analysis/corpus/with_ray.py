@@ -158,7 +158,7 @@ def _settings(ray: Any) -> Iterator[None]:
     level = logger.level
     logger.setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
-        # of its own defaults
+        # Ray's own defaults
         warnings.filterwarnings("ignore", category=DeprecationWarning, module="ray.data.context")
         # of a corpus with fewer parts than workers
         warnings.filterwarnings("ignore", message="The minimum number of concurrent actors")

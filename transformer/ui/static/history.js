@@ -32,7 +32,7 @@ export const useGone = (part, runs) => {
 };
 
 // The run that the shown one is compared with, by its id; null for the one that `compared` finds.
-export const beside = reactive({ run: /** @type {string | null} */ (null) });
+export const compared = reactive({ run: /** @type {string | null} */ (null) });
 
 // What tells a run from others, in a line of plain text.
 export const runName = ({ number, facts }) => {

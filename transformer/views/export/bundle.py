@@ -60,14 +60,14 @@ def bundle(
     *names: str,
     read: Callable[[str], str] = read_module,
     with_exports: bool = False,
-    beside: str = "",
+    base: str = "",
     held: Collection[str] = (),
     said: str = "",
 ) -> str:
     """These modules and all that they need, as the text of one inline module.
 
     with_exports: it exports `modules`, what each module of it exports, by the module's name.
-    beside: the address of another bundle, from which the modules in `held` are imported. said: a
+    base: the address of another bundle, from which the modules in `held` are imported. said: a
     module of sentences (`script_catalogue`), placed before the modules that say them. Raises
     ValueError for an import or export that is written in another way than `import { a, b as c }
     from "./x.js";`, `import a from "./x.js";`, `import "./x.js";`, the same with `export { ... }`,
@@ -80,7 +80,7 @@ def bundle(
 
     first = (SAID,) if said else ()
     places = {one: place for place, one in enumerate(needed_by(*first, *names, read=text_of))}
-    parts = [f'import {{ modules as held }} from "{beside}";'] if held else []
+    parts = [f'import {{ modules as held }} from "{base}";'] if held else []
     parts += [
         f'const module{places[one]} = held["{one}"];'
         if one in held

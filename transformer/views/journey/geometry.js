@@ -81,7 +81,7 @@ export const amountOf = ({ heads }, { kind, layer, head }, nHeads) =>
 
 /**
  * The bands that are drawn, {path, width, amount, strength, lane}: from a head, or a feed-forward, into the
- * lane beside its layer, and down into the stream. The upper ones run outside, so that none cross.
+ * lane next to its layer, and down into the stream. The upper ones run outside, so that none cross.
  * @param {any} at see geometryOf
  * @param {Answer} answer
  * @param {Kind[]} kinds

@@ -135,10 +135,10 @@ const Large = ({ part, view, at, row }) => {
 
 const FEW = 96; // heads: more are cells until their layer is opened
 const NARROW_PX = 440; // one layer at a time
-const BESIDE_PX = 860; // the chosen head is next to the picture
+const WIDE_PX = 860; // the chosen head is next to the picture
 const SHARE = 0.54; // of the width is the picture's
 const HEAD_PX = 50; // of a head in an opened layer, with its gap
-const HEIGHT = { least: 470, alone: 580, most: 660, beside: 70, above: 200 };
+const HEIGHT = { least: 470, alone: 580, most: 660, margin: 70, above: 200 };
 
 // Each kind of attention of the shown stack with its small pictures.
 const useAtlases = (part, kinds) => {
@@ -156,9 +156,9 @@ const useAtlases = (part, kinds) => {
 const heightLeft = (element, isAlone) => {
   const { most, above } = HEIGHT;
   const least = isAlone ? HEIGHT.alone : HEIGHT.least;
-  const beside = page.projector ? 0 : HEIGHT.beside;
+  const margin = page.projector ? 0 : HEIGHT.margin;
   const top = Math.min(above, element.getBoundingClientRect().top + window.scrollY);
-  return Math.min(most, Math.max(least, window.innerHeight - top - beside));
+  return Math.min(most, Math.max(least, window.innerHeight - top - margin));
 };
 
 // The picture's data: the answer, or for a translator's encoder its own stream, which adds nothing to a word.
@@ -232,7 +232,7 @@ const Body = ({ part, answer, shown, cell }) => {
   const told = toldOf(answer, at.stack);
   const many = run.n_heads * at.n_layers * kinds.length > FEW;
   const isOwn = at.stack === run.stack;
-  const beside = part.width >= BESIDE_PX;
+  const isWide = part.width >= WIDE_PX;
   const view = {
     ...{ answer: told, atlases, kinds, small: !many, chosen: at, shown, cell },
     choose: (head) => {
@@ -244,12 +244,12 @@ const Body = ({ part, answer, shown, cell }) => {
     point: (head) => isOwn && (shared.preview = head),
     lit: found && found.heads,
     most: largest(told),
-    height: heightLeft(part.element.current, !beside),
+    height: heightLeft(part.element.current, !isWide),
   };
-  const width = beside ? Math.round(SHARE * part.width) : part.width;
+  const width = isWide ? Math.round(SHARE * part.width) : part.width;
   const place = query?.stack === at.stack ? query.index : isOwn ? answer.position : null;
   const row = place === null ? null : place - tracedFrom(at.stack);
-  const columns = { gridTemplateColumns: beside ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
+  const columns = { gridTemplateColumns: isWide ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
   return html`<div class="journey-body" style=${columns}>
     <${Side} ...${{ view, at, width, many }} height=${view.height} />
     <div class="head-side">

@@ -1,5 +1,5 @@
 // The finding as a sentence, and the head that it names: the large one too as a new text is read, unless
-// somebody has chosen another, by a press or a link, or is led by a card.
+// another head was chosen by a press or a link, or a card is shown.
 
 import { isOpeningLink } from "../../ui/static/link.js";
 import { touring } from "../../ui/static/tour.js";

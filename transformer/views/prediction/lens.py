@@ -6,7 +6,7 @@ lens".
 
 What the figure carries besides the cells: `layout.meta` has column_labels (the tokens read) and
 row_labels (the streams) as plain text, `next` (the tokens that came next, None after the last),
-`best` (rows of labels, the likeliest token of each cell), `stands` (for each column the lowest row
+`best` (rows of labels, the likeliest token of each cell), `settled` (for each column the lowest row
 from which on all rows predict the same as the last), `first` and `total` (which columns of how many
 are shown) and `n_earlier` (the place of the first traced token in the whole text).
 """
@@ -37,14 +37,14 @@ MIN_WIDTH = 560
 class LensView:
     """The shown columns. ids, probabilities: (L + 1, T, K), best first, row 0 the input.
 
-    same: (L + 1, T) bool, the cells whose best token is the last row's. stands: (T,) int, the
+    same: (L + 1, T) bool, the cells whose best token is the last row's. settled: (T,) int, the
     lowest row from which on all have the last row's best token.
     """
 
     ids: NDArray[np.int64]
     probabilities: NDArray[np.float32]
     same: NDArray[np.bool_]
-    stands: NDArray[np.int64]
+    settled: NDArray[np.int64]
     read: tuple[str, ...]
     follows: tuple[str | None, ...]
     first: int
@@ -76,7 +76,7 @@ def lens_view(run: Run, first: int = 0, count: int | None = None) -> LensView:
         ids=ids,
         probabilities=lens.probabilities.float().cpu().numpy()[:, shown],
         same=same,
-        stands=len(same) - np.logical_and.accumulate(same[::-1]).sum(axis=0),
+        settled=len(same) - np.logical_and.accumulate(same[::-1]).sum(axis=0),
         read=labels[shown],
         follows=following[shown],
         first=first,
@@ -118,7 +118,7 @@ def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figu
             "row_labels": names,
             "next": list(view.follows),
             "best": _best(run, view),
-            "stands": view.stands.tolist(),
+            "settled": view.settled.tolist(),
             "first": view.first,
             "total": view.total,
             "n_earlier": run.trace_start,
@@ -195,7 +195,7 @@ def _hover(run: Run, view: LensView, names: list[str], row: int, column: int) ->
     if run.config.family != "encoder" and follows is not None:
         lines.append(say("came next: {follows}", follows=style.hover(follows)))
     lines.append(
-        say("the model's own answer stands from “{layer}” on", layer=names[view.stands[column]])
+        say("the model's own answer stands from “{layer}” on", layer=names[view.settled[column]])
     )
     return "<br>".join([head, *lines])
 

@@ -77,10 +77,10 @@ def opposite(pairs: Sequence[Pair], position: int) -> int | None:
     if there is none."""
     if all(pair == (at, at, "equal") for at, pair in enumerate(pairs[:position])):
         return position
-    beside = {pair.a: pair.b for pair in pairs if pair.a is not None}
-    if beside.get(position) is not None:
-        return beside[position]
-    before = beside.get(position - 1)
+    aligned = {pair.a: pair.b for pair in pairs if pair.a is not None}
+    if aligned.get(position) is not None:
+        return aligned[position]
+    before = aligned.get(position - 1)
     return None if before is None else before + 1
 
 

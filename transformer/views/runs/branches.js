@@ -1,7 +1,14 @@
 // Another token: the candidates of a step, and the tree of branches that were tried.
 
 import { experiment } from "../../ui/static/interventions.js";
-import { beside, branchAt, pastRun, pastRuns, showRun, useGone } from "../../ui/static/history.js";
+import {
+  compared,
+  branchAt,
+  pastRun,
+  pastRuns,
+  showRun,
+  useGone,
+} from "../../ui/static/history.js";
 import { before, placeAsked, tokenAt } from "../../web/selection.js";
 import { numeral, percentText, say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
@@ -51,7 +58,7 @@ const wordsOf = ({ entry, leaves, parent }) => {
 };
 
 const compare = (run) => {
-  beside.run = run;
+  compared.run = run;
   openSection("compare");
 };
 const Compare = ({ entry, tabindex }) => {

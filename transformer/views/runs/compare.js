@@ -9,7 +9,7 @@ import { Figure, useMeta } from "../../web/figure.js";
 import { Asked, before, placeAsked } from "../../web/selection.js";
 import { kindOf, siteName, sitesOf } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
-import { beside, pastRun, pastRuns, runName, useGone } from "../../ui/static/history.js";
+import { compared, pastRun, pastRuns, runName, useGone } from "../../ui/static/history.js";
 
 // The tokens of two runs, side by side.
 
@@ -263,7 +263,7 @@ const Compare = () => {
   const gone = useGone(part, run && runs);
   const others = pastRuns.filter(({ facts }) => facts.run !== run).reverse();
   const kept = others.filter(({ facts }) => !gone.includes(facts.run));
-  const found = kept.find(({ facts }) => facts.run === beside.run) ?? usual(kept);
+  const found = kept.find(({ facts }) => facts.run === compared.run) ?? usual(kept);
   const other = found?.facts.run ?? "";
   const two = found && { pair: { run, other }, a: page.run, b: found.facts };
   const body =
@@ -271,7 +271,7 @@ const Compare = () => {
   return html`<section class="compare whatif" ...${part.attributes({})} data-run=${run}
     data-other=${other}>
     <p>${say("A is the run that is shown. B is any other run of this visit: another branch, setting, prompt, alteration or model. To compare with another model, choose it above, generate, and come back here.")}</p>
-    <${Choice} b=${other} ...${{ others, gone, choose: (b) => (beside.run = b) }} />
+    <${Choice} b=${other} ...${{ others, gone, choose: (b) => (compared.run = b) }} />
     <div class="compare-body" hidden=${!two}>${body}</div>
   </section>`;
 };

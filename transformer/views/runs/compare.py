@@ -172,16 +172,16 @@ def answer_drawn(figure: Callable[..., go.Figure], a: Run, b: Run, **told: Any) 
 def answer_weighed(a: Run, b: Run, *, position: int) -> Answer:
     """The candidates of both runs at `position` of the first run's text; {"none": why} if one of
     them did not generate it."""
-    beside = opposite(align(a.labels, b.labels), position)
-    for name, item, at in (("A", a, position), ("B", b, beside)):
+    aligned = opposite(align(a.labels, b.labels), position)
+    for name, item, at in (("A", a, position), ("B", b, aligned)):
         if at is None or not item.n_prompt <= at < item.n_prompt + len(item.steps):
             return {"none": say("{name} generated no token there", name=name)}
-    assert beside is not None
-    steps = position - a.n_prompt, beside - b.n_prompt
+    assert aligned is not None
+    steps = position - a.n_prompt, aligned - b.n_prompt
     return {
         "figure": candidates_compared(a, b, *steps),
-        "labels": [a.labels[position], b.labels[beside]],
-        "positions": [position, beside],
+        "labels": [a.labels[position], b.labels[aligned]],
+        "positions": [position, aligned],
     }
 
 

@@ -99,7 +99,7 @@ const Found = ({ part, answer, asked }) => {
   const data = drawn === answer && facts.map(([name, value]) => [`data-${name}`, value]);
   const title = sayWith("Change of ln p(“{target}”) as token {place}, where “{token}” stands", {
     target: html`<${Token} label=${answer.target} />`,
-    ...tokenAt(answer.position, answer.stands),
+    ...tokenAt(answer.position, answer.token),
   });
   return html`<div class="patch-found">
     <h4 class="patch-title">${title}</h4>

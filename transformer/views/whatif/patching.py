@@ -182,8 +182,8 @@ def answer_patching(
     model = models.model(item.model)
     at = _position(models, item, other, position)
     here = target == "here" or at == len(item.ids)
-    stands = models.ask(next_token, item, position=at).target if here else item.ids[at]
-    wanted = stands if target == "here" else None
+    token = models.ask(next_token, item, position=at).target if here else item.ids[at]
+    wanted = token if target == "here" else None
     found = models.ask(
         patch_effect,
         item,
@@ -200,7 +200,7 @@ def answer_patching(
     return {
         "figure": figure,
         "position": at,
-        "stands": model.tokenizer.label(stands),
+        "token": model.tokenizer.label(token),
         "target": label,
         "before": found.before,
         "other": found.other,

@@ -2,7 +2,7 @@
 
 /**
  * @typedef {Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array} Flat
- * @typedef {{array: number, shape: number[]}} Stored stands for an array
+ * @typedef {{array: number, shape: number[]}} Stored a reference to an array
  */
 
 const TYPES = {
