@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from kit.client import queries
+from kit.models import tiny, tokenizer_of
 from kit.runs import sampled_run
 
 from transformer import Model, Run, with_lens
 from transformer.inference.beam import BeamNode, Hypothesis
 from transformer.runs.steps import Search
+from transformer.tokenizer import MASK
 from transformer.views.drawing import style
 from transformer.views.prediction.beams import beam_nodes
+from transformer.views.prediction.labels import answer_labels
 from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.surprisal import surprisal
 
@@ -130,3 +134,19 @@ def test_nodes_are_ranked_by_score_and_keep_their_parents(tiny_encoder_decoder):
         (2, 0, "t2", 1, -2.5, "ended", True),
         (2, 1, "t4", 2, -4.0, "cut", False),
     ]
+
+
+@pytest.mark.parametrize("head", ["text-labels", "token-labels"])
+def test_labels_are_shown_with_the_networks_own_scores(head):
+    labels = ("no", "perhaps", "yes")
+    model = tiny("scorer", "encoder", tokenizer_of([MASK]), head=head, labels=labels)
+    run = model.trace("the fox said")
+    answer = answer_labels(queries(model), run)
+    scores = model.network(torch.tensor([run.ids]))[0]
+    assert np.allclose(answer["scores"], scores.detach(), atol=1e-5)
+    (drawn,) = answer["figure"].data
+    shares = scores.softmax(dim=-1).detach()
+    shown = drawn.x if head == "text-labels" else np.array(drawn.z).T
+    assert np.allclose(shown, shares, atol=1e-5)
+    with pytest.raises(ValueError, match="no head that predicts tokens"):
+        with_lens(model, run)

@@ -47,6 +47,11 @@ def items(tiny_model: Model) -> list[Asked]:
     translator = serving.tiny_translator()
     turning = tiny("turning", "decoder", writer.tokenizer, positions="rotary")
     guesser = tiny("guesser", "encoder", tokenizer_of([MASK]), positions="learned")
+    scorers = [
+        tiny(head, "encoder", guesser.tokenizer, positions="learned", head=head,
+             labels=tuple(HOSTILE[:2]), tie_embeddings=False)
+        for head in ("text-labels", "token-labels")
+    ]  # fmt: skip
     texts = ("The fox said hello.", "Go")
     beams = translator.generate("The fox said", beams=2, max_new_tokens=4)
     return [
@@ -54,6 +59,7 @@ def items(tiny_model: Model) -> list[Asked]:
         (writer, sampled_run(writer)),
         (translator, with_lens(translator, beams)),
         (guesser, with_lens(guesser, guesser.trace("The fox"))),
+        *((scorer, scorer.trace("The fox")) for scorer in scorers),
         (writer, batch_of(writer, *texts)),
         (translator, translator.translate_batch(list(texts))),
         (writer, with_lens(writer, writer.trace("a"))),

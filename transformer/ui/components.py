@@ -79,7 +79,10 @@ def view_component(view: View, values: Mapping[str, Any]) -> gr.HTML:
     folded = view.name if view.folded else ""
     if not view.has_script():
         return component("panel", elem_id=f"view-{view.name}", view=view.name, folded=folded)
-    given = {name: values[name] for name in view.gets} | {"folded": folded}
+    given = {name: values[name] for name in view.gets} | {
+        "folded": folded,
+        "predicts": view.predicts,
+    }
     value, folder = given.pop("batch", None), f"views/{view.folder.name}"
     return component(view.name, value, folder=folder, **given)
 

@@ -44,6 +44,7 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
         "model": run.model,
         "state": "done",
         "stack": "encoder" if run.config.family == "encoder" else "decoder",
+        "head": run.config.head,
         "source_labels": list(run.source_labels),
         "labels": list(run.labels),
         "ids": list(run.ids),

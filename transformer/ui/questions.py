@@ -93,7 +93,8 @@ def _file(service: Service, data: dict[str, Any]) -> Answer:
     given = dict(data)
     run = service.store.run(given.pop("run", None))
     check_names("export", given, ("form", "site", "head", "stage"))
+    csv = given.get("form") == "csv"
     return export(
-        run if given.get("form") == "csv" else service.queries.with_lens(run),
+        run if csv or run.config.head != "tokens" else service.queries.with_lens(run),
         **{"form": None, **given},
     )

@@ -88,8 +88,9 @@ class View:
     tab: its tab, e.g. "Prediction"; a new name makes a new tab. order: of the tab's views; tabs are
     in the order of their first view. part: the part of the journey that its tab is about, marked in
     the copy of the journey above the tab's views. folded: closed until the visitor opens it by its
-    title. parameters: of its controls, besides its pictures' parameters. gets: its initial values,
-    of those in `ui/page.py`. folder: where it was found.
+    title. predicts: it needs a head that predicts tokens; without one the page says so instead.
+    parameters: of its controls, besides its pictures' parameters. gets: its initial values, of
+    those in `ui/page.py`. folder: where it was found.
     """
 
     name: str
@@ -97,6 +98,7 @@ class View:
     order: int = 1000
     part: Part = ""
     folded: bool = False
+    predicts: bool = False
     title: str
     help: str
     pictures: tuple[Picture, ...]

@@ -4,9 +4,9 @@
 import "./translated.js";
 import { bindField } from "./fields.js";
 import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
-import { nextPaint, reactive, on, showProblem } from "./store.js";
+import { nextPaint, page, reactive, on, predicts, showProblem } from "./store.js";
 import { ask } from "./ask.js";
-import { say } from "./messages.js";
+import { asSentence, say } from "./messages.js";
 import { views } from "./link_text.js";
 
 // ---- a section: a part of a tab behind its heading, with its finding in one line ----
@@ -95,12 +95,19 @@ export const mounted =
       trigger(event, given);
     };
     const root = element.firstElementChild;
-    const whole = html`<${Component} ...${{ props, value, submit }} />`;
+    const drawn = html`<${Component} ...${{ props, value, submit }} />`;
+    const whole = props.predicts ? html`<${Predicting} drawn=${drawn} />` : drawn;
     render(
       props.folded ? html`<${Folded} view=${props.folded} ...${{ whole, finding }} />` : whole,
       root,
     );
   };
+
+// A view that needs a head that predicts tokens, or why it is not there.
+const Predicting = ({ drawn }) =>
+  page.run && !predicts()
+    ? html`<p class="hint no-head">${asSentence(say("this network has no head that predicts tokens"))}</p>`
+    : drawn;
 
 const Folded = ({ view, whole, finding }) => {
   const { name, title, help, pictures } = views.find((one) => one.name === view);

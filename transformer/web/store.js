@@ -18,6 +18,7 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {string} how its settings in words
  * @property {number | null} seed null where nothing was drawn at random
  * @property {string} stack the stack that reads the text
+ * @property {string} [head] one of HEADS of transformer/model/heads.py
  * @property {string[]} stacks
  * @property {Kind[]} kinds
  * @property {number} n_heads
@@ -82,6 +83,9 @@ export const reactive = (start) => {
   }
   return made;
 };
+
+// Whether the shown run's network has a head that predicts tokens.
+export const predicts = () => page.run !== null && (page.run.head ?? "tokens") === "tokens";
 
 // Each is null until there is one, so an earlier caller must check. dark: whether the page is shown
 // in dark colours.

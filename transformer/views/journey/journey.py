@@ -136,6 +136,7 @@ VIEW = View(
     name="journey",
     tab=mark("Journey"),
     order=0,
+    predicts=True,
     title="What comes next, and why",
     help=("One token's way through the network, and what each part adds to the next token."),
     pictures=(

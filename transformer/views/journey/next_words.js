@@ -8,7 +8,7 @@ import { percentText, say, sayN, sayWith, wholeText } from "../../web/messages.j
 import { mounted, openSection, useDocument, usePart } from "../../web/part.js";
 import { html, signal, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
-import { page } from "../../web/store.js";
+import { page, predicts } from "../../web/store.js";
 import { Token, setReader } from "../../web/text.js";
 import { firstAtlas, tokenReader } from "../attention/numbers.js";
 import { shared, useFilling, useJourney, withoutHead } from "./queries.js";
@@ -166,6 +166,7 @@ const NextWords = ({ props, value }) => {
   const isSaid = page.run?.stack === "encoder" && isHidden && !preview;
   const read = answer && (page.run.labels[answer.position] ?? "");
   return html`<section class="next-words" aria-label=${say("What comes next")}
+    hidden=${Boolean(page.run) && !predicts()}
     ...${part.attributes({ ...facts, without: site ?? undefined })}>
     <div class="next-head" hidden=${isSaid}>
       <h2>${

@@ -2,7 +2,7 @@
 
 import { useAnswer } from "../../web/part.js";
 import { useLayoutEffect, useRef } from "../../web/preact.js";
-import { on, page, reactive, sameHead } from "../../web/store.js";
+import { on, page, predicts, reactive, sameHead } from "../../web/store.js";
 import { once } from "../attention/metrics_cache.js";
 
 export const HEATMAP = { picture: "heatmap", depth: "all" }; // fields of Attention: one head
@@ -36,7 +36,7 @@ export const placeChosen = () => (page.query?.stack === page.run?.stack ? page.q
 export const useJourney = (part) => {
   const model = useRef("");
   const position = placeChosen();
-  const wanted = page.run && { run: page.run.run, ...(position === null ? {} : { position }) };
+  const wanted = predicts() && { run: page.run.run, ...(position === null ? {} : { position }) };
   const found = useAnswer(part, journey, wanted);
   if (found.asked && found.asked.run === page.run?.run) model.current = page.run.model;
   return model.current === page.run?.model ? found : { answer: null, asked: null };

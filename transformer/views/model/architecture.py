@@ -142,7 +142,7 @@ def _hover(config: ModelConfig, box: Box) -> str:
         )
         if block.in_layer
         else say("{each} parameters", each=numeral(block.each)),
-        *textwrap.wrap(said.does, _HOVER_CHARACTERS),
+        *map(style.escape, textwrap.wrap(said.does, _HOVER_CHARACTERS)),
     ]
     return "<br>".join(lines)
 

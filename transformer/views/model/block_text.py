@@ -9,6 +9,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.positions import POSITIONS, SCALINGS
 from transformer.model.primitives import ACTIVATIONS, NORMS
 from transformer.model.summary import Block, length_of
+from transformer.views.drawing import style
 
 MOST_LABELS = 12  # that are named
 Numbers = dict[str, Any]  # values of the sentences' placeholders
@@ -254,7 +255,7 @@ def _transform(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText
 
 
 def _labels(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
-    names = ", ".join(config.labels[:MOST_LABELS])
+    names = ", ".join(style.shorten(name, 20) for name in config.labels[:MOST_LABELS])
     does = say("A score for each of the labels: {names}.", names=names)
     short = f"{numbers['size']} → {numeral(len(config.labels))}"
     return BlockText(say("Linear head"), short, does)

@@ -3,7 +3,7 @@
 import { percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
-import { page } from "../../web/store.js";
+import { page, predicts } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
 const MOST = 4;
@@ -34,7 +34,7 @@ const Hidden = ({ part, position, label, isHidden }) => {
 const HiddenWords = () => {
   const part = usePart();
   const { run, query } = page;
-  const reads = run?.stack === "encoder";
+  const reads = run?.stack === "encoder" && predicts();
   const chosen = reads && query?.stack === "encoder" ? query.index : null;
   const masks = reads ? run.hidden : [];
   const positions = chosen === null ? masks : [...new Set([...masks, chosen])];

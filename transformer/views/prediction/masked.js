@@ -4,13 +4,13 @@ import { say } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
-import { page, setQuery } from "../../web/store.js";
+import { page, predicts, setQuery } from "../../web/store.js";
 
 const Masked = () => {
   const part = usePart();
   const { run, query } = page;
   const position = query?.stack === "encoder" ? query.index : null; // the view's own choice
-  const reads = run?.stack === "encoder";
+  const reads = run?.stack === "encoder" && predicts();
   const { answer, asked } = useAnswer(part, "masked", reads && { run: run.run, position });
   const none = answer && !answer.figure;
   return html`<div class="masked" hidden=${!reads} ...${part.attributes({ run: asked?.run, place: answer?.position })}>

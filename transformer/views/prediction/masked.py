@@ -37,7 +37,8 @@ def masked(found: MaskedToken) -> go.Figure:
 
 def answer_masked(models: ModelQueries, item: Run, *, position: int | None = None) -> Answer:
     """Predictions for one masked token; figure is None if the tokenizer has no mask token."""
-    if item.config.family != "encoder" or models.model(item.model).tokenizer.mask_id is None:
+    fills = item.config.family == "encoder" and item.config.head == "tokens"
+    if not fills or models.model(item.model).tokenizer.mask_id is None:
         return {"figure": None}
     chosen = last_read(models.model(item.model), item) if position is None else position
     found = models.ask(masked_token, item, position=chosen)

@@ -224,6 +224,7 @@ VIEW = View(
     tab=mark("Prediction"),
     order=420,
     part="next",
+    predicts=True,
     title=mark("Prediction"),
     help=(
         "What each step could have chosen, what surprised the network, and what each layer said."
