@@ -41,10 +41,10 @@ class DecodeSession:
         trace = Trace(records=CompactedRecords(config.heads_per_key, exact=True))
         if isinstance(network, EncoderDecoder):
             read = torch.tensor([self.ids])
-            given = torch.tensor([list(source)])
+            source_ids = torch.tensor([list(source)])
             last = torch.arange(len(ids))[None] == len(ids) - 1
-            memory = network.encode(given, hooks=[trace])
-            self.logits = network.decode(read, memory, given, where=last, hooks=[trace])[0]
+            memory = network.encode(source_ids, hooks=[trace])
+            self.logits = network.decode(read, memory, source_ids, where=last, hooks=[trace])[0]
             self.buffers = Buffers.of(trace, config)
             self._reader = self.engine.reader(self.buffers)
         else:
@@ -117,7 +117,7 @@ class DecodeSession:
         heads = self.buffers.heads[:, :n].transpose(1, 2)
         own = heads.contiguous()[:, None]  # (L, 1, H + 2G, n, D)
         sizes = [config.n_heads, config.key_heads, config.key_heads]
-        asked = _by_part(self.buffers.crossing[:, :n, None])[0]
+        cross_queries = _by_part(self.buffers.crossing[:, :n, None])[0]
         memory = _by_part(self.buffers.memory)
         parts = {}
         for layer in range(config.n_layers):
@@ -125,7 +125,7 @@ class DecodeSession:
             parts[Site("decoder", layer, "self")] = QKV(queries, keys, values, mask)
             if self.buffers.crosses:
                 keys, values = memory[:, layer]
-                cross = QKV(asked[layer], keys, values, self._memory_mask)
+                cross = QKV(cross_queries[layer], keys, values, self._memory_mask)
                 parts[Site("decoder", layer, "cross")] = cross
         return parts
 
@@ -140,5 +140,5 @@ def _without_decoder(trace: Trace) -> Trace:
     return Trace(
         embed={s: x for s, x in trace.embed.items() if s == "encoder"},
         pos_embed={s: x for s, x in trace.pos_embed.items() if s == "encoder"},
-        residuals={s: made for s, made in trace.residuals.items() if s == "encoder"},
+        residuals={s: layers for s, layers in trace.residuals.items() if s == "encoder"},
     )

@@ -210,12 +210,12 @@ def device_of(device: str | torch.device) -> torch.device:
         device = "cuda" if n_gpus else "cpu"
     allowed = ["auto", "cpu", *(["cuda"] if n_gpus else []), *(f"cuda:{n}" for n in range(n_gpus))]
     try:
-        found = torch.device(device)
+        parsed = torch.device(device)
     except (RuntimeError, TypeError):
-        found = None
-    if found is None or str(found) not in (*allowed, "cpu:0"):
+        parsed = None
+    if parsed is None or str(parsed) not in (*allowed, "cpu:0"):
         raise ValueError(f"device must be one of {allowed}; got {shortened(str(device))}")
-    return found
+    return parsed
 
 
 def load(
@@ -239,17 +239,17 @@ def load(
             "its tokenizer's files"
         )
     place = device_of(device)
-    found = checkpoint.read(name_or_folder, max_len)
-    network = found.network.to(place)
+    loaded = checkpoint.read(name_or_folder, max_len)
+    network = loaded.network.to(place)
     return Model(
-        name=found.name,
-        config=found.config,
-        tokenizer=found.tokenizer,
+        name=loaded.name,
+        config=loaded.config,
+        tokenizer=loaded.tokenizer,
         network=network,
-        card=found.card,
-        metadata=found.metadata,
+        card=loaded.card,
+        metadata=loaded.metadata,
         engine=engine_of(network, engine),
-        sample=found.sample,
-        heads=found.heads,
-        cards=found.cards,
+        sample=loaded.sample,
+        heads=loaded.heads,
+        cards=loaded.cards,
     )

@@ -34,17 +34,17 @@ def run_of(
     steps: Sequence[GenerationStep],
     *,
     ended: bool,
-    found: BeamResult | None = None,
+    result: BeamResult | None = None,
     hooks: Sequence[Hook] = (),
     session: DecodeSession | None = None,
 ) -> Run:
-    """A Run of these steps (or of the best hypothesis found), with the trace of one pass over it.
+    """A Run of these steps (or of the best hypothesis), with the trace of one pass over it.
 
-    hooks: apply the request's interventions in that pass. session: generated the steps, if an
-    engine did; it has the trace already, unless the window slid.
+    result: of a beam search. hooks: apply the request's interventions. session: generated the
+    steps, if an engine did; it has the trace already, unless the window slid.
     """
     source, prompt = prepared
-    tokens = list(found.hypotheses[0].ids) if found else [step.token for step in steps]
+    tokens = list(result.hypotheses[0].ids) if result else [step.token for step in steps]
     ids = prompt + tokens
     # A decoder-only window slides; an encoder-decoder's does not, and its last token may be unread.
     slides = not isinstance(model.network, EncoderDecoder)
@@ -54,7 +54,7 @@ def run_of(
     engine = "network" if trace is None or session is None else session.engine.name
     if trace is None:
         trace, logits = _full_pass(model, source, window, hooks)
-        if found:
+        if result:
             steps = forced_steps(
                 logits[len(prompt) - 1 :][: len(tokens)], tokens, len(prompt), model.tokenizer.text
             )
@@ -77,8 +77,8 @@ def run_of(
             stack: _position_matrix(embedding, getattr(model.network, stack))
             for stack, embedding in model.network.embeddings.items()
         },
-        candidate_labels=LazyLabels(model.tokenizer.label, lambda: _candidates(steps, found)),
-        search=_search_of(model, request, found) if found else None,
+        candidate_labels=LazyLabels(model.tokenizer.label, lambda: _candidates(steps, result)),
+        search=_search_of(model, request, result) if result else None,
         engine=engine,
         read_as=None if (read := model.reader.read_as(request.text)) == request.text else read,
         warnings=model.warnings(request.text),
@@ -90,8 +90,8 @@ def _full_pass(
 ) -> tuple[Trace, Tensor]:
     """The trace of one text and its logits (T, V), by the network itself."""
     trace = _new_trace(model, hooks)
-    given = [source, ids] if isinstance(model.network, EncoderDecoder) else [ids]
-    tensors = [torch.tensor([row], device=model.device) for row in given]
+    rows = [source, ids] if isinstance(model.network, EncoderDecoder) else [ids]
+    tensors = [torch.tensor([row], device=model.device) for row in rows]
     logits = model.network(*tensors, trace=trace, hooks=hooks)[0]
     return trace, logits
 
@@ -181,19 +181,19 @@ def complete_characters(raw: bytes) -> str:
     return codecs.getincrementaldecoder("utf-8")(errors="replace").decode(raw, final=False)
 
 
-def _search_of(model: LoadedModel, request: Request, found: BeamResult) -> Search:
+def _search_of(model: LoadedModel, request: Request, result: BeamResult) -> Search:
     return Search(
-        hypotheses=tuple(found.hypotheses),
-        texts=tuple(text_of(model, request, hypothesis.ids) for hypothesis in found.hypotheses),
-        tree=tuple(tuple(nodes) for nodes in found.steps),
+        hypotheses=tuple(result.hypotheses),
+        texts=tuple(text_of(model, request, hypothesis.ids) for hypothesis in result.hypotheses),
+        tree=tuple(tuple(nodes) for nodes in result.steps),
     )
 
 
-def _candidates(steps: Sequence[GenerationStep], found: BeamResult | None) -> set[int]:
+def _candidates(steps: Sequence[GenerationStep], result: BeamResult | None) -> set[int]:
     """Ids of all candidates of the steps or the search."""
     ids = {candidate.id for step in steps for candidate in step.candidates}
-    if found:
-        ids |= {node.token for nodes in found.steps for node in nodes}
+    if result:
+        ids |= {node.token for nodes in result.steps for node in nodes}
     return ids
 
 

@@ -141,7 +141,7 @@ def search(model: LoadedModel, requests: Sequence[Request]) -> list[Run]:
             run_of(model, request, row, [], ended=False)
             for request, row in zip(requests, prepared, strict=True)
         ]
-    found = beam_search(
+    results = beam_search(
         network,
         [row.source for row in prepared],
         start_id=model.tokenizer.start_id,
@@ -151,6 +151,6 @@ def search(model: LoadedModel, requests: Sequence[Request]) -> list[Run]:
         length_penalty=first.length_penalty,
     )
     return [
-        run_of(model, request, row, [], ended=True, found=result)
-        for request, row, result in zip(requests, prepared, found, strict=True)
+        run_of(model, request, row, [], ended=True, result=result)
+        for request, row, result in zip(requests, prepared, results, strict=True)
     ]

@@ -214,17 +214,17 @@ def _of(values: Any) -> Intervention:
         raise ValueError(
             f"an intervention's type must be one of {list(TYPES)}; got {shortened(got)}"
         )
-    made = TYPES[values["type"]]
-    fields = {field.name: field for field in dataclasses.fields(made)}
-    given = {str(name): value for name, value in values.items() if name != "type"}
-    if unknown := [name for name in given if name not in fields]:
+    kind = TYPES[values["type"]]
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    options = {str(name): value for name, value in values.items() if name != "type"}
+    if unknown := [name for name in options if name not in fields]:
         raise ValueError(
-            f"unknown field {shortened(unknown[0])} of '{made.type}'; allowed: {sorted(fields)}"
+            f"unknown field {shortened(unknown[0])} of '{kind.type}'; allowed: {sorted(fields)}"
         )
     needed = [f.name for f in fields.values() if f.default is dataclasses.MISSING]
-    if missing := [name for name in needed if name not in given]:
-        raise ValueError(f"'{made.type}' needs {needed}; '{missing[0]}' is missing")
-    return made(**given)
+    if missing := [name for name in needed if name not in options]:
+        raise ValueError(f"'{kind.type}' needs {needed}; '{missing[0]}' is missing")
+    return kind(**options)
 
 
 def _plain(value: Any) -> Any:

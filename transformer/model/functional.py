@@ -126,11 +126,11 @@ def causal_mask(
 
 def combine(*masks: Tensor | None) -> Tensor | None:
     """The logical and of the given masks; None means "everything is allowed"."""
-    given = [mask for mask in masks if mask is not None]
-    if not given:
+    present = [mask for mask in masks if mask is not None]
+    if not present:
         return None
-    result = given[0]
-    for mask in given[1:]:
+    result = present[0]
+    for mask in present[1:]:
         result = result & mask
     return result
 

@@ -113,8 +113,8 @@ class ForwardContext:
         where: (stack,), (stack, layer) or (stack, layer, kind).
         """
         for hook in self.hooks:
-            found = hook(Point(name, *where), value, **context)
-            value = value if found is None else found
+            result = hook(Point(name, *where), value, **context)
+            value = value if result is None else result
         return value
 
 

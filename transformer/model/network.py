@@ -55,27 +55,27 @@ class Transformer(nn.Module):
         stack: Stack,
         ids: Tensor,
         context: ForwardContext,
-        given: Tensor | None = None,
+        caller_mask: Tensor | None = None,
         types: Tensor | None = None,
     ) -> Tensor:
         """A stack's output for ids (B, T): (B, T, C). With a cache, they are the ids not read yet.
 
-        context: its mask says which of ids are text. given: the caller's mask, which replaces this
-        mask and the causal one.
+        context: its mask says which of ids are text. caller_mask: replaces this mask and the
+        causal one.
         """
         cache, mask, n_new, here = context.cache, context.mask, ids.shape[1], (stack.name,)
         past = 0 if cache is None else cache.length
         if cache is not None:
             mask = cache.extend_mask(mask, n_new)
         positions = self._positions(stack.name, ids, mask, past)
-        if given is not None:
-            mask = given_mask(given, n_new, past + n_new)
+        if caller_mask is not None:
+            mask = given_mask(caller_mask, n_new, past + n_new)
         positions = context.at("position_ids", here, positions)
         x = embedding(ids, positions, context, types)
         angles = None if stack.rotation is None else stack.rotation(positions)
         if angles is not None:
             angles = context.at("rotation", here, angles)
-        causal = context.causal and given is None
+        causal = context.causal and caller_mask is None
         bias = None if stack.relative is None else stack.relative(positions)
         x = stack(
             x, dataclasses.replace(context, mask=mask, causal=causal, rotation=angles, bias=bias)

@@ -72,10 +72,10 @@ class _Unfilled(TorchFunctionMode):
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        given = dict(kwargs or {})
+        options = dict(kwargs or {})
         if function is nn.init.normal_:
-            return given["tensor"]
-        return function(*args, **given | ({"device": "meta"} if function is torch.empty else {}))
+            return options["tensor"]
+        return function(*args, **options | ({"device": "meta"} if function is torch.empty else {}))
 
 
 class _Count:

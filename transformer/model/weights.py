@@ -119,7 +119,7 @@ class _Unfilled(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        given = kwargs or {}
+        options = kwargs or {}
         if getattr(func, "__name__", "") in _DRAWS:
-            return given["tensor"] if "tensor" in given else args[0]
-        return func(*args, **given)
+            return options["tensor"] if "tensor" in options else args[0]
+        return func(*args, **options)

@@ -107,7 +107,7 @@ def _unpacked(packed: zipfile.ZipFile, names: Sequence[str]) -> Arrays:
             f"this file would take {size / 1e6:,.0f} MB in memory; allowed for its "
             f"size: {most / 1e6:,.0f} MB"
         )
-    found = {}
+    arrays = {}
     for name, member in members.items():
         with packed.open(member) as file:
             read_header = HEADERS[npy.read_magic(file)]
@@ -116,8 +116,8 @@ def _unpacked(packed: zipfile.ZipFile, names: Sequence[str]) -> Arrays:
             if str(dtype) not in (*TYPES, "uint8") or n_bytes != member.file_size - file.tell():
                 raise ValueError(name)
         with packed.open(member) as file:
-            found[name] = npy.read_array(file, allow_pickle=False)
-    return found
+            arrays[name] = npy.read_array(file, allow_pickle=False)
+    return arrays
 
 
 def check_schema(values: Any) -> None:
@@ -145,18 +145,18 @@ def trace_arrays(
     `embed/STACK`, `pos_embed/STACK` (what was added to each token: (B, T, C)),
     `residual/STACK` (L + 1, B, T, C).
     """
-    found: Arrays = {}
+    arrays: Arrays = {}
     for record in trace:
         for field in fields:
             value = record.allowed if field == "mask" else getattr(record, field)
             if value is not None:
-                found[f"{record.site}/{field}"] = array_of(part(value))
+                arrays[f"{record.site}/{field}"] = array_of(part(value))
     for stack, value in trace.embed.items():
-        found[f"embed/{stack}"] = array_of(part(value))
-        found[f"pos_embed/{stack}"] = array_of(part(trace.pos_embed[stack]))
+        arrays[f"embed/{stack}"] = array_of(part(value))
+        arrays[f"pos_embed/{stack}"] = array_of(part(trace.pos_embed[stack]))
     for stack, streams in trace.residuals.items():
-        found[f"residual/{stack}"] = array_of(torch.stack([part(x) for x in streams]))
-    return found
+        arrays[f"residual/{stack}"] = array_of(torch.stack([part(x) for x in streams]))
+    return arrays
 
 
 def trace_of(sites: Iterable[str], tensors: Mapping[str, Tensor]) -> Trace:

@@ -133,24 +133,24 @@ def _stacked(given: Any, what: str) -> Tensor:
             "ask for attn_implementation='eager' and output_attentions=True"
         )
     try:
-        found = torch.stack([_tensor(layer) for layer in layers])
+        weights = torch.stack([_tensor(layer) for layer in layers])
     except (RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"the {what} must be arrays of one shape a layer: {error}") from error
-    if found.dim() == 4:
-        found = found[:, None]
-    if found.dim() != 5 or 0 in found.shape:
+    if weights.dim() == 4:
+        weights = weights[:, None]
+    if weights.dim() != 5 or 0 in weights.shape:
         raise ValueError(
-            f"the {what} must be (L, H, T, T) or (L, B, H, T, T); got {tuple(found.shape)}"
+            f"the {what} must be (L, H, T, T) or (L, B, H, T, T); got {tuple(weights.shape)}"
         )
-    sums = found.sum(dim=-1)
+    sums = weights.sum(dim=-1)
     near = (sums - 1).abs().minimum(sums.abs()) <= ROW_SUM
-    if not bool(found.isfinite().all()) or bool((found < 0).any()) or not bool(near.all()):
+    if not bool(weights.isfinite().all()) or bool((weights < 0).any()) or not bool(near.all()):
         raise ValueError(
             f"the {what} must be weights after softmax, of which each row sums to 1; got "
-            f"values from {found.min():g} to {found.max():g}, and a row that sums to "
+            f"values from {weights.min():g} to {weights.max():g}, and a row that sums to "
             f"{sums[~near][0] if not bool(near.all()) else 1:g}"
         )
-    return found
+    return weights
 
 
 def _joined(given: list[Any], what: str) -> list[Any]:

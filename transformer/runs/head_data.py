@@ -55,8 +55,8 @@ class HeadView:
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
         """(Tq, Tk), True = may attend."""
-        found: NDArray[np.bool_] = self.part.allowed[0].cpu().numpy()
-        return found
+        allowed: NDArray[np.bool_] = self.part.allowed[0].cpu().numpy()
+        return allowed
 
     @property
     def is_off(self) -> bool:
@@ -100,8 +100,8 @@ def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> Hea
 def switched_off(run: Run | Batch, site: Site) -> tuple[int, ...]:
     """The ablated heads of an attention. Their weights, which the trace keeps, have no effect, so
     statements on what heads read leave them out."""
-    asked = run.request.interventions if isinstance(run, Run) else ()
-    ablations = (i for i in asked if isinstance(i, Ablate) and i.site == site)
+    interventions = run.request.interventions if isinstance(run, Run) else ()
+    ablations = (i for i in interventions if isinstance(i, Ablate) and i.site == site)
     return tuple(sorted({head for ablation in ablations for head in ablation.heads}))
 
 

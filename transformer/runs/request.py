@@ -122,8 +122,8 @@ class Request:
     @property
     def sampling(self) -> Sampling | None:
         """How tokens are drawn; None = greedy."""
-        given = (self.temperature, self.top_k, self.top_p, self.min_p)
-        greedy = all(value is None for value in given) or _is_zero(self.temperature)
+        options = (self.temperature, self.top_k, self.top_p, self.min_p)
+        greedy = all(value is None for value in options) or _is_zero(self.temperature)
         temperature = 1.0 if greedy or self.temperature is None else self.temperature
         sampling = Sampling(
             temperature=temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p
@@ -144,7 +144,7 @@ def request_to_dict(request: Request, *, defaults: bool = True) -> dict[str, Any
     if "forced_tokens" in values:
         values["forced_tokens"] = list(request.forced_tokens)
     if "interventions" in values:
-        values["interventions"] = [to_dict(one) for one in request.interventions]
+        values["interventions"] = [to_dict(intervention) for intervention in request.interventions]
     return values
 
 

@@ -172,21 +172,21 @@ class Run(DrawableRun):
             total += self.config.n_layers * (vectors + cells)
         total += sum(matrix.nbytes for matrix in self.position_matrices.values())
         total += sum(2 * x.nbytes for x in self.trace.embed.values())
-        return total + sum(x.nbytes for made in self.trace.residuals.values() for x in made)
+        return total + sum(x.nbytes for layers in self.trace.residuals.values() for x in layers)
 
     def arrays(self, of_site: Sequence[str] = archive.IN_NPZ) -> Arrays:
         """The run's arrays by name: `archive.trace_arrays` without the batch axis; besides them
         `position_matrix/STACK` (max_len, C), `lens/ids`, `lens/probabilities`, `ids`, `source_ids`.
         """
-        found: Arrays = {"ids": np.array(self.ids, dtype=np.int64)}
-        found["source_ids"] = np.array(self.source_ids, dtype=np.int64)
-        found |= archive.trace_arrays(self.trace, of_site, lambda x: x[0])
+        arrays: Arrays = {"ids": np.array(self.ids, dtype=np.int64)}
+        arrays["source_ids"] = np.array(self.source_ids, dtype=np.int64)
+        arrays |= archive.trace_arrays(self.trace, of_site, lambda x: x[0])
         for stack, matrix in self.position_matrices.items():
-            found[f"position_matrix/{stack}"] = archive.array_of(matrix)
+            arrays[f"position_matrix/{stack}"] = archive.array_of(matrix)
         if self.lens is not None:
-            found["lens/ids"] = archive.array_of(self.lens.ids)
-            found["lens/probabilities"] = archive.array_of(self.lens.probabilities)
-        return found
+            arrays["lens/ids"] = archive.array_of(self.lens.ids)
+            arrays["lens/probabilities"] = archive.array_of(self.lens.probabilities)
+        return arrays
 
     def values(self) -> Values:
         """Everything but the arrays, as plain JSON values."""

@@ -74,15 +74,15 @@ class GenerationStep:
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        found = [asdict(candidate) for candidate in self.candidates]
-        return values | {"window": list(self.window), "candidates": found}
+        candidates = [asdict(candidate) for candidate in self.candidates]
+        return values | {"window": list(self.window), "candidates": candidates}
 
 
 def step_from_dict(values: Mapping[str, Any]) -> GenerationStep:
     """The inverse of `GenerationStep.to_dict`."""
     candidates = tuple(Candidate(**candidate) for candidate in values["candidates"])
-    found = {**values, "window": tuple(values["window"]), "candidates": candidates}
-    return GenerationStep(**found)
+    parts = {**values, "window": tuple(values["window"]), "candidates": candidates}
+    return GenerationStep(**parts)
 
 
 class Candidates(Sequence[Candidate]):

@@ -54,8 +54,8 @@ class Buffers:
         crosses = _site(0, "cross") in trace.records
         across = [qkv_at(trace, _site(n, "cross"), share) for n in range(config.n_layers * crosses)]
         buffers = cls.empty(config, across[0].k.shape[2] if crosses else 0)
-        for stream, found in zip(buffers.stream, streams, strict=True):
-            stream[: found.shape[1]] = found[0]
+        for stream, recorded in zip(buffers.stream, streams, strict=True):
+            stream[: recorded.shape[1]] = recorded[0]
         for n, row in enumerate(buffers.heads):
             read = qkv_at(trace, _site(n, "self"), share)
             _fill(row, read[:3])

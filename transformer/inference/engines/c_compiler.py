@@ -131,8 +131,8 @@ def _compiler() -> tuple[str, ...] | None:
         return None
     if command:
         return command if shutil.which(command[0]) else None
-    found = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
-    return None if found is None else (found,)
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    return None if compiler is None else (compiler,)
 
 
 def _library(command: tuple[str, ...]) -> Noted | None:

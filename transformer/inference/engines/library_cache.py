@@ -50,8 +50,8 @@ def kept(
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _check(folder)
-    found = _found(folder, name, symbol, fits)
-    return found or _compiled(folder, name, symbol, command, note)
+    library = _found(folder, name, symbol, fits)
+    return library or _compiled(folder, name, symbol, command, note)
 
 
 def _found(folder: Path, name: str, symbol: str, fits: Fits) -> Noted | None:
@@ -124,17 +124,17 @@ def _compiled(
 ) -> Noted | None:
     """Compile into the folder; other processes may do the same at the same time."""
     with tempfile.TemporaryDirectory(dir=folder) as own:
-        made = Path(own) / f"{name}.so"
-        made.write_bytes(bytes(ROOM))  # raises OSError on a full disk
-        if _run([*command, "-o", str(made), "-lm"], own) != 0:
+        output = Path(own) / f"{name}.so"
+        output.write_bytes(bytes(ROOM))  # raises OSError on a full disk
+        if _run([*command, "-o", str(output), "-lm"], own) != 0:
             return None
-        library = _loaded(made, symbol)
+        library = _loaded(output, symbol)
         if library is None:
             return None
         noted = Noted(library, note(library))
-        with made.open("rb") as file:
+        with output.open("rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
             os.fsync(file.fileno())  # a crash could leave the name without the bytes
         if not any(folder.glob(f"{name}-*.so")):
-            made.replace(folder / f"{name}-{noted.note}-{digest}.so")
+            output.replace(folder / f"{name}-{noted.note}-{digest}.so")
     return noted
