@@ -27,7 +27,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from transformer.messages import ENGLISH, languages, mark, say
+from transformer.messages import ENGLISH, languages
 from transformer.messages.catalogues import script_catalogue
 from transformer.messages.sources import of_script, sentences
 from transformer.ui.errors import CLOSED, public_error
@@ -51,7 +51,6 @@ TELLING = (PACKAGE / "ui" / "tour.toml", PACKAGE / "learning" / "exercises.py")
 FOREVER = "public, max-age=31536000, immutable"
 ROOT = re.compile("^:root(?= )", re.MULTILINE)  # a rule of the whole page
 MOUNT = ("\nexport function mount(", "\nexport const mount = ")
-ONLY_READ = mark("A file can only be read.")
 SENTENCES = '"the sentences of a language";\n'  # what each language's own replace
 SAID = f'import {{ known }} from "./messages.js";\n{SENTENCES}'
 QUALITY = 10  # of brotli: half the time of 11 for 2 % more bytes; 9 takes 8 % more
@@ -138,7 +137,7 @@ class Modules:
         if asset is None:
             return JSONResponse(public_error(CLOSED), 404, {"Cache-Control": "no-store"})
         if scope["method"] not in ("GET", "HEAD"):
-            return JSONResponse({"detail": say(ONLY_READ)}, 405, {"Allow": "GET, HEAD"})
+            return JSONResponse({"detail": "A file can only be read."}, 405, {"Allow": "GET, HEAD"})
         asked = Headers(scope=scope)
         accepted = asked.get("accept-encoding", "").split(",")
         names = [one.partition(";")[0].strip() for one in accepted if "q=0" not in one]

@@ -51,7 +51,7 @@ export const CopyLink = ({ page }) => {
     try {
       await navigator.clipboard.writeText(link);
       const own = shown.run && isOwn(shown.run.model);
-      return tell(own ? OWN : say("Copied. Whoever opens the link sees the same."), !own);
+      return tell(own ? OWN : say("Copied. Anyone with the link sees the same."), !own);
     } catch {
       // the browser does not let the page write there
       setAddress(link);

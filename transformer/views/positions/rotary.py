@@ -132,7 +132,7 @@ def rotary_distance(
         "by their distance",
         f"moved on together by up to {len(together) - 1} places, the score changes by {moved:.1e}",
         xaxis=style.axis(say("tokens from key to query")),
-        yaxis=style.axis(say("score q·k / √d"), showgrid=True),
+        yaxis=style.axis(say("score q·k/√d"), showgrid=True),
         showlegend=True,
         legend={"orientation": "h", "y": -0.25},
         meta={"moved": moved, "score": found.score},

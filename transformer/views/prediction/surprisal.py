@@ -31,13 +31,13 @@ def why_none(run: Run) -> str | None:
             "can surprise it; allowed: a run of a decoder or an encoder-decoder"
         )
     if run.surprisal is None:
-        return say(
+        return (
             "this run has no surprisal yet, which takes the network; needed: the run "
             "that transformer.with_lens(model, run) gives"
         )
     if all(bits is None for bits in run.surprisal):
         return say(
-            "only the first token was read, which nothing foresaw, so nothing has a "
+            "only the first token was read, which nothing predicted, so nothing has a "
             "surprisal; allowed: a run of two tokens or more"
         )
     return None
@@ -157,7 +157,7 @@ def in_words(found: dict[str, Any]) -> str:
 def _hover(label: str, bits: float | None, given: bool) -> str:
     name = style.hover(label)
     if bits is None:
-        return say("{name}<br>the first token: nothing foresaw it", name=name)
+        return say("{name}<br>the first token: nothing predicted it", name=name)
     told = {"name": name, "bits": numeral(bits, ".3f"), "p": numeral(2.0**-bits, ".4g")}
     if given:
         return say("{name}, given<br>{bits} bits<br>p = {p}", **told)
