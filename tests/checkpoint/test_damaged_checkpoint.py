@@ -110,7 +110,7 @@ CONFIGS = {
     b"\xff\xfe": "is not readable JSON",
     b"[" * 100_000: "is not readable JSON",
     b"[]": "has format 'list'; this version reads format 1",
-    b'{"model_type": "gpt2", "n_layer": 12}': "config.json has no vocab_size; needed: a number",
+    b'{"model_type": "gpt2", "n_layer": 12}': "holds no model.safetensors; needed: its weights",
     b'{"format": 2, "model": {}}': "has format 2; this version reads format 1",
     b'{"format": 1}': "describes no usable model",
     b'{"format": 1, "model": {}}': "needs vocab_size",
