@@ -225,7 +225,7 @@ def test_other_options_that_are_not_read(tmp_path):
 
 def test_a_pickle_is_never_opened_and_a_tokenizer_is_needed(copied):
     (copied / "tokenizer.json").rename(copied / "away")
-    with pytest.raises(CheckpointError, match=r"holds no tokenizer\.json; needed: one, or Marian"):
+    with pytest.raises(CheckpointError, match=r"holds no tokenizer\.json; needed: one, or vocab"):
         transformer.load(copied)
     (copied / "away").rename(copied / "tokenizer.json")
     (copied / "model.safetensors").rename(copied / "pytorch_model.bin")

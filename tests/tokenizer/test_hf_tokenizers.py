@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
-from kit.hf_folders import byte_fallback, byte_level, marian_files, unigram, word_piece
+import json
 
-from transformer.tokenizer.hf_tokenizers import FastTokenizer, MarianTokenizer, SpecialIds
+import pytest
+from kit.hf_folders import (
+    byte_fallback,
+    byte_level,
+    marian_files,
+    roberta,
+    unigram,
+    word_piece,
+)
+
+from transformer.tokenizer.hf_tokenizers import FastTokenizer, MarianTokenizer, SpecialIds, read
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 AWKWARD = [
@@ -55,8 +64,8 @@ def test_ids_decode_to_the_text_where_nothing_of_it_is_lost(kind):
     assert ours.kind == (f"byte-level {model}" if build is byte_level else model)
     for text in ("The black cat", "Once upon a time", "It is 12 o"):
         ids = ours.encode(text)
-        for read in (ids, ours.prompt(text)):  # special tokens are no text
-            assert ours.whole(read).decode() == (text.lower() if build is word_piece else text)
+        for whole in (ids, ours.prompt(text)):  # special tokens are no text
+            assert ours.whole(whole).decode() == (text.lower() if build is word_piece else text)
     if build in (byte_level, byte_fallback):
         for text in AWKWARD:
             read = ours.to_bytes(ours.encode(text)).decode()
@@ -106,3 +115,37 @@ def test_marians_ids_are_those_of_its_tokenizer(tmp_path):
     ours.save(tmp_path / "copy" / "tokenizer.json")
     again = MarianTokenizer(tmp_path / "copy", ids, len(vocabulary))
     assert again.source("The cat") == ours.source("The cat")
+
+
+@pytest.mark.parametrize(
+    ("build", "settings"),
+    [
+        (word_piece, {"tokenizer_class": "BertTokenizer"}),
+        (word_piece, {"tokenizer_class": "BertTokenizer", "do_lower_case": False}),
+        (byte_level, {"tokenizer_class": "GPT2Tokenizer"}),
+        (roberta, {"tokenizer_class": "RobertaTokenizer"}),
+    ],
+)
+def test_vocabulary_files_without_a_tokenizer_json_are_read(build, settings, tmp_path):
+    import transformers
+
+    made, _ = build()
+    vocabulary = made.get_vocab()
+    if build is word_piece:
+        lines = sorted(vocabulary, key=vocabulary.__getitem__)
+        (tmp_path / "vocab.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    else:
+        made.model.save(str(tmp_path))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    kind = {"Bert": "bert", "GPT2": "gpt2"}.get(settings["tokenizer_class"][:4], "roberta")
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}), encoding="utf-8")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ids = SpecialIds(start=0, ends=frozenset({2}), padding=None)
+    ours = read(tmp_path, ids, made.get_vocab_size() + 3)
+    for text in AWKWARD:
+        wanted = theirs(text, split_special_tokens=True)["input_ids"]
+        assert ours.prompt(text) == (wanted or [ours.start_id]), text
+    ours.save(tmp_path / "tokenizer.json")
+    assert read(tmp_path, ids, made.get_vocab_size() + 3).prompt("The cat") == ours.prompt(
+        "The cat"
+    )

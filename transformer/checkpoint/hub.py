@@ -16,7 +16,8 @@ _NAME = re.compile(r"([\w.-]+(?:/[\w.-]+)?)(?:@([\w./-]+))?", re.ASCII)
 # The files that are read; no code, no pickles.
 PATTERNS = [
     "config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json",
-    "model-*.safetensors", "tokenizer.json", "source.spm", "target.spm", "vocab.json", "README.md",
+    "model-*.safetensors", "tokenizer.json", "source.spm", "target.spm", "vocab.json", "vocab.txt",
+    "merges.txt", "tokenizer_config.json", "special_tokens_map.json", "README.md",
 ]  # fmt: skip
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.checks import check_file, needs_package, shortened, text_of
@@ -81,13 +82,72 @@ class TheirTokenizer(Tokenizer):
         return self.to_bytes(ids).removeprefix(b" ")
 
 
+def _word_piece(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
+    """BERT's tokenizer, from vocab.txt."""
+    names = {name: settings.get(f"{name}_token") or f"[{name.upper()}]" for name in _BERT_SPECIALS}
+    names = {key: x["content"] if isinstance(x, dict) else x for key, x in names.items()}
+    check_file(folder / "vocab.txt")
+    vocabulary = models.WordPiece.read_file(str(folder / "vocab.txt"))
+    made = BPETokenizer(models.WordPiece(vocabulary, unk_token=names["unk"]))
+    made.normalizer = normalizers.BertNormalizer(
+        lowercase=settings.get("do_lower_case", True),
+        strip_accents=settings.get("strip_accents"),
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+    )
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece()
+    made.add_special_tokens([name for name in names.values() if name in vocabulary])
+    begin, end = names["cls"], names["sep"]
+    made.post_processor = processors.TemplateProcessing(
+        single=f"{begin} $A {end}",
+        special_tokens=[(name, made.token_to_id(name)) for name in (begin, end)],
+    )
+    return made
+
+
+def _byte_level_bpe(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
+    """GPT-2's tokenizer, or RoBERTa's where the vocabulary has its special tokens, from vocab.json
+    and merges.txt."""
+    files = folder / "vocab.json", folder / "merges.txt"
+    for file in files:
+        check_file(file)
+    vocabulary, merges = models.BPE.read_file(str(files[0]), str(files[1]))
+    made = BPETokenizer(models.BPE(vocabulary, merges))
+    spaced = settings.get("add_prefix_space", False)
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=spaced)
+    made.decoder = decoders.ByteLevel()
+    specials = [name for name in (*_ROBERTA_SPECIALS, _GPT2_END) if name in vocabulary]
+    made.add_special_tokens(
+        [AddedToken(name, special=True, lstrip=name == "<mask>") for name in specials]
+    )
+    if {"<s>", "</s>"} <= vocabulary.keys():
+        end, begin = ((name, vocabulary[name]) for name in ("</s>", "<s>"))
+        made.post_processor = processors.RobertaProcessing(end, begin, add_prefix_space=spaced)
+    else:
+        made.post_processor = processors.ByteLevel(trim_offsets=False)
+    return made
+
+
+_BERT_SPECIALS = ("pad", "unk", "cls", "sep", "mask")
+_ROBERTA_SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+_GPT2_END = "<|endoftext|>"
+# Files of a tokenizer -> how they are read, the first that a folder has.
+_FILES: dict[str, Callable[[Path, dict[str, Any]], BPETokenizer]] = {
+    "tokenizer.json": lambda folder, settings: BPETokenizer.from_file(
+        str(folder / "tokenizer.json")
+    ),
+    "vocab.txt": _word_piece,
+    "merges.txt": _byte_level_bpe,
+}
+
+
 class FastTokenizer(TheirTokenizer):
-    """Any tokenizer.json. Raises ValueError for one that cannot be read."""
+    """Any tokenizer.json, or the files it is made of. Raises ValueError for unreadable ones."""
 
     def __init__(self, path: Path, ids: SpecialIds, vocab_size: int) -> None:
         try:
             check_file(path)
-            bpe = BPETokenizer.from_file(str(path))
+            bpe = _FILES[path.name](path.parent, _settings(path.parent))
             content = json.loads(bpe.to_str())
         except (KeyboardInterrupt, SystemExit):
             raise
@@ -183,6 +243,15 @@ def _mask(folder: Path, content: dict[str, Any], vocab_size: int) -> int | None:
     ]
     added = {one["content"]: one["id"] for one in content["added_tokens"] if one["id"] < vocab_size}
     return next((added[name] for name in (*named, *MASKS) if name in added), None)
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    """tokenizer_config.json; empty without a readable one."""
+    try:
+        found = json.loads(text_of(folder / "tokenizer_config.json"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _mask_name(path: Path) -> str | None:
@@ -284,18 +353,18 @@ def _pieces(path: Path) -> Any:
 
 
 def read(folder: Path, ids: SpecialIds, vocab_size: int) -> FastTokenizer | MarianTokenizer:
-    """Read a folder's tokenizer.json, or Marian's source.spm, target.spm and vocab.json.
+    """Read a folder's tokenizer.json, vocab.txt, vocab.json with merges.txt, or Marian's files.
 
     vocab_size: the number of ids in the network, some of which may be unused. Raises ValueError.
     """
     if (folder / "source.spm").is_file():
         return MarianTokenizer(folder, ids, vocab_size)
-    path = folder / "tokenizer.json"
-    if not path.is_file():
+    path = next((folder / name for name in _FILES if (folder / name).is_file()), None)
+    if path is None:
         raise ValueError(
-            f"{folder} holds no tokenizer.json; needed: one, or Marian's source.spm, target.spm "
-            "and vocab.json (transformers writes it: AutoTokenizer.from_pretrained(...)"
-            ".save_pretrained(...))"
+            f"{folder} holds no tokenizer.json; needed: one, or vocab.txt, or vocab.json and "
+            "merges.txt, or Marian's source.spm, target.spm and vocab.json (transformers writes "
+            "it: AutoTokenizer.from_pretrained(...).save_pretrained(...))"
         )
     return FastTokenizer(path, ids, vocab_size)
 
