@@ -198,3 +198,5 @@ def test_a_text_costs_the_bits_of_what_is_predicted_over_its_bytes(name, folders
         assert found.n_bytes < len("The cat")
         with pytest.raises(ValueError, match="the text is too short"):
             text_cost(model, model.trace("a"), "a")
+    else:
+        assert text_cost(model, model.trace("a"), "a").n_bytes == 1
