@@ -47,7 +47,6 @@ class Drawable:
         scale: Scale = "linear",
         range_: Range = "fixed",
         row: int = 0,
-        hover: bool = True,
     ) -> go.Figure:
         """One head, large: run.attention("decoder.2.self", 3, stage="scores").
 
@@ -55,14 +54,12 @@ class Drawable:
         stage: "scores" before the mask, "masked" scores, or "weights" after the softmax.
         scale: how weights become colours, "linear", "sqrt" or "log".
         range_: colours span "fixed", 0 to 1, or "own", 0 to this head's largest weight.
-        row: which text of a Batch. hover: keep the numbers of each cell for the pointer.
+        row: which text of a Batch.
         Raises ValueError, listing what is allowed, for any other value.
         """
         from transformer.views.attention.heatmap import attention_heatmap
 
-        return attention_heatmap(
-            self, site, head, stage=stage, scale=scale, range_=range_, row=row, hover=hover
-        )
+        return attention_heatmap(self, site, head, stage=stage, scale=scale, range_=range_, row=row)
 
     def heads(self: Any, stack: str = "decoder", kind: str = "self", *, row: int = 0) -> go.Figure:
         """Every head of one kind of attention, small: layers down, heads across.
