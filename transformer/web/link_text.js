@@ -155,14 +155,6 @@ export const wholeNumber = (name, text, first, last) => {
 /** @type {(name: string, text: string, item: import("./sites.js").Item) => import("./store.js").Site} */
 export const siteNamed = (name, text, item) => {
   const sites = sitesOf(item);
-  const found = sites.find((one) => siteName(one) === text);
-  if (found) return found;
-  throw new Error(
-    say("The link's {name} must be a place of this network, {first} to {last}; got {text}.", {
-      name,
-      first: siteName(sites[0]),
-      last: siteName(sites[sites.length - 1]),
-      text: shortened(text),
-    }),
-  );
+  const names = sites.map(siteName);
+  return sites[names.indexOf(oneOf(name, text, names))];
 };

@@ -200,7 +200,12 @@ export const Shift = ({ common, state }) => {
     else {
       const got = value || say("nothing");
       showProblem(
-        say("k must be a whole number from 1 to {most}; got {value}", { most, value: got }),
+        say("{name} must be a whole number from {lowest} to {highest}; got {got}", {
+          name: "k",
+          lowest: 1,
+          highest: most,
+          got,
+        }),
       );
     }
   };
