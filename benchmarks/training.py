@@ -14,6 +14,7 @@ import itertools
 import statistics
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from benchmarks.networks import byte_tokenizer
 from benchmarks.plain_training import HandGPT, PlainGPT, PlainTranslator, Step, plain_step
 from benchmarks.report import BY_HAND, training_table
 from transformer.model.config import ModelConfig, preset
-from transformer.tokenizer import SPECIALS
+from transformer.tokenizer import SPECIALS, Tokenizer
 from transformer.training.data import Example
 from transformer.training.loop import _Training as Training
 from transformer.training.recipe import Recipe, Settings
@@ -164,11 +165,17 @@ def measure(shape: Shape, n_steps: int) -> dict[str, Any]:
     return {"sizes": str(shape), "goal": shape.goal, "tokens_per_s": speeds}
 
 
+class ByteRecipe(Recipe):
+    """A recipe with a ready vocabulary: a token for each byte, and unused ones up to its size."""
+
+    def tokenizer_of(self, train: Iterable[str], valid: Iterable[str] = ()) -> Tokenizer:
+        """Return the same for any text."""
+        return byte_tokenizer(self.vocab_size)
+
+
 def our_step(shape: Shape, rows: list[Example], optimizer: str, out: Path) -> Step:
     """A step of the training loop on these rows, to be called again and again."""
-    (out / "training").mkdir(parents=True)
-    byte_tokenizer(shape.vocab_size).save(out / "training" / "tokenizer.json")
-    recipe = Recipe(
+    recipe = ByteRecipe(
         name="benchmark",
         task="translation" if shape.pairs else "language-model",
         vocab_size=shape.vocab_size,
