@@ -131,7 +131,7 @@ def answers(caller: socket.socket) -> None:
         (freezes, "resources/heatmap", 1, 504),
         (freezes, "resources/runs", 1, 504),
         (dies, "resources/heatmap", 2, 502),
-        (dies, "resources/runs", 1, 502),
+        (dies, "resources/runs", 2, 502),
         (is_busy, "resources/heatmap", 1, 503),  # its visitors stay: it holds their runs
     ],
 )

@@ -28,6 +28,8 @@ from transformer.views.registry import PICTURES
 TEXT = "The fox said hello to the bird"
 ROOM = 1e-2  # of float32 where a norm with next to no epsilon makes large what is small
 drawn = settings(max_examples=20, suppress_health_check=list(HealthCheck))
+# A norm of few numbers without an epsilon is a step function: rounding alone flips it.
+STEADY = configurations().filter(lambda one: not one.norm_heads or one.norm_eps >= 1e-6)
 
 
 def run_of(model: Model, text: str = TEXT) -> Run:
@@ -71,7 +73,7 @@ def close(got: Tensor, wanted: Tensor, room: float = 2e-4) -> None:
 
 
 @drawn
-@given(config=configurations())
+@given(config=STEADY)
 def test_journey_parts_sum_to_the_logit_and_the_lens_reads_each_stream(config, tokenizer):
     model = model_of_drawn(config, tokenizer)
     run, network = run_of(model, "The fox"), model.network
@@ -98,7 +100,7 @@ def test_journey_parts_sum_to_the_logit_and_the_lens_reads_each_stream(config, t
 
 
 @drawn
-@given(config=configurations())
+@given(config=STEADY)
 def test_without_a_head_is_a_plain_pass_with_its_z_zeroed(config, tokenizer):
     model = model_of_drawn(config, tokenizer)
     run, head = run_of(model, "The fox"), config.n_heads - 1
@@ -109,7 +111,7 @@ def test_without_a_head_is_a_plain_pass_with_its_z_zeroed(config, tokenizer):
 
 
 @drawn
-@given(config=configurations())
+@given(config=STEADY)
 def test_the_weights_of_two_tokens_are_the_traces(config, tokenizer):
     run = run_of(model_of_drawn(config, tokenizer), "The fox")
     for stack, kind in run.trace.kinds():

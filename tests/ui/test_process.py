@@ -131,7 +131,7 @@ def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server):
         assert str(BUSY) in {answer.json().get("detail") for answer in answers}
         assert client.get("health").status_code == 200
         ready = client.get("ready")
-        assert (ready.status_code, ready.json()) == (503, {"status": "full"})
+        assert (ready.status_code, ready.json()["status"]) == (503, "full")
         forged = list(pool.map(asking, [f"10.0.0.{place}" for place in range(12)]))
         assert str(BUSY) in {answer.json().get("detail") for answer in forged}
         events = [answer.json()["event_id"] for answer in answers if answer.is_success][-20:]
@@ -189,7 +189,7 @@ def test_systemd_is_notified_of_ready_watchdog_and_stopping(tmp_path, monkeypatc
                 messages.append(heard.recv(99))
             assert set(messages[:-1]) <= {b"WATCHDOG=1"}
             ready = httpx.get(f"{server.url}ready")
-            assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
+            assert (ready.status_code, ready.json()["status"]) == (200, "ok")
             assert "server" not in ready.headers
             assert [heard.recv(99) for _ in range(3)] == [b"WATCHDOG=1"] * 3
         heard.setblocking(False)
