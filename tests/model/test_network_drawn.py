@@ -140,8 +140,10 @@ def test_a_compact_trace_recomputes_what_the_network_computed(case, known):
         stored = stored_at(again, site)
         assert isinstance(stored, QKV) or not known
         assert not isinstance(stored, QKV) or stored.k.shape[1] * share == stored.q.shape[1]
-        for name in ("scores", "pattern", "q", "k", "v", "allowed"):
+        for name in ("q", "k", "v", "allowed"):
             assert getattr(again[site], name).equal(getattr(whole[site], name)), name
+        for name in ("scores", "pattern"):  # whose last bit depends on the place in memory
+            close(getattr(again[site], name), getattr(whole[site], name), 1e-6)
 
 
 @drawn_often
