@@ -90,6 +90,17 @@ def add_presses(app: FastAPI, service: Service) -> None:
         return Response(status_code=204)
 
 
+async def object_in(request: Request) -> dict[str, Any]:
+    """The JSON object in a request's body. Raises ValueError for anything else."""
+    try:
+        data = json.loads(await request.body())
+    except ValueError:
+        raise InvalidRequest(UNREADABLE.code, UNREADABLE.sentence) from None
+    if not isinstance(data, dict):
+        raise ValueError(f"a request must be an object; got {type(data).__name__}")
+    return data
+
+
 def _object(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = data.get(name, {})
     if not isinstance(value, dict):
@@ -101,12 +112,7 @@ def _press(line: Line, work: Work) -> Any:
     """A route that does this work for its JSON object once there is a place in the line."""
 
     async def press(request: Request) -> Response:
-        try:
-            data = json.loads(await request.body())
-        except ValueError:
-            raise InvalidRequest(UNREADABLE.code, UNREADABLE.sentence) from None
-        if not isinstance(data, dict):
-            raise ValueError(f"a request must be an object; got {type(data).__name__}")
+        data = await object_in(request)
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
 
         def wake(_: Place) -> None:

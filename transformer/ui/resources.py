@@ -29,10 +29,9 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 
-from transformer.checks import InvalidRequest
 from transformer.inference import deadline
 from transformer.ui.api import numbers
-from transformer.ui.errors import CLOSED, MISTAKE, UNREADABLE, Busy, RunExpired, public_error
+from transformer.ui.errors import CLOSED, MISTAKE, Busy, RunExpired, public_error
 from transformer.ui.fair_scheduler import Line
 from transformer.ui.language import ASKED
 from transformer.ui.limits import (
@@ -42,7 +41,7 @@ from transformer.ui.limits import (
     RETRY_S,
 )
 from transformer.ui.page_request import Regenerator
-from transformer.ui.presses import add_presses
+from transformer.ui.presses import add_presses, object_in
 from transformer.ui.questions import Question, questions
 from transformer.ui.request_guard import QUALITY
 from transformer.ui.service import Service
@@ -118,12 +117,7 @@ def _add_routes(
 
     async def post(request: Request) -> Response:
         """By an object in JSON; "made" in it says how runs that are not here were made."""
-        try:
-            data = json.loads(await request.body())
-        except ValueError:
-            raise InvalidRequest(UNREADABLE.code, UNREADABLE.sentence) from None
-        if not isinstance(data, dict):
-            raise ValueError(f"a request must be an object; got {type(data).__name__}")
+        data = await object_in(request)
         if "made" in data:
             made = data.pop("made")
             remake = partial(service.memory.call, lambda: regenerate.make(made))
