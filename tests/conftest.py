@@ -1,7 +1,5 @@
 """What many tests share: a tokenizer, and small models whose random weights give varied output."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from pathlib import Path

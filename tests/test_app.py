@@ -1,7 +1,5 @@
 """The entry point: unusable models and ports are reported, and other models are offered."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket

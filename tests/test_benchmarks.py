@@ -1,7 +1,5 @@
 """The benchmarks: they compare what is equal, and docs/figures.md says what they measured."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """python -m transformer: text on stdout, one sentence on stderr for bad input, a page on demand."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys

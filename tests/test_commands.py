@@ -1,7 +1,5 @@
 """Every module that can be run says how, and what a command prints to be run can be run."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

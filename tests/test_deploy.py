@@ -1,7 +1,5 @@
 """deploy/: nginx accepts its configuration, and visitors do not notice a lost replica."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

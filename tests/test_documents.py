@@ -1,7 +1,5 @@
 """README and the documents: their Python runs, and their links lead somewhere."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Why a candidate could not be taken: the first filter that cut it, by those of transformers."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

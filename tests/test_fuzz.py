@@ -1,7 +1,5 @@
 """Whatever a function of the page or of the API is given: an answer or a sentence."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math

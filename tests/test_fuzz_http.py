@@ -1,7 +1,5 @@
 """Whatever is sent to the server: no crash, no trace of its code, nothing but what it serves."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from urllib.parse import quote

@@ -1,8 +1,6 @@
 """Input as long as a request may be, wherever it is quoted: refused soon, in one short sentence: of
 the language that the page asks for, and in English for programs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

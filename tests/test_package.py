@@ -1,7 +1,5 @@
 """The project as an installed package: all of it is there, and it works from any folder."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

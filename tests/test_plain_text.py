@@ -1,7 +1,5 @@
 """Typed text is read as the training text was written, and unknown language is reported."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

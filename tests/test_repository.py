@@ -1,7 +1,5 @@
 """What a Space, a fresh clone and a reader rely on."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import io

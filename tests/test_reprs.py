@@ -1,7 +1,5 @@
 """Every public object describes itself in one short line."""
 
-from __future__ import annotations
-
 import inspect
 
 import transformer

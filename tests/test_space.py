@@ -1,7 +1,5 @@
 """A Space: what it is given, that the page starts from it alone, and how it gets there."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

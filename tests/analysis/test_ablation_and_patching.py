@@ -1,7 +1,5 @@
 """What parts of a network matter for one token, against one altered pass at a time."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

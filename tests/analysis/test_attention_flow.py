@@ -1,7 +1,5 @@
 """Mean, rollout and joint attention by plain loops; the colours' range."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

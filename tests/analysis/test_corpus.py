@@ -1,8 +1,6 @@
 """The heads over many texts: sums against single runs, merged in any order, by any number of
 workers, interrupted and gone on with, by a Ray cluster of which one is killed too."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """What docs/teachers.md says that a class can see in the bundled models, seen again."""
 
-from __future__ import annotations
-
 import pytest
 
 import transformer

@@ -1,7 +1,5 @@
 """Metrics of heads against plain loops, their baselines, and when a head gets a label."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

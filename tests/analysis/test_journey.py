@@ -1,7 +1,5 @@
 """One token's way through the network, against PyTorch's own modules and plain passes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Contributions to a logit, against the gradients of a pass that is linear in each part."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from typing import Any

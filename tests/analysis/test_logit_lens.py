@@ -1,7 +1,5 @@
 """The logit lens, and the surprisal of each token."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import weakref

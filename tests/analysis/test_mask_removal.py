@@ -1,7 +1,5 @@
 """A mask taken away: the same scores through a softmax without it, against plain arithmetic."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

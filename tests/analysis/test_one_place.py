@@ -1,7 +1,5 @@
 """A layer and a sampled step at one place, repeated from what a run recorded."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 

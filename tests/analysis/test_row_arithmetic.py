@@ -1,7 +1,5 @@
 """One row worked out: every step is what plain arithmetic gives, and what the network recorded."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

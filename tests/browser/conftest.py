@@ -1,7 +1,5 @@
 """The page in real Chromium: one browser, a new page for each test, nothing leaves the machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial

@@ -1,8 +1,6 @@
 """For everybody: axe-core's rules on every tab with its sections open, Gradio's own controls too,
 without exceptions; and on all of it no word that a visitor could not read in his own language."""
 
-from __future__ import annotations
-
 import re
 
 from kit.browser import COLOURS, PARTS, Visit, complaints

@@ -1,8 +1,6 @@
 """What others add to the page: a Llama, a BERT and a Marian through all tabs, a network of many
 heads, and views that a folder declares, on the page and in links."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 The numbers behind a picture are held to Python's in tests/static and tests/views; here one of each
 says that it is the right one."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

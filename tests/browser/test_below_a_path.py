@@ -1,7 +1,5 @@
 """The page below a path of another server: every tab has its pictures, programs get answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import httpx

@@ -1,7 +1,5 @@
 """The Export place: pictures and files of the run that is shown, by keyboard."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """A server that is slow, full, or gone: the page says so, keeps the text, and comes back."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

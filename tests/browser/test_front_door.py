@@ -1,8 +1,6 @@
 """The page as it is first met, with the bundled models: its opening, its cards, on a phone,
 projected. The page is compared with a run made in this process."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

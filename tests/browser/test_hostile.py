@@ -1,8 +1,6 @@
 """Tokens and texts that look like markup, templates and scripts stay text in every view, in every
 box and on a phone; what is impossible is answered with a sentence, and nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import re
 from urllib.parse import parse_qs, urlencode, urlparse

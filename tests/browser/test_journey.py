@@ -1,7 +1,5 @@
 """The journey and the next-word bars: what is seen is what the server says; a press leads on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

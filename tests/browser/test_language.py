@@ -1,7 +1,5 @@
 """The page and the API in another language, and words explained."""
 
-from __future__ import annotations
-
 import pytest
 from kit.browser import OPEN
 from playwright.sync_api import Request, expect

@@ -1,7 +1,5 @@
 """Learn and lessons: a network is trained and opened, and a lesson is graded."""
 
-from __future__ import annotations
-
 import pytest
 from kit.browser import Visit
 from kit.serving import second, tiny_model

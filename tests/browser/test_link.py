@@ -1,8 +1,6 @@
 """The page's address: a copy of it draws the same anywhere, Back and Forward follow it, and what it
 holds is text."""
 
-from __future__ import annotations
-
 from urllib.parse import urldefrag, urlencode, urlparse
 
 from kit import serving

@@ -1,8 +1,6 @@
 """The first experiment with a real mouse: a head is pressed, the pointer goes in a straight line
 to the button that switches it off, and just that head is switched off."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

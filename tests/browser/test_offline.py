@@ -1,7 +1,5 @@
 """The self-contained page of a run, opened from disk without a network."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

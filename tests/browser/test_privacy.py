@@ -1,8 +1,6 @@
 """What a visitor types stays between the page and the server's memory, and not for long; what the
 page loads comes from its own server alone."""
 
-from __future__ import annotations
-
 import os
 import socket
 import tempfile

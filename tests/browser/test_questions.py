@@ -1,8 +1,6 @@
 """The questions that a class asks: each from the opened page, in at most three actions, and
 what is then seen there is what a run made here says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The page on four screens, before its scripts run, and the copy of the journey above each tab."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Page, TimeoutError, expect
 

@@ -1,8 +1,6 @@
 """One selection, one meaning: whatever path led there, every part of the page speaks of it alike;
 nothing unselected is marked, ablated heads read nothing, and Esc closes one thing."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

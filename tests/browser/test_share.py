@@ -1,7 +1,5 @@
 """The page before a class: a code for other devices, a presenter's keys, inside a course's page."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Positions, Prediction and Model: each tab's controls, against Python's own numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from kit.browser import Visit

@@ -1,7 +1,5 @@
 """A translator on the page: two texts, three kinds of attention, alignment, search and batch."""
 
-from __future__ import annotations
-
 import pytest
 from kit.browser import Visit
 from kit.serving import Shared

@@ -1,8 +1,6 @@
 """The tab What if?: heads, masks and ideas taken away, another token, two runs, patches. What the
 page shows is what Python computes of the same request."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Folders of other projects and models on the hub, opened, converted and refused in a sentence."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

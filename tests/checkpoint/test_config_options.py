@@ -1,7 +1,5 @@
 """What a config.json of another project says: read as transformers reads it, or refused by name."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -3,8 +3,6 @@
 Five sizes a family, saved as transformers saves them and read by our adapters.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Models as they are published, with their special tokens and odd keys."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -1,7 +1,5 @@
 """Beam search against greedy decoding, full passes and exhaustive search; runs that are made so."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

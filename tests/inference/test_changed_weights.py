@@ -1,7 +1,5 @@
 """A network that is changed between two texts: each text is made with what it is then."""
 
-from __future__ import annotations
-
 import copy
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """The engines against the network that they repeat."""
 
-from __future__ import annotations
-
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 

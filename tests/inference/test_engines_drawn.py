@@ -1,7 +1,5 @@
 """The compiled engine computes what the network does, for any configuration it supports."""
 
-from __future__ import annotations
-
 import dataclasses
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Filling in hidden words, against transformers' BERT and by hand."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

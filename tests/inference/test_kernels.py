@@ -1,7 +1,5 @@
 """The compiled step on every kind of CPU that this CPU can emulate, with every kernel."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What users of other libraries expect of this one: plain errors, short reprs, copies, files."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import pickle

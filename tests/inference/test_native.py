@@ -1,7 +1,5 @@
 """The compiled step's library: built once, rebuilt when it is damaged, and done without."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

@@ -1,7 +1,5 @@
 """Weights are in memory once, as they were stored, and compute as float32 does."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import re

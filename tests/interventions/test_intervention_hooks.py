@@ -1,7 +1,5 @@
 """Altered networks against networks whose weights were altered by hand."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from kit.interventions import FAMILIES, T, attention_of, by_hand, close, embeddings_of, given, read

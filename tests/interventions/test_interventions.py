@@ -1,7 +1,5 @@
 """Interventions as plain values, and what a model makes of them when it generates."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

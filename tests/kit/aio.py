@@ -1,8 +1,6 @@
 """Coroutines in tests that share their process with Playwright, what an application answers to one
 request, and what is waited for."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Coroutine

@@ -3,8 +3,6 @@
 NAME: one of CHANGES.
 """
 
-from __future__ import annotations
-
 import resource
 import runpy
 import sys

@@ -1,7 +1,5 @@
 """A visitor's actions and what they see. Waits for draws, never for time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

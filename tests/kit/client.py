@@ -1,7 +1,5 @@
 """How tests ask what the page asks."""
 
-from __future__ import annotations
-
 import base64
 import zlib
 from collections.abc import Callable, Iterator

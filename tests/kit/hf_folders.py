@@ -1,7 +1,5 @@
 """Folders of every family as other projects publish them: their special tokens, their odd keys."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Networks of transformers with random weights, in folders as it saves them: the tests' oracle."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Small networks for tests, with random weights that give varied output, and what they read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

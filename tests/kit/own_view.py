@@ -1,8 +1,6 @@
 """The views of the document that says how one is written: in a folder that the package does not
 know, or in the package; and what the one with a component says in other languages too."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

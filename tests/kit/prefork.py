@@ -5,8 +5,6 @@ Their import takes five seconds of processor time, in every server and command t
 that libraries have read the environment as it was when they were imported.
 """
 
-from __future__ import annotations
-
 import atexit
 import functools
 import multiprocessing

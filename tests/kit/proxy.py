@@ -1,8 +1,6 @@
 """A proxy that offers a server below a path, as docs/serve.md says: nginx, or, without one, a few
 lines that do the same."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import AsyncIterator, Iterator

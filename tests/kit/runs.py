@@ -1,7 +1,5 @@
 """What the tests of figures draw: small runs and batches, some with hostile token text."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any

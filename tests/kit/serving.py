@@ -1,7 +1,5 @@
 """Real servers: app.py in a separate process on a free port, and the models that they offer."""
 
-from __future__ import annotations
-
 import atexit
 import dataclasses
 import functools

@@ -1,7 +1,5 @@
 """Configurations drawn at random, over every field and beyond the presets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

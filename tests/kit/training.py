@@ -1,7 +1,5 @@
 """Tiny trainings for tests: a recipe, ten lines to learn, and what a training left behind."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

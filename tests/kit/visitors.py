@@ -1,7 +1,5 @@
 """Visitors of the bundled models and of the tab What if?, and the runs that Python makes."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """Windows of Chromium in which tests open pages, and what their pages complained of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Masks that the caller gives, against the network's own and against PyTorch's attention."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from kit.interventions import close

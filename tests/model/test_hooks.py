@@ -1,7 +1,5 @@
 """Hooks and traces: what a forward pass shows, in which order, and what hooks may return."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

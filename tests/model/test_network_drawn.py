@@ -3,8 +3,6 @@
 In double precision, so that two ways to the same numbers differ by rounding alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +37,7 @@ class Texts:
         """The mask that a network gets; None without padding."""
         return None if self.is_text.all() else self.is_text
 
-    def alone(self, row: int) -> Texts:
+    def alone(self, row: int) -> "Texts":
         found = self.ids[row : row + 1, self.is_text[row]]
         return Texts(found, torch.ones_like(found, dtype=torch.bool))
 

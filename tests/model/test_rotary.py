@@ -1,7 +1,5 @@
 """Rotary positions against their definition, and their pictures against the network's numbers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

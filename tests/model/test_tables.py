@@ -1,7 +1,5 @@
 """The tables of norms, activations and positions: one line in each adds one, everywhere."""
 
-from __future__ import annotations
-
 import math
 import re
 

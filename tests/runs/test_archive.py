@@ -1,7 +1,5 @@
 """Runs as JSON, NPZ and CSV: the trace's numbers, read by plain readers, and the same run back."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

@@ -1,7 +1,5 @@
 """Scores and weights that are computed again, and what a trace takes."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

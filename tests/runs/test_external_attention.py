@@ -1,7 +1,5 @@
 """Attention weights from elsewhere give the same figures and numbers as a run that has them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

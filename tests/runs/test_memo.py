@@ -1,7 +1,5 @@
 """Values computed from a run: once, within bounds, and gone with the run."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor

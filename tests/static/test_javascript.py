@@ -3,8 +3,6 @@
 Python writes what it worked out to vectors.json; what JavaScript made of it is read back here.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

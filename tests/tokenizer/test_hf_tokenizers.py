@@ -1,7 +1,5 @@
 """Tokenizers of other projects: the ids of transformers' AutoTokenizer on awkward texts."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The training loop and its command: they learn, begin with trained weights, and tell mistakes."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,8 +1,6 @@
 """One server and a crowd: what strangers send or hold costs others nothing that they would notice,
 and it starts at any address and in any environment."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

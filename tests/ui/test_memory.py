@@ -1,7 +1,5 @@
 """An allocation that fails costs kept runs, and not the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One budget in bytes: what was used least recently goes, and each kind keeps its own share."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 

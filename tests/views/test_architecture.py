@@ -1,7 +1,5 @@
 """The drawing of a network: its numbers are the network's own, and nothing lies on anything."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,8 +1,6 @@
 """What the self-contained page is made of: its modules as one text, which run as they do apart or
 are refused, and heads as small as they go."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 

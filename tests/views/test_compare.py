@@ -1,7 +1,5 @@
 """Two runs side by side: against plain loops over the two runs' own numbers."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

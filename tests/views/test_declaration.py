@@ -1,7 +1,5 @@
 """A view declares itself once; requests, links and exported pages follow from that."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

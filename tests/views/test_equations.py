@@ -1,7 +1,5 @@
 """Equations: every number is what the network computed, as module hooks see it."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Heads, masks, candidates and what changes a token, by the figures' data."""
 
-from __future__ import annotations
-
 import base64
 import io
 from itertools import product

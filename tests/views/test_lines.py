@@ -1,7 +1,5 @@
 """Lines between tokens: the largest weights of a cross-attention, and those of one head."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from typing import Any

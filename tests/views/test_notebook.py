@@ -1,7 +1,5 @@
 """A run in a notebook: it shows itself offline, isolated and small; its methods give figures."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

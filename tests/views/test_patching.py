@@ -1,7 +1,5 @@
 """A patch map as a picture, the other text that it starts from, and what the page is answered."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Positional encodings: the first layer's input, the formula, and the map to later positions."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

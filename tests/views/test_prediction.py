@@ -1,7 +1,5 @@
 """Surprisal and the logit lens, against plain computations, and the tree of a beam search."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

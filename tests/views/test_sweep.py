@@ -3,8 +3,6 @@
 A new view is swept as soon as it is declared.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

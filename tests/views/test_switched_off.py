@@ -1,8 +1,6 @@
 """A head that is switched off reads nothing: no number, picture or sentence about reading has it,
 while the trace keeps what was computed."""
 
-from __future__ import annotations
-
 import json
 import math
 
