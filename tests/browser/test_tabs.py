@@ -23,7 +23,7 @@ BITS = "() => document.querySelector('[data-picture=surprisal]').calcdata[0].map
 TOPIC = """([topic, query]) => { const d = document.querySelector(".equations")?.dataset ?? {};
     return d.topic === topic && d.query === String(query); }"""
 NUMBERS = """part => [...document.querySelectorAll(
-    `.equation-tensor[data-part=${part}] li:not(.is-rest)`)].map(cell => [
+    `.equation-tensor[data-part=${part}] li:not(.is-more)`)].map(cell => [
         parseInt(cell.firstChild.textContent),
         Number(cell.lastChild.textContent.replace("−", "-"))])"""
 LIT = """() => ["formula", "code", "tensors"].map(side =>
@@ -130,26 +130,26 @@ def test_card_settings_list_and_drawing_follow_the_model(page, server):
 
 
 def test_formula_code_and_numbers_are_gone_through(page, server, run):
-    page.go("model=tiny&tab=model&equation=softmax")
+    page.go("model=tiny&tab=model&equation=mask")
     root, last = page.page.locator(".equations"), len(run.ids) - 1
 
     def until(topic: str, query: int) -> None:
         page.wait_drawn(".equations")
         page.page.wait_for_function(TOPIC, arg=[topic, query])
 
-    until("softmax", last)
+    until("mask", last)
     # hovering lights a tensor's symbol and its code; leaving unlights them
     root.locator(".tensor-name").last.hover()
-    expect(root).to_have_attribute("data-lit", "weights")
+    expect(root).to_have_attribute("data-lit", "filled")
     formula, code, tensors = page.page.evaluate(LIT)
-    assert (formula, "".join(code).count("softmax"), len(tensors)) == (["wj"], 2, 1)
+    assert (formula, "".join(code).count("where"), len(tensors)) == (["s′j"], 1, 1)
     says = root.locator(".equation-lit")
-    expect(says).to_contain_text("weights: each one's share of the sum · B × H × Tq × Tk")
+    expect(says).to_contain_text("scores after the mask · B × H × Tq × Tk")
     page.page.mouse.move(2, 2)
     expect(root).to_have_attribute("data-lit", "")
 
     # the keyboard: another formula, then from symbol to symbol
-    root.get_by_role("radio", name="Softmax").press("ArrowRight")
+    root.get_by_role("radio", name="Mask").press("ArrowRight")
     until("positions", last)
     page.wait_for_address("equation=positions")
     root.get_by_role("radio", name="Attention").check()

@@ -5,11 +5,10 @@ import time
 from typing import Any
 
 import pytest
-from kit.client import asking, visiting
+from kit.client import visiting
 from kit.serving import tiny_model
 
 from transformer import Ablate, Model
-from transformer.analysis.step_filters import StepFilters
 from transformer.interventions.descriptions import Break
 from transformer.model.trace import Trace
 from transformer.runs.compact_trace import bytes_of
@@ -58,20 +57,6 @@ def test_models_of_ever_new_sessions_stay_within_their_share(
     assert service.model(names[-1], "visitor 39").name == names[-1]
     with pytest.raises(ValueError, match="is gone with it; train one anew"):
         service.model(names[0], "visitor 0")
-
-
-def test_memoized_step_filters_count_with_their_runs(service: Service) -> None:
-    service.budget.kinds[limits.RUNS] = Limits(most_bytes=400_000)
-    before, ask = alive(StepFilters), asking(service, "equation")
-    for seed in range(6):
-        run = service.generate("tiny", TEXT, max_new_tokens=9, temperature=1.0, top_k=9, seed=seed)
-        key = service.store.put(run, f"visitor {seed}")
-        for place in range(run.n_prompt, len(run.ids)):
-            assert "error" not in ask({"run": key, "topic": "sampling", "position": place})
-    held = service.budget.held()[limits.RUNS]
-    assert 1 < held["count"] < 6
-    assert 200_000 < held["bytes"] <= 400_000
-    assert alive(StepFilters) - before <= 9 * held["count"]
 
 
 def test_an_idle_visits_runs_are_evicted_before_its_model(

@@ -44,13 +44,12 @@ class SubLayer:
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class FedForward:
     """The feed-forward of one token: what it reads (C,), W1 x + b1 (d_ff,), the gate's map of the
-    same or None, the activation of that (or of W1 x + b1), what W2 reads, and what comes out (C,).
+    same or None, what W2 reads, and what comes out (C,).
     """
 
     read: Tensor
     wide: Tensor
     gate: Tensor | None
-    activated: Tensor
     inner: Tensor
     out: Tensor
 
@@ -138,7 +137,6 @@ def _fed(made: FeedForward, read: Tensor) -> FedForward:
     rows = {
         "read": read,
         "wide": wide,
-        "activated": activated,
         "inner": inner,
         "out": made.contract(inner),
     }

@@ -11,7 +11,6 @@ from transformer.analysis.journey import journey, without_head
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
 from transformer.analysis.patching import patch_effect
-from transformer.analysis.step_filters import step_filters
 from transformer.checks import InvalidRequest
 from transformer.inference.deadline import renewed
 from transformer.inference.model import Model
@@ -32,8 +31,6 @@ from transformer.ui.store import is_own
 
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-# They compute one row of one layer: too little to wait for, and a whole class asks at once.
-QUICK = (layer_at_position, step_filters)
 # One text read once: a short one of a small network needs no turn either.
 ONE_TEXT = (journey, without_head)
 QUICK_OPERATIONS = 2e10  # about 0.2 s of the network on two cores
@@ -85,7 +82,9 @@ class Experiments:
         """A question's answer, when its turn has come."""
         n_tokens = _n_tokens(question, run, arguments)
         operations = 2.0 * self.model(run.model).n_parameters * n_tokens
-        if question in QUICK or (question in ONE_TEXT and operations <= QUICK_OPERATIONS):
+        # one row of one layer is too little to wait for, and a whole class asks at once
+        is_one_row = question is layer_at_position
+        if is_one_row or (question in ONE_TEXT and operations <= QUICK_OPERATIONS):
             return self._asked(question, run, **arguments)
         most = MAX_PREVIEW_OPERATIONS if question is without_head else MAX_OPERATIONS
         if operations > most:

@@ -94,17 +94,13 @@ const excerpt = ({ file, symbol, lines }, nameOf, of, stop) => {
 };
 
 // Symbol, name, shape, and some of its numbers.
-const tensor = ({ part, symbol, name, axes, cells, more, rest, adds_up: sum, note }, of, stop) => {
+const tensor = ({ part, symbol, name, axes, cells, more }, of, stop) => {
   const cell = ({ label, token, value }) => {
     const truth = ["True", "False"].includes(value) ? `is-${value.toLowerCase()}` : undefined;
     return html`<li class=${truth}><small title=${token}>${label}${
       token !== undefined && [" ", html`<${Token} label=${token} />`]
     }</small><span>${shownNumber(value, !axes.length)}</span></li>`;
   };
-  const whole = (title, value, look) =>
-    html`<li class=${`is-rest ${look}`}><small>${title}</small>${
-      value !== null && html`<span>${shownNumber(value)}</span>`
-    }</li>`;
   const { class: lit, ...marked } = of(part);
   return html`<div class=${`equation-tensor ${lit}`} ...${marked}>
     <button type="button" class="tensor-name" ...${stop()}>
@@ -113,10 +109,8 @@ const tensor = ({ part, symbol, name, axes, cells, more, rest, adds_up: sum, not
     <p class="tensor-axes">${axesText(axes)}</p>
     <ul class="tensor-cells">
       ${cells.map(cell)}
-      ${more > 0 && whole(sayN("{n} more", "{n} more", more), rest, "is-more")}
-      ${sum !== null && whole(say("sum"), sum, "is-sum")}
+      ${more > 0 && html`<li class="is-more"><small>${sayN("{n} more", "{n} more", more)}</small></li>`}
     </ul>
-    ${note && html`<p class="tensor-note">${note}</p>`}
   </div>`;
 };
 

@@ -10,8 +10,7 @@ from transformer.messages import mark
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.model.head_topics import attention, mask, softmax
-from transformer.views.model.layer_topics import feed_forward, norm
+from transformer.views.model.layer_topics import attention, feed_forward, mask, norm
 from transformer.views.model.position_topic import positions
 from transformer.views.model.sampling_topic import sampling
 from transformer.views.model.topic import Topic
@@ -20,7 +19,6 @@ from transformer.views.parameters import HEAD, QUERY, SITE, Choice, Int
 TOPICS = {
     "attention": (mark("Attention"), attention),
     "mask": (mark("Mask"), mask),
-    "softmax": (mark("Softmax"), softmax),
     "positions": (mark("Positions"), positions),
     "norm": (mark("Norm and residual"), norm),
     "feed-forward": (mark("Feed-forward"), feed_forward),

@@ -1,19 +1,132 @@
-"""The topics of one token in a layer: norm and residual stream, and the feed-forward."""
+"""The topics of a layer: attention and the mask of its keys; norm and residual; feed-forward."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+import torch
 from torch import nn
 
 from transformer.messages import numeral, say
+from transformer.model.attention import MultiHeadAttention
 from transformer.model.blocks import FeedForward, Layer, Residual
+from transformer.model.functional import attention_scores, causal_mask, masked_softmax
 from transformer.model.primitives import ACTIVATIONS, RMSNorm, unscaled_rms
 from transformer.network_words import attention_name
 from transformer.views.model.source import excerpt
-from transformer.views.model.topic import Topic
+from transformer.views.model.topic import FIRST, Topic, most_read, quoted
 
+QUERIES, KEYS, SCORES = "B × H × Tq × D", "B × H × Tk × D", "B × H × Tq × Tk"
 STREAM, WIDE = "B × T × C", "B × T × d_ff"
+
+# --- one head and one query -----------------------------------------------------------------------
+
+
+def attention(topic: Topic) -> None:
+    """Scores, softmax, weights and output of one query."""
+    found, config = topic.row, topic.config
+    best, size = int(found.weights.argmax()), found.score_size
+    near = quoted(found.key_labels[best])
+    topic.says = [
+        say(
+            "The chosen token asks with its query; each key answers with a score. The scores "
+            "become weights, and the weights mix the values."
+        ),
+        say(
+            "With {token}: q·k = {dot}, and {dot} ÷ √{size} = {score}.",
+            token=near,
+            dot=numeral(found.dots[best], ".3f"),
+            size=size,
+            score=numeral(found.scores[best], ".3f"),
+        ),
+    ]
+    if config.heads_per_key > 1:
+        share = numeral(config.heads_per_key)
+        topic.says.append(
+            say("{n} heads of this model share one head of keys and values.", n=share)
+        )
+    topic.say_if_altered(found.agrees)
+    divisor = "√C" if config.score_divisor == "d_model" else "√D"
+    topic.formula = [
+        f"s:scores = {{q:q K^T:k}} / {divisor}:root",
+        "w:weights = softmax(s:scores)",
+        "softmax(s)_j = e^{s_j} / {∑_n e^{s_n}}",
+        "o:output = w:weights V:v",
+    ]
+    topic.code = [
+        excerpt(attention_scores, scores="return", q="q", k="k", root="sqrt"),
+        excerpt(
+            MultiHeadAttention.explicit,
+            scores="scores",
+            weights="pattern z:pattern",
+            output="z",
+            v="z:v",
+        ),
+        excerpt(masked_softmax, weights="return", scores="return:scores"),
+    ]
+    # the keys that are read most; none that the mask hides, where it leaves any
+    keys = [at for at in most_read(found.weights) if found.allowed[at]] or most_read(found.weights)
+    name = say("the key of the token that it reads most, {token}", token=near)
+    topic.add("q", "q", say("the query of the chosen token"), QUERIES, found.q)
+    topic.add("k", "K", name, KEYS, found.keys[best])
+    name = say("what scores are divided by")
+    topic.add("root", divisor, name, "", {f"√{size}": math.sqrt(size)})
+    name = say("scores with the keys that it reads most")
+    topic.keys("scores", "s", name, SCORES, found.traced_scores, at=keys)
+    name = say("weights of the same keys")
+    topic.keys("weights", "w", name, SCORES, found.traced_weights, at=keys)
+    name = say("the value of the token that it reads most, {token}", token=near)
+    topic.add("v", "V", name, KEYS, found.values[best])
+    name = say("what the head reads: the values, each by its weight")
+    topic.add("output", "o", name, QUERIES, found.output)
+
+
+def mask(topic: Topic) -> None:
+    """The causal mask of one query, if the attention has one."""
+    site, found, query = topic.site, topic.row, topic.position
+    n, total = int(found.allowed.sum()), len(found.allowed)
+    if (site.stack, site.kind) != ("decoder", "self"):
+        topic.says = [
+            say("No causal mask: the source is there before the first token is written.")
+            if site.kind == "cross"
+            else say("No causal mask: an encoder reads the text in both directions.")
+        ]
+        topic.say_if_altered(n == total)
+        return
+    window = topic.config.window
+    allowed = causal_mask(total, total, window=window)[query].tolist()
+    topic.says = [say("The chosen token may read {n} of {total} keys here.", n=n, total=total)]
+    topic.say_if_altered(allowed == found.allowed.tolist())
+    yes, no = say("if"), say("otherwise")
+    reach = "j ≤ i" if window is None else f"i − {window} < j ≤ i"
+    topic.formula = [
+        f's′_j:filled = cases{{s_j:scores & "{yes}" m_j:mask; {{−∞}}:fill & "{no}";}}',
+        f"m_j:mask = {reach}",
+    ]
+    topic.code = [
+        excerpt(causal_mask, mask="allowed/tril return"),
+        excerpt(
+            masked_softmax,
+            filled="scores",
+            scores="scores:scores",
+            mask="scores:mask",
+            fill="lowest",
+        ),
+    ]
+    # some keys on both sides of the query, where the mask begins to hide
+    start = max(0, min(query - FIRST // 2 + 1, total - FIRST))
+    keys = range(start, min(total, start + FIRST))
+    name = say("whether the key may be read")
+    topic.keys("mask", "m_j", name, "B × 1 × Tq × Tk", found.allowed, at=keys)
+    name = say("scores before the mask")
+    topic.keys("scores", "s_j", name, SCORES, found.traced_scores, at=keys)
+    name = say("what hidden scores become: the lowest number of their type, as good as −∞")
+    topic.add("fill", "−∞", name, "", {"": torch.finfo(torch.float32).min})
+    filled = np.where(found.allowed, found.traced_scores, -np.inf)
+    topic.keys("filled", "s′_j", say("scores after the mask"), SCORES, filled, at=keys)
+
 
 # --- norm and residual stream ---------------------------------------------------------------------
 
@@ -88,12 +201,8 @@ def _normalise(topic: Topic, of: str, result: str) -> None:
         inside = ["mean", "variance", "gain", *["shift"] * shifted, result]
         topic.code = [excerpt(Residual._norm, **dict.fromkeys(inside, "norm"))]
         topic.add("mean", "μ", say("the mean of its features"), "", {"": float(row.mean())})
-        note = say(
-            "ε = {eps} keeps the root from 0. PyTorch's own layer norm computes all this.",
-            eps=numeral(made.eps, "g"),
-        )
         variance = {"": float(row.var(correction=0))}
-        topic.add("variance", "σ^2", say("their variance"), "", variance, note=note)
+        topic.add("variance", "σ^2", say("their variance"), "", variance)
         if shifted:
             shift = made.bias.detach().float().cpu()
             topic.add("shift", "β", say("the trained shift"), "C", shift)
@@ -106,11 +215,8 @@ def _normalise(topic: Topic, of: str, result: str) -> None:
             excerpt(unscaled_rms, square="mean"),
             excerpt(RMSNorm.forward, **{result: "return"}, gain="scale"),
         ]
-        square = float(row.square().mean())
-        root, eps = numeral(square**0.5, ".3f"), numeral(made.eps, "g")
-        note = say("Its root is {root}; ε = {eps} keeps it from 0.", root=root, eps=eps)
-        name = say("the mean of its squared features")
-        topic.add("square", "mean (x^2)", name, "", {"": square}, note=note)
+        square = {"": float(row.square().mean())}
+        topic.add("square", "mean (x^2)", say("the mean of its squared features"), "", square)
     topic.add("gain", gain, say("the trained scale"), "C", scale.detach().float().cpu())
 
 
@@ -162,9 +268,7 @@ def feed_forward(topic: Topic) -> None:
     topic.add("x", "x", say("what it reads, of the chosen token"), STREAM, found.read)
     topic.add("wide", "h", say("the same, made wide"), WIDE, found.wide)
     if found.gate is None:
-        above, total = int((found.activated > 0).sum()), len(found.wide)
-        note = say("{n} of {total} are above 0.", n=numeral(above), total=numeral(total))
-        topic.add("inner", "a", say("activated"), WIDE, found.inner, note=note)
+        topic.add("inner", "a", say("activated"), WIDE, found.inner)
     else:
         topic.add("gate", "g", say("the gate before the activation"), WIDE, found.gate)
         topic.add("inner", "a", say("activated gate × up-projection"), WIDE, found.inner)

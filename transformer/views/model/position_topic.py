@@ -70,8 +70,7 @@ def positions(topic: Topic) -> None:
     )
     topic.add("token", "e", name, "B × T × C", embedded)
     name = say("their sum, which enters the first layer")
-    note = say("This model then norms the sum.") if config.norm_embeddings else ""
-    topic.add("sum", "x", name, "B × T × C", embedded + added, note=note)
+    topic.add("sum", "x", name, "B × T × C", embedded + added)
 
 
 def _waves(topic: Topic, *, halves: bool) -> None:
@@ -94,8 +93,7 @@ def _waves(topic: Topic, *, halves: bool) -> None:
     size = topic.config.d_model
     angles = topic.position / 10_000.0 ** (np.arange(0, size, 2) / size)
     name = say("the angles of the first pairs of features, in radians")
-    note = say("Pair 0 rotates fastest; each next one rotates slower.")
-    topic.add("angle", "θ_i", name, "C / 2", angles, range(min(HALF, size // 2)), note=note)
+    topic.add("angle", "θ_i", name, "C / 2", angles, range(min(HALF, size // 2)))
 
 
 def _rotation(topic: Topic) -> None:
@@ -136,11 +134,4 @@ def _rotation(topic: Topic) -> None:
     topic.add("sin", sin, say("the sines at p"), "R / 2", np.sin(angles), pairs)
     axes, name = "B × H × Tq × D", say("the query before it is rotated")
     topic.add("before", "q", name, axes, found.q_before, features)
-    lengths = [numeral(float(np.linalg.norm(q)), ".3f") for q in (found.q_before, found.q)]
-    note = say(
-        "A rotation keeps the length: {before} before, {after} after.",
-        before=lengths[0],
-        after=lengths[1],
-    )
-    name = say("the query as it meets the keys")
-    topic.add("after", "q′", name, axes, found.q, features, note=note)
+    topic.add("after", "q′", say("the query as it meets the keys"), axes, found.q, features)

@@ -77,34 +77,27 @@ class Topic:
         at: Sequence[int] | None = None,
         *,
         tokens: Mapping[int, str] | None = None,
-        total: float | None = None,
-        note: str = "",
     ) -> None:
         """Add a tensor.
 
         symbol: see formula.js. axes: the letters of its shape, "B × H × Tq × D"; "" = a single
         number. values: the row that is shown, or a dict of some of its numbers by label. at: the
-        shown ones, by default the first. tokens: their labels. total: what all of the row add up
-        to, where that means something.
+        shown ones, by default the first. tokens: their labels.
         """
         row = values if isinstance(values, dict) else dict(enumerate(np.asarray(values).tolist()))
         shown = list(row)[:FIRST] if at is None else at
         letters = axes.split(" × ") if axes else []
         sizes = self._sizes(letters, len(row))
-        more = (sizes[-1] if sizes else 1) - len(shown)
-        rest = (
-            round(total - sum(row[key] for key in shown), 6) if total is not None and more else None
-        )
         self.tensors.append(
             {
-                "part": part, "symbol": symbol, "name": name, "note": note,
+                "part": part, "symbol": symbol, "name": name,
                 "axes": list(zip(letters, sizes, strict=True)),
                 "cells": [
                     {"label": str(key), "value": plain(row[key])}
                     | ({} if tokens is None else {"token": tokens[key]})
                     for key in shown
                 ],
-                "more": more, "rest": rest, "adds_up": total,
+                "more": (sizes[-1] if sizes else 1) - len(shown),
             }
         )  # fmt: skip
 
