@@ -1,19 +1,9 @@
 """The benchmarks: they compare what is equal, and docs/figures.md says what they measured."""
 
-import json
-import os
-import subprocess
-import sys
-import tomllib
-from importlib import metadata
-from pathlib import Path
-
 import psutil
 import pytest
 import torch
 from kit import aio, serving
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 import transformer
 from benchmarks import generation, report, results
@@ -85,55 +75,6 @@ def test_a_tool_with_other_tokens_or_attention_is_not_timed():
         task = generation.Task(run=lambda wrong=wrong: wrong, read=lambda result: result)
         with pytest.raises(SystemExit, match=r"wrong: .*ours"):
             generation.check_equal(tasks | {"wrong": task})
-
-
-def peers() -> list[Requirement]:
-    """What `make bench` installs in the peers' environment."""
-    project = tomllib.loads((results.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return [Requirement(pin) for pin in project["dependency-groups"]["peers"]]
-
-
-def peers_environment(folder: Path) -> dict[str, str]:
-    """The variables with which `python -S` can import what the peers' packages bring, as far as it
-    is installed here, and nothing else."""
-    wanted, brought = peers(), set()
-    while wanted:
-        name = canonicalize_name(wanted.pop().name)
-        try:
-            found = metadata.distribution(name)
-        except metadata.PackageNotFoundError:
-            continue
-        if name not in brought:
-            brought.add(name)
-            needed = map(Requirement, found.requires or ())
-            wanted += [
-                one for one in needed if not one.marker or one.marker.evaluate({"extra": ""})
-            ]
-            for top in {path.parts[0] for path in found.files or ()} - {"..", "__pycache__"}:
-                if not (folder / top).exists():
-                    (folder / top).symlink_to(found.locate_file(top))
-    return {**os.environ, "PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}
-
-
-def test_the_peers_environment_has_all_that_its_process_imports(tmp_path):
-    (tmp_path / "site").mkdir()
-    environment = peers_environment(tmp_path / "site")
-    out = tmp_path / "figures.json"
-    command = [sys.executable, "-S", "-m", "benchmarks.generation", "--shape", "quick"]
-    command += ["--threads", "1", "--rounds", "1", "--out", str(out)]
-    done = subprocess.run(
-        command, cwd=results.ROOT, env=environment, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    assert "transformers, no attention (sdpa)" in json.loads(out.read_text())["seconds"]
-
-
-def test_the_peers_run_on_the_versions_that_are_tested():
-    installed = {canonicalize_name(one.name): one.version for one in metadata.distributions()}
-    both = [one for one in peers() if canonicalize_name(one.name) in installed]
-    assert {"torch", "babel", "transformers"} <= {one.name for one in both}
-    for one in both:
-        assert installed[canonicalize_name(one.name)].partition("+")[0] in one.specifier, one
 
 
 def test_visitors_at_once_each_get_what_they_get_alone():

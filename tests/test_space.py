@@ -1,7 +1,6 @@
 """A Space: what it is given, that the page starts from it alone, and how it gets there."""
 
 import os
-import re
 import shutil
 import stat
 import subprocess
@@ -135,27 +134,3 @@ def test_every_file_arrives_as_it_is_in_one_commit(hub, monkeypatch, capsys):
     assert all(one.path_or_fileobj == str(ROOT / one.path_in_repo) for one in added)
     others = {one.path_in_repo for one in operations if isinstance(one, CommitOperationDelete)}
     assert others == set(GONE)
-
-
-@pytest.mark.parametrize(
-    ("name", "token", "fault", "sentence"),
-    [
-        (SPACE, None, None, "the hub asks who you are: run `hf auth login`, or set HF_TOKEN to a"),
-        ("attention", "hf_x", None, "a Space is called OWNER/NAME; got 'attention'"),
-        (SPACE, "hf_x", OSError("no way\nto it"), f"cannot upload to {SPACE}: no way"),
-        (SPACE, "hf_x", OSError(), f"cannot upload to {SPACE}: OSError"),
-    ],
-)
-def test_what_keeps_an_upload_from_succeeding_is_told_in_one_sentence(
-    hub,
-    monkeypatch,
-    name,
-    token,
-    fault,
-    sentence,
-):
-    monkeypatch.setattr(space, "get_token", lambda: token)
-    hub.create_repo.side_effect = fault
-    with pytest.raises(SystemExit, match=f"^{re.escape(sentence)}.*$"):
-        commanded(monkeypatch, name)
-    hub.create_commit.assert_not_called()

@@ -21,7 +21,7 @@ from kit.hf_folders import byte_fallback, byte_level, marian_files, unigram, wor
 from kit.models import save_model
 
 from transformer import Model, bundled_names, load
-from transformer.analysis.corpus import Summary, dossiers, over_texts, summary_of
+from transformer.analysis.corpus import Summary, over_texts, summary_of
 from transformer.analysis.corpus.__main__ import alike_of, main
 from transformer.analysis.corpus.dossier import FARTHEST, _traits, clusters, standardised
 from transformer.analysis.corpus.reading import KINDS, kinds_of
@@ -75,22 +75,6 @@ def test_summaries_can_be_added_in_any_order(tiny_encoder_decoder):
         left, right = reduce(add, mixed[:2]), reduce(add, mixed[2:], Summary.nothing())
         assert same(left + right, whole)
     assert (Summary.nothing(1) + Summary.nothing(3)).n_left_out == 4
-
-
-def test_where_each_kind_of_token_reads_adds_up(tiny_model):
-    whole = reduce(add, summaries(tiny_model))
-    heads = dossiers(whole)
-    assert len(heads) == 4
-    for at, head in enumerate(heads):
-        for name, metric in head["metrics"].items():
-            sums = whole.kinds["decoder.self"].metrics[name]
-            assert metric["mean"] == round(float(sums.mean().flat[at]), 4)
-            best, text = sums.strongest[at // 2, at % 2, 0]
-            assert metric["strongest"][0] == [round(best / 1e6, 4), text]
-        assert [head["layer"], head["head"]] not in head["alike"]
-        assert all(
-            sum(one.values()) == pytest.approx(1, abs=1e-3) for one in head["reads"].values()
-        )
 
 
 def kinds_by(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
@@ -293,9 +277,3 @@ def test_a_cluster_finds_the_same_and_a_killed_worker_costs_only_time(tiny_model
     for path in (tmp_path / "one").iterdir():
         assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes()
     assert not workers()
-
-
-def test_without_ray_one_sentence_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(SystemExit, match=r"^--ray needs the package ray\[data\]: pip install"):
-        main(["stories", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "o"), "--ray"])

@@ -204,13 +204,6 @@ def test_heads_that_clearly_do_one_thing_are_named_after_it(run, kind, said):
     assert found.n_repeats == (6 if kind == "self" else 0)
 
 
-def test_a_repeat_needs_a_token_between_and_leave_to_read_it():
-    future = torch.ones(5, 5, dtype=torch.bool).tril()
-    assert repeats_of("aabab", future).tolist() == [[3, 1], [4, 2]]
-    future[4, 3] = False
-    assert repeats_of("aabab", future).tolist() == [[3, 1]]
-
-
 def test_a_text_that_repeats_nothing_has_no_such_number(run):
     plain = with_scores(run, planted("first"))
     found = head_metrics(plain, "decoder", "self")

@@ -32,23 +32,6 @@ def copied(llama, tmp_path):
     return shutil.copytree(llama[0], tmp_path / "my-llama")
 
 
-def test_a_llama_generates_the_same_text_as_in_transformers(llama):
-    folder, theirs = llama
-    model = transformer.load(folder)
-    assert (model.name, model.config.family, model.config.max_len) == ("my-llama", "decoder", 100)
-    run = model.generate("The cat", max_new_tokens=20)
-    ids = torch.tensor([run.ids[: run.n_prompt]])
-    wanted = theirs.float().generate(
-        ids, attention_mask=torch.ones_like(ids), max_new_tokens=20, do_sample=False,
-        suppress_tokens=[model.config.padding_id],
-    )  # fmt: skip
-    assert list(run.ids) == wanted[0].tolist()
-    assert run.labels[0] == "<s>"
-    assert run.labels[1].startswith("␣")
-    assert model.metadata["stored_in"] == "bfloat16"
-    assert transformer.load(folder, max_len=12).config.max_len == 12
-
-
 @pytest.mark.parametrize("family", ["gpt2", "llama", "gpt_neox"])
 def test_an_ordinary_token_that_pads_their_batches_is_text_in_a_text(family, tmp_path):
     """As for transformers' tokenizer, whose attention_mask is 1 there."""

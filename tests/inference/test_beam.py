@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 import torch
-from kit.models import continued, spread, tokens
+from kit.models import spread
 
 from transformer.inference.beam import beam_search
 from transformer.model.transformer import EncoderDecoder, build_transformer
@@ -45,14 +45,6 @@ def log_probabilities(network, source, ids):
     target = torch.tensor([[START, *ids]])
     logits = network(torch.tensor([source]), target[:, :-1])[0]
     return logits.double().log_softmax(-1).gather(-1, target[0, 1:, None])[:, 0]
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_one_beam_is_greedy_decoding(seed):
-    network = network_of(11, seed)
-    greedy = continued(network, [[START]] * len(SOURCES), sources=SOURCES)
-    found = search(network, SOURCES, beams=1)
-    assert [list(result.hypotheses[0].ids) for result in found] == tokens(greedy)
 
 
 def test_batch_rows_are_searched_as_alone_reading_live_hypotheses_only(ending_network, monkeypatch):

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from typing import Any
 
@@ -127,24 +128,12 @@ def test_the_tensors_of_a_run_take_part_in_a_training(engine, tiny_model, tmp_pa
     assert not result.stream.is_inference()
 
 
-LONG = "the fox said hello " * 30
-
-
-def test_a_text_too_long_for_an_encoder_is_refused(tiny_encoder):
-    for read in (tiny_encoder.trace, tiny_encoder.prepare):
-        with pytest.raises(ValueError, match=r"the text is \d+ tokens long; .* reads at most 28"):
-            read(LONG)
-    with pytest.raises(ValueError, match="text 1 of 2, counted from 0: the text is"):
-        tiny_encoder.trace(["a", LONG])
-
-
 WRONG = [
     (lambda model: transformer.load(model.network), "load takes a model's name or its folder; got"),
     (lambda model: transformer.load(None), "load takes a model's name or its folder; got NoneType"),
     (lambda model: model.generate(3), "the text must be a string; got int"),
     (lambda model: model.translate(["a"]), "the text must be a string; got list"),
     (lambda model: model.trace(torch.tensor([[1]])), "a list of texts is needed; got Tensor"),
-    (lambda model: model.trace([1]), "text 0 of 1, counted from 0: the text must be a string"),
     (lambda model: model.save(__file__), "a model is saved as a folder; .* is a file"),
     (lambda model: model.save(f"{__file__}/m"), "a model is saved as a folder; .* is a file"),
 ]
@@ -177,3 +166,29 @@ def test_a_model_is_saved_in_a_type_that_represents_its_weights(tiny_model, tmp_
     model.network.head.weight[3, 4] = torch.nan
     with pytest.raises(ValueError, match=r"head\.weight has numbers that are not finite"):
         model.save(tmp_path / "none")
+
+
+LONGEST = 200
+
+
+def test_every_public_object_has_a_short_repr(tiny_model, tiny_encoder_decoder):
+    run = tiny_model.generate("the fox", max_new_tokens=2)
+    searched = tiny_encoder_decoder.generate("the fox said hello", beams=2, max_new_tokens=3)
+    lens = transformer.with_lens(tiny_model, run).lens
+    site = transformer.Site("decoder", 0, "self")
+    step = run.steps[0]
+    objects = [
+        tiny_model, tiny_model.tokenizer, tiny_model.config, tiny_model.stream("the fox"), run,
+        tiny_model.trace(["the fox", "a"]), run.trace, run.trace[site], run.request, step,
+        step.chosen, step.candidates, run.candidate_labels, searched.search, lens, site,
+        transformer.Sampling(), transformer.Break("no-scale"), transformer.EditMask("decoder"),
+        transformer.Ablate("decoder", 0, [1]), transformer.Patch("decoder", 0, [1], "a"),
+    ]  # fmt: skip
+    for one in objects:
+        text = repr(one)
+        assert "\n" not in text, text
+        assert len(text) <= LONGEST, text
+        assert " object at 0x" not in text, text
+    public = {value for value in vars(transformer).values() if inspect.isclass(value)}
+    errors = {kind for kind in public if issubclass(kind, Exception)}
+    assert public - errors <= {type(one) for one in objects}

@@ -1,13 +1,20 @@
-"""The catalogues: each whole, and its tabs told apart."""
+"""The texts of every language: catalogues, glossary, model cards, and the numbers in them.
+
+The oracle for the signs of numbers is CLDR, through babel."""
 
 import re
+from decimal import Decimal
 
 import pytest
+from babel.messages.pofile import read_po
+from babel.numbers import get_decimal_symbol, get_group_symbol
 
 import transformer
+from transformer.lessons import FOLDER as LESSONS
+from transformer.lessons import read_folder
 from transformer.messages import speaking
-from transformer.messages.catalogues import FOLDER, catalogue, languages
-from transformer.messages.sources import problems
+from transformer.messages.catalogues import FOLDER, catalogue, glossary, languages
+from transformer.messages.sources import problems, sentences, sources
 from transformer.ui.page_data import model_card
 from transformer.views.registry import VIEWS
 
@@ -65,3 +72,131 @@ def test_a_model_card_has_the_same_content_in_every_language(name, language):
     with speaking(language):
         assert model_card(model) == other
     assert model_card(model) == english
+
+
+# The field's words, independent of the glossary: one that the page uses needs an entry.
+FIELD = """accuracy alignment attention batch beam bias candidate
+    cross-attention decoder dimension dropout embedding encoder entropy epoch feed-forward gradient
+    greedy head hypothesis induction intervention key layer logit loss mask norm padding parameter
+    patch perplexity position prompt query residual rollout rotary sampled score seed
+    self-attention ablation sinusoidal softmax stack surprisal temperature token tokenizer top-k
+    top-p value vector vocabulary weight""".split()  # noqa: SIM905
+ROOMS = {  # what the page says
+    "analysis", "interventions", "learning", "lessons", "model", "network_words.py", "runs", "ui",
+    "views",
+}  # fmt: skip
+SAYS = 260  # characters of a sentence, or of two
+
+
+@pytest.fixture(scope="module")
+def words_of():
+    """What the page and its pictures say in a language, each sentence a line."""
+    said = (one for path in sources() if ROOMS & {*path.parts} for one in sentences(path))
+    keys = {one if isinstance(one, str) else one[0] for one in said}
+
+    def words(language):
+        known = catalogue(language).messages
+        forms = (known.get(key, key) for key in keys)
+        return "\n".join(form if isinstance(form, str) else "\n".join(form) for form in forms)
+
+    return words
+
+
+def stands(word, text):
+    return re.search(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", text, re.IGNORECASE)
+
+
+def test_every_technical_term_on_the_page_has_an_entry(words_of):
+    text = words_of("en")
+    known = {word.lower() for entry in glossary("en").values() for word in entry["words"]}
+    assert {word for word in FIELD if stands(word, text)} - known == set()
+
+
+@pytest.mark.parametrize("language", languages())
+def test_every_entry_exists_is_used_on_the_page_and_is_short(language, words_of):
+    text, entries = words_of(language), glossary(language)
+    assert entries.keys() == glossary("en").keys()
+    assert (language == "en") == (entries == glossary("en"))
+    words = [word.lower() for entry in entries.values() for word in entry["words"]]
+    assert sorted(words) == sorted(set(words))  # each belongs to one entry
+    for term, entry in entries.items():
+        assert entry["words"], term
+        words = (*entry["words"], *entry.get("other", ()))
+        assert all(re.fullmatch(r"[\w ’-]+", word) for word in words), "terms.js makes patterns"
+        # between Chinese signs a word has no end
+        assert any(
+            word.lower() in text.lower() if language == "zh" else stands(word, text)
+            for word in words
+        ), term
+        assert entry["says"].strip().endswith((".", "。")), term
+        assert len(entry["says"]) < SAYS, term
+
+
+# Code, addresses, places to fill in, and numbers that are names: of a paper, a licence, a section.
+NAMES = re.compile(
+    r"```.*?```|`[^`]*`|<[^<>]*>|\]\([^)]*\)|https?://\S+|%?\{[^}]*\}|\b[\w/-]+\.(?:py|md|toml|png)\b"
+    r"|arXiv \S+|(?:CDLA|GPT|CC[ -]BY)[ -][\w.-]*\d|Python \d\.\d+"
+    r"|(?:[Ss]ection|Abschnitt|sección|第)\s?\d\.\d",
+    re.DOTALL,
+)
+NUMBER = re.compile(
+    r"(?<![A-Za-z_\d])(?<![A-Za-z\d][-.,])(\d+(?:[.,\u202f\u00a0]\d+)*)(e-?\d+)?"
+    r"(?=(\s?(?:[Mm]illi?on|万))?)(?![A-Za-z_\d])"
+)
+TIMES = {"万": 10**4, "": 1}
+
+
+def numbers(text, language):
+    """Their values, but for whole ones below 10, which may be words elsewhere; what is no number
+    in this language stays as it is written, with a question mark."""
+    group, decimal = get_group_symbol(language), get_decimal_symbol(language)
+    written = rf"(\d+|\d{{1,3}}(?:{re.escape(group)}\d{{3}})+)(?:{re.escape(decimal)}(\d+))?"
+    found = set()
+    for sign, power, unit in NUMBER.findall(NAMES.sub(" ", text)):
+        parts = re.fullmatch(written, sign)
+        if parts is None:
+            found.add(f"{sign}?")
+            continue
+        value = Decimal(f"{parts[1].replace(group, '')}.{parts[2] or 0}{power}")
+        value *= TIMES.get(unit.strip(), 10**6)
+        if value >= 10 or value % 1:
+            found.add(f"{value.normalize():f}")
+    return found
+
+
+def of_lessons(language):
+    for lesson in read_folder(LESSONS).values():
+        for pair in zip(lesson.words["en"], lesson.words[language], strict=True):
+            both = ([p.title, *p.says, p.task, *p.options, *p.hints] for p in pair)
+            yield from (([english], said) for english, said in zip(*both, strict=True))
+
+
+def of_glossary(language):
+    for term, entry in glossary(language).items():
+        yield [glossary("en")[term]["says"]], entry["says"]
+
+
+def of_catalogue(language):
+    with (FOLDER / f"{language}.po").open("rb") as file:
+        for message in read_po(file):
+            forms = ([one] if isinstance(one, str) else one for one in (message.id, message.string))
+            english, said = forms
+            yield from ((english, one) for one in said if message.id)
+
+
+def of_cards(language):
+    for name in transformer.bundled_names():
+        model = transformer.load(name)
+        both = (card.split("\n## ") for card in (model.card, model.cards[language]))
+        yield from (([english], said) for english, said in zip(*both, strict=True))
+
+
+@pytest.mark.parametrize("language", languages()[1:])
+@pytest.mark.parametrize("texts", [of_lessons, of_glossary, of_catalogue, of_cards])
+def test_a_number_is_written_as_its_language_writes_it(texts, language):
+    wrong = [
+        (said, numbers(said, language))
+        for english, said in texts(language)
+        if numbers(said, language) not in [numbers(one, "en") for one in english]
+    ]
+    assert wrong == []

@@ -1,17 +1,16 @@
+"""Attention, by hand and against PyTorch's, and masks that the caller gives."""
+
 import math
 
 import pytest
 import torch
 from kit.interventions import FAMILIES, attention_of, close, given, read
-from kit.models import network, spread
+from kit.models import ids, network, spread
 
 from transformer import ModelConfig, Site, Trace
-from transformer.interventions.breaks import breaks_of
-from transformer.interventions.descriptions import Break
-from transformer.interventions.hooks import hooks_of
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.cache import KeyValueCache
-from transformer.model.functional import attention, causal_mask, masked_softmax
+from transformer.model.functional import attention, causal_mask
 from transformer.model.hooks import ForwardContext
 from transformer.model.sites import sites_of
 
@@ -50,14 +49,6 @@ def test_two_queries_and_two_keys_worked_by_hand():
     output, weights = attention(q, k, v, causal_mask(2, 2))
     assert weights[0, 0].tolist() == [[1.0, 0.0], [0.5, 0.5]]
     assert output[0, 0].tolist() == [[10.0, 0.0], [5.0, 5.0]]
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_a_fully_masked_row_is_uniform_in_every_precision(dtype):
-    scores = 30 * torch.randn(B, H, TQ, TK, dtype=dtype)
-    weights = masked_softmax(scores, torch.zeros(B, 1, 1, TK, dtype=torch.bool))
-    assert weights.dtype == dtype
-    assert (weights == 1 / TK).all()
 
 
 def test_keys_without_values_and_a_mask_of_numbers_get_a_sentence():
@@ -103,18 +94,6 @@ def test_cross_attention_computes_its_keys_once():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_scores_may_be_divided_by_the_root_of_d_model(family):
-    usual, other = network(family), network(family, score_divisor="d_model")
-    other.load_state_dict(usual.state_dict())
-    text = given(usual, 2)
-    broken = hooks_of([Break("model-scale")], usual.config)
-    close(read(other, text), read(usual, text, hooks=broken))
-    undivided = [hooks_of([Break("no-scale")], each.config) for each in (usual, other)]
-    close(read(other, text, hooks=undivided[1]), read(usual, text, hooks=undivided[0]))
-    assert "model-scale" not in breaks_of(other.config)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
 def test_one_small_projection_may_serve_all_heads(family):
     model, trace = network(family, shared_projection=True), Trace()
     text, size, width = given(model, 2), model.config.d_head, model.config.d_model
@@ -131,3 +110,61 @@ def test_one_small_projection_may_serve_all_heads(family):
     for head in range(H):
         share = x[..., head * size : (head + 1) * size]
         close(trace[first].q[:, head], share @ query.weight.T + query.bias)
+
+
+T, TS = 6, 7
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder"])
+def test_a_given_mask_replaces_the_networks_own(family):
+    model, tokens, trace = network(family), ids(2, T), Trace()
+    window = (torch.arange(T)[:, None] - torch.arange(T)).abs() < 2  # one to either side
+    logits = model(tokens, mask=window, trace=trace)
+    for record in trace.records.values():
+        assert torch.equal(record.allowed, window.expand(2, T, T))
+        wanted = record.scores.masked_fill(~window, -torch.inf).softmax(-1)
+        torch.testing.assert_close(record.pattern, wanted)
+    close(model(tokens, mask=window), logits)  # the fused kernel reads it too
+
+
+def test_a_source_mask_also_hides_keys_from_cross_attention():
+    model, source, target = network("encoder-decoder"), ids(1, TS), ids(1, T)
+    first_five = (torch.arange(TS) < 5)[None, None, None]
+    short = model(source[:, :5], target)
+    close(model(source, target, src_mask=first_five), short)
+    trace = Trace()
+    own = torch.eye(T, dtype=torch.bool)
+    model(source, target, src_mask=causal_mask(TS, TS), tgt_mask=own, trace=trace)
+    assert torch.equal(trace["encoder.0.self"].allowed[0], causal_mask(TS, TS))
+    assert torch.equal(trace["decoder.1.self"].allowed[0], own)
+    assert bool(trace["decoder.0.cross"].allowed.all())
+
+
+def test_a_given_mask_and_a_cache_read_a_text_piece_by_piece():
+    model, tokens, cache = network(), ids(1, T), KeyValueCache()
+    window = causal_mask(T, T) & (torch.arange(T)[:, None] - torch.arange(T) < 3)
+    whole = model(tokens, mask=window)
+    first = model(tokens[:, :4], mask=window[:4, :4], cache=cache)
+    rest = model(tokens[:, 4:], mask=window[4:], cache=cache)
+    close(torch.cat([first, rest], dim=1), whole)
+
+
+MASKS = [
+    (torch.ones(T, T), "must be bool, True = may attend; got torch.float32; needed: mask == 1"),
+    (torch.ones(T, T).bool()[:-1], r"must be of shape \(6, 6\) or .*; got \(5, 6\)"),
+    (torch.ones(2, T, T).bool(), r"got \(2, 6, 6\)"),
+    (torch.ones(2, 3, T, T).bool(), r"got \(2, 3, 6, 6\)"),
+    (torch.ones(T).bool(), r"got \(6,\)"),
+]
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder"])
+@pytest.mark.parametrize(("mask", "sentence"), MASKS)
+def test_a_mask_of_another_kind_gets_a_sentence(mask, sentence, family):
+    with pytest.raises(ValueError, match=sentence):
+        network(family)(ids(2, T), mask=mask)
+
+
+def test_more_queries_than_keys_is_an_error_that_names_both():
+    with pytest.raises(ValueError, match="got 4 queries, 3 keys"):
+        causal_mask(4, 3)

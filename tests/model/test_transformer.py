@@ -40,18 +40,6 @@ def test_a_text_longer_than_the_model_is_an_error_that_names_both(family):
             model(ids(2, 1), cache=cache)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_network_is_exported_padded_or_not(family):
-    """No step of a pass depends on what the ids are."""
-    model, both = network(family).requires_grad_(False), family == "encoder-decoder"
-    read = (ids(2, 6), ids(2, 4)) if both else (ids(2, 6),)
-    is_text = {"src_is_text" if both else "is_text": torch.arange(6) < torch.tensor([[6], [3]])}
-    for settings in ({}, is_text):
-        exported = torch.export.export(model, read, settings).module()
-        other = tuple(one.flip(-1) for one in read)
-        torch.testing.assert_close(exported(*other, **settings), model(*other, **settings))
-
-
 CAUSAL = ForwardContext(causal=True)
 # (B, Ts) and (B, Tt): the second row is shorter
 SOURCE = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 0, 0]])

@@ -60,8 +60,11 @@ OTHERS = [  # of which model, by which of its functions, given what
     ("tiny_model", "translate_batch", [TEXT], "translating needs an .*; tiny is decoder"),
     ("tiny_encoder_decoder", "translate_batch", "Once", f"{NO_LIST} one string, 'Once'"),
     ("tiny_encoder_decoder", "generate", "fox " * 30, r"is \d+ tokens .* reads at most 24"),
+    *(("tiny_encoder", read, TEXT * 20, r"the text is \d+ tokens long; .* reads at most 28")
+      for read in ("trace", "prepare")),
+    ("tiny_encoder", "trace", ["a", TEXT * 20], "text 1 of 2, counted from 0: the text is"),
     ("tiny_encoder", "generate", TEXT, "tiny-encoder is an encoder: .* cannot generate"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("settings", "sentence"), SETTINGS)

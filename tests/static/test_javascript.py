@@ -43,7 +43,6 @@ from transformer.views.export.gallery import gallery
 from transformer.views.registry import PICTURES
 
 HERE = Path(__file__).parent
-SITE = Site("decoder", 0, "self")
 TOKENS = [*HOSTILE, "␣the", "&amp;", "a<b>&c", "éàü", "x" * 14]
 STATES = [
     {"model": "tiny", "text": "a, b: ü & <c> +%23 漢字"},

@@ -104,10 +104,6 @@ def test_the_commands_train_evaluate_and_find_memorised_text(tmp_path, data, cap
             "--out must be a folder; .*PAIRS is",
         ),
         (["tiny.toml", "--data", "DATA", "--out", "PAIRS/y"], "--out must be a folder; .*PAIRS is"),
-        (
-            ["tiny.toml", "--data", "DATA", "--out", "y", "--steps", "0"],
-            "steps must be",
-        ),
         (["tiny.toml", "--data", "DATA", "--out", "y", "--save-every", "0"], "save_every must"),
         (
             ["tiny.toml", "--data", "DATA", "--out", "y", "--checkpoints", "-1"],
