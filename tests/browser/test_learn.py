@@ -67,6 +67,7 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
     page.locator(".intact").click()
     page.wait_for_function("!viz.run.interventions.length")
     # it is shown as what it is, and outlives a reload
+    page.get_by_role("tab", name="Model", exact=True).click()
     headline = page.locator("#headline")
     expect(headline).to_contain_text("of unseen questions right")
     assert " M parameters" not in headline.inner_text()

@@ -35,9 +35,7 @@ def in_view(part: Locator) -> None:
 
 
 def open_translator(asker: Counted) -> None:
-    """Two actions."""
-    asker.click(asker.page.locator("#model input"))
-    asker.click(asker.page.get_by_role("option", name="translate-en-fr", exact=True))
+    asker.click(asker.page.get_by_role("button", name="translates", exact=True))
     asker.page.wait_for_selector("#tokens .source-tokens button.token")
     asker.visit.wait_for_link()
 

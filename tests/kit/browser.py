@@ -212,9 +212,12 @@ class Visit:
 
     def choose_model(self, name: str) -> None:
         """Pick another model; wait for its stored example, or for the visitor's text read by it."""
-        self.page.locator("#model input").click()
+        choice = self.page.locator(f".does [data-model={name}]")
+        if not choice.count():
+            self.page.locator("#model input").click()
+            choice = self.page.get_by_role("option", name=name, exact=True)
         with self.drawn(".attention"):
-            self.page.get_by_role("option", name=name, exact=True).click()
+            choice.click()
             self.page.wait_for_function(
                 """name => viz.run.model === name && !viz.isOpening() && viz.run.run
                     === document.querySelector("#tokens [data-state=done]")?.dataset.run""",

@@ -37,7 +37,7 @@ from transformer.ui.service import Service
 
 Changes = dict[str, Any]  # values and updates of Gradio's controls, by the control's name
 # Controls that the page may not have drawn yet: they keep only the last of several changes.
-OUT_OF_SIGHT = ("introduction", "card", "table", "lines", *SETTINGS)
+OUT_OF_SIGHT = ("introduction", "headline", "card", "table", "lines", *SETTINGS)
 Controls = Mapping[str, Any]
 CHOSEN = ("model", "text", "lines")
 # What scripts set, the chips besides.

@@ -129,13 +129,14 @@ def _of_whatif(model: Model) -> dict[str, Any]:
 
 
 def _of_model(model: Model) -> dict[str, Any]:
-    """The card and all settings, and the glossary."""
+    """Its size, the card and all settings, and the glossary."""
+    size = gr.Markdown(lazy_factory(lambda: headline(model)), elem_id="headline")
     with gr.Accordion(lazy_text("Model card"), open=False, elem_id="about-model"):
         card = gr.Markdown(lazy_factory(lambda: model_card(model)), elem_id="card")
     with gr.Accordion(lazy_text("All settings"), open=False, elem_id="all-settings"):
         table = gr.Markdown(lazy_factory(lambda: settings_table(model)), elem_id="settings-table")
     component("glossary", script="terms")
-    return {"card": card, "table": table}
+    return {"headline": size, "card": card, "table": table}
 
 
 # What stands above a tab's views, and below; each gives its controls by name.
@@ -155,7 +156,7 @@ def build(service: Service) -> gr.Blocks:
 
 def _lay_out(service: Service) -> None:
     name = next(iter(service.models))
-    model, headline_text, share = _top_line(service, name)
+    model, share = _top_line(service, name)
     run, batch = handlers.example(service, name)
     stored = service.store.run(service.example(name)[0])
     run["how"] = lazy_factory(lambda: how_chosen(stored))
@@ -179,25 +180,26 @@ def _lay_out(service: Service) -> None:
             component("exports", folder="views/export")
         with gr.Column(elem_id="right"), gr.Tabs():
             right = _right(service.model(name), values)
-    top = {"model": model, "headline": headline_text, "share": share}
+    top = {"model": model, "share": share}
     controls = {**right, **left, **top}
     connect_buttons(controls)
     connect_choice(controls)
     connect_link(controls)
 
 
-def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.Markdown, gr.HTML]:
+def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
     with gr.Row(elem_id="top"):
         gr.Markdown(lazy_text("# Transformer, seen from inside"))
+        gr.Markdown(lazy_text("How a small language model chooses each word."), elem_id="tagline")
+        component("models", script="header", models=list(service.models))
         model = gr.Dropdown(
             list(service.models), value=name, show_label=False, label=lazy_text("Model"),
             elem_id="model", container=False, filterable=False,
         )  # fmt: skip
-        headline_text = gr.Markdown(
-            lazy_factory(lambda: headline(service.model(name))), elem_id="headline"
+        header = component(
+            "header", script="header", languages=named(), space=os.environ.get("SPACE_ID")
         )
-        header = component("header", languages=named(), space=os.environ.get("SPACE_ID"))
-    return model, headline_text, header
+    return model, header
 
 
 def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:

@@ -198,8 +198,7 @@ def outcome(run: Run, seconds: float) -> str:
 
 
 def headline(model: Model) -> str:
-    """Where the model runs, how large it is and, of one that learned an exercise, how well it did,
-    for the top line."""
+    """Where the model runs, its size and, if it learned an exercise, how well it did."""
     config, count = model.config, model.n_parameters
     device = "CPU" if model.device.type == "cpu" else model.device.type.upper()
     layers = say_n("{n} layer", "{n} layers", config.n_layers)

@@ -1,10 +1,10 @@
-// Where to begin, at the top of the page: the tour's cards, the lessons, and a menu of all else that is
-// done with the page as a whole.
+// The top of the page: the models, where to begin (the tour's cards, the lessons), and a menu of all else that
+// is done with the page as a whole.
 
 import { html, useLayoutEffect, useRef } from "../../web/preact.js";
-import { connectControls } from "./gradio.js";
+import { connectControls, unsent } from "./gradio.js";
 import { ASKED, askedIn, LANGUAGE, lasting } from "../../web/ask.js";
-import { linkText, setSubmit } from "./link.js";
+import { chooseModel, linkText, setSubmit } from "./link.js";
 import { declared } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { page as look } from "../../web/store.js";
@@ -12,6 +12,32 @@ import { mounted } from "../../web/part.js";
 import { useCode, CopyLink, pageAddress } from "./share.js";
 import { moveTo } from "./visit.js";
 import { endTour, goToTour, opener, touring } from "./tour.js";
+
+// ---- the models: bundled ones by what they do; Gradio's list has all, and is shown where there are others ----
+
+/** @type {Record<string, string>} */
+const DOES = {
+  stories: say("writes stories"),
+  "translate-en-fr": say("translates"),
+  "fill-in": say("fills gaps"),
+};
+
+const Models = ({ props: { models } }) => {
+  const named = models.filter((name) => name in DOES);
+  const shown = look.run?.model ?? models[0];
+  const hasOthers = useRef(models.length > named.length);
+  hasOthers.current ||= !named.includes(shown);
+  useLayoutEffect(() => void document.body.classList.toggle("more-models", hasOthers.current));
+  const choose = (name) => {
+    const { text, lines } = unsent();
+    chooseModel(name, { text, lines });
+  };
+  const button = (
+    name,
+  ) => html`<button type="button" aria-pressed=${String(name === shown)} title=${name}
+    data-model=${name} onClick=${() => choose(name)}>${DOES[name]}</button>`;
+  return html`<div class="does" role="group" aria-label=${say("Model")} hidden=${!named.length}>${named.map(button)}</div>`;
+};
 
 // ---- the menu of languages, each by its own name ----
 
@@ -23,7 +49,7 @@ const keep = (language) => {
   return lasting !== null; // without, the address says it
 };
 
-const choose = async ({ target }) => {
+const chooseLanguage = async ({ target }) => {
   keep(target.value);
   const shown = await linkText(); // the address says it only after a while
   moveTo(
@@ -43,7 +69,7 @@ const option = ([value, name]) =>
 const Languages = ({ languages }) => {
   useLayoutEffect(tidy, []);
   return html`<label class="languages" hidden=${languages.length < 2}>${say("Language")}${" "}
-    <select class="language-menu" onChange=${choose}>${languages.map(option)}</select>
+    <select class="language-menu" onChange=${chooseLanguage}>${languages.map(option)}</select>
   </label>`;
 };
 
@@ -120,4 +146,4 @@ const Header = ({ props, submit }) => {
     <${Menu} ...${{ languages, space }} />
   </div>`;
 };
-export const mount = mounted(Header);
+export const mount = { header: mounted(Header), models: mounted(Models) };
