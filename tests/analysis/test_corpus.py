@@ -24,7 +24,7 @@ from transformer import Model, bundled_names, load
 from transformer.analysis.corpus import Summary, over_texts, summary_of
 from transformer.analysis.corpus.__main__ import alike_of, main
 from transformer.analysis.corpus.dossier import FARTHEST, _traits, clusters, standardised
-from transformer.analysis.corpus.reading import KINDS, kinds_of
+from transformer.analysis.corpus.reading import KINDS, MAX_NEW_TOKENS, kinds_of
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
@@ -45,11 +45,14 @@ def summaries(model: Model, *, ablate: bool = False) -> list[Summary]:
     return [summary_of(model, text, at, ablate=ablate) for at, text in enumerate(TEXTS)]
 
 
-def test_means_are_those_of_the_single_runs(tiny_model):
-    whole = reduce(add, summaries(tiny_model))
-    runs = [tiny_model.trace(text) for text in TEXTS]
-    singles = [head_metrics(run, "decoder", "self").heads for run in runs]
-    for name, sums in whole.kinds["decoder.self"].metrics.items():
+@pytest.mark.parametrize(("name", "kind"), [("model", "self"), ("encoder_decoder", "cross")])
+def test_means_are_those_of_the_single_runs(name, kind, request):
+    model = request.getfixturevalue(f"tiny_{name}")
+    whole = reduce(add, summaries(model))
+    read = model.trace if kind == "self" else partial(model.generate, max_new_tokens=MAX_NEW_TOKENS)
+    runs = [read(text) for text in TEXTS]
+    singles = [head_metrics(run, "decoder", kind).heads for run in runs]
+    for name, sums in whole.kinds[f"decoder.{kind}"].metrics.items():
         numbers = np.array([[head.values[name] for head in heads] for heads in singles])
         assert sums.n.ravel().tolist() == np.isfinite(numbers).sum(axis=0).tolist()
         expected = np.nanmean(numbers, axis=0) if np.isfinite(numbers).any() else np.nan
@@ -62,7 +65,8 @@ def test_means_are_those_of_the_single_runs(tiny_model):
         strongest = sums.strongest[0, 0][: len(known)]
         assert strongest[:, 1].tolist() == order
         np.testing.assert_allclose(strongest[:, 0] / 1e6, numbers[order, 0], atol=1e-6)
-    assert (whole.n_texts, whole.n_tokens) == (4, sum(len(run.ids) for run in runs))
+    assert whole.n_texts == 4
+    assert whole.n_tokens == sum(len(run.source_ids) + len(run.ids) for run in runs)
 
 
 def test_summaries_can_be_added_in_any_order(tiny_encoder_decoder):

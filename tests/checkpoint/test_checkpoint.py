@@ -153,8 +153,8 @@ DAMAGES = [
     *((cut(share), UNREADABLE) for share in (0.0, 0.001, 0.5, 0.999)),
     *((cut(1, struct.pack("<Q", length)), UNREADABLE)
       for length in (2**63, 2**64 - 1, 10**9, 50)),
-    (weights_with(lambda w: w.pop("head.weight")),
-     "does not fit its config.json: it lacks 'head.weight'"),
+    (weights_with(lambda w: [w.pop(name) for name in ("head.weight", "decoder.norm.weight")]),
+     "does not fit its config.json: it lacks 'decoder.norm.weight'"),
     (weights_with(lambda w: w.update(wte=torch.zeros(1))), "has an unknown 'wte'"),
     *((weights_with(lambda w, bad=bad: w["head.weight"][3, 5].fill_(bad)),
        "has numbers in head.weight that are not finite") for bad in (math.nan, math.inf)),

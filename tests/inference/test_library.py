@@ -39,6 +39,7 @@ def test_numpy_scalars_are_numbers(tiny_model):
     assert run.attention("decoder.1.self", np.int64(1)).data
     forced = tiny_model.generate(TEXT, max_new_tokens=3, forced_tokens=np.array([70, 71]))
     assert forced.request.forced_tokens == (70, 71)
+    assert Request(TEXT, max_new_tokens=1, forced_tokens=np.zeros(1, int)).forced_tokens == (0,)
     seeds = np.arange(2)
     assert [one.request.seed for one in tiny_model.generate_batch([TEXT] * 2, seeds)] == [0, 1]
 
@@ -189,6 +190,7 @@ def test_every_public_object_has_a_short_repr(tiny_model, tiny_encoder_decoder):
         assert "\n" not in text, text
         assert len(text) <= LONGEST, text
         assert " object at 0x" not in text, text
+    assert repr(searched.search.texts[0]) in repr(searched.search)
     public = {value for value in vars(transformer).values() if inspect.isclass(value)}
     errors = {kind for kind in public if issubclass(kind, Exception)}
     assert public - errors <= {type(one) for one in objects}

@@ -12,8 +12,6 @@ from kit import prefork
 from transformer.inference.engines import c_compiler as native
 from transformer.inference.engines import library_cache
 
-pytestmark = pytest.mark.slow
-
 # Less optimization: what is cached does not depend on speed.
 QUICK = tuple("-O0" if flag == "-O3" else flag for flag in native.FLAGS)
 COMMAND = [
@@ -72,6 +70,7 @@ def linked(path):
     path.symlink_to(elsewhere)
 
 
+@pytest.mark.slow
 def test_a_library_that_is_not_as_it_was_written_is_never_loaded(cache):
     """In separate processes, since damage to a loaded library ends its process."""
     assert elsewhere() == "True"
@@ -155,6 +154,7 @@ def test_each_machine_is_compiled_for_with_its_own_flags(tmp_path):
     assert all("-march=native" not in flags for flags in on_a_mac)
 
 
+@pytest.mark.slow
 def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(cache, tmp_path):
     paths = [tmp_path / f"told-{place}" for place in range(2)]
     with contextlib.ExitStack() as files:

@@ -124,7 +124,8 @@ def test_a_given_mask_replaces_the_networks_own(family):
         assert torch.equal(record.allowed, window.expand(2, T, T))
         wanted = record.scores.masked_fill(~window, -torch.inf).softmax(-1)
         torch.testing.assert_close(record.pattern, wanted)
-    close(model(tokens, mask=window), logits)  # the fused kernel reads it too
+    for mask in (window, window.expand(2, 1, T, T)):  # the fused kernel reads it too
+        close(model(tokens, mask=mask), logits)
 
 
 def test_a_source_mask_also_hides_keys_from_cross_attention():

@@ -12,7 +12,7 @@ from torch import nn
 
 from transformer import Trace, build_transformer
 from transformer.model.config import preset
-from transformer.model.positions import POSITIONS, Encoding, sinusoidal_matrix
+from transformer.model.positions import POSITIONS, Encoding, RelativeBias, sinusoidal_matrix
 from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, Activation, Norm
 from transformer.model.summary import blocks
 from transformer.views.model.architecture import architecture
@@ -81,6 +81,16 @@ def test_a_new_network_does_not_train_so_that_two_calls_agree():
     assert torch.equal(model(tokens), model(tokens))
     model.train()
     assert not torch.equal(model(tokens), model(tokens))
+
+
+def test_far_distances_share_a_bias_as_in_transformers():
+    from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
+
+    bias, places = RelativeBias(config("encoder", relative_buckets=32)), torch.arange(0, 300, 7)
+    with torch.no_grad():
+        bias.table.weight[:, 0] = torch.arange(32)
+    wanted = MPNetEncoder.relative_position_bucket(places - places[:, None], num_buckets=32)
+    assert bias(places)[0].equal(wanted.float())
 
 
 def test_sinusoidal_positions_are_the_papers_formula_and_not_trained():
