@@ -45,26 +45,6 @@ def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(page):
             expect(page.page.locator(".shared-keys")).to_have_text(shared)
 
 
-@pytest.mark.parametrize(
-    ("name", "ends"), [("tiny-bert", ("[CLS]", "[SEP]")), ("tiny-roberta", ("<s>", "</s>"))]
-)
-def test_hidden_words_are_guessed_and_special_tokens_marked(page, name, ends):
-    page.go(f"model={name}&tab=journey")
-    mask = {"tiny-bert": "[MASK]", "tiny-roberta": "<mask>"}[name]
-    page.enter("The [MASK] is sleeping on the bed.")
-    hidden = page.page.locator(".hidden-word")
-    expect(hidden).to_have_count(1)
-    expect(hidden).to_contain_text("Hidden at place 2:")
-    marked = page.page.locator("#tokens .text-tokens .special")
-    expect(marked).to_have_text([ends[0], mask, ends[1]])
-    page.enter("The cat is sleeping [SEP] <|im_start|>user")
-    sentence = "Read as ordinary text, not as a special token: [SEP] <|im_start|>."
-    expect(page.page.locator("#status")).to_contain_text(sentence)
-    expect(hidden).to_have_count(0)
-    first = page.page.locator(".next-words[data-place='1']")  # the first that is no special token
-    expect(first).to_be_visible()
-
-
 def test_a_grid_of_many_heads_is_one_image_and_scrolls_to_the_head(page):
     page.go("model=many-heads&tab=attention")
     page.wait_drawn(".attention")

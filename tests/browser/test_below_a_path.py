@@ -1,5 +1,7 @@
-"""The page below a path of another server: every tab has its pictures, programs get answers."""
+"""The page below a path of another server, nginx as docs/serve.md says: every tab has its pictures,
+programs get answers."""
 
+import re
 from collections.abc import Iterator
 
 import httpx
@@ -8,11 +10,26 @@ from gradio_client import Client
 from kit import aio, serving
 from kit.browser import PARTS
 from kit.client import ENDPOINTS
-from kit.proxy import below_a_path
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from playwright.sync_api import expect
 
+from benchmarks.replicas import NGINX, nginx
+
+pytestmark = pytest.mark.skipif(NGINX is None, reason="needs nginx")
+
+PATH = "/viz/"
+FRAME = """error_log stderr error;
+pid nginx.pid;
+events {}
+http {
+access_log off;
+server {
+listen 7860;
+BLOCK
+}
+}
+"""
 # (GRADIO_ROOT_PATH, whether the proxy removes the path)
 WAYS = (("/viz", True), ("viz/", False), ("https://viz.example/viz/", True), ("", True))
 
@@ -26,12 +43,20 @@ def below(
     """The page's address."""
     root, strips = request.param
     monkeypatch.setenv("GRADIO_ROOT_PATH", root)
+    document = (serving.ROOT / "docs" / "serve.md").read_text("utf-8")
+    (block,) = re.findall(r"```nginx\n(.*?)```", document, re.DOTALL)
+    assert f"location {PATH} {{" in block
     offered, log = [serving.running().log.parent / "tiny"], tmp_path_factory.mktemp("below") / "log"
     with (
         serving.Server(log, offered, more=["--mcp"]) as server,
-        below_a_path(server.port, strips=strips) as address,
+        nginx(serving.free_port(), FRAME.replace("BLOCK", passing(block, server, strips))) as url,
     ):
-        yield address
+        yield url + PATH.strip("/") + "/"
+
+
+def passing(block: str, server: serving.Server, strips: bool) -> str:
+    """The document's block for this server."""
+    return block.replace("127.0.0.1:7860/", f"127.0.0.1:{server.port}{'/' if strips else ''}")
 
 
 def test_the_page_works_below_a_path(below, opening):

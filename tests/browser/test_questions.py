@@ -10,7 +10,7 @@ from kit.browser import Visit
 from kit.visitors import MOST, Counted, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
 
-from transformer import Ablate, Break, with_lens
+from transformer import Break, with_lens
 from transformer.analysis.journey import reading_weights
 from transformer.analysis.mask_removal import without_mask
 from transformer.ui.examples import example_of
@@ -114,38 +114,6 @@ def test_what_without_positions(asker):
         line = asker.page.locator(f"[data-text={which}]")
         expect(line).to_contain_text("".join(run.labels[LAST + 1 :][:6]))
         expect(line).to_be_in_viewport()
-
-
-def test_which_head_finishes_the_name_and_what_without_it(asker):
-    expect(asker.page.locator(".chosen-head h3")).to_contain_text("Layer 5, head 0")
-    asker.generate()
-    assert "".join(asker.visit.labels()[LAST : LAST + 4]) == "␣Loki"
-    asker.click(asker.page.get_by_role("button", name="Switch off layer 5, head 0", exact=True))
-    after = asker.page.locator("[data-text=after]")
-    expect(asker.page.locator("[data-text=before]")).to_contain_text("oki!")
-    run = continued()
-    off = model("stories").generate(
-        run.request.text, max_new_tokens=run.request.max_new_tokens,
-        interventions=[Ablate("decoder", 5, [0])],
-    )  # fmt: skip
-    expect(after).to_contain_text("".join(off.labels[off.n_prompt :][:5]))
-    expect(after).to_be_in_viewport()
-
-
-def test_which_english_word_a_french_one_comes_from(asker):
-    open_translator(asker)
-    run = opening("translate-en-fr")
-    place = run.labels.index("␣chat") - 1  # at which it is chosen
-    asker.click(asker.visit.tokens.nth(place))
-    weights = run.trace["decoder.2.cross"].pattern[0, 2, place]
-    says = asker.page.locator(".token-says")
-    expect(says).to_contain_text("␣cat")
-    expect(says).to_contain_text(f"({float(weights.max()):.2f})")
-    shades = [
-        float(token.evaluate("one => one.style.getPropertyValue('--read')"))
-        for token in asker.visit.sources.all()
-    ]
-    assert shades.index(max(shades)) == int(weights.argmax()) == run.source_labels.index("␣cat")
 
 
 def test_what_a_beam_search_keeps(asker):

@@ -1,10 +1,8 @@
 """Questions that need the network, as the page asks them: right answers, or one sentence."""
 
-import math
 import threading
 from typing import Any
 
-import numpy as np
 import pytest
 from kit.client import asking
 from kit.serving import tiny_translator
@@ -36,18 +34,6 @@ def altered(service: Service) -> str:
 def ask(service: Service, view: str, **data: Any) -> dict[str, Any]:
     """As the page asks."""
     return asking(service, view)(data)
-
-
-def test_the_most_important_head_has_probabilities_before_and_after(service, altered):
-    arguments = {"stack": "decoder", "kind": "self", "by": "mean"}
-    answer = ask(service, "importance", run=altered, position=8, **arguments)
-    change, most = np.array(answer["change"]), answer["most"]
-    found = change[most["layer"], most["head"]]
-    assert abs(found) == pytest.approx(np.abs(change).max()) == pytest.approx(answer["limit"])
-    assert most["before"] == pytest.approx(math.exp(answer["log_probability"]))
-    assert most["after"] / most["before"] == pytest.approx(math.exp(found))
-    added = ask(service, "contribution", run=altered, position=8, target=3)
-    assert added["label"] == service.model("tiny").tokenizer.label(3)
 
 
 QUESTIONS = {

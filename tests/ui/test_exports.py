@@ -60,17 +60,6 @@ def test_a_file_name_has_safe_characters_only(kept):
         assert len(name) <= exports.LONGEST_NAME + 30
 
 
-def test_an_invalid_export_is_refused(kept):
-    service, key, _ = kept
-    for data, sentence in (
-        ({"form": "exe"}, "form must be one of ['json', 'npz', 'html', 'csv']; got 'exe'"),
-        ({"form": "csv", "site": "../x"}, "a site is written STACK.LAYER.KIND"),
-        ({"form": "csv", "site": "decoder.0.self", "head": 99}, "head must be a whole number"),
-        ({"form": "csv", "site": "decoder.0.self", "stage": "x"}, "stage must be one of"),
-    ):
-        assert sentence in ask(service, run=key, **data)["error"]
-
-
 def test_a_too_large_export_is_refused_before_it_is_made(kept, monkeypatch):
     service, key, _ = kept
     monkeypatch.setattr(exports, "MAX_EXPORT_BYTES", 1000)
