@@ -21,7 +21,7 @@ COMPARED = (".compare", ".compare-texts", ".compare-outcomes", ".compare-weighed
             ".compare-attention")  # fmt: skip
 NAMELESS = {  # parts without tokens
     ".ranking", ".ablation", ".contribution", ".maskedit", ".breaks", ".positions",
-    ".position-curves", ".position-formula", ".position-shift", ".architecture", ".equations",
+    ".position-curves", ".position-shift", ".architecture", ".equations",
     ".mask-scores", ".removal", ".compare-outcomes", ".compare-attention", ".compare", ".journey",
     ".learn",
 }  # fmt: skip

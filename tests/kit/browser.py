@@ -51,7 +51,7 @@ PARTS = {  # of each tab: the one that it opens on, and others, each with its se
     "Masks": {".masks": "", ".mask-scores": "scores", ".removal": "removal"},
     "Positions": {
         ".positions": "", ".position-inputs": "inputs", ".position-curves": "curves",
-        ".position-formula": "formula", ".position-shift": "shift",
+        ".position-shift": "shift",
     },
     "Prediction": {".prediction": "", ".surprisal-box": "surprisal", ".lens-box": "lens"},
     "What if?": {

@@ -9,7 +9,6 @@ import torch
 from kit.models import model_of
 
 from transformer.views.positions.encodings import (
-    formula_difference,
     position_curves,
     position_matrix,
     position_similarity,
@@ -69,25 +68,16 @@ def test_the_sum_is_what_enters_a_stack_unless_it_is_normed(run, translation, ti
     assert "norms the sum" in input_strips(normed).layout.title.subtitle.text
 
 
-def test_a_learned_matrix_is_shown_beside_the_formula_of_its_size(run, translation):
-    z = position_matrix(run, formula=True).data[0].z
-    assert z.shape == run.position_matrices["decoder"].shape
-    for position, dimension in ((0, 0), (5, 3), (31, 14)):
-        angle = position / 10_000 ** (2 * (dimension // 2) / 16)
+def test_positions_are_drawn_as_sines_and_cosines_with_their_similarity(translation):
+    z = position_matrix(translation, "encoder").data[0].z
+    size = z.shape[1]
+    for position, dimension in ((0, 0), (5, 3), (23, 14)):
+        angle = position / 10_000 ** (2 * (dimension // 2) / size)
         expected = math.cos(angle) if dimension % 2 else math.sin(angle)
         assert z[position, dimension] == pytest.approx(expected, abs=1e-6)
-    title = position_matrix(run, formula=True).layout.title.text
-    assert "formula, not used by this model" in title
     unit = z / np.linalg.norm(z, axis=1, keepdims=True)
-    cosine = position_similarity(run, formula=True).data[0].z
+    cosine = position_similarity(translation, "encoder").data[0].z
     np.testing.assert_allclose(cosine, unit @ unit.T, atol=1e-6)
-    own = run.position_matrices["decoder"].numpy()
-    assert formula_difference(run) == np.abs(own - z).max()
-    assert formula_difference(translation, "encoder") == 0  # its matrix is the formula itself
-    assert "not used" not in position_matrix(translation, formula=True).layout.title.text
-    odd = dataclasses.replace(run, position_matrices={"decoder": torch.zeros(9, 7)})
-    with pytest.raises(ValueError, match="even d_model; got 7"):
-        position_matrix(odd, formula=True)
 
 
 @pytest.mark.parametrize("k", [1, 4, 23])

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_choice, is_whole, shortened
 from transformer.messages import say
-from transformer.model.positions import sinusoidal_matrix
 from transformer.network_words import stack_name
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
@@ -38,59 +37,25 @@ def matrix_of(run: Run, stack: str | None = None) -> tuple[str, Matrix, int]:
     return chosen, array(run.position_matrices[chosen]), len(run.queries(chosen))
 
 
-def formula_matrix(run: Run, stack: str | None = None) -> Matrix:
-    """The sinusoidal matrix of the size of the model's own, (max_len, C), whatever it uses.
-
-    Raises ValueError for an unknown stack, and for an odd size: sines and cosines come in pairs.
-    """
-    max_len, size = matrix_of(run, stack)[1].shape
-    if size % 2:
-        raise ValueError(f"the sinusoidal formula needs an even d_model; got {size}")
-    return array(sinusoidal_matrix(max_len, size, run.config.positions == "sinusoidal-halves"))
-
-
-def formula_difference(run: Run, stack: str | None = None) -> float:
-    """The largest difference between the model's own matrix and the sinusoidal formula."""
-    return float(np.abs(matrix_of(run, stack)[1] - formula_matrix(run, stack)).max(initial=0.0))
-
-
-def _table(run: Run, stack: str | None, formula: bool) -> tuple[str, str, Matrix, int]:
-    """(stack, what the matrix is, the matrix, rows used): the model's own, or the formula's."""
-    chosen, own, used = matrix_of(run, stack)
-    if not formula:
-        return chosen, run.config.positions, own, used
-    name = (
-        "sinusoidal formula"
-        if run.config.positions.startswith("sinusoidal")
-        else "sinusoidal formula, not used by this model"
-    )
-    return chosen, name, formula_matrix(run, stack), used
-
-
-def position_matrix(run: Run, stack: str | None = None, *, formula: bool = False) -> go.Figure:
+def position_matrix(run: Run, stack: str | None = None) -> go.Figure:
     """Position x dimension, every position that the model knows; z is the matrix itself.
 
-    A line marks the positions that this run used: those above it.
-    formula: the sinusoidal formula's matrix of the same size in place of the model's own.
-    Raises ValueError for a stack that the model does not have.
+    A line marks the positions that this run used: those above it. Raises ValueError for a stack
+    that the model does not have.
     """
-    chosen, name, matrix, used = _table(run, stack, formula)
+    chosen, matrix, used = matrix_of(run, stack)
     hover = say("position %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>")
     max_len, size = matrix.shape
     edge = {"xref": "x domain", "x0": 0, "x1": 1, "y0": used - 0.5, "y1": used - 0.5}
     line = {"type": "line", "line": _dashed(), **edge}
     return style.figure(
         style.signed_cells(matrix, hover, bar=say("value")),
-        f"Position matrix of the {chosen} ({name})",
-        "of the same size, to compare"
-        if formula
-        else (
-            f"the row of a position is added to its token; this run used {used} of {max_len} rows"
-        ),
+        f"Position matrix of the {chosen} ({run.config.positions})",
+        f"the row of a position is added to its token; this run used {used} of {max_len} rows",
         xaxis=style.axis(say("dimension"), range=[-0.5, size - 0.5]),
         yaxis=style.axis(say("position"), range=[max_len - 0.5, -0.5]),
-        shapes=[] if formula else [line],
-        annotations=[] if formula else [_used_note(used, max_len)],
+        shapes=[line],
+        annotations=[_used_note(used, max_len)],
         meta={"stack": chosen, "used": used},
     )
 
@@ -170,13 +135,12 @@ def line_figure(
     )
 
 
-def position_similarity(run: Run, stack: str | None = None, *, formula: bool = False) -> go.Figure:
+def position_similarity(run: Run, stack: str | None = None) -> go.Figure:
     """Cosine of the angle between every two positions' vectors; z in [-1, 1], 1 on the diagonal.
 
-    A vector of zeros has no direction: its similarities are shown as 0. formula: of the sinusoidal
-    formula's matrix in place of the model's own.
+    A vector of zeros has no direction: its similarities are shown as 0.
     """
-    chosen, name, matrix, used = _table(run, stack, formula)
+    chosen, matrix, used = matrix_of(run, stack)
     lengths = np.linalg.norm(matrix.astype(np.float64), axis=1, keepdims=True)
     unit = matrix / np.where(lengths > 0, lengths, 1)
     hover = say("positions %{y} and %{x}<br>cosine %{z:.4f}<extra></extra>")
@@ -185,12 +149,10 @@ def position_similarity(run: Run, stack: str | None = None, *, formula: bool = F
     cells = style.signed_cells(cosines, hover, bound=1, bar=say("cosine"))
     return style.figure(
         cells,
-        f"Similarity of positions, {stack_name(chosen)} ({name})",
-        "cosine of their vectors"
-        if formula
-        else f"cosine of their vectors; dashed: the {used} positions that this run used",
+        f"Similarity of positions, {stack_name(chosen)} ({run.config.positions})",
+        f"cosine of their vectors; dashed: the {used} positions that this run used",
         **square_axes(say("position"), say("position"), len(matrix)),
-        shapes=[] if formula else [{"type": "rect", "line": _dashed(), **square}],
+        shapes=[{"type": "rect", "line": _dashed(), **square}],
         meta={"stack": chosen, "used": used},
     )
 

@@ -1,4 +1,4 @@
-// The positional matrix, token + position, the formula, and the map to a later position.
+// The positional matrix, token + position, and the map to a later position.
 
 import { declaredFields } from "../../web/fields.js";
 import { wholeNumber, fieldsOf } from "../../web/link_text.js";
@@ -9,7 +9,7 @@ import { Figure, useMeta } from "../../web/figure.js";
 import { mounted, useAnswer, usePart, Section } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";
-import { Formula, Inputs, nearlySquare, Shift } from "./position_parts.js";
+import { Inputs, nearlySquare, Shift } from "./position_parts.js";
 
 const MOST = 12; // dimensions of which a visitor sees curves
 
@@ -116,8 +116,6 @@ const Positions = () => {
       finding=${say("token + position = what the first layer reads")}><${Inputs} ...${parts} /><//>
     <${Section} name="curves" title=${say("Single dimensions as curves over the positions")}
       finding=${say("each dimension rises and falls at a pace of its own")}><${Curves} ...${parts} /><//>
-    <${Section} name="formula" title=${say("The sinusoidal formula")}
-      finding=${say("sines and cosines, beside this model's own matrix")}><${Formula} ...${parts} /><//>
     <${Section} name="shift" title=${say("From one position to another")}
       finding=${say("is there one matrix that moves every position by k?")}><${Shift} ...${parts} /><//>
   </div>`;

@@ -5,9 +5,8 @@ from __future__ import annotations
 from transformer.messages import mark
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import STACK, Bool, Choice, Int, IntList
+from transformer.views.parameters import STACK, Choice, Int, IntList
 from transformer.views.positions.encodings import (
-    formula_difference,
     position_curves,
     position_matrix,
     position_similarity,
@@ -17,30 +16,13 @@ from transformer.views.positions.rotation import largest_shift, position_shift
 
 
 def answer_positions(
-    item: Run,
-    *,
-    which: str,
-    stack: str | None = None,
-    dimensions: list[int] | None = None,
-    formula: bool = False,
+    item: Run, *, which: str, stack: str | None = None, dimensions: list[int] | None = None
 ) -> Answer:
-    """The positional matrix, curves of chosen dimensions, or the similarity of positions.
-
-    formula: of the sinusoidal formula in place of the model's own (not for curves); figure is None
-    for an odd d_model, which has none. With it come the kind of positions and the largest
-    difference of the two.
-    """
+    """The positional matrix, curves of chosen dimensions, or the similarity of positions."""
     if which == "curves":
         return {"figure": position_curves(item, dimensions or [], stack)}
     draw = position_matrix if which == "matrix" else position_similarity
-    if formula and item.config.d_model % 2:
-        return {"figure": None}
-    answer = {"figure": draw(item, stack=stack, formula=formula)}
-    if not formula:
-        return answer
-    difference = formula_difference(item, stack)
-    kind = item.config.positions.removesuffix("-halves")
-    return answer | {"positions": kind, "difference": difference}
+    return {"figure": draw(item, stack)}
 
 
 def answer_inputs(item: Run, *, stack: str | None = None, position: int | None = None) -> Answer:
@@ -76,7 +58,6 @@ def answer_shift(
     return {"figure": figure, "largest": largest, **figure.layout.meta}
 
 
-_FORMULA = Bool(name="formula", title=mark("Formula"), use="request")
 VIEW = View(
     name="positions",
     tab=mark("Positions"),
@@ -123,7 +104,6 @@ VIEW = View(
                 ),
                 STACK,
                 IntList(name="dimensions", title="Dimensions", optional=True, use="request"),
-                _FORMULA,
             ),
         ),
         Picture(
@@ -141,7 +121,7 @@ VIEW = View(
             title=mark("Similarity of positions"),
             help=mark("The cosine between the vectors of every two positions."),
             figure=position_similarity,
-            parameters=(STACK, _FORMULA),
+            parameters=(STACK,),
         ),
         Picture(
             name="inputs",
