@@ -17,7 +17,7 @@ ATTACKS = (
     "${alert(2)}{{value}}<b>x</b>",
     "</script><script>alert(3)",
 )
-COMPARED = (".compare", ".compare-texts", ".compare-outcomes", ".compare-weighed",
+COMPARED = (".compare", ".compare-texts", ".compare-outcomes",
             ".compare-attention")  # fmt: skip
 NAMELESS = {  # parts without tokens
     ".ranking", ".ablation", ".contribution", ".maskedit", ".breaks", ".positions",

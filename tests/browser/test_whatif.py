@@ -235,7 +235,6 @@ def test_two_runs_are_compared_as_python_compares_them(writing):
         for pair in generated_pairs(a, b)
     ]
     assert bars == pytest.approx(chances, abs=1e-5)
-    whatif.see(".compare-weighed")
     whatif.see(".compare-attention")
     for pick, value in ((".pick-site", "decoder.1.self"), (".pick-of-heads", "mean")):
         with whatif.visit.drawn(".compare-attention"):

@@ -13,9 +13,8 @@ from transformer.views.runs.attention_difference import (
     NothingShared,
     align,
     attention_difference,
-    opposite,
 )
-from transformer.views.runs.compare import candidates_compared, generated_pairs
+from transformer.views.runs.compare import generated_pairs
 
 STEP = 2
 
@@ -44,19 +43,6 @@ def test_alignment_keeps_every_token_once_and_in_order(a, b):
     assert [(pair.a, pair.b) for pair in pairs if pair.state == "equal"] == [(0, 0), (2, 2)]
     assert [(pair.a, pair.b) for pair in pairs if pair.state == "replaced"] == [(1, 1)]
     assert [pair.b for pair in pairs if pair.state == "only B"] == [3, 4]
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "step", "found"),
-    [
-        ("x y z and", "x y and z", 2, 2),  # both have read x y
-        ("p x y z and", "x y z and", 3, 2),  # z opposite z
-        ("x y q", "w x y r s", 2, 3),  # after y
-        ("q", "w v", 1, None),
-    ],
-)
-def test_what_stands_opposite_a_step_has_read_the_same_before(a, b, step, found):
-    assert opposite(align(a.split(), b.split()), step) == found
 
 
 @pytest.mark.parametrize("head", [1, "mean"])
@@ -108,21 +94,3 @@ def test_two_heads_of_two_networks_are_compared(run, tiny_encoder_decoder, tiny_
 def test_only_tokens_that_both_generated_are_compared(run, tiny_model):
     with pytest.raises(NothingShared, match="A generated 6, B 0"):
         generated_pairs(run, tiny_model.trace("the fox said"))
-
-
-def test_candidates_of_two_steps_are_shown_side_by_side(run, branch):
-    place = STEP + 1  # here the texts before differ
-    figure = candidates_compared(run, branch, place, place)
-    for name, one, bars in (("a", run, figure.data[0]), ("b", branch, figure.data[1])):
-        weighed = {one.candidate_labels[c.id]: c.probability for c in one.steps[place].candidates}
-        least = sorted((c.probability for c in one.steps[place].candidates), reverse=True)[:20][-1]
-        for row, label in enumerate(figure.layout.meta["labels"]):
-            assert figure.layout.meta[name][row] == weighed.get(label)
-            assert bars.x[row] == weighed.get(label, 0)
-            if label not in weighed:
-                assert bars.customdata[row] == f"at most {least:.2g}"
-    in_a = [p or 0 for p in figure.layout.meta["a"]]
-    assert in_a == sorted(in_a, reverse=True)
-    assert None in figure.layout.meta["a"]  # 320 tokens, of which 20 are kept
-    same = candidates_compared(run, branch, STEP, STEP).layout.meta
-    assert same["a"] == pytest.approx(same["b"])

@@ -16,15 +16,13 @@ _ROOM = 1.4  # the axis is this many times as long as the longest bar, to fit it
 
 
 class Series(NamedTuple):
-    """One bar of each pair. texts: behind the bars' ends, by default the probabilities in percent;
-    told: the number in the hover text, by default to four decimals."""
+    """One bar of each pair. texts: behind the bars' ends, by default the percentages."""
 
     name: str
     probabilities: Sequence[float]
     colour: str
     hatched: bool = False
     texts: Sequence[str] | None = None
-    told: Sequence[str] | None = None
 
 
 def paired_bars(
@@ -70,7 +68,7 @@ def paired_bars(
 
 
 def _bars(series: Series, labels: Sequence[str]) -> go.Bar:
-    name, values, colour, hatched, texts, told = series
+    name, values, colour, hatched, texts = series
     return go.Bar(
         x=list(values),
         y=list(range(len(values))),
@@ -82,14 +80,14 @@ def _bars(series: Series, labels: Sequence[str]) -> go.Bar:
         constraintext="none",
         cliponaxis=False,
         marker={"color": colour, "pattern": {"shape": "/" if hatched else ""}},
-        customdata=[numeral(value, ".4f") for value in values] if told is None else list(told),
+        customdata=[numeral(value, ".4f") for value in values],
         hovertext=[style.hover(text) for text in labels],
         hovertemplate=f"%{{hovertext}}<br>{name}: %{{customdata}}<extra></extra>",
     )
 
 
-def percent(probability: float, sign: str = "") -> str:
-    """A probability for Plotly text, a small one never shown as nothing; sign: before it."""
+def percent(probability: float) -> str:
+    """A probability for Plotly text, a small one never shown as nothing."""
     if 0 < probability < 0.001:
         return f"&lt;{numeral(0.1, '.1f')}%"
-    return sign + numeral(probability, ".1%")
+    return numeral(probability, ".1%")

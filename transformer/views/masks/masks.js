@@ -82,11 +82,6 @@ const Removal = ({ fields }) => {
     which: answer.which ?? "",
     share: answer.share ?? "",
   };
-  const picture = (name, title, show) => html`<section>
-    <h4>${title}</h4>
-    <${Figure} part=${part} name=${name} figure=${answer?.figures?.[show]} hidden=${none}
-      fit=${square(true)} />
-  </section>`;
   return html`<div class="removal" ...${part.attributes(facts)}>
     <div class="masks-head">
       <${HeadPick} fields=${fields} />
@@ -95,10 +90,10 @@ const Removal = ({ fields }) => {
         set=${(name) => (fields.without = name)} />
     </div>
     <p class="removal-says" role="status">${none ? say("No other mask applies here.") : answer?.sentence}</p>
-    <div class="two removal-pictures" hidden=${none}>
-      ${picture("without", say("Weights without this mask"), "weights")}
-      ${picture("changes", say("What changes: these weights minus the network's own"), "difference")}
-    </div>
+    <section hidden=${none}>
+      <h4>${say("Weights without this mask")}</h4>
+      <${Figure} part=${part} name="without" figure=${answer?.figure} fit=${square(true)} />
+    </section>
     <p class="hint">${say("This repeats the softmax of this one head, over the scores that the network computed with its masks in place. In a network without the mask, later layers would read something else, so their scores would change too.")}</p>
   </div>`;
 };

@@ -138,7 +138,6 @@ def _tokens(batch: Batch, stack: str, real: BoolArray) -> dict[str, object]:
     }
 
 
-SHOWN = ("weights", "difference")
 _FREED_TO = {"padding": "padding", "causal": "the future"}
 
 
@@ -148,41 +147,31 @@ def mask_removed(
     site: SiteLike,
     head: int | str,
     which: str,
-    *,
-    show: str = "weights",
 ) -> go.Figure:
-    """One head of one sentence without its padding or its causal mask.
+    """The weights of one head of one sentence without its padding or its causal mask.
 
-    show: "weights" (colours fixed from 0 to 1, still forbidden cells NaN) or "difference" (weights
-    without the mask - the network's own). Hover tells both. Only this head's softmax is done anew:
-    in a network without the mask, the inputs of later layers would differ too.
-    Raises ValueError as `without_mask` does, and for an unknown show.
+    Cells that are still forbidden are NaN; the hover label has the network's own weight too. Only
+    this head's softmax is computed again: in a network without the mask, the inputs of later layers
+    would differ too. Raises ValueError as `without_mask` does.
     """
-    check_choice("show", show, SHOWN)
     found = without_mask(batch, row, site, head, which)
-    view, change = found.view, found.weights - found.real
-    if show == "weights":
-        values, colours = found.weights, weight_colours("linear")
-    else:
-        bar = style.colorbar(say("change of the weight"))
-        values, colours = change, style.signed(style.bound_of(change)) | {"colorbar": bar}
+    view = found.view
     ending = say(
         "<br>without the mask %{customdata[0]:.4f}<br>with it %{customdata[1]:.4f}<extra></extra>"
     )
     both = np.stack([found.weights, found.real], axis=-1).astype(np.float32)
     cells = go.Heatmap(
-        z=np.where(view.allowed | found.freed, values, np.nan).astype(np.float32),
+        z=np.where(view.allowed | found.freed, found.weights, np.nan).astype(np.float32),
         hoverongaps=True,
-        **colours,
+        **weight_colours("linear"),
         **cell_hover(view.query_labels, view.key_labels, ending, both),
     )
     site, share = view.site, found.mean_freed_weight
     whose = f"{attention_name(site.stack, site.kind)}, layer {site.layer}, head {view.head}"
-    what = "Weights" if show == "weights" else "What changes in the weights"
-    meta = {"site": str(site), "head": view.head, "which": which, "show": show, "row": row}
+    meta = {"site": str(site), "head": view.head, "which": which, "row": row}
     return matrix_figure(
         cells,
-        f"{what} without the {which} mask: {whose}",
+        f"Weights without the {which} mask: {whose}",
         f"{100 * share:.1f} % of the weight would go to {_FREED_TO[which]}",
         view.query_labels,
         view.key_labels,
@@ -225,9 +214,8 @@ def answer_removal(
         return {"acting": [], "which": None}
     chosen = which if which in acting else acting[-1]
     found = without_mask(item, row, site, head, chosen)
-    drawn = {show: mask_removed(item, row, site, head, chosen, show=show) for show in SHOWN}
     return {
-        "figures": drawn,
+        "figure": mask_removed(item, row, site, head, chosen),
         "acting": list(acting),
         "which": chosen,
         "share": found.mean_freed_weight,

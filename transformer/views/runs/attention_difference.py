@@ -71,19 +71,6 @@ def shared_labels(pairs: Sequence[Shared], a: Sequence[str], b: Sequence[str]) -
     return [a[p.a] if p.same else f"{a[p.a]} → {b[p.b]}" for p in pairs]
 
 
-def opposite(pairs: Sequence[Pair], position: int) -> int | None:
-    """The position in B aligned with `position` in A: the same if the texts are equal up to there,
-    else that of the aligned token, or the one after the token aligned with the previous one. None
-    if there is none."""
-    if all(pair == (at, at, "equal") for at, pair in enumerate(pairs[:position])):
-        return position
-    aligned = {pair.a: pair.b for pair in pairs if pair.a is not None}
-    if aligned.get(position) is not None:
-        return aligned[position]
-    before = aligned.get(position - 1)
-    return None if before is None else before + 1
-
-
 def attention_difference(
     a: Run,
     b: Run,

@@ -1,12 +1,12 @@
 // Two runs side by side: A is the shown one, B another of this visit.
 
-import { percentText, say, sayN, numeral, sayWith, colourEnds } from "../../web/messages.js";
+import { percentText, say, sayN, numeral, colourEnds } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { page, setQuery, setHead } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { Figure, useMeta } from "../../web/figure.js";
-import { Asked, before, placeAsked } from "../../web/selection.js";
+import { before } from "../../web/selection.js";
 import { kindOf, siteName, sitesOf } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
 import { compared, pastRun, pastRuns, runName, useGone } from "../../ui/static/history.js";
@@ -71,7 +71,7 @@ const Texts = ({ pair }) => {
   </section>`;
 };
 
-// The probability of each token of two runs, and the candidates of each run at the chosen one.
+// The probability of each token of two runs.
 
 const numbersOf = ({ data: [bars], layout }) => ({
   rows: layout.meta.labels.map((label, place) => `${layout.meta.pairs[place][0]} ${label}`),
@@ -99,42 +99,6 @@ const Outcomes = ({ pair }) => {
         wide=${say("How likely each generated token was: B − A")}
         on=${{ plotly_click: chooseBefore }} />
     </div>
-  </section>`;
-};
-
-// The token after the chosen one if A generated it, else the first one that A generated.
-const placeOfA = () => {
-  const { n_prompt: first, labels } = page.run;
-  const at = placeAsked();
-  return at >= first && at < labels.length ? at : first;
-};
-const bothOf = ({ data, layout: { meta } }) => ({
-  rows: meta.labels,
-  columns: ["A", "B"],
-  value: (row, column) => data[column].customdata[row],
-  corner: say("next token"),
-});
-
-const title = ({ none, labels, positions }, { position }) => {
-  if (none) {
-    return say("Candidates for token {place} of A: {reason}.", { place: position, reason: none });
-  }
-  const [a, b] = labels.map((label) => html`<${Token} label=${label} />`);
-  return sayWith(
-    "Candidates for token {place_a} of A, which became “{token_a}”, and for token {place_b} " +
-      "of B, which became “{token_b}”",
-    { place_a: positions[0], token_a: a, place_b: positions[1], token_b: b },
-  );
-};
-const Weighed = ({ pair }) => {
-  const part = usePart();
-  const wanted = { ...pair, position: placeOfA() };
-  const { answer, asked } = useAnswer(part, "weighed", wanted);
-  return html`<section class="compare-weighed" ...${part.attributes(asked)}>
-    <${Asked} of=${before(wanted.position).index} />
-    <h4 class="weighed-title">${answer ? title(answer, asked) : say("Candidates of both")}</h4>
-    <${Figure} part=${part} name="weighed" figure=${answer?.figure} hidden=${Boolean(answer?.none)}
-      table=${bothOf} />
   </section>`;
 };
 
@@ -267,7 +231,7 @@ const Compare = () => {
   const other = found?.facts.run ?? "";
   const two = found && { pair: { run, other }, a: page.run, b: found.facts };
   const body =
-    two && [Texts, Outcomes, Weighed, Difference].map((Part) => html`<${Part} ...${two} />`);
+    two && [Texts, Outcomes, Difference].map((Part) => html`<${Part} ...${two} />`);
   return html`<section class="compare whatif" ...${part.attributes({})} data-run=${run}
     data-other=${other}>
     <p>${say("A is the run that is shown. B is any other run of this visit: another branch, setting, prompt, alteration or model. To compare with another model, choose it above, generate, and come back here.")}</p>
