@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from transformer.learning.training_record import Measurement, Record
-from transformer.messages import numeral, say
+from transformer.messages import capital, numeral, say
 from transformer.model.sites import Site
 
 SMOOTH = 10  # steps of which a loss is the mean
@@ -33,7 +33,7 @@ def summary(record: Record, step: int) -> list[str]:
         words.append(
             say(
                 "{measure}: {score}, in {head}.",
-                measure=measure[:1].upper() + measure[1:],
+                measure=capital(measure),
                 score=score,
                 head=head_words(now),
             )

@@ -22,7 +22,7 @@ from typing import Any
 from transformer.checks import shortened
 from transformer.lessons.attention_measures import OF_A_BATCH, first_row  # registers its measures
 from transformer.lessons.measures import MEASURES, GradingContext, of
-from transformer.messages import numeral, say
+from transformer.messages import capital, numeral, say
 from transformer.model.sites import Site
 from transformer.runs.memo import memoize_on_run
 
@@ -245,8 +245,7 @@ class Choose(Check):
 
 def worded(name: str) -> str:
     """A quantity's name with a capital, for the start of a sentence."""
-    words = say(MEASURES[name].words)
-    return words[:1].upper() + words[1:]
+    return capital(say(MEASURES[name].words))
 
 
 def _number(value: float) -> str:

@@ -20,7 +20,7 @@ from transformer.checks import InvalidRequest
 from transformer.messages.catalogues import ENGLISH, Catalogue, catalogue, languages
 
 __all__ = [
-    "ENGLISH", "Catalogue", "catalogue", "chosen", "filled", "language",
+    "ENGLISH", "Catalogue", "capital", "catalogue", "chosen", "filled", "language",
     "languages", "mark", "numeral", "say", "say_error", "say_n", "signs", "speaking",
 ]  # fmt: skip
 
@@ -75,6 +75,11 @@ def filled(sentence: str, values: dict[str, object]) -> str:
     if not values:
         return sentence
     return _PLACEHOLDER.sub(lambda found: str(values.get(found[1], found[0])), sentence)
+
+
+def capital(text: str) -> str:
+    """The text with its first letter in upper case."""
+    return text[:1].upper() + text[1:]
 
 
 def language() -> str:

@@ -45,7 +45,7 @@ def generate(
 
 def _read(service: Service, visitor: str, name: str, text: str) -> Progress:
     run = service.read(name, text)
-    done = " ".join((say("Read."), *run.warnings))
+    done = " ".join((say("It was read; nothing was generated."), *run.warnings))
     facts = run_facts(run, service.store.put(run, visitor), service.model(name))
     return facts, said("done", done), False
 

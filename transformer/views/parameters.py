@@ -227,7 +227,7 @@ class HeadOrMean(Parameter):
 # ---- shared by many views ----
 
 SITE = Text(name="site", title=mark("Attention"), default="decoder.0.self", use="selection")
-HEAD = HeadOrMean(name="head", title=mark("Head"))
+HEAD = HeadOrMean(name="head", title="Head")
 STACK = Choice(
     name="stack", title="Stack",
     options=dict(zip(STACKS, STACKS, strict=True)), use="selection",

@@ -3,7 +3,7 @@
 import { paintWords, weightWords } from "./colours.js";
 import { useButtonKeys } from "./cells.js";
 import { decodeBytes } from "./ask.js";
-import { say } from "./messages.js";
+import { capital, say } from "./messages.js";
 import { html, useLayoutEffect, useMemo, useRef } from "./preact.js";
 import { page } from "./store.js";
 
@@ -26,7 +26,8 @@ export const atlasOf = ({ shape, pixels, masked }) => ({
   masked: decodeBytes(masked),
 });
 
-export const headName = (layer, head) => say("Layer {layer}, head {head}", { layer, head });
+export const headName = (layer, head) =>
+  capital(say("layer {layer}, head {head}", { layer, head }));
 // The label of a head's button, with its state.
 /** @type {(name: string, isOff: boolean) => string} */
 export const knownName = (name, isOff) => (isOff ? say("{name}, switched off", { name }) : name);

@@ -83,7 +83,7 @@ const LEAST_PX = 4; // changes of width below this are ignored
 
 // Mount a component in the template of `component` of ui/components.py. Its props are Gradio's, with `value`
 // as a signal and submit(value), which sends a value to Gradio by an event. A folded view is in a section;
-// finding(): the text of its heading, by default the view's help; false: it is not shown.
+// finding(): the text of its heading, if it has one; false: it is not shown.
 /** @type {(Component: any, finding?: () => any) => (mounted: import("./store.js").Mounted) => void} */
 export const mounted =
   (Component, finding) =>
@@ -110,8 +110,8 @@ const Predicting = ({ drawn }) =>
     : drawn;
 
 const Folded = ({ view, whole, finding }) => {
-  const { name, title, help, pictures } = views.find((one) => one.name === view);
-  const says = finding?.() ?? say(pictures[0]?.help || help);
+  const { name, title } = views.find((one) => one.name === view);
+  const says = finding?.();
   if (says === false) return null;
   return html`<${Section} name=${name} title=${say(title)} finding=${says}>${whole}<//>`;
 };

@@ -148,7 +148,7 @@ _WHICH = Choice(
     default="mean",
     link="which",
 )
-_LAYER = Int(name="layer", title=mark("Layer"), use="selection", optional=True)
+_LAYER = Int(name="layer", title="Layer", use="selection", optional=True)
 VIEW = View(
     name="attention",
     tab=mark("Attention"),
@@ -239,19 +239,19 @@ VIEW = View(
         ),
         Picture(
             name="alignment",
-            title=mark("Alignment"),
-            help=mark("Cross-attention as lines: which source token each target token read most."),
+            title=mark("alignment"),
+            help="Cross-attention as lines: which source token each target token read most.",
             figure=alignment_figure,
             subject="run or batch",
             parameters=(
-                HeadOrMean(name="layer", title=mark("Layer"), default="mean"),
-                HeadOrMean(name="head", title=mark("Head"), default="mean"),
+                HeadOrMean(name="layer", title="Layer", default="mean"),
+                HeadOrMean(name="head", title="Head", default="mean"),
                 _BY,
             ),
         ),
         Picture(
             name="flow",
-            title=mark("Heads combined"),
+            title=mark("heads combined"),
             help=mark(
                 "Many heads as one map: their mean, or the means multiplied over the layers, with "
                 "the residual (rollout) or without it (joint). Values and MLP are left out."

@@ -157,17 +157,17 @@ def _traces(found: RowArithmetic) -> list[Any]:
             hovertemplate="%{customdata}<br>" + name + " %{x:.4f}<extra></extra>",
         )
 
-    def cells(matrix: Floats, where: str, axes: str) -> go.Heatmap:
-        hover = where + "<br>%{z:.4f}<extra></extra>"
+    def cells(matrix: Floats, name: str, axes: str) -> go.Heatmap:
+        hover = f"{name}, {say('dimension')} %{{x}}<br>%{{z:.4f}}<extra></extra>"
         return style.signed_cells(matrix, hover, xaxis=f"x{axes}", yaxis=f"y{axes}")
 
     output = found.output[None].astype(np.float32)
     return [
-        cells(found.keys, say("key %{y}, dimension %{x}"), ""),
-        cells(found.q[None], say("q, dimension %{x}"), "2"),
+        cells(found.keys, f"{say('key')} %{{y}}", ""),
+        cells(found.q[None], "q", "2"),
         bars(found.scores, "score", "x3", style.LIGHT.key),
         bars(found.weights, "weight", "x4", style.LIGHT.accent),
-        cells(output, say("output, dimension %{x}"), "5"),
+        cells(output, say("output"), "5"),
     ]
 
 
@@ -199,14 +199,12 @@ VIEW = View(
     order=130,
     folded=True,
     title=mark("One row, worked out"),
-    help=mark("From q and the keys to scores, weights and output, for one query of one head."),
+    help="From q and the keys to scores, weights and output, for one query of one head.",
     pictures=(
         Picture(
             name="attention_math",
             title=mark("One row, worked out"),
-            help=mark(
-                "From q and the keys to scores, weights and output, for one query of one head."
-            ),
+            help=("From q and the keys to scores, weights and output, for one query of one head."),
             figure=attention_math,
             answer=answer_worked,
             subject="run or batch",

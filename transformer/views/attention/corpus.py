@@ -63,8 +63,9 @@ def heads_over_texts(
             [], say("Each head over many texts"), words, height=154,
             xaxis=hidden, yaxis=hidden, meta={"row_labels": [], "column_labels": []},
         )  # fmt: skip
+    titles = [title_of(across), title_of(up)]
     traces = [
-        _trace(found, own, up)
+        _trace(found, own, up, titles)
         for group in range(len(SHAPES) + 1)
         if (own := [point for point in points if point.group == group])
     ]
@@ -74,7 +75,7 @@ def heads_over_texts(
         found["n_texts"],
         attention=attention_name(*kind.split(".")),
     )
-    names, titles = [point.name for point in points], [title_of(across), title_of(up)]
+    names = [point.name for point in points]
     table = {
         "rows": names,
         "columns": [*titles, say("More than the other heads")],
@@ -112,8 +113,10 @@ def _points(
     return points
 
 
-def _trace(found: Mapping[str, Any], points: Sequence[Point], up: str) -> go.Scatter:
-    """The heads of a cluster, or those of none."""
+def _trace(
+    found: Mapping[str, Any], points: Sequence[Point], up: str, titles: Sequence[str]
+) -> go.Scatter:
+    """The heads of a cluster, or those of none; titles: of both axes."""
     colours, group = style.LIGHT, points[0].group
     alone = group == len(SHAPES)
     colour = colours.muted if alone else colours.groups[group]
@@ -137,8 +140,8 @@ def _trace(found: Mapping[str, Any], points: Sequence[Point], up: str) -> go.Sca
             },
         },
         customdata=[f"{point.words}<br>{_passage(found, point.head, up)}" for point in points],
-        hovertemplate=say("head %{text}: %{x:.3f} across, %{y:.3f} up")
-        + "<br>%{customdata}<extra></extra>",
+        hovertemplate=f"{say('head')} %{{text}}<br>{titles[0]} %{{x:.3f}}<br>{titles[1]} %{{y:.3f}}"
+        "<br>%{customdata}<extra></extra>",
     )
 
 
@@ -197,14 +200,14 @@ VIEW = View(
         Picture(
             name="corpus",
             title=mark("Each head over many texts"),
-            help=mark("Every head by two of its metrics, each the mean over many texts."),
+            help="Every head by two of its metrics, each the mean over many texts.",
             figure=heads_over_texts,
             answer=answer_corpus,
             network=True,
             parameters=(
                 OF_STACK,
                 KIND,
-                Int(name="layer", title=mark("Layer"), use="selection", default=0),
+                Int(name="layer", title="Layer", use="selection", default=0),
                 HEAD,
                 Choice(
                     name="across",

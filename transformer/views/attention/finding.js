@@ -1,6 +1,6 @@
 // Next to the grid of heads: what the clearest head does, and the meaning of each sign in the grid.
 
-import { numeral, say, sayWith } from "../../web/messages.js";
+import { capital, numeral, say, sayWith } from "../../web/messages.js";
 import { useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
 import { setHead, setQuery, tracedFrom } from "../../web/store.js";
@@ -15,10 +15,9 @@ const sentence = ({ stack, kind }, found) => {
     setHead({ stack, kind, layer, head });
     setQuery({ stack, index: found.query + tracedFrom(stack) });
   };
+  const name = say("layer {layer}, head {head}", at);
   const pick = html`<button type="button" class="pick" onClick=${choose}
-    aria-label=${say("Show {head}", { head: say("layer {layer}, head {head}", at) })}>${
-      clear ? say("Layer {layer}, head {head}", at) : say("layer {layer}, head {head}", at)
-    }</button>`;
+    aria-label=${say("Show {head}", { head: name })}>${clear ? capital(name) : name}</button>`;
   const values = {
     number,
     rows,

@@ -1,6 +1,6 @@
 // A table of all heads: one number a column, sorted by any of them; a row chooses its head.
 
-import { numeral, say, sayN } from "../../web/messages.js";
+import { capital, numeral, say, sayN } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
 import { isAblated } from "../../ui/static/interventions.js";
@@ -27,7 +27,7 @@ const Titles = ({ metrics, order, by }) => {
     Object.assign(order, { order: by === name ? other : first, sort: name });
   };
   const columns = [
-    ["head", say("Head")],
+    ["head", capital(say("head"))],
     ...metrics.map((metric) => [metric.name, titleOf(metric)]),
     ["label", say("Label")],
   ];

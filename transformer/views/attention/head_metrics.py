@@ -24,7 +24,7 @@ from transformer.analysis.head_metrics import (
     strongest,
 )  # fmt: skip
 from transformer.checks import check_choice
-from transformer.messages import mark, numeral, say
+from transformer.messages import capital, mark, numeral, say
 from transformer.network_words import attention_name
 from transformer.runs.memo import memoize_on_run
 from transformer.runs.run import Run
@@ -93,7 +93,7 @@ def _finding(item: Run, found: Metrics) -> dict[str, Any] | None:
     return {name: getattr(best, name) for name in names} | {
         "does": best.metric.label and say(best.metric.label),
         "title": say(best.metric.title),
-        "number": say("Largest weight") if best.metric.name == "order" else say("Weight"),
+        "number": say("Largest weight") if best.metric.name == "order" else capital(say("weight")),
         "query_label": labels[best.query],
         "key_label": item.keys(found.stack, found.kind)[best.key],
     }
@@ -151,7 +151,7 @@ def draw_metric(found: Metrics, metric: str) -> go.Figure:
         z=cells,
         texttemplate="%{z:.2f}" if cells.shape[1] <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
-        hovertemplate=say("layer %{y}, head %{x}: %{z:.4f}<extra></extra>"),
+        hovertemplate=style.cell_hover(say("layer"), say("head"), say(chosen.title)),
         colorbar=style.colorbar(say(chosen.title) + unit),
         **(style.signed(1) if metric == "order" else colours),
     )
@@ -182,16 +182,16 @@ VIEW = View(
     parameters=(
         Choice(
             name="sort",
-            title=mark("Sorted by"),
-            options={"head": mark("Head"), "label": mark("Label")}
+            title="Sorted by",
+            options={"head": "Head", "label": "Label"}
             | {name: metric.title for name, metric in ALL.items()},
             default="head",
             link="sort",
         ),
         Choice(
             name="order",
-            title=mark("Which stand first"),
-            options={"down": mark("largest first"), "up": mark("smallest first")},
+            title="Which stand first",
+            options={"down": "largest first", "up": "smallest first"},
             default="up",
             link="order",
         ),
@@ -200,7 +200,7 @@ VIEW = View(
         Picture(
             name="metrics",
             title=mark("Head metrics"),
-            help=mark(
+            help=(
                 "One number for every head, such as its entropy, with a uniform head as baseline."
             ),
             figure=metrics_figure,

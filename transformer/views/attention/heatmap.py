@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from transformer.analysis.attention_flow import flow_weights
 from transformer.checks import check_choice
-from transformer.messages import mark, numeral, say
+from transformer.messages import capital, mark, numeral, say
 from transformer.network_words import attention_name, head_name
 from transformer.runs.batch import Batch
 from transformer.runs.drawing import Range, Scale
@@ -165,7 +165,7 @@ def head_title(view: HeadView) -> str:
     attention = attention_name(site.stack, site.kind)
     return say(
         "{attention}, layer {layer}, {head}",
-        attention=attention[:1].upper() + attention[1:],
+        attention=capital(attention),
         layer=site.layer,
         head=head_name(view.head, view.is_off),
     )

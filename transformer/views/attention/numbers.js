@@ -178,7 +178,7 @@ const source = (fields, at) => {
     joint: say("Joint attention"),
   }[shownAs(fields, at)];
   if (whose) return { of: fields, whose };
-  return { of: { picture: "heatmap" }, whose: say("Layer {layer}, head {head}", { layer, head }) };
+  return { of: { picture: "heatmap" }, whose: headName(layer, head) };
 };
 
 // Returns reading(token): the token's weights in the shown picture; if that is not visible, by the chosen

@@ -1,7 +1,7 @@
 // One row of attention computed step by step, and the steps as text. Deliberately independent of the softmax
 // of the attention pictures, in float64.
 
-import { numeral, say, tinyNumber } from "../../web/messages.js";
+import { capital, numeral, say, tinyNumber } from "../../web/messages.js";
 import { shortenLabels } from "../../web/labels.js";
 
 /**
@@ -87,7 +87,7 @@ export const stepsOf = (row, sums, key) => {
       `${dot} / √${row.score_size} = ${score}`,
     ],
     [
-      say("Mask:"),
+      capital(say("mask")),
       allowed
         ? say("{score} + 0 = {score}, this key may be read", { score })
         : say("the mask hides this key: score −∞, e to the −∞ = 0"),

@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import mark, say
+from transformer.messages import say
 from transformer.views.drawing import style
 
 TEXT_LIMIT = 64  # tokens on a side: more texts of cells would be ten times all the rest
@@ -59,19 +59,18 @@ def cell_hover(
     key_labels: Sequence[str],
     ending: str,
     numbers: NDArray[Any],
-    *,
-    where: str = mark("query %{y:d}, key %{x:d}"),
 ) -> dict[str, Any]:
     """A cell's position, its two tokens (up to TEXT_LIMIT tokens) and `ending` with the numbers.
 
     numbers: (Tq, Tk) or (Tq, Tk, n), the customdata that the ending names.
     """
+    where = f"{say('query')} %{{y:d}}, {say('key')} %{{x:d}}"
     if max(len(query_labels), len(key_labels)) > TEXT_LIMIT:
-        return {"customdata": numbers, "hovertemplate": say(where) + ending}
+        return {"customdata": numbers, "hovertemplate": where + ending}
     text = reading_texts(query_labels, key_labels)
     return {
         "customdata": numbers,
-        "hovertemplate": f"{say(where)}: %{{text}}{ending}",
+        "hovertemplate": f"{where}: %{{text}}{ending}",
         "text": text,
     }
 

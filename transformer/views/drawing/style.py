@@ -83,6 +83,11 @@ def ends(bound: float) -> dict[str, str]:
     return {"least": numeral(-bound, ".3g"), "most": numeral(bound, ".3g")}
 
 
+def cell_hover(rows: str, columns: str, value: str) -> str:
+    """The hover template of a heatmap, from the names of its axes and of its numbers."""
+    return f"{rows} %{{y}}, {columns} %{{x}}<br>{value} %{{z:.4f}}<extra></extra>"
+
+
 def signed_cells(
     values: NDArray[Any], hover: str, *, bound: float | None = None, bar: str = "", **more: Any
 ) -> go.Heatmap:

@@ -5,7 +5,7 @@ import { ask, decodeBytes } from "../../web/ask.js";
 import { figureIn, paperColour, loadPlotly } from "../../web/plots.js";
 import { saveFile } from "../../ui/static/share.js";
 import { escapeLabel } from "../../web/labels.js";
-import { numeral, say } from "../../web/messages.js";
+import { capital, numeral, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";
 import { mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
@@ -159,7 +159,7 @@ const Exports = () => {
       ${picture("png", "PNG")}${picture("svg", "SVG")}
     </div>
     <div class="export-row">
-      <span class="what">${say("Head")} <b class="chosen-head">${
+      <span class="what">${capital(say("head"))} <b class="chosen-head">${
         head ? say("layer {layer}, head {head}", head) : "–"
       }</b></span>
       ${form("csv", "CSV")}

@@ -23,7 +23,7 @@ import torch
 
 from transformer.analysis.atlas import atlas
 from transformer.interventions.descriptions import to_dict
-from transformer.messages import language, say
+from transformer.messages import capital, language, say
 from transformer.messages.catalogues import json_in_script, script_catalogue, translate_page
 from transformer.model.functional import masked_softmax
 from transformer.model.trace import AttentionRecord
@@ -266,8 +266,8 @@ def _more_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     for view, figure, part in gallery(run):
         if view in _WORKED_OUT:  # in the page
             figure.data[-1].z = None
-        title = ": ".join(filter(None, (say(PICTURES[view].title), part)))
-        one = _drawn(figure, pack, title) | {"help": say(PICTURES[view].help), "view": view}
+        title = ": ".join(filter(None, (capital(say(PICTURES[view].title)), part)))
+        one = _drawn(figure, pack, title) | {"view": view}
         if view == "similarity":
             stack = figure.layout.meta["stack"]
             one["data"][0]["z"] = {

@@ -169,7 +169,7 @@ VIEW = View(
             parameters=(
                 _POSITION,
                 SITE,
-                Int(name="head", title=mark("Head"), use="selection", default=0),
+                Int(name="head", title="Head", use="selection", default=0),
             ),
         ),
         Picture(

@@ -4,7 +4,7 @@
 import { openTab } from "../../ui/static/gradio.js";
 import { branchAt, pastRuns } from "../../ui/static/history.js";
 import { generates, headWords, isAblated } from "../../ui/static/interventions.js";
-import { percentText, say, sayN, sayWith, wholeText } from "../../web/messages.js";
+import { capital, percentText, say, sayN, sayWith, wholeText } from "../../web/messages.js";
 import { mounted, openSection, useDocument, usePart } from "../../web/part.js";
 import { html, signal, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
@@ -165,7 +165,7 @@ const NextWords = ({ props, value }) => {
   const isHidden = !page.query || page.run?.hidden.includes(answer?.position);
   const isSaid = page.run?.stack === "encoder" && isHidden && !preview;
   const read = answer && (page.run.labels[answer.position] ?? "");
-  return html`<section class="next-words" aria-label=${say("What comes next")}
+  return html`<section class="next-words" aria-label=${capital(say("what comes next"))}
     hidden=${Boolean(page.run) && !predicts()}
     ...${part.attributes({ ...facts, without: site ?? undefined })}>
     <div class="next-head" hidden=${isSaid}>

@@ -79,13 +79,11 @@ def curve(
     share: bool = False,
 ) -> go.Scatter:
     """A loss of each step, or a share of its picture below."""
-    said = (
-        say("step %{customdata}: %{y:.0%}") if share else say("step %{customdata}: %{y:.3f} nats")
-    )
+    shown = f"{say('step')} %{{x}}: %{{y:{'.0%' if share else '.3f'}}}"
     return go.Scatter(
-        x=list(steps), y=list(values), customdata=list(steps), name=name, mode=mode,
+        x=list(steps), y=list(values), name=name, mode=mode,
         line={"color": colour, "width": width, "dash": dash}, marker={"size": 4, "color": colour},
-        hovertemplate=f"{said}<extra>{style.escape(name)}</extra>", yaxis="y" if share else "y2",
+        hovertemplate=f"{shown}<extra>{style.escape(name)}</extra>", yaxis="y" if share else "y2",
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import { unpackBits } from "../../web/ask.js";
 import { alter, experiment, interventions } from "../../ui/static/interventions.js";
-import { say } from "../../web/messages.js";
+import { capital, say } from "../../web/messages.js";
 import { attentionOf } from "../../web/sites.js";
 import { KindButtons, Select } from "../../web/controls.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
@@ -182,7 +182,7 @@ const Editor = () => {
     <div class="whatif-head">
       <${KindButtons} name=${say("Which attention's mask")} kinds=${kinds}
         chosen=${kinds.indexOf(kind)} choose=${(index) => choose({ kind: index, layer: "*" })} />
-      <label>${`${say("Layer")} `}<${Select} class="edit-layer" value=${layer}
+      <label>${`${capital(say("layer"))} `}<${Select} class="edit-layer" value=${layer}
         options=${[["*", say("all")], ...layers]} set=${(one) => choose({ ...chosen, layer: one })} /></label>
       ${without("causal", say("remove the causal mask"), !isCausal(kind))}
       ${without("padding", say("remove the padding mask"), false)}

@@ -24,6 +24,6 @@ VIEW = View(
     order=540,
     folded=True,
     title=mark("What if the mask were another?"),
-    help=mark("Forbid or allow cells, rows and columns of one attention's mask, and run again."),
+    help="Forbid or allow cells, rows and columns of one attention's mask, and run again.",
     pictures=(Picture(name="used_mask", answer=answer_used_mask, parameters=(SITE,)),),
 )

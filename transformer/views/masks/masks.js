@@ -2,7 +2,7 @@
 
 import { fontPx, labelRoom } from "../../web/labels.js";
 import { siteNamed, wholeNumber } from "../../web/link_text.js";
-import { say, sayN } from "../../web/messages.js";
+import { capital, say, sayN } from "../../web/messages.js";
 import { siteName, maskOf, kindOf } from "../../web/sites.js";
 import { Select, Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
@@ -37,8 +37,8 @@ const HeadPick = ({ fields }) => {
   const pickLayer = (layer) => (fields.mask_site = asField({ ...at, layer }));
   const pickHead = (head) => (fields.mask_head = head);
   return [
-    html`<label>${`${say("Layer")} `}${pick("layer", count(nLayers), at.layer, pickLayer)}</label>`,
-    html`<label>${`${say("Head")} `}${pick("head", count(nHeads), fields.mask_head, pickHead)}</label>`,
+    html`<label>${`${capital(say("layer"))} `}${pick("layer", count(nLayers), at.layer, pickLayer)}</label>`,
+    html`<label>${`${capital(say("head"))} `}${pick("head", count(nHeads), fields.mask_head, pickHead)}</label>`,
   ];
 };
 
@@ -118,7 +118,7 @@ const EachMask = ({ one }) => {
   const hidden = page.batch.padding_hidden;
   return html`<div class="three">
     <section>
-      <h3>${say("Padding mask")}</h3>
+      <h3>${capital(maskOf("padding"))}</h3>
       <p class="padding-note">${
         hidden
           ? say("Hides the keys that are not text, from every query. It depends on the sentence.")
@@ -127,7 +127,7 @@ const EachMask = ({ one }) => {
       ${one("padding")}
     </section>
     <section>
-      <h3>${say("Causal mask")}</h3>
+      <h3>${capital(maskOf("causal"))}</h3>
       <p>${say("Hides the keys that come after the query, in a decoder's self-attention only. A network that saw the next token while it learned would only copy it.")}</p>
       ${one("causal")}
     </section>
@@ -195,8 +195,8 @@ const Scores = ({ fields }) => {
       <${HeadPick} fields=${fields} />
     </div>
     <div class="three">
-      ${scores(say("Scores before the mask"), "scores")}
-      ${scores(say("Scores after the mask"), "masked")}
+      ${scores(capital(say("scores before the mask")), "scores")}
+      ${scores(capital(say("scores after the mask")), "masked")}
       ${scores(say("Weights: softmax of what is left"), "weights")}
     </div>
   </div>`;

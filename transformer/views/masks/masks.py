@@ -55,7 +55,7 @@ def mask_heatmap(
             f"{len(key_labels)} labels for a mask of {allowed.shape[0]} x "
             f"{allowed.shape[1]}"
         )
-    ending = say("<br>allowed %{customdata}<extra></extra>")
+    ending = f"<br>{say('allowed')} %{{customdata}}<extra></extra>"
     cells = _filled(
         allowed,
         hoverongaps=True,
@@ -132,9 +132,9 @@ def _tokens(batch: Batch, stack: str, real: BoolArray) -> dict[str, object]:
         "text": text if small else None,
         "texttemplate": "%{text}" if small else None,
         "textfont": {"size": style.FONT_SIZE},
-        "hovertemplate": say("sentence %{y:d}, position %{x:d}")
+        "hovertemplate": f"{say('sentence')} %{{y:d}}, {say('position')} %{{x:d}}"
         + (": %{text}" if small else "")
-        + say("<br>token %{customdata}<extra></extra>"),
+        + f"<br>{say('token')} %{{customdata}}<extra></extra>",
     }
 
 
@@ -156,10 +156,9 @@ def mask_removed(
     """
     found = without_mask(batch, row, site, head, which)
     view = found.view
-    ending = say(
-        "<br>without the mask %{customdata[0]:.4f}<br>with it %{customdata[1]:.4f}<extra></extra>"
-    )
-    both = np.stack([found.weights, found.real], axis=-1).astype(np.float32)
+    numbers = "%{customdata[0]:.4f} → %{customdata[1]:.4f}"
+    ending = f"<br>{say('weight')} {numbers}<extra></extra>"
+    both = np.stack([found.real, found.weights], axis=-1).astype(np.float32)
     cells = go.Heatmap(
         z=np.where(view.allowed | found.freed, found.weights, np.nan).astype(np.float32),
         hoverongaps=True,

@@ -234,7 +234,7 @@ VIEW = View(
         Picture(
             name="architecture",
             title=mark("Architecture"),
-            help=mark("The blocks of the network with their shapes and parameters."),
+            help="The blocks of the network with their shapes and parameters.",
             figure=architecture,
             answer=answer_architecture,
         ),

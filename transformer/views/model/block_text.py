@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from transformer.messages import numeral, say, say_n
+from transformer.messages import capital, numeral, say, say_n
 from transformer.model.config import ModelConfig
 from transformer.model.positions import POSITIONS, SCALINGS
 from transformer.model.primitives import ACTIVATIONS, NORMS
@@ -108,7 +108,7 @@ def _self(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
             "Each token gathers from itself and the tokens before it, in {heads}.", heads=heads
         )
     else:
-        title = say("Self-attention")
+        title = capital(say("self-attention"))
         does = say("Each token gathers from every token of the same text, in {heads}.", heads=heads)
     more = [does, *_on_positions(config), *_history(config)]
     return BlockText(title, _heads_short(config, numbers), " ".join(more))
@@ -122,7 +122,7 @@ def _cross(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
         **numbers,
     )
     more = " ".join([does, *_history(config)])
-    return BlockText(say("Cross-attention"), _heads_short(config, numbers), more)
+    return BlockText(capital(say("cross-attention")), _heads_short(config, numbers), more)
 
 
 def _on_positions(config: ModelConfig) -> list[str]:
@@ -211,7 +211,7 @@ def _feed_forward(config: ModelConfig, block: Block, numbers: Numbers) -> BlockT
             **numbers,
         )
     else:
-        title = say("Feed-forward")
+        title = capital(say("feed-forward"))
         does = say(
             "Each token on its own: {size} features become {wide}, {activation} acts on each of "
             "them ({effect}), and {size} come out. No token sees another here.",
@@ -225,7 +225,7 @@ def _norm(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     if block.kind == "norm_embeddings":
         title, of = say("Norm of the sum"), say("the sum of token and position")
     elif block.kind == "final_norm":
-        title, of = say("Final norm"), say("the stream that leaves the last layer")
+        title, of = capital(say("final norm")), say("the stream that leaves the last layer")
     elif config.norm == "pre":
         title = say("Norm")
         of = say("what the next block reads, while the stream itself stays unchanged")

@@ -2,7 +2,7 @@
 //
 // Whatever has `data-part` belongs to that part of the formula.
 
-import { numeral, say, sayN, sayWith } from "../../web/messages.js";
+import { capital, numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { html, useMemo, useRef, useState } from "../../web/preact.js";
 import { Token } from "../../web/text.js";
 import { declaredFields } from "../../web/fields.js";
@@ -180,7 +180,7 @@ const Equations = () => {
   const facts = { run, site, head: shown, query: answer?.query, topic: answer?.topic };
   return html`<section class="equations" data-lit=${lit ?? ""} ...${listeners} ...${part.attributes(facts)}>
     <${Switch} name="equation" class="equation-topics" title=${say("Formula")} value=${fields.equation}
-      options=${topics.map(([topic, title]) => [topic, say(title)])} set=${choose} />
+      options=${topics.map(([topic, title]) => [topic, capital(say(title))])} set=${choose} />
     <p class="equation-of">${answer && whatOf(answer)}</p>
     <p class="equation-says">${answer?.says.join(" ")}</p>
     <p class="hint equation-hint" hidden=${none}>${say("Point at a symbol, a piece of code or a tensor: the same thing lights up in the other two. With the keyboard, arrow keys go from one to the next within a column.")}</p>

@@ -18,10 +18,10 @@ from transformer.views.parameters import HEAD, QUERY, SITE, Choice, Int
 
 TOPICS = {
     "attention": (mark("Attention"), attention),
-    "mask": (mark("Mask"), mask),
+    "mask": (mark("mask"), mask),
     "positions": (mark("Positions"), positions),
     "norm": (mark("Norm and residual"), norm),
-    "feed-forward": (mark("Feed-forward"), feed_forward),
+    "feed-forward": (mark("feed-forward"), feed_forward),
     "sampling": (mark("Sampling"), sampling),
 }
 
@@ -74,7 +74,7 @@ VIEW = View(
         Picture(
             name="equation",
             title=mark("Equation, code and numbers"),
-            help=mark("A formula, the lines of source that compute it, and this run's tensors."),
+            help="A formula, the lines of source that compute it, and this run's tensors.",
             answer=answer_equation,
             network=True,
             parameters=(

@@ -44,7 +44,7 @@ def position_matrix(run: Run, stack: str | None = None) -> go.Figure:
     that the model does not have.
     """
     chosen, matrix, used = matrix_of(run, stack)
-    hover = say("position %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>")
+    hover = style.cell_hover(say("position"), say("dimension"), say("value"))
     max_len, size = matrix.shape
     edge = {"xref": "x domain", "x0": 0, "x1": 1, "y0": used - 0.5, "y1": used - 0.5}
     line = {"type": "line", "line": _dashed(), **edge}
@@ -143,7 +143,7 @@ def position_similarity(run: Run, stack: str | None = None) -> go.Figure:
     chosen, matrix, used = matrix_of(run, stack)
     lengths = np.linalg.norm(matrix.astype(np.float64), axis=1, keepdims=True)
     unit = matrix / np.where(lengths > 0, lengths, 1)
-    hover = say("positions %{y} and %{x}<br>cosine %{z:.4f}<extra></extra>")
+    hover = style.cell_hover(say("position"), say("position"), say("cosine"))
     cosines = (unit @ unit.T).astype(np.float32)
     square = {"x0": -0.5, "y0": -0.5, "x1": used - 0.5, "y1": used - 0.5}
     cells = style.signed_cells(cosines, hover, bound=1, bar=say("cosine"))

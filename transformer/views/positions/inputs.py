@@ -102,11 +102,10 @@ def input_strips(run: Run, stack: str | None = None) -> go.Figure:
     count, size = found.sum.shape
     every = np.abs(np.stack([found.part(name) for name in PARTS]))
     bound = float(np.quantile(every, _COLOURED)) or 1.0
-    hover = mark("{name}: token %{y}, dimension %{x}<br>value %{z:.4f}<extra></extra>")
     cells = [
         style.signed_cells(
             found.part(name),
-            say(hover, name=name),
+            style.cell_hover(say("token"), say("dimension"), say(look.name)),
             bound=bound,
             bar=say("value"),
             showscale=name == "sum",

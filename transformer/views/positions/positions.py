@@ -76,7 +76,7 @@ VIEW = View(
         ),
         Choice(
             name="shown",
-            title=mark("Dimensions shown"),
+            title="Dimensions shown",
             options={"16": mark("first 16 dimensions"), "": mark("all dimensions")},
             default="16",
             link="shown",
@@ -86,9 +86,7 @@ VIEW = View(
         Picture(
             name="positions",
             title=mark("Position matrix"),
-            help=mark(
-                "The numbers that tell the network where a token stands: one row a position."
-            ),
+            help=("The numbers that tell the network where a token stands: one row a position."),
             figure=position_matrix,
             answer=answer_positions,
             parameters=(
@@ -109,7 +107,7 @@ VIEW = View(
         Picture(
             name="curves",
             title=mark("Position curves"),
-            help=mark("Chosen dimensions of the position matrix as lines over the positions."),
+            help="Chosen dimensions of the position matrix as lines over the positions.",
             figure=position_curves,
             parameters=(
                 IntList(name="dimensions", title="Dimensions", default=[0, 1], use="request"),
@@ -119,14 +117,14 @@ VIEW = View(
         Picture(
             name="similarity",
             title=mark("Similarity of positions"),
-            help=mark("The cosine between the vectors of every two positions."),
+            help="The cosine between the vectors of every two positions.",
             figure=position_similarity,
             parameters=(STACK,),
         ),
         Picture(
             name="inputs",
             title=mark("What enters the first layer"),
-            help=mark("Token vectors, position vectors and their sum, one row a token."),
+            help="Token vectors, position vectors and their sum, one row a token.",
             figure=input_strips,
             answer=answer_inputs,
             parameters=(STACK, Int(name="position", use="selection", optional=True)),
@@ -141,19 +139,19 @@ VIEW = View(
         Picture(
             name="shift",
             title=mark("A step of positions"),
-            help=mark("The one matrix that moves the vector of any position by k positions."),
+            help="The one matrix that moves the vector of any position by k positions.",
             figure=position_shift,
             answer=answer_shift,
             parameters=(
                 Int(
                     name="k",
-                    title=mark("Steps between positions"),
+                    title="Steps between positions",
                     default=1,
                     least=1,
                     link="steps",
                 ),
                 STACK,
-                Int(name="shown", title=mark("Dimensions shown"), optional=True, use="request"),
+                Int(name="shown", title="Dimensions shown", optional=True, use="request"),
             ),
         ),
     ),

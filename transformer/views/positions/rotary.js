@@ -1,7 +1,7 @@
 // Rotary positions: shown where the run's network rotates its queries and keys.
 
 import { declaredFields } from "../../web/fields.js";
-import { say } from "../../web/messages.js";
+import { capital, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
@@ -39,7 +39,7 @@ const Rotary = () => {
     ${picture("angles", 356)}
     <div class="positions-head">
       <h3>${say("The chosen head's query and the key before it")}</h3>
-      <label>${say("Pair")} <input class="rotary-pair" type="number" min="0" max=${most} step="1"
+      <label>${capital(say("pair"))} <input class="rotary-pair" type="number" min="0" max=${most} step="1"
         value=${fields["rotary.pair"]} onChange=${choose} /></label>
     </div>
     <div class="two">

@@ -38,7 +38,8 @@ def rotary_angles(run: Run, stack: str = "decoder") -> go.Figure:
         zmax=360,
         colorscale="Twilight",
         customdata=[[style.label(label)] * used.shape[1] for label in labels],
-        hovertemplate=say("token %{y}, %{customdata}, pair %{x}: %{z:.2f}°") + "<extra></extra>",
+        hovertemplate="%{customdata}<br>"
+        + style.cell_hover(say("token"), say("pair"), say("degrees")),
         colorbar={**style.colorbar(say("degrees")), "tickvals": [0, 90, 180, 270, 360]},
     )
     return style.figure(
@@ -120,7 +121,7 @@ def rotary_distance(
     moved = max(abs(score - found.score) for score in together)
     line = go.Scatter(
         x=list(distances), y=scores, mode="lines", name=say("the same two, this far apart"),
-        line={"color": BLUE, "width": 2}, hovertemplate=say("%{x} tokens apart: %{y:.4f}"),
+        line={"color": BLUE, "width": 2}, hovertemplate="%{x}: %{y:.4f}",
     )  # fmt: skip
     here = go.Scatter(
         x=[distance], y=[found.score], mode="markers", name=say("as they stand in this text"),

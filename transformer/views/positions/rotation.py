@@ -120,8 +120,8 @@ def position_shift(
     """
     found = shift(run, k, stack)
     size = len(found.matrix)
-    hover = say("from dimension %{x} to dimension %{y}<br>factor %{z:.4f}<extra></extra>")
     here, there = say("dimension of PE(pos)"), say("dimension of PE(pos + {k})", k=k)
+    hover = style.cell_hover(there, here, say("factor"))
     stack = f"of the {found.stack}"
     matrix = found.matrix.astype(np.float32)
     return style.figure(

@@ -1,6 +1,14 @@
 // One generated token's candidates; every token's surprisal; the logit lens; and the tree of a beam search.
 
-import { say, asSentence, numeral, percentText, sayN, sayWith } from "../../web/messages.js";
+import {
+  asSentence,
+  capital,
+  numeral,
+  percentText,
+  say,
+  sayN,
+  sayWith,
+} from "../../web/messages.js";
 import { Figure, Pager, useMeta } from "../../web/figure.js";
 import { useAnswer, usePart, Section, mounted, useEvent } from "../../web/part.js";
 import { html, useMemo, useState, useLayoutEffect, useRef } from "../../web/preact.js";
@@ -118,7 +126,7 @@ const Lens = ({ fields }) => {
   return html`<div class="lens-box" ...${part.attributes({ run: asked?.run, first })}>
     <p class="lens-says">${answer && words(answer)}</p>
     <div class="lens-head">
-      <span>${say("probability of the best token:")} <span class="key">0 <i class="lens-scale" style=${scale}></i> 1</span></span>
+      <span>${say("probability of the best token")} <span class="key">0 <i class="lens-scale" style=${scale}></i> 1</span></span>
       <${Pager} what=${TOKENS} at=${first} size=${columns} total=${total} go=${turn} />
     </div>
     <div class="lens-frame">
@@ -172,7 +180,7 @@ const SearchTree = () => {
     <section class="searched" hidden=${!searched}>
       <p>${say("Each column is a step, with the best extension on top. Lines lead from a text to its extensions; the path of the chosen translation is bold.")}</p>
       <${Figure} part=${part} class="tree" figure=${searched && answer?.figure}
-        wide=${say("Beam search")} label=${say("Beam search")} />
+        wide=${capital(say("beam search"))} label=${capital(say("beam search"))} />
     </section>
   </div>`;
 };

@@ -229,7 +229,7 @@ VIEW = View(
     help=(
         "What each step could have chosen, what surprised the network, and what each layer said."
     ),
-    parameters=(Int(name="lens", title=mark("First token of the lens"), default=0, link="lens"),),
+    parameters=(Int(name="lens", title="First token of the lens", default=0, link="lens"),),
     pictures=(
         Picture(
             name="candidates",
@@ -242,7 +242,7 @@ VIEW = View(
         Picture(
             name="surprisal",
             title=mark("Surprisal"),
-            help=mark("How many bits each token of the text surprised the network by, −log₂ p."),
+            help="How many bits each token of the text surprised the network by, −log₂ p.",
             figure=surprisal_figure,
             answer=answer_surprisal,
             lens=True,
@@ -250,7 +250,7 @@ VIEW = View(
         Picture(
             name="lens",
             title=mark("Logit lens"),
-            help=mark("What each layer would have said comes next, had the network ended there."),
+            help="What each layer would have said comes next, had the network ended there.",
             figure=logit_lens,
             answer=answer_lens,
             lens=True,
@@ -258,10 +258,8 @@ VIEW = View(
         ),
         Picture(
             name="beams",
-            title=mark("Beam search"),
-            help=mark(
-                "Which hypotheses went on, ended or were cut at each step, likeliest on top."
-            ),
+            title=mark("beam search"),
+            help=("Which hypotheses went on, ended or were cut at each step, likeliest on top."),
             figure=beam_tree,
         ),
     ),

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from transformer.checks import InvalidRequest
-from transformer.messages import mark, say
+from transformer.messages import say
 from transformer.network_words import head_name
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Run
@@ -99,12 +99,10 @@ def attention_difference(
     weights, hidden = _weights(of_a, of_b, rows, columns)
     change = np.where(hidden, np.float32(np.nan), weights[..., 1] - weights[..., 0])
     limit = style.bound_of(change)
-    ending = say(
-        "<br>B − A: %{z:+.4f}<br>in A %{customdata[0]:.4f}, in B "
-        "%{customdata[1]:.4f}<extra></extra>"
+    ending = (
+        "<br>B − A: %{z:+.4f}<br>A: %{customdata[0]:.4f}, B: %{customdata[1]:.4f}<extra></extra>"
     )
-    where = mark("row %{y}, column %{x}")
-    hover = cell_hover(queries, keys, ending, weights, where=where)
+    hover = cell_hover(queries, keys, ending, weights)
     cells = style.signed_cells(
         change, hover.pop("hovertemplate"), bar=say("weight in B − in A"), hoverongaps=True, **hover
     )

@@ -10,7 +10,7 @@ import {
   useGone,
 } from "../../ui/static/history.js";
 import { before, placeAsked, tokenAt } from "../../web/selection.js";
-import { numeral, percentText, say, sayN, sayWith } from "../../web/messages.js";
+import { capital, numeral, percentText, say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { html, useRef, useState } from "../../web/preact.js";
 import { page, setQuery, showProblem } from "../../web/store.js";
@@ -191,7 +191,7 @@ const Step = ({ step, steps, answer, asked }) => {
       <h4 class="branch-title">${
         answer ? title() : steps ? say("What it could have been") : none
       }</h4>
-      <button type="button" class="next" aria-label=${say("Next token")}
+      <button type="button" class="next" aria-label=${capital(say("next token"))}
         disabled=${step >= steps - 1} onClick=${() => go(step + 1)}>›</button>
     </div>
     <ul class="branch-choices" aria-label=${say("Candidates for this token")}>

@@ -31,7 +31,7 @@ VIEW = View(
     order=510,
     folded=True,
     title=mark("What if another token had been taken?"),
-    help=mark("What a step could have taken, and the branches that were tried, as a tree."),
+    help="What a step could have taken, and the branches that were tried, as a tree.",
     pictures=(
         Picture(
             name="choices",

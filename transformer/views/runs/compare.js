@@ -1,6 +1,6 @@
 // Two runs side by side: A is the shown one, B another of this visit.
 
-import { percentText, say, sayN, numeral, colourEnds } from "../../web/messages.js";
+import { capital, colourEnds, numeral, percentText, say, sayN } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { page, setQuery, setHead } from "../../web/store.js";
@@ -66,7 +66,7 @@ const Texts = ({ pair }) => {
   const texts = answer?.texts ?? [];
   const many = texts.length > 1;
   return html`<section class="compare-texts" ...${part.attributes(asked)}>
-    <h4>${say("Tokens")}</h4>
+    <h4>${capital(say("tokens"))}</h4>
     <div class="compare-lists">${texts.map((text) => html`<${List} ...${{ text, many }} />`)}</div>
   </section>`;
 };
@@ -230,8 +230,7 @@ const Compare = () => {
   const found = kept.find(({ facts }) => facts.run === compared.run) ?? usual(kept);
   const other = found?.facts.run ?? "";
   const two = found && { pair: { run, other }, a: page.run, b: found.facts };
-  const body =
-    two && [Texts, Outcomes, Difference].map((Part) => html`<${Part} ...${two} />`);
+  const body = two && [Texts, Outcomes, Difference].map((Part) => html`<${Part} ...${two} />`);
   return html`<section class="compare whatif" ...${part.attributes({})} data-run=${run}
     data-other=${other}>
     <p>${say("A is the run that is shown. B is any other run of this visit: another branch, setting, prompt, alteration or model. To compare with another model, choose it above, generate, and come back here.")}</p>

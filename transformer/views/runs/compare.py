@@ -67,10 +67,8 @@ def probability_difference(a: Run, b: Run) -> go.Figure:
         },
         customdata=found,
         hovertext=[style.hover(text) for text in labels],
-        hovertemplate=say(
-            "%{hovertext}<br>B − A: %{y:+.4f}<br>in A %{customdata[0]:.4f}, in B "
-            "%{customdata[1]:.4f}<extra></extra>"
-        ),
+        hovertemplate="%{hovertext}<br>B − A: %{y:+.4f}<br>A: %{customdata[0]:.4f}, "
+        "B: %{customdata[1]:.4f}<extra></extra>",
     )
     return style.figure(
         bars,
@@ -120,7 +118,7 @@ VIEW = View(
     order=560,
     folded=True,
     title=mark("How do two runs differ?"),
-    help=mark("What two runs share and where they differ: tokens, probabilities, attention."),
+    help="What two runs share and where they differ: tokens, probabilities, attention.",
     pictures=(
         Picture(name="compare", answer=answer_compare, subject="runs"),
         Picture(

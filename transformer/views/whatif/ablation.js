@@ -11,7 +11,7 @@ import {
 import { colourAt, scaleOf, themed } from "../../web/colours.js";
 import { Figure } from "../../web/figure.js";
 import { Asked, placeAsked, tokenAt } from "../../web/selection.js";
-import { colourEnds, numeral, say, sayWith, sayN } from "../../web/messages.js";
+import { capital, colourEnds, numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { html, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { page } from "../../web/store.js";
@@ -30,7 +30,7 @@ const headName = ({ stack, kind, layer, head }) =>
         layer,
         head,
       })
-    : say("Layer {layer}, head {head}", { layer, head });
+    : capital(say("layer {layer}, head {head}", { layer, head }));
 
 // The most important head for the token with this label.
 const mostInWords = (most, label) => {

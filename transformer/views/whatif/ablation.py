@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import plotly.graph_objects as go
 
 from transformer.analysis.ablation import HeadImportance, NextToken, head_importance
@@ -54,13 +53,9 @@ def importance(
     digits = min(4, max(2, 1 + math.ceil(-math.log10(limit))))
     cells = style.signed_cells(
         change,
-        say(
-            "layer %{y}, head %{x} switched off<br>ln p %{z:+.4f}<br>p × "
-            "%{customdata:.4f}<extra></extra>"
-        ),
+        style.cell_hover(say("layer"), say("head"), say("change of ln p")),
         bound=limit,
         bar=say("change of ln p"),
-        customdata=np.exp(change),
         texttemplate=f"%{{z:+.{digits}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
     )
@@ -125,7 +120,7 @@ VIEW = View(
         Picture(
             name="importance",
             title="How much each head matters",
-            help=mark(
+            help=(
                 "The change of one token's log-probability when each head alone is switched off."
             ),
             figure=importance,

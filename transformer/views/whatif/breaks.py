@@ -54,7 +54,7 @@ VIEW = View(
     order=550,
     folded=True,
     title=mark("What breaks?"),
-    help=mark("A switch for each idea of the architecture: its cost, and the text without it."),
+    help="A switch for each idea of the architecture: its cost, and the text without it.",
     pictures=(
         Picture(
             name="broken",

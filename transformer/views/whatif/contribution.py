@@ -175,7 +175,7 @@ VIEW = View(
         Picture(
             name="contribution",
             title="Contribution to one logit",
-            help=mark("What each head and feed-forward adds to one logit, scales of norms held."),
+            help="What each head and feed-forward adds to one logit, scales of norms held.",
             figure=contribution,
             answer=answer_contribution,
             network=True,

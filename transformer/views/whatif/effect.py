@@ -55,14 +55,12 @@ VIEW = View(
     order=590,  # it appears with the first change; last, so that nothing moves under the pointer
     folded=True,
     title=mark("What do the changes do?"),
-    help=mark("What comes next after the same text, by the intact and by the altered network."),
+    help="What comes next after the same text, by the intact and by the altered network.",
     pictures=(
         Picture(
             name="next_token",
             title="Intact and altered",
-            help=mark(
-                "What comes next after the same text, by the intact and by the altered network."
-            ),
+            help=("What comes next after the same text, by the intact and by the altered network."),
             figure=predicted,
             answer=answer_next_token,
             network=True,

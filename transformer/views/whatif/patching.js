@@ -7,7 +7,7 @@ import { Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { labelRoom } from "../../web/labels.js";
 import { Asked, askedIfChosen, tokenAt } from "../../web/selection.js";
-import { colourEnds, numeral, say, sayWith } from "../../web/messages.js";
+import { capital, colourEnds, numeral, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";
@@ -121,7 +121,7 @@ const Choices = ({ chosen, choose, translates }) => {
   const ofOneKind = chosen.stack !== "decoder" || chosen.part !== "z";
   return html`<div class="whatif-head">
     ${one("stack", say("Stack"), STACKS, !translates)}
-    ${one("part", say("Part"), PARTS)}
+    ${one("part", capital(say("part")), PARTS)}
     ${one("kind", say("Of"), KINDS, !translates || ofOneKind)}
     ${one("target", say("Probability of"), TARGETS)}
   </div>`;

@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 
 from transformer.analysis.ablation import next_token
@@ -21,7 +20,7 @@ from transformer.analysis.patching import (
 )
 from transformer.checks import InvalidRequest
 from transformer.inference.model import Model
-from transformer.messages import mark, numeral, say
+from transformer.messages import mark, say
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
@@ -62,11 +61,11 @@ def patching(
     limit = style.bound_of(array(found.change), 1e-6)
     names = paired_labels(here, other)[:n_places]
     above = go.Scatter(x=[], y=[], xaxis="x2", showlegend=False, hoverinfo="skip")
-    change = array(found.change)
+    change, changes = array(found.change), say("change of ln p")
     cells = style.signed_cells(
-        change, say("layer %{y}, place %{x}: %{hovertext}<extra></extra>"), bound=limit,
-        bar=say("change of ln p"), xgap=1, ygap=1,
-        hovertext=[_hover(names, found.before, row) for row in change],
+        change, "%{hovertext}<br>" + style.cell_hover(say("layer"), say("token"), changes),
+        bound=limit, bar=changes, xgap=1, ygap=1,
+        hovertext=[list(map(style.hover, names))] * n_layers,
     )  # fmt: skip
     shown = style.hover(target)
     return style.figure(
@@ -115,21 +114,6 @@ def _tokens(
     ]
     span = [-0.5, n_places - 0.5]
     return style.named_axis(title, strong, range=span, tickangle=-90, **_STILL, **more)
-
-
-def _hover(names: Sequence[str], before: float, row: Any) -> list[str]:
-    return [
-        say(
-            "{name}<br>ln p {change}: {before} → {after}<br>p {p_before} → {p_after}",
-            name=style.hover(name),
-            change=numeral(change, "+.4f"),
-            before=numeral(before, ".4f"),
-            after=numeral(before + change, ".4f"),
-            p_before=numeral(np.exp(before), ".4f"),
-            p_after=numeral(np.exp(before + change), ".4f"),
-        )
-        for name, change in zip(names, row.tolist(), strict=True)
-    ]
 
 
 # A text for which one exchanged word changes what comes next, for each family of models.
@@ -249,9 +233,7 @@ VIEW = View(
     order=570,
     folded=True,
     title=mark("What if a part came from another text?"),
-    help=mark(
-        "Another text's activity put in at each layer and place, and what it does to one token."
-    ),
+    help=("Another text's activity put in at each layer and place, and what it does to one token."),
     pictures=(
         Picture(name="other_text", answer=answer_other_text, network=True, parameters=(_POSITION,)),
         Picture(

@@ -9,7 +9,7 @@ import { headNumbers } from "../../../web/head_numbers.js";
 import { thinLabels } from "../../../web/labels.js";
 import { siteNamed } from "../../../web/link_text.js";
 import { Asked, before, placeAsked, placeRead } from "../../../web/selection.js";
-import { numeral, say, sayWith } from "../../../web/messages.js";
+import { capital, numeral, say, sayWith } from "../../../web/messages.js";
 import { usePart } from "../../../web/part.js";
 import { takePlotlyFrom } from "../../../web/plots.js";
 import { html, render, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
@@ -35,7 +35,7 @@ const sizeOf = ({ layout }) => {
   return { change };
 };
 
-// one: {title, help, view, data, layout}, packed. closed: a box that the reader opens.
+// one: {title, view, data, layout}, packed. closed: a box that the reader opens.
 const Picture = ({ one, closed = false }) => {
   const part = usePart();
   const [isOpen, setOpen] = useState(!closed);
@@ -44,9 +44,8 @@ const Picture = ({ one, closed = false }) => {
     () => isOpen && part.width > 0 && filled({ data: one.data, layout: one.layout }),
     [one, isOpen, part.width],
   );
-  const { title, help, view } = one;
-  const drawn = html`${help && html`<p class="note">${help}</p>`}
-    <${Figure} part=${part} name=${view} class="figure" figure=${figure || null} wide=${title}
+  const { title, view } = one;
+  const drawn = html`<${Figure} part=${part} name=${view} class="figure" figure=${figure || null} wide=${title}
       label=${title} ...${figure && sizeOf(figure)} />`;
   const facts = part.attributes({ view: view ?? "" });
   return closed
@@ -147,7 +146,7 @@ const Prediction = ({ steps, start }) => {
     <h2 id="prediction-title">${say("Prediction")}</h2>
     ${step ? html`<${Asked} of=${read} />` : html`<p class="asked">${say("No step of this run chose what follows this token.")}</p>`}
     <div class="controls">
-      <label>${say("Step")} <${Select} id="step" options=${[[-1, "–"], ...steps.map((_, place) => [place, place + 1])]}
+      <label>${capital(say("step"))} <${Select} id="step" options=${[[-1, "–"], ...steps.map((_, place) => [place, place + 1])]}
         value=${step ? at : -1} set=${go} /></label>
       <span id="step-note">${step && seen()}</span>
     </div>
