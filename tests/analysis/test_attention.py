@@ -169,13 +169,6 @@ def test_a_sentence_names_the_weight_of_the_freed_keys(batch, translated):
     assert "the causal mask already hides it from the text" in sentence_of(short)
 
 
-def test_the_difference_has_a_scale_around_0(two_way):
-    cells = mask_removed(two_way, 0, "encoder.1.self", 0, "padding", show="difference").data[0]
-    real = two_way.trace["encoder.1.self"].pattern[0, 0].numpy()
-    np.testing.assert_allclose(cells.z, cells.customdata[..., 0] - real, atol=1e-6)
-    assert cells.zmax == -cells.zmin == pytest.approx(np.abs(cells.z).max())
-
-
 def test_only_masks_that_act_can_be_taken_away(two_way, translated):
     for batch, site in ((two_way, "encoder.0.self"), (translated, "decoder.0.cross")):
         with pytest.raises(ValueError, match=r"which must be one of \['padding'\]; got 'causal'"):
