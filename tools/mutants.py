@@ -123,29 +123,31 @@ class Coverage:
         self._lines: dict[str, dict[int, list[str]]] = {}
 
     def tests_of(self, file: str, line: int) -> list[str]:
-        """Tests that ran the line; for lines that run on import those that ran the file, or else a
-        few of all."""
+        """Tests that ran the line, those of its room first; for lines that run on import those that
+        ran the file, or else a few of all."""
         if file not in self._lines:
             self._lines[file] = self._data.contexts_by_lineno(file)
         by_line = self._lines[file]
         tests = self._passed(by_line.get(line, ()))
         of_file = self._passed(one for every in by_line.values() for one in every)
-        return self.quickest(tests or of_file) or self.few
+        room = f"tests/{Path(file).parts[1]}/"
+        return self.quickest(tests or of_file, room) or self.few
 
     def _passed(self, tests: Iterable[str]) -> set[str]:
         return {test for test in tests if test in self._seconds}
 
-    def quickest(self, tests: set[str]) -> list[str]:
+    def quickest(self, tests: set[str], room: str = "") -> list[str]:
         """One case of each test function, quickest first, then the other cases: a property that
-        takes seconds comes before the fortieth case of an example."""
+        takes seconds comes before the fortieth case of an example. All of a room come before those
+        of others."""
         n_before: Counter[str] = Counter()
-        order = []
+        order: list[tuple[bool, int, str]] = []
         for test in sorted(tests, key=lambda test: (self._seconds[test], test)):
             function = test.partition("[")[0]
-            order.append((n_before[function], test))
+            order.append((not test.startswith(room), n_before[function], test))
             n_before[function] += 1
         taken, total = [], 0.0
-        for _, test in sorted(order, key=lambda one: one[0]):
+        for *_, test in sorted(order, key=lambda one: one[:2]):
             total += self._seconds[test]
             if taken and total > MOST_TESTS_S:
                 break

@@ -15,6 +15,8 @@ import transformer
 from transformer import CheckpointError, checkpoint
 from transformer.checkpoint import hub, weight_files
 from transformer.checkpoint.adapters import ADAPTERS
+from transformer.model.config import preset
+from transformer.model.weights import check_surplus
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -141,6 +143,7 @@ def test_weights_that_no_memory_holds_are_refused_before_they_are_read(copied, m
     monkeypatch.setattr(weight_files, "memory_bytes", lambda: 3e9)
     with pytest.raises(CheckpointError, match="hold 500,000,000 numbers, but its config"):
         transformer.load(copied)
+    check_surplus(copied, preset("gpt-2", vocab_size=50_257), 490_000_000)  # fewer than four times
 
 
 DOUBLES = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}

@@ -18,7 +18,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "family": st.sampled_from(FAMILIES),
     "vocab_size": VOCAB,
     "target_vocab_size": st.none() | VOCAB,
-    "d_model": st.integers(1, 12),  # times n_heads, and even where positions come in pairs
+    "d_model": st.integers(1, 12),  # times n_heads, unless heads have another size; even for pairs
     "n_heads": st.integers(1, 5),
     "n_layers": st.integers(1, 3),
     "d_ff": st.integers(1, 70),
@@ -76,7 +76,7 @@ def configurations(draw: st.DrawFn) -> ModelConfig:
     fields = {name: draw(strategy) for name, strategy in FIELDS.items()}
     encoding = POSITIONS[fields["positions"]]
     pairs = 2 if encoding.pairs or encoding.is_rotary else 1
-    fields["d_model"] *= fields["n_heads"] * pairs
+    fields["d_model"] *= pairs * (1 if fields["head_size"] else fields["n_heads"])
     if fields["family"] != "encoder" or pairs == 2:
         fields["embedding_size"] = None
     if fields["family"] != "encoder":
