@@ -238,7 +238,8 @@ def test_a_dataset_of_the_hub_is_streamed(tiny_model, tmp_path, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
     model, out = str(tmp_path / "tiny"), tmp_path / "out"
-    main([model, "--data", "hub:someone/texts", "--out", str(out), "--texts", "6"])
+    options = ["--out", str(out), "--texts", "6", "--workers", "1"]
+    main([model, "--data", "hub:someone/texts", *options])
     content = json.loads((out / "heads.json").read_text())
     assert content["n_texts"] == 6
     places = [*TEXTS, *TEXTS]

@@ -205,14 +205,3 @@ def test_the_bits_of_a_long_text_are_over_the_bytes_that_were_read(client, serve
     assert got["n_bytes"] == len(model.tokenizer.to_bytes(ids[1:])) < len(text.encode()) / 2
     assert got["bits_per_byte"] == got["total_bits"] / got["n_bytes"]
     assert got["tokens"] == list(model.tokenizer.labels(ids))
-
-
-def test_a_translator_scores_a_target_and_its_end(client, server):
-    model = server.translator
-    got = client.predict("Hello", model.name, "Le chat", api_name="/score")
-    target = [*model.tokenizer.encode("Le chat"), model.tokenizer.end_id]
-    source, start = model.prepare("Hello")
-    with torch.inference_mode():
-        logits = model.network(torch.tensor([source]), torch.tensor([[*start, *target[:-1]]]))[0]
-    nats = torch.nn.functional.cross_entropy(logits, torch.tensor(target), reduction="sum")
-    assert got["total_bits"] == pytest.approx(nats.item() / math.log(2), rel=1e-3)

@@ -30,22 +30,6 @@ from transformer.runs.request import MAX_SEED
 D = C // H
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_silenced_head_is_a_head_without_a_way_out(family, norm):
-    model = network(family, norm=norm)
-    text = given(model, 2)
-    for site in sites_of(model.config):
-
-        def alter(other, site=site):
-            attention_of(other, site).output.weight[:, D : 3 * D] = 0  # heads 1 and 2 of 3
-
-        hooks = hooks_of([Ablate(*site[:2], [1, 2], site.kind)], model.config)
-        wanted = read(by_hand(model, alter), text)
-        close(read(model, text, hooks=hooks), wanted)
-        assert not torch.allclose(wanted, read(model, text), atol=1e-3)
-
-
 def test_mean_ablation_in_a_decoder_uses_the_positions_so_far():
     model = network()
     text = given(model)

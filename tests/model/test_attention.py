@@ -145,8 +145,8 @@ def test_a_given_mask_and_a_cache_read_a_text_piece_by_piece():
     model, tokens, cache = network(), ids(1, T), KeyValueCache()
     window = causal_mask(T, T) & (torch.arange(T)[:, None] - torch.arange(T) < 3)
     whole = model(tokens, mask=window)
-    first = model(tokens[:, :4], mask=window[:4, :4], cache=cache)
-    rest = model(tokens[:, 4:], mask=window[4:], cache=cache)
+    first = model(tokens[:, :3], mask=window[:3, :3], cache=cache)
+    rest = model(tokens[:, 3:], mask=window[3:], cache=cache)
     close(torch.cat([first, rest], dim=1), whole)
 
 

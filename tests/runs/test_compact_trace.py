@@ -14,13 +14,10 @@ from transformer.model.trace import AttentionRecord, Trace
 from transformer.runs.compact_trace import (
     QKV,
     CompactedRecords,
-    CompactRecords,
     bytes_of,
-    cloned,
     qkv_of,
     recording_at_most,
     row_of,
-    stored_at,
     to_device,
 )
 from transformer.runs.head_data import head_view, n_heads_at, one_head
@@ -70,22 +67,6 @@ def test_moving_a_compact_trace_keeps_it_equal_and_compact():
     k = qkv_of(recorded(n_key_heads=1)["decoder.0.self"], 3).k
     assert k.shape[1] == 1
     assert k.untyped_storage().nbytes() == k.nbytes  # no view of all that the heads read
-
-
-def test_a_cloned_trace_copies_each_shared_tensor_once():
-    base = torch.rand(3, 2, 50, 4)
-    q, k, v = base[:, :, :5].unbind()
-    heads = QKV(q[None], k[None], v[None], torch.ones(5, 5, dtype=torch.bool).tril())
-    sites = [Site("decoder", layer, "self") for layer in range(2)]
-    parts = dict.fromkeys(sites, heads)
-    trace = cloned(Trace(records=CompactRecords(parts)))
-    first, second = (stored_at(trace, site) for site in sites)
-    for name in QKV._fields:
-        tensor = getattr(first, name)
-        assert tensor is getattr(second, name)
-        assert tensor.equal(getattr(heads, name))
-        assert tensor.untyped_storage().nbytes() == tensor.nbytes
-        assert tensor.data_ptr() != getattr(heads, name).data_ptr()
 
 
 def test_the_store_weighs_all_that_is_kept_and_leaves_no_logits_behind(tiny_model):

@@ -1,6 +1,7 @@
 """Tokenizers of other projects: the ids of transformers' AutoTokenizer on awkward texts."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from kit.hf_folders import (
@@ -108,6 +109,8 @@ def test_marians_ids_are_those_of_its_tokenizer(tmp_path):
         assert ours.source(text) == theirs(text)["input_ids"], text
     assert ours.whole(ours.encode("The black cat")).decode() == "The black cat"
     assert ours.kind == "SentencePiece"
+    padded = MarianTokenizer(tmp_path, replace(ids, padding=9), len(vocabulary))
+    assert (ours.to_bytes([9]) != b"", padded.to_bytes([9])) == (True, b"")
     assert ours.labels(ours.encode("The cat"))[0].startswith("␣")
     (tmp_path / "copy").mkdir()
     ours.save(tmp_path / "copy" / "tokenizer.json")

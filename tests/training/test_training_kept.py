@@ -15,7 +15,6 @@ from kit.training import LINES, ROOT, command, losses, metadata, recipe, task, w
 import transformer
 from transformer.training import loop
 from transformer.training.__main__ import main
-from transformer.training.state import LOG, append_log, keep_log_until, log_entries
 from transformer.training.updates import updates
 
 pytestmark = pytest.mark.slow
@@ -102,17 +101,6 @@ def test_more_steps_may_be_planned_but_no_other_recipe_or_text_goes_on(tmp_path)
     assert phase["steps"] == len(losses(out)) == 9
     card = (out / "README.md").read_text()
     assert "50% of 4 steps, from step 4 on of 9, then linearly to zero" in card
-
-
-def test_steps_after_the_last_save_leave_the_log(tmp_path):
-    for step in (1, 2, 3, 2, 3, 4):  # as older versions left it
-        append_log(tmp_path, {"step": step, "loss": step / 10})
-    with (tmp_path / LOG).open("a") as file:
-        file.write('{"step": 5, "lo')
-    keep_log_until(tmp_path, 3)
-    assert [entry["step"] for entry in log_entries(tmp_path)] == [1, 2, 3]
-    keep_log_until(tmp_path, 0)
-    assert log_entries(tmp_path) == []
 
 
 def test_the_processes_of_the_documented_command_have_the_losses_of_one(tmp_path, data):
