@@ -97,7 +97,10 @@ UNREAD = [
     (dict(model_type=["llama"]), r"it has model_type \['llama'\], which is not"),
     (dict(hidden_act="quick_gelu"), r"hidden_act='quick_gelu'; what is read: .*'silu'"),
     (dict(hidden_act=["silu"]), r"it has hidden_act=\['silu'\]; what is read"),
-    (dict(rope_parameters={"rope_type": "yarn"}), r"rope_type='yarn'; what is read: .*'llama3"),
+    (
+        dict(rope_parameters={"rope_type": "longrope"}),
+        r"rope_type='longrope'; what is read: .*'llama3",
+    ),
     (dict(rope_parameters=[1]), "holds a value of an unexpected type or size"),
     (dict(hidden_size="24"), "it has hidden_size='24'; needed: a number"),
     (dict(num_attention_heads=None), "config.json has no num_attention_heads"),
@@ -201,12 +204,6 @@ def test_other_options_that_are_not_read(tmp_path):
     write(tmp_path / "marian", "marian", decoder_layers=1)
     with pytest.raises(CheckpointError, match="its encoder has layers=2 and its decoder 1"):
         transformer.load(tmp_path / "marian")
-    values = dict(use_sliding_window=True, sliding_window=6, max_window_layers=1)
-    layers = ["full_attention", "sliding_attention"]
-    write(tmp_path / "qwen", "qwen2", **values, layer_types=layers)
-    with pytest.raises(CheckpointError, match="some of its layers read 6 tokens and others all"):
-        transformer.load(tmp_path / "qwen")
-    assert transformer.load(tmp_path / "qwen", max_len=6).config.window is None
 
 
 def test_a_pickle_is_never_opened_and_a_tokenizer_is_needed(copied):

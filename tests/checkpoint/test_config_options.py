@@ -5,14 +5,18 @@ import shutil
 import pytest
 import torch
 from kit.hf_folders import GONE, change
-from kit.hf_models import ENCODERS, FAMILIES, V, made
+from kit.hf_models import ENCODERS, FAMILIES, LLAMAS, V, made
 
 from transformer.checkpoint.adapters import network_of, values_of
 from transformer.checkpoint.adapters.options import padding_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-LLAMAS = ("llama", "mistral", "qwen2", "qwen3", "gemma")
+
 ROTARY = (*LLAMAS, "gpt_neox")
+SCALED = tuple(family for family in ROTARY if family != "phi3")
+WHOLE = tuple(  # that rotate whole heads
+    family for family in LLAMAS if family not in ("gemma3_text", "phi3", "stablelm")
+)
 HALF = {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5}
 LINEAR = {"rope_type": "linear", "factor": 4.0}
 LLAMA3 = {
@@ -33,10 +37,10 @@ OPTIONS = [
     (ROTARY, {"rope_parameters": GONE, "rope_theta": 50.0}),
     (ROTARY, {"rope_parameters": GONE, "rotary_emb_base": 50.0}),
     (ROTARY, {"rope_theta": 50.0, "rotary_emb_base": 60.0}),
-    (ROTARY, {"rope_scaling": LINEAR}),
-    (ROTARY, {"rope_parameters": GONE, "rope_scaling": {"type": "linear", "factor": 4.0}}),
-    (ROTARY, {"rope_parameters": LLAMA3}),
-    (ROTARY, {"rope_parameters": LLAMA3, "original_max_position_embeddings": 40}),
+    (SCALED, {"rope_scaling": LINEAR}),
+    (SCALED, {"rope_parameters": GONE, "rope_scaling": {"type": "linear", "factor": 4.0}}),
+    (SCALED, {"rope_parameters": LLAMA3}),
+    (SCALED, {"rope_parameters": LLAMA3, "original_max_position_embeddings": 40}),
     (LLAMAS, {"rms_norm_eps": 0.3}),
     (LLAMAS, {"rms_norm_eps": GONE}),
     (LLAMAS, {"hidden_activation": "relu"}),
@@ -56,8 +60,11 @@ OPTIONS = [
 REFUSED = [
     (("gpt2", "marian", *ROTARY), {"is_causal": False}, "is_causal"),
     (("bert", "roberta", "distilbert"), {"is_causal": True}, "is_causal"),
-    (LLAMAS, {"rope_parameters": {**HALF, **LINEAR}}, "partial_rotary_factor"),
-    (LLAMAS, {"partial_rotary_factor": 0.5, "rope_scaling": LINEAR}, "partial_rotary_factor"),
+    (WHOLE, {"rope_parameters": {**HALF, **LINEAR}}, "partial_rotary_factor"),
+    (WHOLE, {"partial_rotary_factor": 0.5, "rope_scaling": LINEAR}, "partial_rotary_factor"),
+    (("phi3",), {"rope_parameters": LINEAR}, "rope_type"),
+    (("stablelm",), {"qk_layernorm": True}, "qk_layernorm"),
+    (("stablelm",), {"use_parallel_residual": True}, "use_parallel_residual"),
 ]
 ONLY = [  # each has one value that is read
     (

@@ -11,12 +11,13 @@ import pytest
 import torch
 import transformers
 from kit.hf_folders import change
-from kit.hf_models import ENCODERS, FAMILIES, SIZES, V, made
+from kit.hf_models import DECODERS, ENCODERS, FAMILIES, SIZES, V, made
 from safetensors.torch import load_file, save_file
 
 from transformer import Trace
 from transformer.checkpoint.adapters import network_of, values_of
 from transformer.inference.beam import beam_search
+from transformer.inference.generation import generate
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -46,6 +47,26 @@ def test_logits_and_attention_are_those_of_transformers(family, size, tmp_path):
         rows = (real if stack == "encoder" else text)[None, :, None, :, None]
         weights = trace.weights(stack, kind) * rows
         torch.testing.assert_close(weights, torch.stack(wanted) * rows, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", [*DECODERS])
+def test_greedy_texts_of_a_padded_batch_are_those_of_transformers(family, tmp_path):
+    for size in range(len(SIZES)):
+        theirs = made(family, size, seed=size)
+        if size % 2:  # stored so, and computed in float32
+            theirs = theirs.bfloat16()
+        theirs.save_pretrained(tmp_path)
+        ours, stored_in = network_of(tmp_path, values_of(tmp_path), 96)
+        assert stored_in == ("bfloat16" if size % 2 else "float32")
+        rows = [torch.randint(3, V - 1, (n,)).tolist() for n in (4, 9)]
+        ids = torch.tensor([[0] * (9 - len(row)) + row for row in rows])
+        wanted = theirs.float().generate(
+            ids, attention_mask=(torch.arange(9) >= torch.tensor([[5], [0]])).long(),
+            max_new_tokens=24, do_sample=False, suppress_tokens=[0], eos_token_id=-1,
+        )  # fmt: skip
+        steps = generate(ours, rows, max_new_tokens=24, end_id=-1)
+        found = torch.tensor([[step.token for step in row] for row in steps]).T
+        assert found.equal(wanted[:, 9:]), size
 
 
 TABLES = {  # (what the tokens are looked up in, what is tied to it), as they are stored

@@ -12,11 +12,12 @@ from kit.strategies import FIELDS, N_READ, configurations
 
 from transformer import ModelConfig, Sampling, Trace, build_transformer
 from transformer.inference.decode_session import DecodeSession
-from transformer.inference.engines.compiled import CompiledDecoder, engine_of
+from transformer.inference.engines.compiled import SUPPORTED, CompiledDecoder, engine_of
 from transformer.inference.generation import generate
 from transformer.model.primitives import ACTIVATIONS, NORMS, Activation, Norm
 
 SOURCE = [3, 1, 4]
+SUPPORTED_ALONE = {name: next(iter(known)) for name, known in SUPPORTED.items() if len(known) == 1}
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def same_trace(found, wanted):
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    config=configurations(),
+    config=configurations() | configurations(**SUPPORTED_ALONE),
     stored=st.sampled_from([torch.float32, torch.bfloat16, torch.float16]),
     n_threads=st.integers(1, 2),
     pieces=st.lists(st.integers(1, 3), min_size=1, max_size=4).filter(lambda n: sum(n) <= N_READ),
@@ -89,7 +90,7 @@ def test_the_engine_reads_as_the_network_does(config, stored, n_threads, pieces)
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    config=configurations().filter(CompiledDecoder.supports),
+    config=configurations(**SUPPORTED_ALONE).filter(CompiledDecoder.supports),
     prompt=st.lists(st.integers(0, 5), min_size=1, max_size=N_READ),
     sampling=st.none() | st.just(Sampling(temperature=0.9, top_k=7)),
 )

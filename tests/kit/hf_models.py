@@ -16,9 +16,13 @@ ENCODERS = {  # and how the names of their classes begin
     "bert": "Bert", "distilbert": "DistilBert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta",
     "camembert": "Camembert", "mpnet": "MPNet", "electra": "Electra",
 }  # fmt: skip
-FAMILIES = (
-    "gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "gemma", *ENCODERS, "marian",
-)  # fmt: skip
+LLAMAS = {  # relatives of Llama, likewise
+    "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3", "gemma": "Gemma",
+    "gemma2": "Gemma2", "gemma3_text": "Gemma3", "phi3": "Phi3", "olmo2": "Olmo2",
+    "smollm3": "SmolLM3", "granite": "Granite", "stablelm": "StableLm", "starcoder2": "Starcoder2",
+}  # fmt: skip
+DECODERS = ("gpt2", "gpt_neox", *LLAMAS)
+FAMILIES = (*DECODERS, *ENCODERS, "marian")
 LLAMA3 = dict(
     rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
     original_max_position_embeddings=64,
@@ -28,8 +32,9 @@ ROTARY = [
     LLAMA3,
     dict(rope_type="linear", rope_theta=1_000.0, factor=4.0),
     dict(rope_type="dynamic", rope_theta=10_000.0, factor=2.0),
-    dict(rope_type="default", rope_theta=100.0),
+    dict(rope_type="yarn", rope_theta=100.0, factor=4.0, original_max_position_embeddings=32),
 ]
+PLAIN = dict(rope_type="default", rope_theta=500.0)
 
 
 def made(
@@ -47,13 +52,14 @@ def made(
     config.update(options)
     name = f"{ENCODERS[family]}{head}" if head else _CLASSES[family]
     model = getattr(transformers, name)(config).eval()
+    plus_one = family.startswith("gemma")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "embed_positions" in name:
                 continue  # Marian's waves are fixed
             noise = torch.randn_like(parameter)
             is_norm = "norm" in name.lower() or "ln_" in name
-            middle = 1.0 if is_norm and name.endswith("weight") and family != "gemma" else 0.0
+            middle = 1.0 if is_norm and name.endswith("weight") and not plus_one else 0.0
             parameter.copy_(middle + (0.2 if is_norm or "bias" in name else 0.3) * noise)
         if family == "marian":
             model.final_logits_bias.copy_(torch.randn_like(model.final_logits_bias))
@@ -63,11 +69,7 @@ def made(
 _CLASSES = {
     "gpt2": "GPT2LMHeadModel",
     "gpt_neox": "GPTNeoXForCausalLM",
-    "llama": "LlamaForCausalLM",
-    "mistral": "MistralForCausalLM",
-    "qwen2": "Qwen2ForCausalLM",
-    "qwen3": "Qwen3ForCausalLM",
-    "gemma": "GemmaForCausalLM",
+    **{family: f"{name}ForCausalLM" for family, name in LLAMAS.items()},
     **{family: f"{name}ForMaskedLM" for family, name in ENCODERS.items()},
     "marian": "MarianMTModel",
 }
@@ -94,13 +96,13 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
             attention_bias=size != 3, hidden_act="gelu" if size else "gelu_new",
             rope_parameters={**ROTARY[size], "partial_rotary_factor": shares[size]},
         )  # fmt: skip
-    if family in ("llama", "mistral", "qwen2", "qwen3", "gemma"):
+    if family in LLAMAS:
         own = dict(
             num_key_value_heads=key_heads, tie_word_embeddings=tied, rope_parameters=ROTARY[size]
         )
         own |= _OWN[family](size, width, heads)
-        name = {"llama": "Llama", "mistral": "Mistral", "gemma": "Gemma"}.get(family)
-        return getattr(transformers, f"{name or family.capitalize()}Config")(**ids, **usual, **own)
+        name = f"{LLAMAS[family]}{'Text' * (family == 'gemma3_text')}Config"
+        return getattr(transformers, name)(**ids, **usual, **own)
     act = (
         ["gelu", "relu", "gelu_new", "gelu", "silu"][size]
         if family in ("bert", "distilbert")
@@ -147,4 +149,46 @@ _OWN: dict[str, Any] = {
     ),
     "qwen3": lambda size, width, heads: dict(head_dim=[8, 12, 8, 16, 6][size]),
     "gemma": lambda size, width, heads: dict(head_dim=[16, 8, 8, 12, 8][size]),
+    "gemma2": lambda size, width, heads: dict(
+        head_dim=[16, 8, 8, 12, 8][size],
+        query_pre_attn_scalar=[24, 8, 5, 256, 8][size],
+        sliding_window=[5, 4, 6, 200, 3][size],
+        attn_logit_softcapping=[2.0, None][size == 1],
+        final_logit_softcapping=[3.0, None][size == 2],
+        attention_bias=size == 4,
+    ),
+    "gemma3_text": lambda size, width, heads: dict(
+        head_dim=[16, 8, 8, 12, 8][size],
+        query_pre_attn_scalar=[24, 8, 5, 256, 8][size],
+        sliding_window=[5, 4, 6, 200, 3][size],
+        sliding_window_pattern=[2, 6, 3, 2, 1][size],
+        rope_parameters={"full_attention": ROTARY[size], "sliding_attention": PLAIN},
+    ),
+    "phi3": lambda size, width, heads: dict(
+        rope_parameters={**PLAIN, "partial_rotary_factor": [1.0, 0.5][size in (1, 3)]},
+        sliding_window=[None, 5, 200, 7, None][size],
+    ),
+    "olmo2": lambda size, width, heads: dict(attention_bias=size == 1),
+    "smollm3": lambda size, width, heads: dict(
+        no_rope_layer_interval=[2, 4, 3, 1, 2][size],
+        attention_bias=size == 1,
+        mlp_bias=size == 2,
+        use_sliding_window=size > 1,
+        sliding_window=6,
+    ),
+    "granite": lambda size, width, heads: dict(
+        embedding_multiplier=[1.0, 12.0][size > 0],
+        residual_multiplier=[1.0, 0.22][size > 1],
+        attention_multiplier=[1.0, 0.1][size > 1],
+        logits_scaling=[1.0, 8.0][size > 0],
+        attention_bias=size == 1,
+        mlp_bias=size == 2,
+    ),
+    "stablelm": lambda size, width, heads: dict(
+        use_qkv_bias=size in (1, 2),
+        rope_parameters={**ROTARY[size], "partial_rotary_factor": [0.25, 0.5][size > 0]},
+    ),
+    "starcoder2": lambda size, width, heads: dict(
+        use_bias=size != 2, sliding_window=[None, 5, 200, 7, None][size]
+    ),
 }

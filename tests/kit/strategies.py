@@ -7,11 +7,18 @@ from kit.models import model_of
 
 from transformer import Model, ModelConfig, Tokenizer
 from transformer.model.config_checks import FAMILIES, SCORE_DIVISORS
-from transformer.model.positions import POSITIONS, SCALINGS
+from transformer.model.positions import LAYER_TYPES, POSITIONS, SCALINGS
 from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, PLACEMENTS
 
 N_READ = 6  # tokens that all of them can read
 VOCAB = st.integers(6, 40)
+
+
+def rarely(strategy: st.SearchStrategy[Any], usual: Any = None) -> st.SearchStrategy[Any]:
+    """The usual value but for one time in eight."""
+    return st.integers(0, 7).flatmap(lambda n: strategy if n == 7 else st.just(usual))
+
+
 yes_or_no = st.booleans()
 # How each field is drawn. A new field must be drawn too: a test of the engines says so.
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
@@ -37,12 +44,20 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "label_activation": st.none(),
     "label_probabilities": st.just("one label"),
     "norm_heads": st.integers(0, 2).map(lambda drawn: drawn == 0),
+    "norm_all_heads": st.integers(0, 5).map(lambda drawn: drawn == 0),
+    "layer_types": st.lists(st.sampled_from(list(LAYER_TYPES)), max_size=3).map(tuple),
     "window": st.none() | st.integers(1, 8),
     "parallel": yes_or_no,  # only with norms before blocks
     "gated": yes_or_no,
     "attention_bias": yes_or_no,
     "output_bias": st.none() | yes_or_no,
     "score_divisor": st.sampled_from(["d_head"] * 5 + list(SCORE_DIVISORS)),
+    "score_scale": rarely(st.sampled_from([0.2, 1.0])),
+    "score_cap": rarely(st.just(2.0)),
+    "logit_scale": rarely(st.just(0.25), 1.0),
+    "logit_cap": rarely(st.just(3.0)),
+    "residual_scale": rarely(st.just(0.5), 1.0),
+    "embedding_scale": st.sampled_from([1.0, 12.0]),
     "shared_projection": st.integers(0, 5).map(lambda drawn: drawn == 0),
     "feed_forward_bias": yes_or_no,
     "head_bias": yes_or_no,
@@ -62,6 +77,8 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "padded_start": yes_or_no,
     "rotary_size": st.none() | st.just(2),
     "rotary_base": st.sampled_from([100.0, 10_000.0]),
+    "sliding_rotary_base": rarely(st.just(50.0)),
+    "rotary_multiplier": st.sampled_from([1.0, 1.0, 1.2]),
     "rotary_scaling": st.sampled_from(list(SCALINGS)),
     "rotary_factor": st.sampled_from([1.0, 4.0]),
     "rotary_low": st.just(1.0),
@@ -71,9 +88,9 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 
 
 @st.composite
-def configurations(draw: st.DrawFn) -> ModelConfig:
-    """Any possible one, of any family."""
-    fields = {name: draw(strategy) for name, strategy in FIELDS.items()}
+def configurations(draw: st.DrawFn, **fixed: Any) -> ModelConfig:
+    """Any possible one, of any family, but with these fields."""
+    fields = {name: draw(strategy) for name, strategy in FIELDS.items()} | fixed
     encoding = POSITIONS[fields["positions"]]
     pairs = 2 if encoding.pairs or encoding.is_rotary else 1
     fields["d_model"] *= pairs * (1 if fields["head_size"] else fields["n_heads"])
@@ -96,7 +113,8 @@ def configurations(draw: st.DrawFn) -> ModelConfig:
     fields["padded_start"] &= two_stacks and paddings != (None, None)
     if fields["n_key_heads"] and fields["n_heads"] % fields["n_key_heads"]:
         fields["n_key_heads"] = 1
-    if fields["head_size"] or fields["n_key_heads"] or fields["norm_heads"]:
+    fields["norm_all_heads"] &= not fields["norm_heads"]
+    if any(fields[name] for name in ("head_size", "n_key_heads", "norm_heads", "norm_all_heads")):
         fields["shared_projection"] = False
     return ModelConfig(**fields)
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kit.models import tiny
@@ -23,7 +24,7 @@ EDGE = 64 / (2 * math.pi)  # with it the first pair's wavelength is exactly the 
 
 @settings(max_examples=40)
 @given(
-    scaling=st.sampled_from(["none", "dynamic", "linear", "llama3"]),
+    scaling=st.sampled_from(["none", "dynamic", "linear", "llama3", "yarn"]),
     length=st.integers(8, 2_000),
     bounds=st.floats(0.1, 20).flatmap(lambda low: st.tuples(st.just(low), st.floats(low + 1, 60))),
     base=st.sampled_from([100.0, 10_000.0]),
@@ -37,14 +38,18 @@ def test_scaled_frequencies_are_those_of_transformers(scaling, length, bounds, b
 
     low, high = bounds
     rope = {"rope_type": "default" if scaling == "none" else scaling, "rope_theta": base}
-    rope |= {"factor": factor} if scaling in ("dynamic", "linear", "llama3") else {}
+    rope |= {"factor": factor} if scaling != "none" else {}
     if scaling == "llama3":
         rope |= {"low_freq_factor": low, "high_freq_factor": high}
+    elif scaling == "yarn":
+        rope |= {"beta_slow": low, "beta_fast": high}
+    if scaling in ("llama3", "yarn"):
         rope["original_max_position_embeddings"] = length
     theirs = transformers.LlamaConfig(head_dim=32, rope_parameters=rope)
     wanted = LlamaRotaryEmbedding(theirs).inv_freq
     values = dict(scaling=scaling, size=32, base=base, factor=factor, low=low, high=high)
-    assert frequencies_of(RotarySettings(**values, trained_len=length)).equal(wanted)
+    found = frequencies_of(RotarySettings(**values, multiplier=1.0, trained_len=length))
+    torch.testing.assert_close(found, wanted, rtol=3e-7 if scaling == "yarn" else 0, atol=0)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from torch import nn
 
 from transformer import Model, ModelConfig, build_transformer
 from transformer.model.config import PRESETS, preset
+from transformer.model.primitives import PLACEMENTS
 from transformer.model.summary import KINDS, Block, blocks, last_stack
 from transformer.views.model.architecture import architecture
 from transformer.views.model.arrangement import Arrangement, arrange
@@ -55,9 +56,12 @@ def test_the_drawn_have_the_networks_parameters_shared_matrices_and_norms(config
     assert {block.kind for block in found} <= set(KINDS)
     for block in found:
         if block.kind in ("self", "cross", "feed_forward"):
-            step = names.index(f"{block.name}_norm") - names.index(block.name)
-            assert step == (-1 if config.norm == "pre" else 1)
-    assert any(name.endswith(".norm") for name in names) == (config.norm == "pre")
+            here, placement = names.index(block.name), PLACEMENTS[config.norm]
+            before, after = names[here - 1], names[here + 1]
+            assert (before == f"{block.name}_norm") == placement.of_input
+            assert (after == f"{block.name}_norm") == placement.of_sum
+            assert (after == f"{block.name}_output_norm") == placement.of_output
+    assert any(name.endswith(".norm") for name in names) == (config.norm != "post")
     assert any("norm_embeddings" in name for name in names) == config.norm_embeddings
 
 
@@ -129,7 +133,7 @@ def test_nothing_overlaps_and_the_figure_has_the_text_of_the_drawn(config):
     bent = [link for link in plan.links if len(link) > 2]
     aside = n_sublayers - n_stacks if config.parallel else 0  # those that read the same stream
     assert len(bent) == n_sublayers + aside + (n_stacks == 2)  # and the memory
-    assert len(plan.sums) == (n_sublayers if config.norm == "pre" else 0)
+    assert len(plan.sums) == (n_sublayers if config.norm != "post" else 0)
 
     figure = architecture(config)
     facts, texts = figure.layout.meta["blocks"], figure.data[0].text

@@ -32,6 +32,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "translator": ("encoder-decoder", {"norm": "post", "scale_embeddings": True}),
     "llama": ("decoder", ROTARY),
 }
+NO_ROPE = ("full_attention", "sliding_attention_nope")
 # Other settings that change a formula or its code.
 OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("decoder", {"positions": "sinusoidal-halves", "norm_kind": "rms-plus-one"}),
@@ -39,6 +40,8 @@ OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("decoder", {"gated": True, "score_divisor": "d_model", "norm": "post", "norm_kind": "rms"}),
     ("encoder", {"norm": "post", "norm_embeddings": True, "padding_id": None}),
     ("encoder-decoder", ROTARY),
+    ("decoder", ROTARY | {"norm": "both", "residual_scale": 0.5, "layer_types": NO_ROPE}),
+    ("decoder", ROTARY | {"norm": "output", "norm_all_heads": True}),
 ]
 TEXT = "The fox said hello."
 SAMPLED = {"temperature": 0.8, "top_k": 30, "top_p": 0.9, "min_p": 0.01, "seed": 1}

@@ -113,20 +113,27 @@ def _work_of(made: Layer, kind: str, run: Run, site: Site, position: int) -> Any
 
 def _passed(residual: Residual, kind: str, x: Tensor, work: Any) -> tuple[Tensor, SubLayer]:
     """The stream after a sub-layer, and every intermediate value."""
-    if residual.norm_first:
-        normalised = residual.norm(x)
-        read, norm_of, added = normalised, x, work(normalised)
-        out = x + added
+    placement, norm = residual.placement, residual.norm or residual.output_norm
+    assert norm is not None
+    read = norm(x) if placement.of_input else x
+    made = added = work(read)
+    if residual.output_norm is not None:
+        added = residual.output_norm(made)
+    added = added * residual.scale
+    out = x + added
+    if placement.of_input:
+        norm_of, normalised = x, read
+    elif placement.of_output:
+        norm_of, normalised = made, added
     else:
-        added = work(x)
-        read, norm_of = x, x + added
-        out = normalised = residual.norm(norm_of)
+        norm_of = out
+        out = normalised = norm(norm_of)
     rows = {
         "stream": x, "read": read, "added": added, "out": out, "norm_of": norm_of,
         "normalised": normalised,
     }  # fmt: skip
     shown = {name: row.float().cpu() for name, row in rows.items()}
-    return out, SubLayer(kind=kind, norm=residual.norm, **shown)
+    return out, SubLayer(kind=kind, norm=norm, **shown)
 
 
 def _fed(made: FeedForward, read: Tensor) -> FedForward:

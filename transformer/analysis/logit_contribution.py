@@ -80,7 +80,7 @@ def attributed(
 ) -> LogitContribution:
     """`logit_contribution` from the recordings of a pass that had `written` as a hook."""
     network = model.network
-    if network.transform is not None:
+    if network.transform is not None or model.config.logit_cap is not None:
         raise InvalidRequest(
             "no_sum",
             "a logit of {model} is not the sum of what its parts add",
@@ -92,9 +92,10 @@ def attributed(
         _add_layer(parts, made, layer, written)
     if network.last_stack.norm is not None:
         parts.pass_norm(network.last_stack.norm, ("final norm",))
-    added = parts.along(network.head.weight[target].double())
+    scale = model.config.logit_scale
+    added = parts.along(network.head.weight[target].double() * scale)
     if network.head.bias is not None:
-        added["output bias",] = float(network.head.bias[target])
+        added["output bias",] = float(network.head.bias[target]) * scale
     found = _sorted(model.config, position, target, logit, added)
     if abs(found.total - logit) > EXACT * (1 + abs(logit)):
         raise InvalidRequest(
@@ -134,7 +135,7 @@ class _Parts:
         self.names += names
         self.rows.append(values.view(len(names), -1))
 
-    def pass_norm(self, norm: nn.Module, shift: tuple[Any, ...]) -> None:
+    def pass_norm(self, norm: nn.Module | None, shift: tuple[Any, ...]) -> None:
         """Put each part through the norm, with the scale that it has for their sum."""
         if not isinstance(norm, nn.LayerNorm | RMSNorm):
             raise ValueError(f"contributions need LayerNorm or RMSNorm; got {type(norm).__name__}")
@@ -170,8 +171,11 @@ def _read_in(parts: _Parts, network: Any, written: WrittenAt) -> None:
 def _add_layer(parts: _Parts, made: Any, layer: int, written: WrittenAt) -> None:
     """Add the outputs of a layer's sub-layers in order. made: the layer."""
 
-    def close(residual: Residual) -> None:
-        if not residual.norm_first:
+    def add(residual: Residual, added: _Parts) -> None:
+        if residual.output_norm is not None:
+            added.pass_norm(residual.output_norm, ("biases", layer))
+        parts.add(added.names, torch.cat(added.rows) * residual.scale)
+        if residual.placement.of_sum:
             parts.pass_norm(residual.norm, ("biases", layer))
 
     for kind in ("self", "cross") if made.crosses else ("self",):
@@ -179,13 +183,14 @@ def _add_layer(parts: _Parts, made: Any, layer: int, written: WrittenAt) -> None
         heads = written.kept[Point("z", written.stack, layer, kind)]  # (H, D)
         maps = output.weight.double().unflatten(1, heads.shape)  # (C, H, D)
         names = [(kind, layer, head) for head in range(len(heads))]
-        parts.add(names, torch.einsum("chd,hd->hc", maps, heads))
+        added = _Parts()
+        added.add(names, torch.einsum("chd,hd->hc", maps, heads))
         if output.bias is not None:
-            parts.add([("biases", layer)], output.bias.double())
-        close(getattr(made, f"{kind}_residual"))
-    forward = written.kept[Point("mlp_out", written.stack, layer)]
-    parts.add([("feed_forward", layer)], forward)
-    close(made.feed_forward_residual)
+            added.add([("biases", layer)], output.bias.double())
+        add(getattr(made, f"{kind}_residual"), added)
+    added = _Parts()
+    added.add([("feed_forward", layer)], written.kept[Point("mlp_out", written.stack, layer)])
+    add(made.feed_forward_residual, added)
 
 
 def _sorted(

@@ -111,7 +111,8 @@ def masks_of(
         real = torch.ones_like(real)
     causal = np.ones(shape, dtype=np.bool_)
     if (stack, kind) == ("decoder", "self"):
-        causal = causal_mask(shape[0], shape[1], window=batch.config.window).numpy()
+        window = batch.config.window_of(record.site.layer)
+        causal = causal_mask(shape[0], shape[1], window=window).numpy()
     return {
         "padding": np.broadcast_to(real.cpu().numpy(), shape).copy(),
         "causal": causal,

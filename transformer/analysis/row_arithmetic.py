@@ -54,7 +54,7 @@ class RowArithmetic:
     keys: Floats
     values: Floats
     allowed: NDArray[np.bool_]
-    score_size: int
+    score_size: float
     traced_scores: Floats
     traced_weights: Floats
     dots: Doubles
@@ -134,7 +134,7 @@ def heads_of(record: AttentionRecord) -> tuple[Any, Any, Any]:
 
 
 def _steps(
-    q: Floats, keys: Floats, values: Floats, allowed: NDArray[np.bool_], score_size: int
+    q: Floats, keys: Floats, values: Floats, allowed: NDArray[np.bool_], score_size: float
 ) -> dict[str, Doubles]:
     dots = keys.astype(np.float64) @ q.astype(np.float64)
     scores = dots / np.sqrt(score_size)

@@ -102,11 +102,8 @@ class TextBefore:
         recorded = run.trace.residuals[stack.name][layer][:, : len(self.ids)]
         x = recorded.to(network.device, network.dtype)
         positions = torch.arange(len(self.ids), device=x.device)
-        context = ForwardContext(
-            causal=stack.name == "decoder",
-            rotation=None if stack.rotation is None else stack.rotation(positions),
-            hooks=hooks,
-        )
+        context = ForwardContext(causal=stack.name == "decoder", hooks=hooks)
+        context = stack.placed(context, positions)
         for block in stack.layers[layer:]:
             x = block(x, context)
         return network.project(stack.end(x, context)[:, self.at]).float()

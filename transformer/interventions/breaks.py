@@ -18,7 +18,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.functional import masked_softmax
 from transformer.model.hooks import Point
 from transformer.model.positions import POSITIONS, RotaryAngles
-from transformer.model.primitives import unscaled_rms
+from transformer.model.primitives import PLACEMENTS, unscaled_rms
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ SWITCHES: dict[str, Switch] = {
         ),
         "scores",
         lambda config, point, scores: scores * config.score_size**0.5,
+        applies_to=lambda config: config.scores_are_products,
     ),
     "model-scale": Switch(
         mark(
@@ -92,7 +93,7 @@ SWITCHES: dict[str, Switch] = {
         ),
         "scores",
         lambda config, point, scores: scores * (config.score_size / config.d_model) ** 0.5,
-        applies_to=lambda config: config.score_divisor == "d_head",
+        applies_to=lambda config: config.scores_from_heads,
     ),
     "no-positions": Switch(
         mark(
@@ -137,7 +138,7 @@ SWITCHES: dict[str, Switch] = {
         ),
         "final_norm",
         lambda config, point, normalised, stream: stream,
-        applies_to=lambda config: config.norm == "pre",
+        applies_to=lambda config: not PLACEMENTS[config.norm].of_sum,
     ),
     "unscaled-norm": Switch(
         mark(

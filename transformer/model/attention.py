@@ -12,6 +12,7 @@ from transformer.model.functional import (
     combine,
     fused_attention,
     masked_softmax,
+    soft_cap,
 )
 from transformer.model.hooks import PLAIN, ForwardContext
 from transformer.model.positions import RotaryAngles, apply_rotary
@@ -32,6 +33,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         self.config, self.site = config, site
         self.crosses = site.kind == "cross"
+        self.layer_type, self.window = config.layer_type(site.layer), config.window_of(site.layer)
         self.dropout = config.attention_dropout
         d_in = config.d_head if config.shared_projection else config.d_model
         d_q, d_k = (
@@ -44,9 +46,11 @@ class MultiHeadAttention(nn.Module):
         d_z = config.n_heads * config.d_head
         self.output = Linear(d_z, config.d_model, bias=config.has_output_bias)
         self.query_norm = self.key_norm = None
-        if config.norm_heads:
-            self.query_norm = norm_of(config.norm_kind, config.d_head, config.norm_eps)
-            self.key_norm = norm_of(config.norm_kind, config.d_head, config.norm_eps)
+        if config.norm_heads or config.norm_all_heads:
+            sizes = (d_q, d_k) if config.norm_all_heads else (config.d_head, config.d_head)
+            self.query_norm, self.key_norm = (
+                norm_of(config.norm_kind, size, config.norm_eps) for size in sizes
+            )
 
     def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """x: (B, Tq, C) -> (B, Tq, C)."""
@@ -56,12 +60,12 @@ class MultiHeadAttention(nn.Module):
         share = self.config.heads_per_key
         if share > 1:
             k, v = (heads.repeat_interleave(share, dim=1) for heads in (k, v))  # (B, H, Tk, D)
-        if context.step_by_step or context.bias is not None:
+        if context.step_by_step or not self.config.scores_are_products:
             heads = self.explicit(q, k, v, context)
         else:
             padding, causal = context.masks_of(self.site)
             dropout = self.dropout if self.training else 0.0
-            settings = (self.config.score_size, self.config.window, dropout)
+            settings = (self.config.score_size, self.window, dropout)
             heads = fused_attention(q, k, v, padding, causal, *settings)
         joined = heads.transpose(1, 2).flatten(2)  # (B, Tq, H D)
         return context.at("attn_out", self.site, self.output(joined))
@@ -71,7 +75,7 @@ class MultiHeadAttention(nn.Module):
 
         Self-attention appends k and v to those in the cache; cross-attention reads the memory.
         """
-        cache, angles = context.cache, None if self.crosses else context.rotation
+        cache, angles = context.cache, context.angles_of(self.site, self.layer_type)
         q = self._heads(self.query, x, self.query_norm, angles)
         known = cache.get(self.site) if self.crosses and cache is not None else None
         if known is not None:
@@ -86,12 +90,13 @@ class MultiHeadAttention(nn.Module):
         """softmax(q kT / sqrt(D)) v, equation 1, each step visible to hooks: (B, H, Tq, D)."""
         site, (padding, causal) = self.site, context.masks_of(self.site)
         sizes = (q.shape[2], k.shape[2])
-        future = causal_mask(*sizes, q.device, self.config.window) if causal else None
+        future = causal_mask(*sizes, q.device, self.window) if causal else None
         shown = context.at("padding_mask", site, padding)
         mask = combine(context.at("causal_mask", site, future), shown)
         scores = attention_scores(q, k, self.config.score_size)
         if context.bias is not None and not self.crosses:
             scores = scores + context.bias
+        scores = soft_cap(scores, self.config.score_cap)
         scores = context.at("scores", site, scores)
         mask = context.at("mask", site, mask, scores=scores)
         pattern = masked_softmax(scores, mask)  # (B, H, Tq, Tk)
@@ -110,6 +115,9 @@ class MultiHeadAttention(nn.Module):
         if self.config.shared_projection:
             heads = linear(x.unflatten(-1, (self.config.n_heads, -1))).transpose(1, 2)
         else:
-            heads = linear(x).unflatten(-1, (-1, self.config.d_head)).transpose(1, 2)
+            x = linear(x)
+            if norm is not None and self.config.norm_all_heads:
+                x, norm = norm(x), None
+            heads = x.unflatten(-1, (-1, self.config.d_head)).transpose(1, 2)
         heads = heads if norm is None else norm(heads)
         return heads if angles is None else apply_rotary(heads, angles)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import torch
@@ -10,8 +11,8 @@ from torch import Tensor, nn
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import PLAIN, ForwardContext
-from transformer.model.positions import POSITIONS, RelativeBias, Rotation
-from transformer.model.primitives import ACTIVATIONS, Linear, Table, norm_of
+from transformer.model.positions import POSITIONS, RelativeBias, RotaryAngles, Rotation
+from transformer.model.primitives import ACTIVATIONS, PLACEMENTS, Linear, Table, norm_of
 from transformer.model.sites import Site
 
 SubLayer = Callable[[Tensor, ForwardContext], Tensor]  # (B, T, C) -> (B, T, C)
@@ -43,34 +44,39 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """Adds a sub-layer's output to the residual stream, with a norm before or after.
+    """Adds a sub-layer's output to the residual stream, with norms where PLACEMENTS says.
 
-    pre:  x + dropout(f(norm(x)))       Xiong et al. 2020
-    post: norm(x + dropout(f(x)))       Vaswani et al. 2017
+    pre:    x + dropout(f(norm(x)))         Xiong et al. 2020
+    post:   norm(x + dropout(f(x)))         Vaswani et al. 2017
+    output: x + dropout(norm(f(x)))         OLMo 2
+    both:   x + dropout(norm(f(norm(x))))   Gemma 2
 
-    In a parallel layer only `added` is used: dropout(f(norm(x))).
+    In a parallel layer only `added` is used: the second term.
     """
 
     def __init__(self, config: ModelConfig, stack: str, layer: int) -> None:
         super().__init__()
         self.place = (stack, layer)
-        self.norm = norm_of(config.norm_kind, config.d_model, config.norm_eps)
+        self.placement = placement = PLACEMENTS[config.norm]
+        self.norm = _norm(config) if placement.of_input or placement.of_sum else None
+        self.output_norm = _norm(config) if placement.of_output else None
         self.dropout = nn.Dropout(config.dropout)
-        self.norm_first = config.norm == "pre"
+        self.scale = config.residual_scale
 
     def forward(self, x: Tensor, sublayer: SubLayer, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
         stream = context.at("skip", self.place, x)
-        if self.norm_first:
-            return stream + self.added(x, sublayer, context)
-        return self._norm(stream + self.dropout(sublayer(x, context)), context)
+        total = stream + self.added(x, sublayer, context)
+        return self._norm(self.norm, total, context) if self.placement.of_sum else total
 
     def added(self, x: Tensor, sublayer: SubLayer, context: ForwardContext = PLAIN) -> Tensor:
-        """The term that a pre-norm sub-layer adds to the stream."""
-        return self.dropout(sublayer(self._norm(x, context), context))
+        """The term that a sub-layer adds to the stream."""
+        read = self._norm(self.norm, x, context) if self.placement.of_input else x
+        made = self._norm(self.output_norm, sublayer(read, context), context)
+        return self.dropout(made if self.scale == 1.0 else made * self.scale)
 
-    def _norm(self, x: Tensor, context: ForwardContext) -> Tensor:
-        return context.at("norm", self.place, self.norm(x), stream=x)
+    def _norm(self, norm: nn.Module | None, x: Tensor, context: ForwardContext) -> Tensor:
+        return x if norm is None else context.at("norm", self.place, norm(x), stream=x)
 
 
 class Layer(nn.Module):
@@ -128,7 +134,9 @@ class Embedding(nn.Module):
         self.norm = _norm(config, width) if config.norm_embeddings else None
         self.project = None if width == config.d_model else Linear(width, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
-        self.scale = config.d_model**0.5 if config.scale_embeddings else 1.0
+        self.scale = config.embedding_scale * (
+            config.d_model**0.5 if config.scale_embeddings else 1.0
+        )
 
     def forward(
         self,
@@ -163,7 +171,7 @@ class Embedding(nn.Module):
 
 
 class Stack(nn.Module):
-    """Layers one after the other; with pre-norm, a norm at the end."""
+    """Layers one after the other; a norm at the end, unless each sum has one."""
 
     def __init__(self, config: ModelConfig, name: str, cross: bool = False) -> None:
         super().__init__()
@@ -171,16 +179,37 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(
             Layer(config, name, index, cross) for index in range(config.n_layers)
         )
-        self.norm = _norm(config) if config.norm == "pre" else None
+        self.norm = None if PLACEMENTS[config.norm].of_sum else _norm(config)
         self.relative = RelativeBias(config) if config.relative_buckets else None
         is_rotary = POSITIONS[config.positions].is_rotary
-        self.rotation = Rotation(config.rotary, config.max_len_of(name)) if is_rotary else None
+        max_len, base = config.max_len_of(name), config.sliding_rotary_base
+        self.rotation = Rotation(config.rotary, max_len) if is_rotary else None
+        self.sliding_rotation = None
+        if is_rotary and base is not None:
+            sliding = config.rotary._replace(base=base, scaling="none", multiplier=1.0)
+            self.sliding_rotation = Rotation(sliding, max_len)
 
     def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""
         for layer in self.layers:
             x = layer(x, context)
         return self.end(x, context)
+
+    def placed(self, context: ForwardContext, positions: Tensor) -> ForwardContext:
+        """The context of tokens at positions (T,) or (B, T) int64: how attentions see them."""
+
+        def angles(rotation: Rotation | None) -> RotaryAngles | None:
+            if rotation is None:
+                return None
+            found: RotaryAngles | None = context.at("rotation", (self.name,), rotation(positions))
+            return found
+
+        return dataclasses.replace(
+            context,
+            rotation=angles(self.rotation),
+            sliding_rotation=angles(self.sliding_rotation),
+            bias=None if self.relative is None else self.relative(positions),
+        )
 
     def end(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """The stack's output, from its last layer's: (B, T, C) -> (B, T, C)."""

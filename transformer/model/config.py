@@ -8,7 +8,7 @@ from typing import Any
 
 from transformer.checks import shortened
 from transformer.model.config_checks import check
-from transformer.model.positions import RotarySettings
+from transformer.model.positions import LAYER_TYPES, LayerType, RotarySettings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -30,18 +30,25 @@ class ModelConfig:
     d_ff: int = 2048
     max_len: int = 512  # tokens read at once
     target_max_len: int | None = None  # encoder-decoder only; None means max_len
-    norm: str = "pre"  # "pre": x + f(norm(x)) and a final norm; "post": norm(x + f(x))
+    norm: str = "pre"  # one of primitives.PLACEMENTS
     norm_kind: str = "layer"  # one of norms.NORMS
     positions: str = "sinusoidal"  # one of positions.POSITIONS
     activation: str = "relu"  # one of activations.ACTIVATIONS
     head_size: int | None = None  # features of one head; None means d_model / n_heads
     n_key_heads: int | None = None  # heads of keys and values, shared in groups; None: n_heads
     norm_heads: bool = False  # normalise each head's queries and keys before rotation
+    norm_all_heads: bool = False  # OLMo 2: those of all heads together
     window: int | None = None  # tokens that a decoder's token reads, itself included; None: all
+    layer_types: tuple[str, ...] = ()  # of positions.LAYER_TYPES, repeated over the layers
     attention_bias: bool = True  # on the query, key, value and output projections
     output_bias: bool | None = None  # on the output projection; None means attention_bias
     relative_buckets: int = 0  # MPNet: of distances, each with a number a head, added to scores
     score_divisor: str = "d_head"  # one of SCORE_DIVISORS
+    score_scale: float | None = None  # of q·k; None means 1 / √ of the divisor
+    score_cap: float | None = None  # Gemma 2: scores are cap · tanh(score / cap)
+    logit_scale: float = 1.0  # logits are multiplied by it
+    logit_cap: float | None = None  # and limited as scores are
+    residual_scale: float = 1.0  # Granite multiplies what a sub-layer adds to the stream
     shared_projection: bool = False  # one tutorial's mistake: one small map for all heads
     parallel: bool = False  # x + attention(norm(x)) + feed_forward(norm(x)), with norm "pre"
     gated: bool = False  # multiply the feed-forward's activation with another map
@@ -62,15 +69,18 @@ class ModelConfig:
     tie_embeddings: bool = False  # the head is the (target) embedding, transposed
     share_embeddings: bool = False  # encoder and decoder embed with one matrix (joint vocabulary)
     scale_embeddings: bool = False  # token embeddings x sqrt(d_model), section 3.4 of the paper
+    embedding_scale: float = 1.0  # and x this
     init: str = "xavier"  # one of initial_weights.INITS
     padding_id: int | None = None  # fills up batches and is never generated
     target_padding_id: int | None = None  # encoder-decoder only; None means padding_id
     padded_start: bool = False  # a target begins with the padding's id, as Marian's do
     rotary_size: int | None = None  # features of a head that are rotated; None: all of them
     rotary_base: float = 10_000.0  # the slowest pair rotates once in about 2 pi times this
+    sliding_rotary_base: float | None = None  # in layers with a window, without a scaling
     rotary_scaling: str = "none"  # one of rotary.SCALINGS
     rotary_factor: float = 1.0  # how much slower pairs rotate with a scaling
-    rotary_low: float = 1.0  # "llama3": pairs with fewer turns in rotary_trained_len are scaled,
+    rotary_multiplier: float = 1.0  # "yarn": rotated queries and keys are this much longer
+    rotary_low: float = 1.0  # pairs with fewer turns in rotary_trained_len are scaled,
     rotary_high: float = 4.0  # pairs with more turns than this are not
     rotary_trained_len: int | None = None  # tokens before the scaling; None means max_len
 
@@ -105,14 +115,31 @@ class ModelConfig:
         return self.n_heads // self.key_heads
 
     @property
-    def score_size(self) -> int:
-        """Scores are divided by its root: the head's size, except in one tutorial's networks."""
+    def score_size(self) -> float:
+        """Scores are divided by its root: the head's size, unless the network differs."""
+        if self.score_scale is not None:
+            return self.score_scale**-2
         return self.d_model if self.score_divisor == "d_model" else self.d_head
+
+    @property
+    def scores_are_products(self) -> bool:
+        """Whether scores are q kT / sqrt(score_size) alone."""
+        return not self.relative_buckets and self.score_cap is None
 
     @property
     def scores_from_heads(self) -> bool:
         """Whether scores are q kT / sqrt(D) alone."""
-        return self.score_divisor == "d_head" and not self.relative_buckets
+        return self.scores_are_products and self.score_size == self.d_head
+
+    def layer_type(self, layer: int) -> LayerType:
+        """What a layer's self-attention reads, and whether it is rotated."""
+        if not self.layer_types:
+            return LayerType(slides=True)
+        return LAYER_TYPES[self.layer_types[layer % len(self.layer_types)]]
+
+    def window_of(self, layer: int) -> int | None:
+        """Tokens that a decoder's token reads in a layer, itself included; None: all."""
+        return self.window if self.layer_type(layer).slides else None
 
     @property
     def has_output_bias(self) -> bool:
@@ -129,6 +156,7 @@ class ModelConfig:
             factor=self.rotary_factor,
             low=self.rotary_low,
             high=self.rotary_high,
+            multiplier=self.rotary_multiplier,
             trained_len=self.rotary_trained_len or self.max_len,
         )
 
@@ -174,7 +202,8 @@ class ModelConfig:
             )
         if "vocab_size" not in values:
             raise ValueError("a model configuration needs vocab_size; got none")
-        return cls(**values | {"labels": tuple(values.get("labels", ()))})
+        lists = {name: tuple(values.get(name, ())) for name in ("labels", "layer_types")}
+        return cls(**values | lists)
 
 
 # The five tutorials that this project grew from, and BERT.

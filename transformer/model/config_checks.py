@@ -8,7 +8,7 @@ from typing import Any
 
 from transformer.checks import check_choice, check_least, shortened
 from transformer.model.heads import HEADS, LABEL_ACTIVATIONS, LABEL_PROBABILITIES
-from transformer.model.positions import POSITIONS, SCALINGS
+from transformer.model.positions import LAYER_TYPES, POSITIONS, SCALINGS
 from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, PLACEMENTS
 
 SCORE_DIVISORS = ("d_head", "d_model")  # the paper's, and a tutorial's mistake
@@ -41,6 +41,8 @@ def _check_choices(config: Any) -> None:
     }
     for name, allowed in choices.items():
         check_choice(name, getattr(config, name), allowed)
+    for kind in config.layer_types:
+        check_choice("layer_types", kind, LAYER_TYPES)
 
 
 def _check_sizes(config: Any) -> None:
@@ -63,6 +65,12 @@ def _check_sizes(config: Any) -> None:
         got = getattr(config, name)
         if not _is_number(got) or not 0 <= got < 1:
             raise ValueError(f"{name} must be at least 0 and below 1; got {shortened(got)}")
+    scales = ["logit_scale", "residual_scale", "embedding_scale", "rotary_multiplier"]
+    maybe = ["score_scale", "score_cap", "logit_cap", "sliding_rotary_base"]
+    for name in [*scales, *(name for name in maybe if getattr(config, name) is not None)]:
+        got = getattr(config, name)
+        if not _is_number(got) or not 0 < got < float("inf"):
+            raise ValueError(f"{name} must be a number above 0; got {shortened(got)}")
     if not _is_number(config.norm_eps) or not 0 < config.norm_eps < 1:
         raise ValueError(f"norm_eps must be above 0 and below 1; got {shortened(config.norm_eps)}")
 
@@ -86,12 +94,15 @@ def _check_heads(config: Any) -> None:
             f"n_key_heads must divide n_heads; got n_heads={config.n_heads}, "
             f"n_key_heads={config.n_key_heads}"
         )
-    plain = (config.head_size, config.n_key_heads) == (None, None) and not config.norm_heads
+    norms = config.norm_heads, config.norm_all_heads
+    if all(norms):
+        raise ValueError("norm_heads and norm_all_heads exclude each other; got both")
+    plain = (config.head_size, config.n_key_heads) == (None, None) and not any(norms)
     if config.shared_projection and not plain:
         raise ValueError(
             "shared_projection goes with heads of d_model / n_heads features alone; got "
             f"head_size={config.head_size}, n_key_heads={config.n_key_heads}, "
-            f"norm_heads={config.norm_heads}"
+            f"norm_heads={config.norm_heads}, norm_all_heads={config.norm_all_heads}"
         )
 
 

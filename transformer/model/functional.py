@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def attention_scores(q: Tensor, k: Tensor, size: int | None = None) -> Tensor:
+def attention_scores(q: Tensor, k: Tensor, size: float | None = None) -> Tensor:
     """q kT / sqrt(D): how well each query agrees with each key.
 
     q: (B, H, Tq, D); k: (B, H, Tk, D) -> (B, H, Tq, Tk).
@@ -21,6 +21,11 @@ def attention_scores(q: Tensor, k: Tensor, size: int | None = None) -> Tensor:
     number whose root is the divisor, for networks that differ.
     """
     return q @ k.transpose(-2, -1) / math.sqrt(size or q.shape[-1])
+
+
+def soft_cap(x: Tensor, cap: float | None) -> Tensor:
+    """cap · tanh(x / cap): nearly x where it is small, never beyond ±cap; x without a cap."""
+    return x if cap is None else cap * torch.tanh(x / cap)
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -59,7 +64,7 @@ def fused_attention(
     v: Tensor,
     padding: Tensor | None,
     causal: bool,
-    size: int,
+    size: float,
     window: int | None = None,
     dropout: float = 0.0,
 ) -> Tensor:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from transformer.checks import shortened
 from transformer.model.cache import KeyValueCache
-from transformer.model.positions import RotaryAngles
+from transformer.model.positions import LayerType, RotaryAngles
 from transformer.model.sites import Site
 
 # In the order of the data, with TransformerLens' names. After the semicolon: the arguments that a
@@ -35,7 +35,8 @@ POINTS: dict[str, str] = {
     "v": "(B, G, Tk, D), values",
     "padding_mask": "bool or None, hides keys that are not text",
     "causal_mask": "(Tq, Tk) bool or None, hides the future",
-    "scores": "(B, H, Tq, Tk), q kT / sqrt(D), plus the relative bias if any, before the mask",
+    "scores": "(B, H, Tq, Tk), q kT / sqrt(D), plus the relative bias and capped if the model does "
+    "so, before the mask",
     "mask": "bool, broadcastable to the scores, or None, both masks in one; scores",
     "pattern": "(B, H, Tq, Tk), after the softmax; scores, mask, q, k, v",
     "z": "(B, H, Tq, D), pattern v, before the output projection; padding_mask",
@@ -85,8 +86,8 @@ class ForwardContext:
     mask: bool, True = may attend, which self-attention keys are text, broadcastable to
     (B, H, T, Tk); causal also hides the future. memory: (B, Ts, C), the encoder's output, and
     memory_mask its mask. cache: keys and values of tokens that were read before. rotation: the
-    angles of the self-attention's queries and keys. bias: (H, T, T) or (B, H, T, T), added to its
-    scores.
+    angles of the self-attention's queries and keys; sliding_rotation: in layers with a window, if
+    they differ. bias: (H, T, T) or (B, H, T, T), added to its scores.
     """
 
     mask: Tensor | None = None
@@ -95,6 +96,7 @@ class ForwardContext:
     memory_mask: Tensor | None = None
     cache: KeyValueCache | None = None
     rotation: RotaryAngles | None = None
+    sliding_rotation: RotaryAngles | None = None
     bias: Tensor | None = None
     hooks: Sequence[Hook] = ()
 
@@ -106,6 +108,12 @@ class ForwardContext:
     def masks_of(self, site: Site) -> tuple[Tensor | None, bool]:
         """The padding mask of an attention, and whether it is causal."""
         return (self.memory_mask, False) if site.kind == "cross" else (self.mask, self.causal)
+
+    def angles_of(self, site: Site, kind: LayerType) -> RotaryAngles | None:
+        """The angles by which an attention rotates its queries and keys; None if it does not."""
+        if site.kind == "cross" or not kind.rotates:
+            return None
+        return (self.sliding_rotation if kind.slides else None) or self.rotation
 
     def at(self, name: str, where: tuple[Any, ...], value: Any, **context: Any) -> Any:
         """The value at this point after all hooks, applied in order.

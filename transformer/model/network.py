@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from transformer.checks import InvalidRequest
 from transformer.model.blocks import Embedding, Stack
 from transformer.model.config import ModelConfig
-from transformer.model.functional import given_mask, padding_mask
+from transformer.model.functional import given_mask, padding_mask, soft_cap
 from transformer.model.heads import HEADS, HeadTransform
 from transformer.model.hooks import ForwardContext, Hook, called
 from transformer.model.primitives import Table, initialise
@@ -72,14 +72,9 @@ class Transformer(nn.Module):
             mask = given_mask(caller_mask, n_new, past + n_new)
         positions = context.at("position_ids", here, positions)
         x = embedding(ids, positions, context, types)
-        angles = None if stack.rotation is None else stack.rotation(positions)
-        if angles is not None:
-            angles = context.at("rotation", here, angles)
         causal = context.causal and caller_mask is None
-        bias = None if stack.relative is None else stack.relative(positions)
-        x = stack(
-            x, dataclasses.replace(context, mask=mask, causal=causal, rotation=angles, bias=bias)
-        )
+        context = dataclasses.replace(context, mask=mask, causal=causal)
+        x = stack(x, stack.placed(context, positions))
         if cache is not None:
             cache.length += n_new
         return x
@@ -94,7 +89,9 @@ class Transformer(nn.Module):
             self.check_predicts()
         x = _select(x, where)
         logits: Tensor = self.head(x if self.transform is None else self.transform(x))
-        return logits
+        if self.config.logit_scale != 1.0:
+            logits = logits * self.config.logit_scale
+        return soft_cap(logits, self.config.logit_cap)
 
     def check_predicts(self) -> None:
         """Raise ValueError unless the head predicts tokens."""

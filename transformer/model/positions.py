@@ -146,6 +146,23 @@ POSITIONS: dict[str, Encoding] = {
 }
 
 
+class LayerType(NamedTuple):
+    """slides: whether a layer's tokens read the window alone, if there is one. rotates: whether
+    its queries and keys are rotated, if positions are rotary."""
+
+    slides: bool = False
+    rotates: bool = True
+
+
+# With transformers' names, and two for layers without positions (SmolLM3).
+LAYER_TYPES = {
+    "full_attention": LayerType(),
+    "sliding_attention": LayerType(slides=True),
+    "full_attention_nope": LayerType(rotates=False),
+    "sliding_attention_nope": LayerType(slides=True, rotates=False),
+}
+
+
 class RotarySettings(NamedTuple):
     """size: the number R of rotated features in a head. Others: see ModelConfig.rotary_*."""
 
@@ -155,6 +172,7 @@ class RotarySettings(NamedTuple):
     factor: float
     low: float
     high: float
+    multiplier: float
     trained_len: int
 
 
@@ -184,6 +202,23 @@ def _by_wavelength(frequencies: Tensor, settings: RotarySettings) -> Tensor:
     return torch.where(is_between, between, scaled)
 
 
+def _by_pair(frequencies: Tensor, settings: RotarySettings) -> Tensor:
+    """Slow down slow pairs by `factor`, keep fast pairs, interpolate evenly from pair to pair.
+
+    Source: Peng et al. 2023 (YaRN).
+    """
+
+    def pair_with(turns: float) -> float:
+        length = settings.trained_len / (turns * 2 * math.pi)
+        return settings.size * math.log(length) / (2 * math.log(settings.base))
+
+    first = max(math.floor(pair_with(settings.high)), 0)
+    last = min(math.ceil(pair_with(settings.low)), settings.size - 1)
+    pairs = torch.arange(len(frequencies), dtype=torch.float32)
+    share = ((pairs - first) / (last - first or 0.001)).clamp(0, 1)
+    return frequencies / settings.factor * share + frequencies * (1 - share)
+
+
 SCALINGS: dict[str, Scaling] = {
     "none": Scaling(does="", function=lambda frequencies, settings: frequencies),
     "linear": Scaling(
@@ -207,6 +242,13 @@ SCALINGS: dict[str, Scaling] = {
         ),
         function=_by_wavelength,
     ),
+    "yarn": Scaling(
+        does=(
+            "Slow pairs rotate {factor} times slower than those of the first training, for "
+            "longer texts; fast pairs rotate as they did."
+        ),
+        function=_by_pair,
+    ),
 }
 
 
@@ -219,7 +261,10 @@ def frequencies_of(settings: RotarySettings) -> Tensor:
 
 
 class Rotation(nn.Module):
-    """The angles of all positions. Nothing to train, nothing to store in a checkpoint."""
+    """The angles of all positions. Nothing to train, nothing to store in a checkpoint.
+
+    With a multiplier, "cosines" and "sines" also lengthen what they rotate.
+    """
 
     cosines: Tensor
     sines: Tensor
@@ -228,8 +273,8 @@ class Rotation(nn.Module):
         super().__init__()
         positions = torch.arange(max_len, dtype=torch.float32)
         angles = positions[:, None] * frequencies_of(settings)  # (max_len, R/2)
-        self.register_buffer("cosines", angles.cos(), persistent=False)
-        self.register_buffer("sines", angles.sin(), persistent=False)
+        for name, waves in (("cosines", angles.cos()), ("sines", angles.sin())):
+            self.register_buffer(name, waves * settings.multiplier, persistent=False)
 
     @property
     def matrix(self) -> Tensor:

@@ -146,7 +146,26 @@ NORMS: dict[str, Norm] = {
     ),
 }
 
-PLACEMENTS = ("pre", "post")  # a layer's norms: before its blocks, or after them
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Placement:
+    """Where a sub-layer f has norms: of its input, of its output before it is added to the stream,
+    or of their sum. name: in words."""
+
+    name: str
+    of_input: bool = False
+    of_output: bool = False
+    of_sum: bool = False
+
+
+PLACEMENTS: dict[str, Placement] = {
+    "pre": Placement(name="norm before blocks", of_input=True),  # x + f(norm(x))
+    "post": Placement(name="norm after blocks", of_sum=True),  # norm(x + f(x))
+    "output": Placement(name="norm of what blocks add", of_output=True),  # x + norm(f(x))
+    "both": Placement(  # x + norm(f(norm(x)))
+        name="norm before blocks and of what they add", of_input=True, of_output=True
+    ),
+}
 
 
 def norm_of(kind: str, size: int, eps: float) -> nn.Module:

@@ -162,7 +162,7 @@ def _inputs(
 
 
 def _layers(config: ModelConfig, stack: Stack, count: _Count) -> Iterator[Block]:
-    """The sub-layers, each with its norm before (pre) or after it (post), and the final norm."""
+    """The sub-layers, each between its norms, and the final norm."""
     name, (layer,) = stack.name, stack.layers
     length, size = length_of(config, name), config.d_model
     stream = (length, size)
@@ -179,11 +179,22 @@ def _layers(config: ModelConfig, stack: Stack, count: _Count) -> Iterator[Block]
             name=f"{name}.{kind}", kind=kind, stack=name, inside=inside,
             each=count(getattr(layer, part)), times=config.n_layers,
         )  # fmt: skip
-        norm = Block(
-            name=f"{name}.{kind}_norm", kind="norm", stack=name, inside=(stream,),
-            each=count(residual), times=config.n_layers,
-        )  # fmt: skip
-        yield from (norm, main) if config.norm == "pre" else (main, norm)
+        norms = {"norm": residual.norm, "output_norm": residual.output_norm}
+        before, after = (
+            Block(
+                name=f"{name}.{kind}_{part}",
+                kind="norm",
+                stack=name,
+                inside=(stream,),
+                each=count(norm),
+                times=config.n_layers,
+            )
+            if norm is not None
+            else None
+            for part, norm in norms.items()
+        )
+        order = (main, before) if residual.placement.of_sum else (before, main, after)
+        yield from filter(None, order)
     if stack.norm is not None:
         yield Block(
             name=f"{name}.norm", kind="final_norm", stack=name, inside=(stream,),

@@ -51,7 +51,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
         padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
         init="normal",
         **sizes,
-        **rotary_of(values, rotary_size, base),
+        **rotary_of(values, rope_of(values), rotary_size, base),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -21,7 +22,9 @@ ACTIVATIONS = {
     "silu": "silu",
     "swish": "silu",
 }
-_SCALINGS = {"default": "none", "linear": "linear", "dynamic": "dynamic", "llama3": "llama3"}
+_SCALINGS = {
+    "default": "none", "linear": "linear", "dynamic": "dynamic", "llama3": "llama3", "yarn": "yarn",
+}  # fmt: skip
 
 Values = Mapping[str, Any]
 
@@ -88,9 +91,10 @@ def rope_of(values: Values) -> dict[str, Any]:
     return values.get("rope_scaling") or values.get("rope_parameters") or {}
 
 
-def rotary_of(values: Values, rotary_size: int, base: float) -> dict[str, Any]:
-    """Our fields of rotary positions. base: the default where `rope_of` has none."""
-    given, (trained_len,) = rope_of(values), needed(values, "max_position_embeddings")
+def rotary_of(values: Values, given: Values, rotary_size: int, base: float) -> dict[str, Any]:
+    """Our fields of rotary positions. given: as in `rope_of`; base: the default where it has
+    none."""
+    (trained_len,) = needed(values, "max_position_embeddings")
     kind = given.get("rope_type", given.get("type", "default"))
     scaling = one_of({"rope_type": kind}, "rope_type", _SCALINGS, "default")
     fields: dict[str, Any] = {
@@ -102,14 +106,29 @@ def rotary_of(values: Values, rotary_size: int, base: float) -> dict[str, Any]:
         return fields
     fields["rotary_factor"] = float(needed(given, "factor")[0])
     fields["rotary_trained_len"] = trained_len
+    if scaling in ("llama3", "yarn"):
+        name = "original_max_position_embeddings"
+        fields["rotary_trained_len"] = values.get(name) or given.get(name) or trained_len
     if scaling == "llama3":
         low, high = needed(given, "low_freq_factor", "high_freq_factor")
-        name = "original_max_position_embeddings"
-        length = values.get(name) or given.get(name) or trained_len
-        fields |= {
-            "rotary_low": float(low), "rotary_high": float(high), "rotary_trained_len": length,
-        }  # fmt: skip
-    return fields
+    elif scaling == "yarn":
+        only(given, truncate=True)
+        low, high = given.get("beta_slow") or 1, given.get("beta_fast") or 32
+        fields["rotary_multiplier"] = _yarn_multiplier(given)
+    else:
+        return fields
+    return fields | {"rotary_low": float(low), "rotary_high": float(high)}
+
+
+def _yarn_multiplier(given: Values) -> float:
+    """How much longer yarn makes queries and keys, so that attention in long texts stays sharp."""
+    if given.get("attention_factor") is not None:
+        return float(given["attention_factor"])
+    growth = 0.1 * math.log(max(given["factor"], 1.0))
+    one, all_features = given.get("mscale"), given.get("mscale_all_dim")
+    if one and all_features:
+        return float((one * growth + 1) / (all_features * growth + 1))
+    return growth + 1
 
 
 # Weights of heads that predict no tokens: classifiers, rewards, question answering.
@@ -178,6 +197,18 @@ class Stored:
         bias = f"{theirs}.bias" in self._left
         found = {f"{ours}.weight": self.take(f"{theirs}.weight")}
         return found | ({f"{ours}.bias": self.take(f"{theirs}.bias")} if bias else {})
+
+    def rows(self, ours: Sequence[str], theirs: str, sizes: Sequence[int]) -> dict[str, Tensor]:
+        """Linear maps whose rows are stored one below the other, so many of each."""
+        found: dict[str, Tensor] = {}
+        for name, tensor in self.linear("", theirs).items():
+            if len(tensor) != sum(sizes):
+                raise ValueError(
+                    f"{theirs}{name} has {len(tensor)} rows; needed: {' + '.join(map(str, sizes))}"
+                )
+            parts = zip(ours, tensor.split(list(sizes)), strict=True)
+            found |= {f"{mine}{name}": part for mine, part in parts}
+        return found
 
     def layers(
         self, n_layers: int, ours: str, theirs: str, names: Mapping[str, str]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence
 from ctypes import byref, c_int
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -33,12 +33,20 @@ ENGINES = (AUTO, COMPILED, NETWORK)
 AHEAD, AHEAD_BYTES = 16, 2**29  # tokens of one call, and weights that it reads: some 50 ms
 # The choices of a configuration whose arithmetic `step.c` has. A name added to a table of
 # `transformer/model/` is not among them until the C code is extended.
-SUPPORTED: dict[str, frozenset[str | bool]] = {
+SUPPORTED: dict[str, frozenset[Any]] = {
     "family": frozenset({"decoder", "encoder-decoder"}),
     "norm": frozenset({"pre", "post"}),
     "norm_kind": frozenset({"layer", "rms", "rms-plus-one"}),
     "positions": frozenset({"sinusoidal", "sinusoidal-halves", "learned", "rotary"}),
     "score_divisor": frozenset({"d_head"}),
+    "score_scale": frozenset({None}),
+    "score_cap": frozenset({None}),
+    "logit_scale": frozenset({1.0}),
+    "logit_cap": frozenset({None}),
+    "residual_scale": frozenset({1.0}),
+    "norm_all_heads": frozenset({False}),
+    "layer_types": frozenset({()}),
+    "sliding_rotary_base": frozenset({None}),
     "shared_projection": frozenset({False}),
     "activation": frozenset({"relu", "gelu", "gelu-tanh", "silu"}),
 }

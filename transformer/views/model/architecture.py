@@ -17,6 +17,7 @@ from plotly.colors import hex_to_rgb
 
 from transformer.messages import mark, numeral, say
 from transformer.model.config import ModelConfig
+from transformer.model.primitives import PLACEMENTS
 from transformer.model.summary import blocks
 from transformer.network_words import stack_name
 from transformer.runs.run import Run
@@ -38,7 +39,6 @@ FAMILIES = {
     "decoder": mark("decoder alone"),
     "encoder": mark("encoder alone"),
 }
-_PLACEMENTS = {"pre": "norm before blocks", "post": "norm after blocks"}
 _HOVER_CHARACTERS = 52
 
 
@@ -54,7 +54,7 @@ def architecture(source: Run | ModelConfig) -> go.Figure:
         [_bars(config, plan)],
         say("Architecture: {families}", families=say(FAMILIES[config.family])),
         (
-            f"{total:,} parameters; {_PLACEMENTS[config.norm]}<br>after a ·: "
+            f"{total:,} parameters; {PLACEMENTS[config.norm].name}<br>after a ·: "
             "parameters, in one layer"
         ),
         width=plan.width + MARGIN["l"] + MARGIN["r"],

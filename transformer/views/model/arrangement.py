@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from transformer.messages import numeral, say, say_n
 from transformer.model.config import ModelConfig
+from transformer.model.primitives import PLACEMENTS
 from transformer.model.summary import Block, blocks, length_of
 
 BOX_WIDTH, BOX_HEIGHT, THIN_HEIGHT = 252, 42, 26
@@ -161,14 +162,15 @@ class _Column:
         return box
 
     def _layers(self, inside: list[Block]) -> None:
-        """Add the blocks of one layer in pairs (a block and its norm), and their frame."""
+        """Add the blocks of one layer, each with its norms, and their frame."""
         shape = f"({self.length}, {numeral(self.config.d_model)})"
         self.plan.labels.append(Label(shape, self.x + 8, self.y + 11, "left"))
         bottom, start = self.y + LONG_ARROW - 12, self.y + LONG_ARROW - 4
-        for place in range(0, len(inside), 2):
+        size = len(inside) // sum(block.kind != "norm" for block in inside)
+        for place in range(0, len(inside), size):
             arrow = ARROW if place else LONG_ARROW + 6
             reads_from = start if place and self.config.parallel else None
-            self._sublayer(inside[place : place + 2], arrow, reads_from)
+            self._sublayer(inside[place : place + size], arrow, reads_from)
         name = say_n("× {n} layer", "× {n} layers", self.config.n_layers)
         self.above = LINE_HEIGHT
         half = COLUMN_WIDTH / 2
@@ -179,24 +181,27 @@ class _Column:
         top = self.y + self.above + 5
         self.plan.frames.append((self.x - half, bottom, self.x + half, top))
 
-    def _sublayer(self, pair: list[Block], arrow: float, reads_from: float | None) -> None:
-        """Add two boxes, and the line of the residual stream around the first or both.
+    def _sublayer(self, blocks: list[Block], arrow: float, reads_from: float | None) -> None:
+        """Add boxes, and the line of the residual stream around all or, if the last one is a norm
+        of the sum, around the others.
 
         reads_from: the height at which their input branches off, if it does not come from below.
         """
         branch = self.y + arrow - 10
-        first = (
-            self._step(pair[0], arrow) if reads_from is None else self._aside(pair[0], reads_from)
+        first, *others = blocks
+        lowest = last = (
+            self._step(first, arrow) if reads_from is None else self._aside(first, reads_from)
         )
-        second = self._step(pair[1], SHORT_ARROW)
+        for block in others:
+            last = self._step(block, SHORT_ARROW)
         lane = self.x + self.side * (BOX_WIDTH / 2 + LANE * 0.55)
-        if self.config.norm == "pre":
+        if not PLACEMENTS[self.config.norm].of_sum:
             self._arrow(SHORT_ARROW)
             level, edge = self.y + RADIUS, self.x + self.side * RADIUS
             self.plan.sums.append((self.x, level))
             self.y += 2 * RADIUS
         else:
-            level, edge = second.y + second.height / 2, self.x + self.side * BOX_WIDTH / 2
-        assert first.y < level
+            level, edge = last.y + last.height / 2, self.x + self.side * BOX_WIDTH / 2
+        assert lowest.y < level
         path = ((self.x, branch), (lane, branch), (lane, level), (edge, level))
         self.plan.links.append(path)

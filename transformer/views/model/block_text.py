@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from transformer.messages import capital, numeral, say, say_n
 from transformer.model.config import ModelConfig
 from transformer.model.positions import POSITIONS, SCALINGS
-from transformer.model.primitives import ACTIVATIONS, NORMS
+from transformer.model.primitives import ACTIVATIONS, NORMS, PLACEMENTS
 from transformer.model.summary import Block, length_of
 from transformer.views.drawing import style
 
@@ -127,7 +127,10 @@ def _cross(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
 
 def _on_positions(config: ModelConfig) -> list[str]:
     """How a self-attention uses positions."""
+    kinds = [config.layer_type(layer) for layer in range(config.n_layers)]
     said = [say("The queries and keys of each head are normalised.")] if config.norm_heads else []
+    if config.norm_all_heads:
+        said.append(say("The queries of all heads together are normalised, and the keys."))
     if POSITIONS[config.positions].is_rotary:
         rotated = config.rotary.size
         said.append(
@@ -143,9 +146,13 @@ def _on_positions(config: ModelConfig) -> list[str]:
             )
         )
         said.append(say(SCALINGS[config.rotary_scaling].does, factor=config.rotary_factor))
+        if not all(kind.rotates for kind in kinds):
+            said.append(say("Some layers rotate nothing."))
     if config.window:
         window = numeral(config.window)
         said.append(say("A token reads at most {window} tokens, itself included.", window=window))
+        if not all(kind.slides for kind in kinds):
+            said.append(say("In some layers it reads all."))
     return list(filter(None, said))
 
 
@@ -226,7 +233,12 @@ def _norm(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
         title, of = say("Norm of the sum"), say("the sum of token and position")
     elif block.kind == "final_norm":
         title, of = capital(say("final norm")), say("the stream that leaves the last layer")
-    elif config.norm == "pre":
+    elif block.name.endswith("output_norm"):
+        title, of = (
+            say("Norm"),
+            say("what the previous block made, before it is added to the stream"),
+        )
+    elif not PLACEMENTS[config.norm].of_sum:
         title = say("Norm")
         of = say("what the next block reads, while the stream itself stays unchanged")
     else:

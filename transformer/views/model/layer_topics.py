@@ -13,11 +13,18 @@ from transformer.messages import numeral, say
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.blocks import FeedForward, Layer, Residual
 from transformer.model.functional import attention_scores, causal_mask, masked_softmax
-from transformer.model.primitives import ACTIVATIONS, RMSNorm, unscaled_rms
+from transformer.model.primitives import ACTIVATIONS, PLACEMENTS, RMSNorm, unscaled_rms
 from transformer.network_words import attention_name
 from transformer.views.model.source import excerpt
 from transformer.views.model.topic import FIRST, Topic, most_read, quoted
 
+# What a sub-layer f adds to the stream x, by the place of its norms.
+_MADE = {
+    "pre": "f(N:normalised(x:x))",
+    "post": "f(x:x)",
+    "output": "N(y:y)",
+    "both": "N′(f(N:normalised(x:x)))",
+}
 QUERIES, KEYS, SCORES = "B × H × Tq × D", "B × H × Tk × D", "B × H × Tq × Tk"
 STREAM, WIDE = "B × T × C", "B × T × d_ff"
 
@@ -95,7 +102,7 @@ def mask(topic: Topic) -> None:
         ]
         topic.say_if_altered(n == total)
         return
-    window = topic.config.window
+    window = topic.config.window_of(site.layer)
     allowed = causal_mask(total, total, window=window)[query].tolist()
     topic.says = [say("The chosen token may read {n} of {total} keys here.", n=n, total=total)]
     topic.say_if_altered(allowed == found.allowed.tolist())
@@ -133,9 +140,9 @@ def mask(topic: Topic) -> None:
 
 def norm(topic: Topic) -> None:
     """The norm of the chosen attention's sub-layer, and its way back into the stream."""
-    layer, first = topic.layer, topic.config.norm == "pre"
-    part = layer.part(topic.site.kind)
-    made = "{f(N:normalised(x:x))}:added" if first else "{f(x:x)}:added"
+    layer, placement = topic.layer, PLACEMENTS[topic.config.norm]
+    part, first = layer.part(topic.site.kind), placement.of_input
+    made = f"{{{_MADE[topic.config.norm]}}}:added"
     topic.says = _say_of_norm(topic)
     topic.say_if_altered(layer.agrees)
     topic.add("x", "x", say("the residual stream that comes in"), STREAM, part.stream)
@@ -145,24 +152,31 @@ def norm(topic: Topic) -> None:
         topic.add("normalised", "N(x:x)", say("normalised"), STREAM, part.normalised)
         topic.add(*added)
         name = say("the residual stream that goes on")
+    elif placement.of_output:
+        topic.add("y", "y", say("what the sub-layer makes"), STREAM, part.norm_of)
+        topic.formula = ["y:y = f(x:x)"]
+        _normalise(topic, "y:y", "added")
+        topic.add(*added)
+        name = say("the residual stream that goes on")
     else:
         topic.add(*added)
         topic.add("y", "y", say("the sum of both, which is normalised"), STREAM, part.norm_of)
         _normalise(topic, "y:y", "out")
         name = say("normalised: the residual stream that goes on")
     topic.add("out", "x′", name, STREAM, part.out)
-    if not first:
+    if placement.of_sum:
         topic.formula += [f"y:y = x:x + {made}", "x′:out = N:out(y:y)"]
-        ways = {"out": "return/sublayer", "y": "return/sublayer", "added": "return:sublayer"}
+        ways = {"out": "return", "y": "total", "added": "added"}
         topic.code.append(excerpt(Residual.forward, x="x", **ways))
         return
-    topic.code.append(excerpt(Residual.added, added="return", normalised="_norm", x="x"))
+    inside = {"normalised": "read"} if first else {"y": "sublayer"}
+    topic.code.append(excerpt(Residual.added, added="return", x="x", **inside))
     if topic.config.parallel:
         topic.formula.append(f"x′:out = x:x + {made} + g(N(x:x))")
         topic.code.append(excerpt(Layer._in_parallel, x="x", out="return", added="y/self_residual"))
     else:
         topic.formula.append(f"x′:out = x:x + {made}")
-        topic.code.append(excerpt(Residual.forward, x="x", out="return/added", added="added"))
+        topic.code.append(excerpt(Residual.forward, x="x", out="total", added="added"))
 
 
 def _say_of_norm(topic: Topic) -> list[str]:
@@ -173,6 +187,13 @@ def _say_of_norm(topic: Topic) -> list[str]:
         how = say(
             "Here attention and feed-forward read the same stream side by side, and all that they "
             "make is added to it."
+        )
+    elif topic.config.norm == "output":
+        how = say("This model norms what each sub-layer makes before it is added to the stream.")
+    elif topic.config.norm == "both":
+        how = say(
+            "This model norms before each sub-layer, and norms what it makes before it is added to "
+            "the stream."
         )
     elif topic.config.norm == "pre":
         how = say(
@@ -194,7 +215,7 @@ def _normalise(topic: Topic, of: str, result: str) -> None:
     row, gain, scale = part.norm_of.double(), "γ", made.weight
     if isinstance(made, nn.LayerNorm):
         shifted = made.bias is not None
-        topic.formula = [
+        topic.formula += [
             f"N:{result}({of}) = {{{of} − μ:mean}} / √{{σ^2:variance + ε}} ⊙ γ:gain"
             + " + β:shift" * shifted
         ]
@@ -208,7 +229,7 @@ def _normalise(topic: Topic, of: str, result: str) -> None:
             topic.add("shift", "β", say("the trained shift"), "C", shift)
     else:
         gain, scale = "{(1 + w)}" if made.plus_one else "γ", made.scale
-        topic.formula = [
+        topic.formula += [
             f"N:{result}({of}) = {of} / √{{{{mean({{{of}}}^2)}}:square + ε}} ⊙ {gain}:gain"
         ]
         topic.code = [

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_whole
 from transformer.messages import numeral, say
+from transformer.model.primitives import PLACEMENTS
 from transformer.model.summary import last_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -128,7 +129,7 @@ def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figu
 
 def what_is_done(run: Run) -> str:
     """One honest sentence."""
-    if run.config.norm == "pre":
+    if not PLACEMENTS[run.config.norm].of_sum:
         return say("the model's final norm and head, put on streams that they were not trained for")
     return say(
         "the model's head, put on streams that it was not trained for (a post-norm "
