@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 
+from transformer import Ablate, Break, Patch
 from transformer.analysis import text_before
 from transformer.analysis.ablation import (
     BROKEN_TOKENS,
@@ -19,7 +20,6 @@ from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
 from transformer.checkpoint import held_out_sample
 from transformer.interventions.breaks import breaks_of
-from transformer.interventions.descriptions import Ablate, Break, Patch
 from transformer.model.sites import sites_of
 from transformer.training.evaluate import score_documents, score_pairs
 

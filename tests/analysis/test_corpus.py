@@ -20,7 +20,7 @@ import pytest
 from kit.hf_folders import byte_fallback, byte_level, marian_files, unigram, word_piece
 from kit.models import save_model
 
-from transformer import Model, bundled_names, load
+from transformer import Model, Tokenizer, bundled_names, load
 from transformer.analysis.corpus import Summary, over_texts, summary_of
 from transformer.analysis.corpus.__main__ import alike_of, main
 from transformer.analysis.corpus.dossier import FARTHEST, _traits, clusters, standardised
@@ -28,7 +28,6 @@ from transformer.analysis.corpus.reading import KINDS, MAX_NEW_TOKENS, kinds_of
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
-from transformer.tokenizer import Tokenizer
 from transformer.tokenizer.hf_tokenizers import FastTokenizer, MarianTokenizer, SpecialIds
 from transformer.training.data import texts_of
 from transformer.views.attention.corpus import heads_over_texts

@@ -3,10 +3,10 @@
 import pytest
 
 import transformer
+from transformer import Ablate
 from transformer.analysis.ablation import head_importance
 from transformer.analysis.head_metrics import head_metrics, strongest
 from transformer.analysis.logit_contribution import logit_contribution
-from transformer.interventions.descriptions import Ablate
 
 NAMES = "There was a bird named Tiko. Tiko liked to sing. Tiko met a cat named Bram. Tiko and Bram"
 

@@ -12,11 +12,9 @@ from kit.models import tiny
 from kit.strategies import configurations, model_of_drawn
 from torch import Tensor, nn
 
-from transformer import Model
+from transformer import Ablate, Break, EditMask, Model, Patch, Run, Site, from_json
 from transformer.analysis.journey import journey, last_read, reading_weights, without_head
-from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch
-from transformer.model.sites import Site, sites_of
-from transformer.runs.run import Run, from_json
+from transformer.model.sites import sites_of
 from transformer.ui import experiments as module
 from transformer.ui.questions import answer
 from transformer.ui.service import Service

@@ -7,9 +7,9 @@ import pytest
 import torch
 from kit.models import EIGHT, model_of
 
+from transformer import PRESETS, Ablate
 from transformer.analysis.layer_at_position import layer_at_position
-from transformer.interventions.descriptions import Ablate
-from transformer.model.config import PRESETS, preset
+from transformer.model.config import preset
 
 TEXT = "the fox said hello"
 

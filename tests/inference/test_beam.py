@@ -7,8 +7,9 @@ import pytest
 import torch
 from kit.models import spread
 
+from transformer import build_transformer
 from transformer.inference.beam import beam_search
-from transformer.model.transformer import EncoderDecoder, build_transformer
+from transformer.model.transformer import EncoderDecoder
 
 START, END = 1, 2
 TEXT = "The fox said hello"

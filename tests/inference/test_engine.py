@@ -8,12 +8,10 @@ import torch
 from kit.models import EIGHT, spread
 
 import transformer
+from transformer import Sampling, Trace, build_transformer
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.compiled import AHEAD, CompiledDecoder, CompiledText, engine_of
 from transformer.inference.generation import generate
-from transformer.model.trace import Trace
-from transformer.model.transformer import build_transformer
-from transformer.runs.request import Sampling
 
 V, MAX_LEN = 31, 14
 SOURCE = [3, 9, 4, 4, 2]

@@ -12,12 +12,10 @@ from kit.models import tiny
 from kit.training import recipe, written
 
 import transformer
-from transformer import Tokenizer
+from transformer import Ablate, Model, Tokenizer
 from transformer.analysis.corpus import summary_of
 from transformer.analysis.masked_token import masked_token
 from transformer.inference.fill import MOST
-from transformer.inference.model import Model
-from transformer.interventions.descriptions import Ablate
 from transformer.interventions.hooks import hooks_of
 from transformer.model.network import IGNORED
 from transformer.tokenizer import MASK, hidden_ids

@@ -8,10 +8,10 @@ import pytest
 import torch
 from kit.models import spread
 
+from transformer import build_transformer
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines import c_compiler, library_cache
 from transformer.inference.engines.compiled import engine_of
-from transformer.model.transformer import build_transformer
 
 pytestmark = pytest.mark.slow
 

@@ -13,10 +13,9 @@ from kit.models import ONE_FILE
 from safetensors.torch import load_file
 
 import transformer
-from transformer import Request, Run, Site
+from transformer import Request, Run, Site, read_npz
 from transformer.analysis.journey import journey
 from transformer.checkpoint import HeldOutSample
-from transformer.runs.run import read_npz
 
 TEXT = "the fox said"
 

@@ -12,9 +12,9 @@ import torch
 
 import transformer
 from benchmarks import loading
+from transformer import Model
 from transformer.inference.engines.compiled import engine_of
 from transformer.inference.engines.description import PAGE_BYTES, use_huge_pages
-from transformer.inference.model import Model
 from transformer.model.primitives import Linear
 from transformer.ui import process
 

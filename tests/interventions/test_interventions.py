@@ -9,13 +9,10 @@ import torch
 from kit.interventions import FAMILIES, T, attention_of, by_hand, close, embeddings_of, given, read
 from kit.models import T_MAX, C, H, L, config, ids, network
 
+from transformer import Ablate, Break, EditMask, Patch, Site, Trace
 from transformer.interventions.breaks import breaks_of
 from transformer.interventions.checks import MAX_CELLS
 from transformer.interventions.descriptions import (
-    Ablate,
-    Break,
-    EditMask,
-    Patch,
     check_all,
     interventions_of,
     to_dict,
@@ -23,8 +20,7 @@ from transformer.interventions.descriptions import (
 )
 from transformer.interventions.hooks import ActivationCache, hooks_of
 from transformer.model.hooks import ForwardContext, Point
-from transformer.model.sites import Site, sites_of
-from transformer.model.trace import Trace
+from transformer.model.sites import sites_of
 from transformer.runs.request import MAX_SEED
 
 D = C // H

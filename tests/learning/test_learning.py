@@ -8,6 +8,7 @@ from random import Random
 import pytest
 import torch
 
+from transformer import PRESETS
 from transformer.learning import steps
 from transformer.learning.exercises import EXERCISES, is_held_out, share_right, weight_on_wanted
 from transformer.learning.stepwise import Plan
@@ -20,7 +21,6 @@ from transformer.learning.training_record import (
     watched,
 )
 from transformer.learning.worker import receive, send
-from transformer.model.config import PRESETS
 from transformer.views.learn import TASKS, VIEW
 
 

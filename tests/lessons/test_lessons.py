@@ -8,12 +8,11 @@ import pytest
 import torch
 
 import transformer
-from transformer import Model
+from transformer import Model, bundled_names
 from transformer.analysis.ablation import head_importance
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.check_lessons import check as check_folder
 from transformer.check_lessons import verify
-from transformer.checkpoint import bundled_names
 from transformer.lessons import FOLDER, ORDER, add_lessons, all_lessons, read_folder
 from transformer.lessons.lesson import check_of, read_lesson
 from transformer.lessons.measures import MEASURES, GradingContext, of

@@ -4,8 +4,7 @@ import pytest
 import torch
 from kit.models import tiny
 
-from transformer import Tokenizer
-from transformer.inference.model import Model
+from transformer import Model, Tokenizer
 from transformer.lessons.lesson import check_of
 from transformer.lessons.measures import of
 from transformer.ui.lessons import shown_by

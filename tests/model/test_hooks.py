@@ -7,10 +7,9 @@ import torch
 from kit.interventions import FAMILIES, close, given, read
 from kit.models import C, H, L, V, ids, network
 
-from transformer import Site
+from transformer import Site, Trace
 from transformer.model.hooks import POINTS, Point
 from transformer.model.sites import sites_of
-from transformer.model.trace import Trace
 
 
 class Listening:

@@ -13,8 +13,7 @@ from kit.models import spread
 from kit.strategies import N_READ, configurations
 from torch import Tensor
 
-from transformer import Trace, build_transformer, checkpoint
-from transformer.interventions.descriptions import Patch
+from transformer import Patch, Trace, build_transformer, checkpoint
 from transformer.interventions.hooks import ActivationCache, hooks_of
 from transformer.model.cache import KeyValueCache
 from transformer.model.sites import sites_of

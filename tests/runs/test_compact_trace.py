@@ -7,10 +7,8 @@ import pytest
 import torch
 from kit.models import ids, network
 
-from transformer.interventions.descriptions import Ablate, Break, EditMask
+from transformer import Ablate, AttentionRecord, Break, EditMask, Site, Trace
 from transformer.interventions.hooks import hooks_of
-from transformer.model.sites import Site
-from transformer.model.trace import AttentionRecord, Trace
 from transformer.runs.compact_trace import (
     QKV,
     CompactedRecords,

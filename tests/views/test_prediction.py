@@ -13,9 +13,8 @@ from kit.models import tiny, tokenizer_of
 from kit.runs import sampled_run
 from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from transformer import Model, Run, with_lens
+from transformer import Candidate, Model, Run, Search, with_lens
 from transformer.inference.beam import BeamNode, Hypothesis
-from transformer.runs.steps import Candidate, Search
 from transformer.tokenizer import MASK
 from transformer.views.drawing import style
 from transformer.views.prediction.beams import beam_nodes
