@@ -42,6 +42,10 @@ class InvalidRequest(ValueError):
         return sentence(self.sentence).format(**{k: text_of(v) for k, v in self.values.items()})
 
 
+class InvalidCall(InvalidRequest):
+    """A mistake that only a program of the API can make: English whatever the language."""
+
+
 def is_number(got: Any) -> TypeGuard[float]:
     """Whether it is a real number, including NumPy scalars but not booleans."""
     return isinstance(got, numbers.Real) and not isinstance(got, bool | np.bool_)
@@ -106,7 +110,7 @@ def check_choice(name: str, got: Any, allowed: Collection[str] | Collection[int]
 def check_flag(name: str, got: Any) -> None:
     """Raise ValueError unless got is True or False."""
     if not isinstance(got, bool):
-        raise InvalidRequest(
+        raise InvalidCall(
             "wrong_type", "{name} must be true or false; got {got}", name=name, got=shortened(got)
         )
 
@@ -115,7 +119,7 @@ def check_names(name: str, given: Mapping[str, Any], allowed: Collection[str]) -
     """Raise ValueError for an argument with an unknown name."""
     for got in given:
         if got not in allowed:
-            raise InvalidRequest(
+            raise InvalidCall(
                 "unknown_name",
                 "{name} takes {allowed}; got {got}",
                 name=name,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from transformer.checks import InvalidRequest
+from transformer.checks import InvalidCall, InvalidRequest
 
 TIME, CANCELLED = "time", "cancelled"
 
@@ -98,5 +98,5 @@ def check() -> None:
     if not is_over():
         return
     if why_over() == CANCELLED:
-        raise InvalidRequest("cancelled", "nobody waits for this any more")
+        raise InvalidCall("cancelled", "nobody waits for this any more")
     raise InvalidRequest("too_slow", "this takes longer than one request may: take a shorter text")

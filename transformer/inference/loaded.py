@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from transformer.checkpoint import HeldOutSample
-from transformer.checks import InvalidRequest, check_text
+from transformer.checks import InvalidCall, InvalidRequest, check_text
 from transformer.inference.engines.changes import is_as_configured
 from transformer.inference.engines.compiled import CompiledDecoder, engine_of
 from transformer.interventions.descriptions import Patch, check_all
@@ -170,7 +170,7 @@ def check_interventions(model: LoadedModel, request: Request, prepared: Prepared
                 max_len=model.config.max_len,
             )
         if patch.positions and patch.positions[-1] >= len(read):
-            raise InvalidRequest(
+            raise InvalidCall(
                 "out_of_range",
                 "the other run has places from 0 to {last} there; got {got}",
                 last=len(read) - 1,

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from transformer.checks import InvalidRequest, check_choice, check_whole, is_whole, shortened
+from transformer.checks import InvalidCall, check_choice, check_whole, is_whole, shortened
 from transformer.interventions.descriptions import Ablate
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
@@ -125,7 +125,7 @@ def sites_of(run: Run | Batch, stack: str, kind: str) -> list[Site]:
     kinds = run.trace.kinds()
     if (stack, kind) not in kinds:
         known = ", ".join(f"{a} {b}" for a, b in kinds)
-        raise InvalidRequest(
+        raise InvalidCall(
             "unknown_site",
             "no {stack} {kind}-attention was recorded; recorded: {known}",
             stack=stack,
@@ -138,7 +138,7 @@ def sites_of(run: Run | Batch, stack: str, kind: str) -> list[Site]:
 def check_head(head: Any, n_heads: int, name: str = "head") -> None:
     """Raise ValueError unless head (or a layer, with `name`) is 0..n_heads-1 or "mean"."""
     if head != "mean" and not (is_whole(head) and 0 <= head < n_heads):
-        raise InvalidRequest(
+        raise InvalidCall(
             "out_of_range",
             "{name} must be a whole number from 0 to {last} or 'mean'; got {got}",
             name=name,

@@ -11,7 +11,7 @@ from typing import Any
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BPETokenizer
 
-from transformer.checks import InvalidRequest, check_file, shortened
+from transformer.checks import InvalidCall, InvalidRequest, check_file, shortened
 from transformer.tokenizer.cost import check_cost
 from transformer.tokenizer.labels import byte_level, show
 
@@ -144,7 +144,7 @@ class Tokenizer:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise InvalidRequest(
+            raise InvalidCall(
                 "invalid_unicode",
                 "the text holds half of a surrogate pair at character {start}, which "
                 "is not valid Unicode; allowed: any valid Unicode text",

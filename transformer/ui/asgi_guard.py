@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transformer.checks import InvalidRequest, shortened
+from transformer.checks import InvalidCall, InvalidRequest, shortened
 from transformer.inference.deadline import Deadline, until
 from transformer.messages import language, speaking
 from transformer.ui import resources
@@ -203,7 +203,7 @@ class AsgiGuard:
         if guard.announced > MAX_REQUEST_BYTES:
             await guard.answer(413, public_error(TOO_LARGE))
         elif kind.split(";")[0].strip().lower() != resources.JSON:
-            wrong = InvalidRequest(
+            wrong = InvalidCall(
                 "content_type",
                 "A request must have the content type {allowed}; got {got}.",
                 allowed=resources.JSON,
@@ -268,7 +268,7 @@ class AsgiGuard:
 
 def _wrong_method(allowed: str) -> dict[str, str]:
     return public_error(
-        InvalidRequest("method", "A request's method must be one of {allowed}.", allowed=allowed)
+        InvalidCall("method", "A request's method must be one of {allowed}.", allowed=allowed)
     )
 
 

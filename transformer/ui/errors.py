@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from transformer.checks import InvalidRequest
+from transformer.checks import InvalidCall, InvalidRequest
 from transformer.messages import say, say_error
 from transformer.ui.limits import BODY_S, MAX_HASH, MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
 
@@ -28,24 +28,24 @@ MISTAKE = InvalidRequest("server_error", "The server made a mistake.")
 TOO_LARGE = InvalidRequest(
     "request_too_large", "A request must have at most {most} bytes.", most=MAX_REQUEST_BYTES
 )
-TOO_MANY = InvalidRequest(
+TOO_MANY = InvalidCall(
     "request_too_large",
     "A request must have at most {most} commas and opening brackets.",
     most=MAX_REQUEST_VALUES,
 )
-TOO_SLOW = InvalidRequest(
+TOO_SLOW = InvalidCall(
     "request_too_slow", "A request must arrive within {seconds} s.", seconds=BODY_S
 )
-TOO_DEEP = InvalidRequest("too_deep", "the values are nested too deeply")
+TOO_DEEP = InvalidCall("too_deep", "the values are nested too deeply")
 UNREADABLE = InvalidRequest("unreadable", "The request could not be read.")
-FOREIGN = InvalidRequest(
+FOREIGN = InvalidCall(
     "other_site", "Only the page itself may ask this, not a page of another site."
 )
-NO_EVENT = InvalidRequest("no_function", "The server has nothing to do for this event of the page.")
-NO_HASH = InvalidRequest(
+NO_EVENT = InvalidCall("no_function", "The server has nothing to do for this event of the page.")
+NO_HASH = InvalidCall(
     "session_hash", "A session_hash must have from 1 to {most} characters.", most=MAX_HASH
 )
-CLOSED = InvalidRequest(
+CLOSED = InvalidCall(
     "not_found", "This address is closed: the page takes no files and serves none but its own."
 )
 

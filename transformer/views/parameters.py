@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from transformer.checks import (
-    InvalidRequest,
+    InvalidCall,
     check_choice,
     check_flag,
     check_number,
@@ -99,7 +99,7 @@ class Int(Parameter):
         if isinstance(most, int):
             return check_whole(self.name, got, self.least, most)
         if not is_whole(got) or not self.least <= got < 2**31:
-            raise InvalidRequest(
+            raise InvalidCall(
                 "out_of_range",
                 "{name} must be a whole number from {least}; got {got}",
                 name=self.name,
@@ -168,7 +168,7 @@ class Text(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> str:
         if not isinstance(got, str) or len(got) > LONGEST:
-            raise InvalidRequest(
+            raise InvalidCall(
                 "wrong_type",
                 "{name} must be a text of at most {most} characters; got {got}",
                 name=self.name,
@@ -186,7 +186,7 @@ class IntList(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> list[int]:
         if not isinstance(got, list | tuple) or len(got) > self.most or not all(map(is_whole, got)):
-            raise InvalidRequest(
+            raise InvalidCall(
                 "wrong_type",
                 "{name} must be a list of at most {most} whole numbers; got {got}",
                 name=self.name,
@@ -211,7 +211,7 @@ class HeadOrMean(Parameter):
 
     def _checked(self, got: Any, item: Item | None) -> int | str:
         if got != "mean" and not is_whole(got):
-            raise InvalidRequest(
+            raise InvalidCall(
                 "out_of_range",
                 "{name} must be a whole number or 'mean'; got {got}",
                 name=self.name,

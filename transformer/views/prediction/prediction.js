@@ -232,10 +232,7 @@ const Coming = ({ answer }) => {
   const bar = ({ id, label, probability }) =>
     html`<li key=${id}><${Token} label=${label} />
       <i style=${{ width: `${(60 * probability).toFixed(2)}%` }} />${percentText(probability)}</li>`;
-  return html`<div class="coming">
-    <ol>${answer?.likeliest.map(bar)}</ol>
-    <p class="hint">${say("What the network writes itself is shown with what it could have been.")}</p>
-  </div>`;
+  return html`<ol class="coming">${answer?.likeliest.map(bar)}</ol>`;
 };
 
 // Mean bits of a generated token; none if nothing was generated.
