@@ -77,15 +77,9 @@ def test_the_start_is_not_predicted_and_an_unread_token_reads_nothing(worked, by
     np.testing.assert_array_equal(found.weights[targets], WORKED[0, 0])
 
 
-def test_a_threshold_adds_other_weights_as_thin_lines(worked):
-    found = alignment_links(worked, 0, 0, threshold=0.125)
-    assert [link[:2] for link in found.others] == [(1, 1), (1, 2), (1, 3)]  # 0.125 itself
-    figure = alignment(worked, 0, 0, threshold=0.125)
-    thin = {ends for ends, trace in segments(figure).items() if trace.line.width == 1}
-    assert thin == {(source, target) for target, source, _ in found.others}
-    assert set(segments(figure)) - thin == {(source, target) for target, source, _ in found.links}
+def test_the_hover_label_of_a_target_names_its_two_most_read_sources(worked):
     hover = next(one.customdata for one in alignment(worked, 0, 1).data[::-1] if one.customdata)
-    numbers = re.findall(r"source (\d)|weight ([\d.]+)", hover[1])
+    numbers = re.findall(r"source (\d)|, ([\d.]+)(?:<br>|$)", hover[1])
     assert list(map("".join, numbers)) == ["1", "0.7500", "2", "0.2500"]
 
 

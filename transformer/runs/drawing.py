@@ -78,18 +78,16 @@ class Drawable:
         *,
         row: int = 0,
         by: Literal["written", "read"] = "written",
-        threshold: float | None = None,
     ) -> go.Figure:
         """Which source token each target token read most; for an encoder-decoder.
 
         layer, head: a number, or "mean" of all. row: which text of a Batch.
         by: "written" draws the query that predicted a token, "read" the token's own query.
-        threshold: from 0 to 1; also draws all weights of at least this, as thin lines.
         Raises ValueError for a run without cross-attention, and for any other value.
         """
         from transformer.views.attention.alignment import alignment
 
-        return alignment(self, layer, head, row=row, by=by, threshold=threshold)
+        return alignment(self, layer, head, row=row, by=by)
 
     def attention_csv(
         self: Any, site: Site | str, head: Head, *, stage: Stage = "weights", row: int = 0

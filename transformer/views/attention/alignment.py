@@ -1,8 +1,7 @@
 """Cross-attention as lines between words: which source token each target token read most.
 
 `layout.meta` carries, for a page's own script, source_labels and target_labels as plain, unescaped
-text, and links (one a line) and others (the thin lines) as [target position, source position,
-weight].
+text, and links (one a line) as [target position, source position, weight].
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.checks import check_choice, check_number
-from transformer.messages import mark, numeral, say
+from transformer.checks import check_choice
+from transformer.messages import mark, say
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import array, check_head, check_row, records_of, switched_off
 from transformer.runs.run import Run
-from transformer.views.attention.lines import Column, columns_figure, drawn_lines
-from transformer.views.drawing import style
+from transformer.views.attention.lines import Column, columns_figure, drawn_lines, named, reading
 
 BY = ("written", "read")
 _OPACITIES = 0.2, 1  # of weights 0 and 1
@@ -53,14 +51,12 @@ class AlignmentLinks:
     weights: (Tt, Ts) float32, row t those that belong to target token t; NaN where it has none.
     links: the most-read source token of each target token that has weights; of equals the first;
     none where all the heads are switched off, whose weights are 0 here.
-    others: every other weight of at least the threshold, none without one.
     """
 
     source_labels: tuple[str, ...]
     target_labels: tuple[str, ...]
     weights: NDArray[np.float32]
     links: tuple[Link, ...]
-    others: tuple[Link, ...]
 
 
 def alignment_links(
@@ -70,12 +66,9 @@ def alignment_links(
     *,
     row: int = 0,
     by: str = "written",
-    threshold: float | None = None,
 ) -> AlignmentLinks:
     """What `alignment` draws, as plain data; the same arguments and errors. Padding is left out."""
     check_choice("by", by, BY)
-    if threshold is not None:
-        check_number("threshold", threshold, 0.0, 1.0)
     queries = _weights(run, layer, head, row)
     if isinstance(run, Run):
         source, target = run.source_labels, run.labels
@@ -90,14 +83,11 @@ def alignment_links(
     weights[shift : shift + len(queries)] = queries
     reads = enumerate(queries if queries.any() else ())
     best = {position + shift: int(read.argmax()) for position, read in reads}
-    strong = weights >= (np.inf if threshold is None else threshold)
-    others = np.argwhere(strong).tolist() if best else []
     return AlignmentLinks(
         source_labels=source,
         target_labels=target,
         weights=weights,
         links=tuple(Link(t, s, float(weights[t, s])) for t, s in best.items()),
-        others=tuple(Link(t, s, float(weights[t, s])) for t, s in others if s != best[t]),
     )
 
 
@@ -126,7 +116,6 @@ def alignment(
     *,
     row: int = 0,
     by: str = "written",
-    threshold: float | None = None,
 ) -> go.Figure:
     """Source tokens left, target tokens right, and a line from each target token to the source
     token that it read most, wider and stronger the larger the weight (fixed scale, 0 to 1).
@@ -137,34 +126,25 @@ def alignment(
         has no line, since nothing predicted it; the last written one (the end token) has one.
       "read": that of the token's own query, which predicts the next token. The start token has a
         line; a last token that the network did not read again has none.
-    threshold: from 0 to 1; also draws, as thin lines, every other weight of at least this.
     Raises ValueError, listing what is allowed, for a run without cross-attention and for an
-    unknown layer, head, row, by or threshold.
+    unknown layer, head, row or by.
     """
-    found = alignment_links(run, layer, head, row=row, by=by, threshold=threshold)
+    found = alignment_links(run, layer, head, row=row, by=by)
     layers = "mean of all layers" if layer == "mean" else say("layer {layer}", layer=layer)
     heads = "mean of heads" if head == "mean" else say("head {head}", head=head)
-    legend = say("width and opacity: weight, 0 to 1")
-    if threshold is not None:
-        thin = f"thin: other weights of at least {threshold:g}"
-        legend = f"{legend}<br>{thin}"
-    others, links = (
-        [(link.source, link.target, link.weight) for link in each]
-        for each in (found.others, found.links)
-    )
+    links = [(link.source, link.target, link.weight) for link in found.links]
     return columns_figure(
         f"Alignment: {layers}, {heads}",
         _WORDS[by][0],
-        legend,
+        say("width and opacity: weight, 0 to 1"),
         _columns(found, by),
-        [*drawn_lines(others, (1, 1), _OPACITIES), *drawn_lines(links, (1, 6), _OPACITIES)],
+        drawn_lines(links, (1, 6), _OPACITIES),
         column_px=COLUMN_PX,
         below=72,
         meta={
             "source_labels": list(found.source_labels),
             "target_labels": list(found.target_labels),
             "links": [list(link) for link in found.links],
-            "others": [list(link) for link in found.others],
         },
     )
 
@@ -175,13 +155,13 @@ def _columns(found: AlignmentLinks, by: str) -> tuple[Column, Column]:
     of_sources = [
         say(
             "{token}<br>read most by {count} target tokens",
-            token=_named("source", position, label),
+            token=named("source", position, label),
             count=read.count(position),
         )
         for position, label in enumerate(found.source_labels)
     ]
     of_targets = [
-        f"{_named('target', position, label)}<br>"
+        f"{named('target', position, label)}<br>"
         + (_reading(found, position, by) if position in linked else say(_why_not(found, by)))
         for position, label in enumerate(found.target_labels)
     ]
@@ -196,24 +176,10 @@ def _why_not(found: AlignmentLinks, by: str) -> str:
     return _WORDS[by][1] if found.links else mark("switched off: it reads nothing")
 
 
-_READ = mark("reads {named}, weight {weight}"), mark("second: {named}, weight {weight}")
-_PLACES = {
-    "source": mark("source {place}: {name}"),
-    "target": mark("target {place}: {name}"),
-    "query": mark("query {place}: {name}"),
-}
-
-
 def _reading(found: AlignmentLinks, position: int, by: str) -> str:
-    """The query's token, the most-read token and the second."""
-    query = position - 1 if by == "written" else position
-    read = found.weights[position]
-    lines = [_named("query", query, found.target_labels[query])]
-    for sentence, key in zip(_READ, np.argsort(-read, kind="stable"), strict=False):
-        named = _named("source", key, found.source_labels[key])
-        lines.append(say(sentence, named=named, weight=numeral(read[key], ".4f")))
-    return "<br>".join(lines)
-
-
-def _named(column: str, position: int, label: str) -> str:
-    return say(_PLACES[column], place=position, name=style.hover(label))
+    """The query with the two tokens that it reads most."""
+    at = position - 1 if by == "written" else position
+    query, weights = named("query", at, found.target_labels[at]), found.weights[position]
+    best = np.argsort(-weights, kind="stable")[:2]
+    sources = ((named("source", key, found.source_labels[key]), weights[key]) for key in best)
+    return "<br>".join(reading(query, source, weight) for source, weight in sources)

@@ -19,6 +19,7 @@ from transformer.network_words import attention_name
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import SiteLike, stored_head
 from transformer.runs.run import Run
+from transformer.views.attention.lines import named
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
 from transformer.views.parameters import HEAD, QUERY, SITE
@@ -137,12 +138,9 @@ def _headings(found: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, An
 def _traces(found: RowArithmetic) -> list[Any]:
     places = np.arange(len(found.key_labels), dtype=np.int32)
     hidden = ["" if allowed else "/" for allowed in found.allowed]
-    names = [style.hover(text) for text in found.key_labels]
     hover = [
-        say("key {place}: {name}", place=place, name=token)
-        if allowed
-        else say("key {place}: {text}, hidden by the mask", place=place, text=token)
-        for place, (token, allowed) in enumerate(zip(names, found.allowed, strict=True))
+        named("key", place, label) + ("" if allowed else f", {say('hidden by the mask')}")
+        for place, (label, allowed) in enumerate(zip(found.key_labels, found.allowed, strict=True))
     ]
 
     def bars(values: Doubles, name: str, axis: str, colour: str) -> go.Bar:

@@ -173,13 +173,8 @@ const Most = ({ at: { row, column }, shown }) => {
     ${best.filter((at) => weights[at] > 0).map(line)}`;
 };
 
-const pinNote = ({ pin }, at) => {
-  if (pin) {
-    const pinned = pin.column === null ? say("Row pinned.") : "Pinned.";
-    return say("{pinned} Esc lets go.", { pinned });
-  }
-  return at ? say("Click to pin.") : say("Point at a cell for its numbers; click to pin.");
-};
+const pinNote = ({ pin }) =>
+  pin ? say("Pinned. Esc lets go.") : say("Point at a cell for its numbers; click to pin.");
 
 // Open the arithmetic of a weight's row, if the page has that view.
 const isWorkedOut = views.some(({ name }) => name === "attention_math");
@@ -201,7 +196,7 @@ export const CellNumbers = ({ cell, shown, keys, more = "" }) => {
   return html`<div class="numbers-side">
     <dl class="readout" aria-live="off">${Object.entries(NAMES).map(one)}</dl>
     <p class="shared-keys hint">${more}</p>
-    <p class="pin-note">${pinNote(cell, at)} <${Arithmetic} ...${{ cell, at }} /></p>
+    <p class="pin-note">${pinNote(cell)} <${Arithmetic} ...${{ cell, at }} /></p>
     <div class="top-keys">${at && html`<${Most} at=${at} shown=${shown} />`}</div>
     <p class="hint for-keys" id=${keys}>${say("Keyboard: in the large picture, arrow keys move from cell to cell, Home and End to the ends of a row; Enter pins the cell, Shift and Enter its row, Esc lets go. Click a row's label to pin the row.")}</p>
     <p class="unseen said" role="status" aria-live="polite">${cell.said}</p>

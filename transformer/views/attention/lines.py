@@ -14,7 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer.checks import check_number, check_whole
-from transformer.messages import mark, numeral, say
+from transformer.messages import numeral, say
 from transformer.network_words import attention_name, head_name
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
@@ -231,31 +231,26 @@ def _columns(view: HeadView, query: int | None, links: Sequence[Link]) -> tuple[
     )
 
 
-_LINKED = {
-    "query": (
-        mark("query {place}: {name}"), mark("reads key {at}: {name}, weight {weight}"), "key",
-    ),
-    "key": (
-        mark("key {place}: {name}"),
-        mark("is read by query {at}: {name}, weight {weight}"),
-        "query",
-    ),
-}  # fmt: skip
-
-
 def _hover(view: HeadView, links: Sequence[Link], side: str) -> list[str]:
     """For each token its name and the three strongest of its lines."""
     labels = view.query_labels if side == "query" else view.key_labels
-    others = view.key_labels if side == "query" else view.query_labels
-    heading, sentence, other = _LINKED[side]
-    texts = [
-        [say(heading, place=position, name=style.hover(label))]
-        for position, label in enumerate(labels)
-    ]
+    texts = [[named(side, position, label)] for position, label in enumerate(labels)]
     for link in links:
-        mine = texts[getattr(link, side)]
-        if len(mine) < 4:
-            at = getattr(link, other)
-            name, weight = style.hover(others[at]), numeral(link.weight, ".4f")
-            mine.append(say(sentence, at=at, name=name, weight=weight))
+        own = texts[getattr(link, side)]
+        if len(own) < 4:
+            query = named("query", link.query, view.query_labels[link.query])
+            own.append(
+                reading(query, named("key", link.key, view.key_labels[link.key]), link.weight)
+            )
     return ["<br>".join(text) for text in texts]
+
+
+def named(column: str, position: int, label: str) -> str:
+    """A token for a hover label: "query 3: cat"; column: "query", "key", "source" or "target"."""
+    return f"{say(column)} {position}: {style.hover(label)}"
+
+
+def reading(query: str, key: str, weight: float) -> str:
+    """How much a query reads a key, for a hover label."""
+    values = {"from": query, "to": key, "weight": numeral(weight, ".4f")}
+    return say("{from} reads {to}, {weight}", **values)

@@ -1,7 +1,7 @@
 // The numbers of an attention picture, its title, and the page's cache of them.
 
 import { ask } from "../../web/ask.js";
-import { say } from "../../web/messages.js";
+import { capital, say } from "../../web/messages.js";
 import { KindButtons, Switch } from "../../web/controls.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { atlasOf, headName } from "../../web/head_grid.js";
@@ -80,7 +80,8 @@ export const pictureTitle = (fields, at) => {
   const name = headName(layer, head);
   const attention = attentionOf(at);
   const last = depth === "all" ? at.n_layers - 1 : layer;
-  const layers = last === 0 ? say("layer 0") : say("layers 0 to {last}", { last });
+  const layers =
+    last === 0 ? say("layer {layer}", { layer: 0 }) : say("layers 0 to {last}", { last });
   const whose = {
     head: say("layer {layer}, head {head}", { layer, head }),
     layer: say("layer {layer}, mean of its heads", { layer }),
@@ -167,8 +168,8 @@ const source = (fields, at) => {
   const { picture, over_heads: over, depth } = fields;
   const mean = (of) =>
     of === "all"
-      ? say("The mean of all heads")
-      : say("The mean of the heads of layer {layer}", { layer });
+      ? capital(say("mean of all heads"))
+      : capital(say("layer {layer}, mean of its heads", { layer }));
   if (picture === "alignment" && over !== "head") {
     return { of: { picture: "flow", which: "mean", depth: over }, whose: mean(over) };
   }

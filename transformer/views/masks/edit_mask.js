@@ -42,7 +42,7 @@ const NOTES = {
 };
 // A cell in words, or a label: query or key -1.
 const cellWords = ({ query, key }, { labels, lineEdit, edit, planned }) => {
-  const lines = { forbid: say("forbidden by you"), allow: say("all allowed by you") };
+  const lines = { forbid: say("forbidden by you"), allow: say("allowed by you") };
   const token = (list, place) => `${place} ${list[place]}`;
   const ofLine = (line) => lines[lineEdit(line)] ?? say("not edited as a whole");
   if (key < 0)
@@ -105,7 +105,7 @@ const boardOf = (used, { kind, layer, edits }) => {
     ),
     where: say("{attention}, {layer}", {
       attention: attentionOf(kind),
-      layer: layer === "*" ? say("every layer") : say("layer {layer}", { layer }),
+      layer: layer === "*" ? say("all layers") : say("layer {layer}", { layer }),
     }),
     ...plan,
     lineEdit,
@@ -180,12 +180,12 @@ const Editor = () => {
     ...${part.attributes({ run: asked?.run, site: isNew ? place : undefined })}>
     <p>${say("Which keys (columns) each query (row) may read, in every head of a layer. Click a cell to forbid or allow it. Click a token's label to forbid its whole row or column; a second click allows all of it, a third leaves it as it was.")}</p>
     <div class="whatif-head">
-      <${KindButtons} name=${say("Which attention's mask")} kinds=${kinds}
+      <${KindButtons} name=${say("Which attention")} kinds=${kinds}
         chosen=${kinds.indexOf(kind)} choose=${(index) => choose({ kind: index, layer: "*" })} />
       <label>${`${capital(say("layer"))} `}<${Select} class="edit-layer" value=${layer}
         options=${[["*", say("all")], ...layers]} set=${(one) => choose({ ...chosen, layer: one })} /></label>
-      ${without("causal", say("remove the causal mask"), !isCausal(kind))}
-      ${without("padding", say("remove the padding mask"), false)}
+      ${without("causal", say("without the causal mask"), !isCausal(kind))}
+      ${without("padding", say("without the padding mask"), false)}
     </div>
     <p class="mask-note">${notes.join(" ")}</p>
     <p class="mask-key">

@@ -6,7 +6,6 @@ label (unescaped text), parent (its rank in the step before, -1 at the first), s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -184,10 +183,6 @@ def _hover(search: Search, node: TreeNode) -> str:
         style.hover(node.label),
         say("step {step}, rank {rank}: {words}", step=node.step, rank=node.rank, words=words),
         say("sum of log-probabilities {score}", score=numeral(node.score, ".4f")),
-        say(
-            "probability of the hypothesis so far {score}",
-            score=numeral(math.exp(node.score), ".3g"),
-        ),
     ]
     best = search.hypotheses[0]
     if node.best and node.step == len(best.ids) - 1:

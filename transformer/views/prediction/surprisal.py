@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.messages import mark, numeral, say
+from transformer.messages import numeral, say
 from transformer.model.summary import last_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -46,18 +46,11 @@ def why_none(run: Run) -> str | None:
 def summarise(run: Run) -> dict[str, Any]:
     """The surprisal of a whole text. Raises ValueError for a run without any.
 
-    mean_bits: over the tokens that have a surprisal. perplexity: 2 to that power. given_bits,
-    generated_bits: the same mean over either kind alone, None where there is none.
+    mean_bits: over the tokens that have a surprisal. perplexity: 2 to that power.
     """
-    bits, given = surprisal_of(run), _n_given(run)
-    some = bits, bits[:given], bits[given:]
-    parts = [[one for one in part if one is not None] for part in some]
-    mean, of_given, generated = (sum(part) / len(part) if part else None for part in parts)
-    assert mean is not None
-    return {
-        "mean_bits": mean, "perplexity": 2**mean, "n_tokens": len(parts[0]),
-        "given_bits": of_given, "generated_bits": generated,
-    }  # fmt: skip
+    known = [bits for bits in surprisal_of(run) if bits is not None]
+    mean = sum(known) / len(known)
+    return {"mean_bits": mean, "perplexity": 2**mean, "n_tokens": len(known)}
 
 
 def surprisal(run: Run) -> go.Figure:
@@ -136,19 +129,9 @@ def _n_given(run: Run) -> int:
 
 def in_words(found: dict[str, Any]) -> str:
     """The summary as a sentence without its full stop."""
-    parts = [
-        say(sentence, bits=numeral(bits, ".2f"))
-        for sentence, bits in (
-            (mark("given {bits}"), found["given_bits"]),
-            (mark("generated {bits}"), found["generated_bits"]),
-        )
-        if bits is not None
-    ]
-    apart = f" ({', '.join(parts)})" if len(parts) > 1 else ""
     return say(
-        "mean {mean_bits} bits per token{apart}; perplexity {perplexity}, over {n_tokens} tokens",
+        "mean {mean_bits} bits per token; perplexity {perplexity}, over {n_tokens} tokens",
         mean_bits=numeral(found["mean_bits"], ".2f"),
-        apart=apart,
         perplexity=numeral(found["perplexity"], ".2f"),
         n_tokens=found["n_tokens"],
     )
@@ -157,8 +140,8 @@ def in_words(found: dict[str, Any]) -> str:
 def _hover(label: str, bits: float | None, given: bool) -> str:
     name = style.hover(label)
     if bits is None:
-        return say("{name}<br>the first token: nothing predicted it", name=name)
-    told = {"name": name, "bits": numeral(bits, ".3f"), "p": numeral(2.0**-bits, ".4g")}
-    if given:
-        return say("{name}, given<br>{bits} bits<br>p = {p}", **told)
-    return say("{name}, generated<br>{bits} bits<br>p = {p}", **told)
+        return f"{name}<br>{say('nothing predicted it')}"
+    how = say("given") if given else say("generated")
+    return (
+        f"{name}, {how}<br>{numeral(bits, '.3f')} {say('bits')}<br>p = {numeral(2.0**-bits, '.4g')}"
+    )

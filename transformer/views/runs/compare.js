@@ -110,7 +110,7 @@ const alike = (a, b) =>
   a.n_heads === b.n_heads && sitesOf(a).map(siteName).join() === sitesOf(b).map(siteName).join();
 const headsOf = ({ n_heads: count }) => [
   ...Array.from({ length: count }, (_, head) => [head, String(head)]),
-  ["mean", say("mean of all")],
+  ["mean", say("mean of all heads")],
 ];
 const inWords = (site) => [
   siteName(site),

@@ -228,7 +228,7 @@ const Ablation = () => {
   return html`<section class="ablation whatif" ...${part.attributes({ run: run?.run, matter: answer ? `${asked.position} ${asked.by}` : undefined })}>
     <p>${say("What a head read is left out before it is added to the residual stream: it is set to zero, or replaced by its mean over the text (in the decoder, over the text so far).")}</p>
     <div class="whatif-head">
-      <${KindButtons} name=${say("Which attention's heads")} kinds=${run?.kinds ?? []}
+      <${KindButtons} name=${say("Which attention")} kinds=${run?.kinds ?? []}
         chosen=${state.kind} choose=${(index) => change({ kind: index })} />
       <${Switch} name="ablated-by" title=${say("Replaced by")} options=${BY} value=${by}
         set=${(how) => change({ by: how })} />
