@@ -1,10 +1,10 @@
-// What the scripts say in another language, whose entries come with the scripts.
-
+// What the scripts say in another language, and which words of a text are terms of the glossary.
 import assert from "node:assert/strict";
 import test from "node:test";
+
 import { known, numeral, say, sayN } from "../../transformer/web/messages.js";
 
-const entries = {
+Object.assign(known, {
   forms: Array.from({ length: 200 }, (_, n) => (n === 1 ? 0 : n > 4 ? 2 : 1)).join(""),
   decimal: ",",
   group: ".",
@@ -13,8 +13,7 @@ const entries = {
     "no {name}; got {got}": "{got}: NOT {name}",
     "{n} token": ["ONE", "{n} FEW", "{n} MANY"],
   },
-};
-Object.assign(known, entries);
+});
 
 test("a sentence is looked up, and its values are filled in once", () => {
   assert.equal(say("no {name}; got {got}", { name: "{got}", got: 3 }), "3: NOT {got}");
@@ -36,4 +35,29 @@ test("a number takes its form", () => {
 test("numbers have the signs of the language, and groups where it makes them", () => {
   const written = ["0.25", "-1,234.5", "12,345.6", "1.2e-7", "12,345"].map(numeral);
   assert.deepEqual(written, ["0,25", "-1234,5", "12.345,6", "1,2e-7", "12.345"]);
+});
+
+const glossary = {
+  head: { words: ["head", "heads", "头"], says: "One.", other: ["箭头"] },
+  attention: { words: ["attention"], says: "Two." },
+  "self-attention": { words: ["self-attention"], says: "Three." },
+};
+globalThis.document = /** @type {any} */ ({
+  getElementById: (id) => (id === "glossary" ? { textContent: JSON.stringify(glossary) } : null),
+  addEventListener: () => {},
+});
+const { termsIn } = await import("../../transformer/ui/static/terms.js");
+const found = (text) => termsIn(text).map(({ at, end, term }) => [text.slice(at, end), term]);
+
+test("a term is found in all its forms, longest first, at word boundaries", () => {
+  assert.deepEqual(found("Heads ahead: self-attention, head's attention"), [
+    ["Heads", "head"],
+    ["self-attention", "self-attention"],
+    ["head", "head"],
+    ["attention", "attention"],
+  ]);
+});
+
+test("what only looks like a word is none", () => {
+  assert.deepEqual(found("按箭头键，看第5个头。"), [["头", "head"]]);
 });

@@ -1,10 +1,11 @@
-// Softmax and the colours' values: against Python.
+// Softmax, the colours' values, and what is drawn from: against Python.
 import assert from "node:assert/strict";
 import test from "node:test";
 
 import { colourValues, headNumbers } from "../../transformer/web/head_numbers.js";
 import { headFigure, partOf, placesOf, roundValues } from "../../transformer/web/heatmap_figure.js";
 import { apart, vectors } from "./vectors.js";
+import { distribution, draws } from "../../transformer/views/journey/distribution.js";
 
 test("cells, colours, ticks, axes and hatching of a head are those of Python", () => {
   const { answer, weights, figures, theme } = vectors.head;
@@ -75,5 +76,26 @@ test("round values lie within the colours, as many as there is room for", () => 
       assert.ok(values.length <= count + 1);
       assert.ok(values.every((value) => Math.abs(value) <= bound * 1.000001));
     }
+  }
+});
+
+test("sampling probabilities are those of Python for all settings and ties", () => {
+  assert.equal(vectors.draws.length, 48);
+  for (const { logits, settings, drawn } of vectors.draws) {
+    const { probabilities, count } = distribution(Float32Array.from(logits), settings);
+    const said = JSON.stringify(settings);
+    assert.ok(apart(probabilities, drawn) < 1e-5, said);
+    assert.equal(count, drawn.filter((one) => one > 0).length, said);
+  }
+});
+
+test("greedy decoding shows the network's probabilities and one candidate", () => {
+  const { logits } = vectors.draws[0];
+  const plain = { method: "sample", temperature: 1, top_k: 0, top_p: 1 };
+  const own = distribution(logits, plain).probabilities;
+  for (const change of [{ method: "greedy" }, { method: "beam" }, { temperature: 0 }]) {
+    const settings = { ...plain, ...change, top_k: 2 };
+    assert.equal(draws(settings), false);
+    assert.deepEqual(distribution(logits, settings), { probabilities: own, count: 1 });
   }
 });
