@@ -127,11 +127,8 @@ class _Training:
 
     def run(self) -> Path:
         settings = self.settings
-        unknown = self.task.unknown(self.tokenizer)  # in a folder of an older version alone
         self.task.encode(self.tokenizer, self.config)
         n_too_long = self.task.counts().get("valid_too_long")
-        if self.main and unknown:
-            print(f"validation leaves out characters that have no token: {unknown!r}")
         if self.main and n_too_long:
             print(f"validation leaves out {n_too_long:,} pairs that are too long (max_len)")
         if self.main:

@@ -72,11 +72,6 @@ class Task(ABC):
     def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
         """Encode the training text, once, without examples that are too long."""
 
-    def unknown(self, tokenizer: Tokenizer) -> str:
-        """The characters of the validation text without ids, which are left out of it."""
-        found = frozenset().union(*map(tokenizer.unknown, self.texts(self.valid)))
-        return "".join(sorted(found))
-
     def counts(self) -> dict[str, Any]:
         """The number of encoded examples."""
         return {"unit": self.unit, "train": len(self.train), "valid": len(self.valid)}
@@ -125,7 +120,6 @@ class LanguageModel(Task):
 
     def encode(self, tokenizer: Tokenizer, config: ModelConfig) -> None:
         self.encoded, self.max_len = encode_documents(tokenizer, self.train), config.max_len
-        self.valid = [*map(tokenizer.readable, self.valid)]
 
     def rows(self, rng: Random) -> list[Example]:
         return [Example(row) for ids in self.encoded for row in windows_of(ids, self.max_len, rng)]
