@@ -12,7 +12,80 @@ import { headLookedAt, placeAsked } from "../../web/selection.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { attentionOf, stackOf } from "../../web/sites.js";
 import { page } from "../../web/store.js";
-import { Formula, plainText } from "./formula.js";
+
+// ---- formulas as text, drawn as MathML ----
+
+const TOKEN =
+  /(?<space>\s*)(?:"(?<mtext>[^"]*)"|(?<mn>\d+(?:[.,\u00a0\u202f]\d+)*)|(?<mi>\p{L}+′?|∞)|:(?<part>\w+)|(?<mo>\/\/|\S))/gu;
+/** @type {(tag: string, ...children: any[]) => any} */
+const mathElement = (tag, ...children) => html`<${tag}>${children}</${tag}>`;
+const row = (terms) => (terms.length === 1 ? terms[0] : mathElement("mrow", ...terms));
+// The style sheet slants letters: the browser's own slanted ones are in few fonts.
+const identifier = (text) =>
+  html`<mi mathvariant="normal" class=${[...text].length > 2 ? "name" : undefined}>${text}</mi>`;
+
+// The formula "s:scores = {q:q K^T:k} / √D:root" as elements.
+//
+// `_` and `^` set an index and a power, `/` a fraction, `√` a root; `//` is a plain slash. Braces
+// group and are not seen, `f(x)` applies a function, `cases{a & b; c & d;}` is one of several values,
+// and "..." are words. `:part` names the symbol before it.
+const elements = (formula, of) => {
+  /** @type {{ kind: string, text: string, touches: boolean }[]} */
+  const tokens = [...formula.matchAll(TOKEN)].map(({ groups: { space, ...kinds } }) => {
+    const kind = Object.keys(kinds).find((key) => kinds[key] !== undefined) ?? "";
+    return { kind, text: kinds[kind], touches: !space };
+  });
+  const is = (kind, text) =>
+    tokens[0]?.kind === kind && (text ?? tokens[0].text) === tokens[0].text;
+  const next = () => tokens.splice(0, 1)[0];
+  const takes = (sign) => is("mo", sign) && Boolean(next());
+
+  const fenced = () =>
+    mathElement("mrow", mathElement("mo", "("), ...terms(")"), mathElement("mo", ")"));
+  const cases = () => {
+    const rows = [];
+    while (!takes("}")) {
+      const cells = ["&", ";"].map((end) => mathElement("mtd", ...terms(end)));
+      rows.push(mathElement("mtr", ...cells));
+    }
+    return mathElement("mrow", mathElement("mo", "{"), mathElement("mtable", ...rows));
+  };
+  const atom = () => {
+    if (takes("{")) return row(terms("}"));
+    if (takes("(")) return fenced();
+    if (takes("√")) return mathElement("msqrt", atom());
+    const { kind, text } = next();
+    if (text === "cases" && takes("{")) return cases();
+    return kind === "mi" ? identifier(text) : mathElement(kind, text === "//" ? "/" : text);
+  };
+  const scripted = () => {
+    const index = is("mo", "∑") ? "munder" : "msub";
+    let node = atom();
+    if (takes("_")) node = mathElement(index, node, atom());
+    if (takes("^")) node = mathElement("msup", node, atom());
+    if (is("part")) node = html`<mrow ...${of(next().text)}>${node}</mrow>`;
+    if (tokens[0]?.touches && takes("(")) {
+      node = mathElement("mrow", node, mathElement("mo", "\u2061"), fenced());
+    }
+    return node;
+  };
+  const terms = (end) => {
+    const found = [];
+    while (tokens.length && !takes(end)) {
+      const over = scripted();
+      found.push(takes("/") ? mathElement("mfrac", over, scripted()) : over);
+    }
+    return found;
+  };
+  return terms("");
+};
+
+// of(part): the props of a symbol that belongs to a part.
+const Formula = ({ text, of, ...more }) => html`<math ...${more}>${row(elements(text, of))}</math>`;
+/** @type {(text: string) => string} */
+const plainText = (text) => text.replace(/:\w+|[{}"]/g, "");
+
+// ---- the view ----
 
 // A number of a tensor: "0.247", "−1.394", "2.1e−5"; alone, a whole one as "4"; a text as it is.
 /** @type {(value: number | string, alone?: boolean) => string} */

@@ -24,7 +24,7 @@ class Topic:
     """A formula and what belongs to it, for one head of a run and one row of its trace, the query.
 
     position: the query's row. token: for sampling, the index in the run's ids; None = the last.
-    says: sentences on how this model does it. formula: its lines, see formula.js. code: see
+    says: sentences on how this model does it. formula: its lines, see equations.js. code: see
     `excerpt`. tensors: see `add`. A part is a name that symbol, code and numbers share.
     """
 
@@ -80,7 +80,7 @@ class Topic:
     ) -> None:
         """Add a tensor.
 
-        symbol: see formula.js. axes: the letters of its shape, "B × H × Tq × D"; "" = a single
+        symbol: see equations.js. axes: the letters of its shape, "B × H × Tq × D"; "" = a single
         number. values: the row that is shown, or a dict of some of its numbers by label. at: the
         shown ones, by default the first. tokens: their labels.
         """
