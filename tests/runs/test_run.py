@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kit.models import model_of, tiny
 
 from transformer import Ablate, Batch, Break, Request, Run
-from transformer.inference.record import complete_characters
+from transformer.inference.run_builder import complete_characters
 from transformer.runs.request import MAX_NEW_TOKENS
 
 TEXT = "The fox said hello"

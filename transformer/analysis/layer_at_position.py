@@ -55,7 +55,7 @@ class FedForward:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class LayerAtPlace:
+class LayerAtPosition:
     """parts: the layer's sub-layers in order. agrees: whether they end where the recorded stream
     does, which they do unless an intervention changed this layer."""
 
@@ -71,7 +71,7 @@ class LayerAtPlace:
 @torch.no_grad()
 def layer_at_position(
     model: LoadedModel, run: Run, stack: str, layer: int, position: int
-) -> LayerAtPlace:
+) -> LayerAtPosition:
     """A layer of a stack at a row of its trace, from its recorded input to its recorded output.
 
     Raises ValueError for a run of another model, and for one without residual streams.
@@ -93,7 +93,7 @@ def layer_at_position(
     expected = streams[layer + 1][0, position].cpu()
     room = EXACT if model.network.dtype == torch.float32 else 0.05
     agrees = float((out - expected).abs().max()) <= room * (1 + float(expected.abs().max()))
-    return LayerAtPlace(
+    return LayerAtPosition(
         parts=tuple(parts),
         feed_forward=_fed(made.feed_forward, parts[-1].read.to(start)),
         agrees=agrees,

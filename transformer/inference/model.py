@@ -22,7 +22,7 @@ from transformer.inference.engines.compiled import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
 from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
-from transformer.inference.record import batch_of, run_of
+from transformer.inference.run_builder import batch_of, run_of
 from transformer.inference.stream import Stream, search
 from transformer.interventions.descriptions import Intervention
 from transformer.runs.batch import Batch

@@ -9,7 +9,7 @@ from transformer.inference.beam import beam_search
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import generate
 from transformer.inference.loaded import LoadedModel, check_interventions, hooks_for
-from transformer.inference.record import run_of, text_of
+from transformer.inference.run_builder import run_of, text_of
 from transformer.model.hooks import Hook
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.request import Request

@@ -8,12 +8,14 @@ import { Token } from "./text.js";
 import { sayWith } from "./messages.js";
 
 // The position of the last token read: the chosen one of the run's text, else the run's default.
-export const placeRead = () =>
+export const readPosition = () =>
   page.query?.stack === page.run.stack ? page.query.index : page.run.last_read;
 // The position that is predicted; it may be one after the end. of: the position read.
-export const placeAsked = (of = placeRead()) => (page.run.stack === "encoder" ? of : of + 1);
-// `placeAsked` of the chosen token; null without one.
-export const askedIfChosen = () => (page.query?.stack === page.run.stack ? placeAsked() : null);
+export const predictedPosition = (of = readPosition()) =>
+  page.run.stack === "encoder" ? of : of + 1;
+// `predictedPosition` of the chosen token; null without one.
+export const predictedIfChosen = () =>
+  page.query?.stack === page.run.stack ? predictedPosition() : null;
 // The token before a position.
 /** @type {(place: number) => import("./store.js").Query} */
 export const before = (place) => ({
@@ -28,10 +30,10 @@ export const tokenAt = (place, label = page.run.labels[place]) => ({
 });
 
 // The predicted token in words; after the end it is not known yet. of: the last token read.
-export const Asked = ({ of = placeRead() }) => {
+export const PredictedToken = ({ of = readPosition() }) => {
   const { labels, stack } = page.run;
   const token = (place) => html`<strong><${Token} label=${labels[place]} /></strong>`;
-  const place = placeAsked(of);
+  const place = predictedPosition(of);
   const told = { read: token(of), at: of, place };
   const said = () => {
     if (stack === "encoder") return sayWith("Asked about: {read}, token {place}, itself.", told);
@@ -50,7 +52,7 @@ export const Asked = ({ of = placeRead() }) => {
 
 // The selected row of a stack's trace; null for another stack than the text's without a chosen token.
 export const rowLookedAt = (stack) =>
-  chosenRow(stack) ?? (stack === page.run.stack ? placeRead() - tracedFrom(stack) : null);
+  chosenRow(stack) ?? (stack === page.run.stack ? readPosition() - tracedFrom(stack) : null);
 
 // The shown head and the selected row, {run, site, head, query}; null without a run.
 export const headLookedAt = () => {

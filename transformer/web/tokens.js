@@ -2,7 +2,7 @@
 // translator, the source that its encoder reads.
 
 import { Player } from "./controls.js";
-import { placeRead } from "./selection.js";
+import { readPosition } from "./selection.js";
 import { numeral, say } from "./messages.js";
 import { useAnswer, useEvent, usePart } from "./part.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
@@ -55,7 +55,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
   const chosen = page.query?.stack === stack ? page.query.index : -1;
   // Without a choice the default token is marked; for a masked word, the word itself.
   const isLast = ready && !page.query && stack === "decoder" && page.run?.run === facts.run;
-  const usual = isLast ? placeRead() : -1;
+  const usual = isLast ? readPosition() : -1;
 
   // A long text scrolls in its own box, and the page stays where it is.
   useLayoutEffect(() => {

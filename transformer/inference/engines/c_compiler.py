@@ -38,7 +38,7 @@ FLAGS = (
     "-fno-math-errno",
 )  # fmt: skip
 ARM = ("aarch64", "arm64")  # as Linux and macOS call it
-# Apple's clang comes without an OpenMP library: torch's own is taken.
+# Apple's clang has no OpenMP library; use the one that PyTorch ships.
 OPENMP = Path(torch.__file__).parent / "lib" / "libomp.dylib"
 SYMBOL = "read_tokens"
 TYPES = (torch.float32, torch.bfloat16, torch.float16)  # as kernels.h counts them
@@ -75,7 +75,7 @@ class Step(NamedTuple):
 def variants(machine: str, system: str, openmp: Path = OPENMP) -> list[tuple[str, ...]]:
     """The flags to try, best first: for this CPU or any, with several threads or one.
 
-    machine, system: as `platform` names them. A compiler may not know the CPU, or no OpenMP.
+    machine, system: as `platform` names them. A compiler may support neither this CPU nor OpenMP.
     """
     # On ARM, -march names an instruction set alone and "native" is refused by some compilers.
     cpu = "-mcpu=native" if machine in ARM else "-march=native"
@@ -157,7 +157,7 @@ def _note(library: ctypes.CDLL) -> str:
 
 
 def _fits(library: ctypes.CDLL, note: str) -> bool:
-    """Whether these are kernels of this library."""
+    """Whether a note names kernels of this library."""
     numbers, count = _numbers(note), len(kernels_of(library))
     return len(numbers) == len(TYPES) and all(number < count for number in numbers)
 

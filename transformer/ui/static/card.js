@@ -7,7 +7,7 @@ import { emit, reactive, showProblem, page } from "../../web/store.js";
 import { say, sayN } from "../../web/messages.js";
 import {
   goToLesson,
-  touring,
+  cardState,
   cardShown,
   endTour,
   goToAnswer,
@@ -65,7 +65,7 @@ const Lesson = ({ name, title, about, minutes, checks }) => {
 const LessonList = ({ close }) => {
   const part = usePart();
   const title = useRef(/** @type {any} */ (null));
-  const isOpen = touring.isChoosing;
+  const isOpen = cardState.isChoosing;
   const { answer } = useAnswer(part, "lessons", isOpen && {});
   useLayoutEffect(() => {
     document.body.classList.toggle("choosing-lesson", isOpen);
@@ -105,7 +105,7 @@ const isControl = (focused) =>
 /** @type {(event: KeyboardEvent) => number} */
 const leafing = ({ key, ctrlKey, altKey, metaKey, shiftKey, defaultPrevented }) => {
   const focused = document.activeElement;
-  if (!page.projector || touring.place === null || defaultPrevented) return 0;
+  if (!page.projector || cardState.place === null || defaultPrevented) return 0;
   if (ctrlKey || altKey || metaKey || shiftKey || focused?.matches(TYPED)) return 0;
   return REMOTE[key] ?? (isControl(focused) ? 0 : (ARROWS[key] ?? 0));
 };
@@ -123,7 +123,7 @@ const wordsOf = ({ title, says, look, ...more }) => ({
 const { lessons } = declared;
 
 const Guide = () => {
-  const { deck, place } = touring;
+  const { deck, place } = cardState;
   const card = cardShown();
   const name = card ? `${deck.name}.${place}` : "";
   const latest = useRef(name);
@@ -162,8 +162,8 @@ const Guide = () => {
   useFollowed(name, read, grade, () => isSettled() && Boolean(page.run?.run));
 
   const leaf = (by) => {
-    const to = (touring.place ?? 0) + by;
-    if (to >= 0 && to < touring.deck.cards.length) goToCard(to);
+    const to = (cardState.place ?? 0) + by;
+    if (to >= 0 && to < cardState.deck.cards.length) goToCard(to);
   };
   useDocument(["keydown"], (event) => {
     const by = leafing(event);
@@ -179,13 +179,13 @@ const Guide = () => {
   };
   useLayoutEffect(() => (card ? giveBack : undefined), [Boolean(card)]);
   const close = () => {
-    touring.isChoosing = false;
+    cardState.isChoosing = false;
     giveBack();
   };
   const following = deck.name && lessons[lessons.indexOf(deck.name) + 1];
   const chooseLesson = () => {
     endTour();
-    touring.isChoosing = true;
+    cardState.isChoosing = true;
   };
   const onward = following
     ? { words: say("Next lesson ›"), go: () => goToLesson(following) }

@@ -11,7 +11,7 @@ import { page as look } from "../../web/store.js";
 import { mounted } from "../../web/part.js";
 import { useCode, CopyLink, pageAddress } from "./share.js";
 import { moveTo } from "./visit.js";
-import { endTour, goToTour, opener, touring } from "./tour.js";
+import { endTour, goToTour, opener, cardState } from "./tour.js";
 
 // ---- the models: bundled ones by what they do; Gradio's list has all, and is shown where there are others ----
 
@@ -108,9 +108,9 @@ const begin = ({ currentTarget }) => {
   goToTour(0);
 };
 const chooseLesson = ({ currentTarget }) => {
-  if (touring.place !== null) endTour();
-  opener.current = touring.isChoosing ? null : currentTarget;
-  touring.isChoosing = !touring.isChoosing;
+  if (cardState.place !== null) endTour();
+  opener.current = cardState.isChoosing ? null : currentTarget;
+  cardState.isChoosing = !cardState.isChoosing;
 };
 
 const Menu = ({ languages, space }) => {

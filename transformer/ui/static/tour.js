@@ -28,7 +28,7 @@ const STAYS = ["projector", "lesson"]; // of the page, whatever card is shown
 /** @type {Deck} */
 const tour = { name: "", title: "", cards: declared.cards };
 // place: of the shown card in its deck, null for none; isChoosing: whether the lessons are listed.
-export const touring = reactive({
+export const cardState = reactive({
   deck: tour,
   place: /** @type {number | null} */ (null),
   isChoosing: false,
@@ -41,14 +41,15 @@ let settled = true; // whether the page was asked for the card's state
 const lessons = new Map();
 
 /** @returns {Card | null} */
-export const cardShown = () => (touring.place === null ? null : touring.deck.cards[touring.place]);
+export const cardShown = () =>
+  cardState.place === null ? null : cardState.deck.cards[cardState.place];
 export const isSettled = () => settled && !isOpening();
 
 /** @type {(to: number | null, among?: Deck) => void} */
-const show = (to, among = touring.deck) => {
+const show = (to, among = cardState.deck) => {
   together(() => {
-    Object.assign(touring, { deck: among, place: to });
-    if (to !== null) touring.isChoosing = false;
+    Object.assign(cardState, { deck: among, place: to });
+    if (to !== null) cardState.isChoosing = false;
   });
   if (to !== null) emit("card");
   const { types = false, presses = false } = cardShown() ?? {};
@@ -79,11 +80,12 @@ const showLinked = async (field, text) => {
   if (wanted[field] === text) show(to, deck);
 };
 /** @type {(field: "tour" | "lesson") => boolean} */
-const isOf = (field) => touring.place !== null && (touring.deck.name === "") === (field === "tour");
+const isOf = (field) =>
+  cardState.place !== null && (cardState.deck.name === "") === (field === "tour");
 /** @type {(field: "tour" | "lesson") => void} */
 const keptAsCard = (field) => {
   const get = () => {
-    const { deck, place } = touring;
+    const { deck, place } = cardState;
     const card = String((place ?? 0) + 1);
     return isOf(field) ? [deck.name, card].filter(Boolean).join(".") : "";
   };
@@ -110,7 +112,7 @@ export const staying = () => {
 
 // Show a card: the page as it says.
 /** @type {(to: number, among?: Deck) => Promise<void>} */
-export const goToCard = async (to, among = touring.deck) => {
+export const goToCard = async (to, among = cardState.deck) => {
   const { state } = among.cards[to];
   /** @type {Record<string, string>} */
   const here = among.name ? { lesson: `${among.name}.${to + 1}` } : { tour: String(to + 1) };
@@ -135,7 +137,7 @@ export const goToAnswer = (state) =>
     ...cardShown()?.state,
     ...state,
     ...staying(),
-    lesson: `${touring.deck.name}.${(touring.place ?? 0) + 1}`,
+    lesson: `${cardState.deck.name}.${(cardState.place ?? 0) + 1}`,
   });
 export const endTour = () => {
   ended = isOpening();

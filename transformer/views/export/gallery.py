@@ -27,7 +27,7 @@ from transformer.views.prediction.surprisal import surprisal, why_none
 from transformer.views.registry import own_views
 
 
-class Picture(NamedTuple):
+class GalleryItem(NamedTuple):
     """A figure with the key of its PICTURES entry, which names and explains it."""
 
     view: str
@@ -35,7 +35,7 @@ class Picture(NamedTuple):
     part: str = ""  # the attention, metric or stack that it shows
 
 
-def gallery(run: Run) -> Iterator[Picture]:
+def gallery(run: Run) -> Iterator[GalleryItem]:
     """The model, its prediction, all heads put together and measured, and its positions.
 
     What a model does not have (the surprisal of an encoder, the alignment of a text generator) and
@@ -43,37 +43,39 @@ def gallery(run: Run) -> Iterator[Picture]:
     and candidates need a choice and are not among them.
     """
     if run.stopped != GIVEN:
-        yield Picture("architecture", architecture(run))
+        yield GalleryItem("architecture", architecture(run))
     if why_none(run) is None:
-        yield Picture("surprisal", surprisal(run))
+        yield GalleryItem("surprisal", surprisal(run))
     if run.lens is not None:
-        yield Picture("lens", logit_lens(run))
+        yield GalleryItem("lens", logit_lens(run))
     if run.search is not None:
-        yield Picture("beams", beam_tree(run))
+        yield GalleryItem("beams", beam_tree(run))
     for stack, kind in run.trace.kinds():
         yield from _of_attention(run, stack, kind)
     for stack in run.position_matrices:
-        yield Picture("inputs", input_strips(run, stack), stack_name(stack))
-        yield Picture("similarity", position_similarity(run, stack), stack_name(stack))
+        yield GalleryItem("inputs", input_strips(run, stack), stack_name(stack))
+        yield GalleryItem("similarity", position_similarity(run, stack), stack_name(stack))
         if run.config.positions == "sinusoidal":
-            yield Picture("shift", position_shift(run, 1, stack), stack_name(stack))
+            yield GalleryItem("shift", position_shift(run, 1, stack), stack_name(stack))
     for picture in (one for view in own_views() for one in view.pictures):  # by their defaults
         run_alone = picture.subject in ("run", "run or batch") and not picture.network
         if run_alone and (figure := picture.figure):
             with suppress(ValueError):  # of a run that it cannot draw
-                yield Picture(picture.name, figure(run, **picture.checked({})))
+                yield GalleryItem(picture.name, figure(run, **picture.checked({})))
 
 
-def _of_attention(run: Run, stack: str, kind: str) -> Iterator[Picture]:
+def _of_attention(run: Run, stack: str, kind: str) -> Iterator[GalleryItem]:
     found, name = metrics_of(run, stack, kind), attention_name(stack, kind)
     for metric in found.metrics:
         if all(math.isnan(head.values[metric.name]) for head in found.heads):
             continue  # such as of repeats, where nothing is repeated
-        yield Picture("metrics", draw_metric(found, metric.name), f"{say(metric.title)}, {name}")
+        yield GalleryItem(
+            "metrics", draw_metric(found, metric.name), f"{say(metric.title)}, {name}"
+        )
     if run.trace[stack, 0, kind].q is not None:
-        yield Picture("attention_math", attention_math(run, (stack, 0, kind), 0), name)
+        yield GalleryItem("attention_math", attention_math(run, (stack, 0, kind), 0), name)
     if kind == "cross":
-        yield Picture("alignment", alignment(run, "mean", "mean"))
+        yield GalleryItem("alignment", alignment(run, "mean", "mean"))
     for which, words in FLOW_NAMES.items() if kind == "self" else [("mean", FLOW_NAMES["mean"])]:
         figure = attention_flow(run, stack, which, kind, hover=False)
-        yield Picture("flow", figure, f"{say(words)}, {name}")
+        yield GalleryItem("flow", figure, f"{say(words)}, {name}")

@@ -2,7 +2,7 @@
 // another head was chosen by a press or a link, or a card is shown.
 
 import { isOpeningLink } from "../../ui/static/link.js";
-import { touring } from "../../ui/static/tour.js";
+import { cardState } from "../../ui/static/tour.js";
 import { siteNamed } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { effect, html, useLayoutEffect } from "../../web/preact.js";
@@ -28,7 +28,7 @@ export const useAgreement = (answer) =>
     const { model, text: prompt, link } = page.run;
     const text = JSON.stringify([model, prompt]);
     const isNew = text !== known && link.text !== undefined; // and not the model's example
-    const isFree = isNew && !isLinked && !shared.pinned && touring.place === null;
+    const isFree = isNew && !isLinked && !shared.pinned && cardState.place === null;
     [known, isLinked] = [text, isOpeningLink()];
     if (named && isFree && (page.head === own || isUsual())) setHead(named);
     if (named && sameHead(page.head, named)) own = page.head;

@@ -53,14 +53,14 @@ const widened = ({ layout, data }) => {
   layout.yaxis.ticktext = layout.yaxis.tickvals.map((place) => String(place + 1));
 };
 
-const Asked = ({ part, question, data, ...how }) => {
+const AnswerFigure = ({ part, question, data, ...how }) => {
   const { answer } = useAnswer(part, question, data);
   return html`<${Figure} part=${part} figure=${answer?.figure} ...${how} />`;
 };
 
 const Padded = ({ part, name, place, label }) => {
   const { batch, stacks, texts } = page.batch;
-  return html`<${Asked} part=${part} question="padded" data=${{ batch, stack: stacks[place] }}
+  return html`<${AnswerFigure} part=${part} question="padded" data=${{ batch, stack: stacks[place] }}
     name=${name} wide=${label} height=${32 + 2 * fontPx() + 40 * texts.length} change=${widened} />`;
 };
 
@@ -150,7 +150,7 @@ const InPlace = ({ fields }) => {
   const at = siteChosen(fields);
   const { stack, kind } = at;
   const place = kinds.findIndex(isKind(at));
-  const mask = (which) => html`<${Asked} part=${part} question="mask" name=${which}
+  const mask = (which) => html`<${AnswerFigure} part=${part} question="mask" name=${which}
     data=${{ batch, row, which, stack, kind }} fit=${square(false)} />`;
   const pickKind = (index) => {
     const mask_site = asField(firstOf(kinds[Number(index)]));
@@ -187,7 +187,7 @@ const Scores = ({ fields }) => {
   const site = siteName(siteChosen(fields));
   const scores = (title, stage) => html`<section>
     <h4>${title}</h4>
-    <${Asked} part=${part} question="heatmap" name=${stage}
+    <${AnswerFigure} part=${part} question="heatmap" name=${stage}
       data=${{ run: batch, site, head, stage, row }} fit=${square(false)} />
   </section>`;
   return html`<div class="mask-scores" ...${part.attributes({ batch, row, site, head })}>

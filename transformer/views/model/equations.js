@@ -8,7 +8,7 @@ import { Token } from "../../web/text.js";
 import { declaredFields } from "../../web/fields.js";
 import { Switch } from "../../web/controls.js";
 import { fieldsOf } from "../../web/link_text.js";
-import { headLookedAt, placeAsked } from "../../web/selection.js";
+import { headLookedAt, predictedPosition } from "../../web/selection.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { attentionOf, stackOf } from "../../web/sites.js";
 import { page } from "../../web/store.js";
@@ -237,7 +237,7 @@ const Equations = () => {
   const fields = useMemo(() => declaredFields("equations"), []);
   const { lit, of, clear, listeners } = useLit();
   const head = headLookedAt();
-  const wanted = head && { ...head, topic: fields.equation, position: placeAsked() };
+  const wanted = head && { ...head, topic: fields.equation, position: predictedPosition() };
   const { answer, asked } = useAnswer(part, "equation", wanted);
   const choose = (topic) => {
     fields.equation = topic;

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer.analysis.layer_at_position import LayerAtPlace, layer_at_position
+from transformer.analysis.layer_at_position import LayerAtPosition, layer_at_position
 from transformer.analysis.model_queries import ModelQueries
 from transformer.analysis.row_arithmetic import RowArithmetic, row_arithmetic
 from transformer.messages import say
@@ -50,7 +50,7 @@ class Topic:
         return row_arithmetic(self.run, self.site, self.head, self.position)
 
     @property
-    def layer(self) -> LayerAtPlace:
+    def layer(self) -> LayerAtPosition:
         """The layer of the head, at the query."""
         stack, layer, _ = self.site
         return self.models.ask(

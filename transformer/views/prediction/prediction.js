@@ -15,7 +15,7 @@ import { html, useMemo, useState, useLayoutEffect, useRef } from "../../web/prea
 import { page, setQuery } from "../../web/store.js";
 import { branchAt } from "../../ui/static/history.js";
 import { declaredFields } from "../../web/fields.js";
-import { Asked, before, placeAsked, placeRead } from "../../web/selection.js";
+import { PredictedToken, before, predictedPosition, readPosition } from "../../web/selection.js";
 import { Token } from "../../web/text.js";
 import { useJourney } from "../journey/queries.js";
 import { fontPx, labelRoom } from "../../web/labels.js";
@@ -143,7 +143,7 @@ const Band = ({ box, first, follows }) => {
   const band = useRef(/** @type {any} */ (null));
   const { run, query } = page;
   const isChosen = query && query.stack === run?.stack;
-  const place = isChosen ? (follows ? placeAsked() : query.index) - first : -1;
+  const place = isChosen ? (follows ? predictedPosition() : query.index) - first : -1;
   const { xaxis, yaxis } = box._fullLayout ?? {};
   const shown = xaxis && place >= 0 && place < Math.abs(xaxis.range[1] - xaxis.range[0]);
   const { left, width } = shown ? cellBox(box, place, place, 0, 0) : { left: 0, width: 0 };
@@ -265,7 +265,7 @@ const Prediction = () => {
   const fields = useMemo(() => declaredFields("prediction"), []);
   const { run } = page;
   const steps = run?.probabilities.length ?? 0;
-  const step = run ? placeAsked() - run.n_prompt : -1;
+  const step = run ? predictedPosition() - run.n_prompt : -1;
   const none = !(step >= 0 && step < steps);
   const { answer, asked } = useAnswer(part, "candidates", !none && { run: run.run, step });
   const coming = useJourney(part);
@@ -277,13 +277,13 @@ const Prediction = () => {
   };
   const facts = none ? { run: coming.asked?.run } : { run: asked?.run, step: asked?.step };
   return html`<div class="prediction" ...${part.attributes(facts)}>
-    ${predicts && html`<${Asked} />`}
+    ${predicts && html`<${PredictedToken} />`}
     <div class="step-head" hidden=${!predicts}>
       <button type="button" class="previous" aria-label=${say("Previous step")}
-        disabled=${predicts && placeRead() === 0} onClick=${() => go(step - 1)}>‹</button>
+        disabled=${predicts && readPosition() === 0} onClick=${() => go(step - 1)}>‹</button>
       <h3 class="step-title">${heading()}</h3>
       <button type="button" class="next" aria-label=${say("Next step")}
-        disabled=${predicts && placeRead() >= run.labels.length - 1} onClick=${() => go(step + 1)}>›</button>
+        disabled=${predicts && readPosition() >= run.labels.length - 1} onClick=${() => go(step + 1)}>›</button>
     </div>
     ${none && predicts && html`<${Coming} answer=${coming.answer} />`}
     <div class="step-body" hidden=${none}>

@@ -9,7 +9,7 @@ import {
   showRun,
   useGone,
 } from "../../ui/static/history.js";
-import { before, placeAsked, tokenAt } from "../../web/selection.js";
+import { before, predictedPosition, tokenAt } from "../../web/selection.js";
 import { capital, numeral, percentText, say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { html, useRef, useState } from "../../web/preact.js";
@@ -151,7 +151,7 @@ const useStep = (steps) => {
   const { run, query } = page;
   const last = useRef({ run, step: 0 });
   if (last.current.run !== run) last.current = { run, step: 0 };
-  const chosen = run && query?.stack === run.stack ? placeAsked() - run.n_prompt : -1;
+  const chosen = run && query?.stack === run.stack ? predictedPosition() - run.n_prompt : -1;
   if (chosen >= 0 && chosen < steps) last.current.step = chosen;
   return last.current.step;
 };

@@ -10,7 +10,7 @@ import {
 } from "../../ui/static/interventions.js";
 import { colourAt, scaleOf, themed } from "../../web/colours.js";
 import { Figure } from "../../web/figure.js";
-import { Asked, placeAsked, tokenAt } from "../../web/selection.js";
+import { PredictedToken, predictedPosition, tokenAt } from "../../web/selection.js";
 import { capital, colourEnds, numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { html, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
@@ -75,7 +75,7 @@ const ImportanceMap = ({ part, answer, asked, toggle }) => {
 };
 // The question, and its answer; see ablation.js for what it is given.
 const Matter = ({ part, answer, asked, toggle, change }) => {
-  const position = placeAsked();
+  const position = predictedPosition();
   const question =
     position < page.run.labels.length
       ? sayWith("How much does each head matter for “{token}”, token {place}?", tokenAt(position))
@@ -84,7 +84,7 @@ const Matter = ({ part, answer, asked, toggle, change }) => {
     html` <button type="button" class="ablation-most"
       onClick=${() => alter(withAblation(answer.most, interventions(), asked.by))}>${say("Switch off {head}", { head: say("layer {layer}, head {head}", answer.most) })}</button>`;
   return html`<div>
-    <${Asked} />
+    <${PredictedToken} />
     <div class="whatif-buttons">
       <button type="button" class="matter" onClick=${() => change({ position })}>${question}</button>
     </div>

@@ -12,7 +12,7 @@ import { numeral, say, sayWith, colourEnds } from "../../web/messages.js";
 import { html, useState } from "../../web/preact.js";
 import { useCells } from "../../web/cells.js";
 import { Figure } from "../../web/figure.js";
-import { Asked, placeAsked, tokenAt } from "../../web/selection.js";
+import { PredictedToken, predictedPosition, tokenAt } from "../../web/selection.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { page, setHead } from "../../web/store.js";
 import { Token } from "../../web/text.js";
@@ -109,7 +109,7 @@ const Contribution = () => {
   const { run } = page;
   const { answer, asked } = useAnswer(part, "contribution", wanted);
   const shown = wanted && asked?.run === wanted.run && answer;
-  const position = run && placeAsked();
+  const position = run && predictedPosition();
   const question =
     run &&
     (position < run.labels.length
@@ -118,7 +118,7 @@ const Contribution = () => {
   const facts = shown && { place: asked.position, total: answer.total, logit: answer.logit };
   return html`<section class="contribution whatif" ...${part.attributes({ run: run?.run, ...facts })}>
     <p>${say("Every head and every feed-forward adds something to the residual stream, and the network's last step reads the logits from that stream. So the logit of a token is a sum, with one number for each part.")}</p>
-    ${run && html`<${Asked} />`}
+    ${run && html`<${PredictedToken} />`}
     <div class="whatif-buttons">
       <button type="button" class="contributes" onClick=${() => ask({ run: run.run, position })}>${question}</button>
     </div>

@@ -2,7 +2,7 @@
 
 import { experiment, interventions } from "../../ui/static/interventions.js";
 import { Figure } from "../../web/figure.js";
-import { Asked, askedIfChosen, tokenAt } from "../../web/selection.js";
+import { PredictedToken, predictedIfChosen, tokenAt } from "../../web/selection.js";
 import { numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
@@ -72,7 +72,7 @@ const Effect = () => {
   const texts = useAnswer(part, "intact_text", isAltered && { run });
   const both = texts.asked?.run === run ? texts.answer : null;
   // Unless a token is chosen: where the texts diverge.
-  const position = both && (askedIfChosen() ?? Math.min(both.same, labels.length - 1));
+  const position = both && (predictedIfChosen() ?? Math.min(both.same, labels.length - 1));
   const wanted = isAltered && both && { run, position };
   const { answer, asked } = useAnswer(part, "next_token", wanted);
   const facts = isAltered && {
@@ -84,7 +84,7 @@ const Effect = () => {
   };
   return html`<section class="effect whatif" ...${part.attributes({ run, ...facts })}>
     <p class="effect-none" hidden=${isAltered}>${say("Nothing is altered now.")}</p>
-    ${isAltered && askedIfChosen() !== null && html`<${Asked} />`}
+    ${isAltered && predictedIfChosen() !== null && html`<${PredictedToken} />`}
     <div class="two effect-body" hidden=${!isAltered}>
       <${Foreseen} part=${part} answer=${answer} position=${asked?.position} />
       <${Texts} answer=${both} labels=${labels} />

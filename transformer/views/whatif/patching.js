@@ -6,7 +6,7 @@ import { cellBox, useCells } from "../../web/cells.js";
 import { Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { labelRoom } from "../../web/labels.js";
-import { Asked, askedIfChosen, tokenAt } from "../../web/selection.js";
+import { PredictedToken, predictedIfChosen, tokenAt } from "../../web/selection.js";
 import { capital, colourEnds, numeral, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
@@ -148,7 +148,7 @@ const Patching = () => {
   const [asked, setAsked] = useState(/** @type {any} */ (null)); // of: the model and text of its map
   const { run } = page;
   const translates = (run?.source_labels.length ?? 0) > 0;
-  const position = run && askedIfChosen();
+  const position = run && predictedIfChosen();
   const reads = run && generates() && { run: run.run, position };
   const { answer: other } = useAnswer(part, "other_text", reads);
   const { text, type } = useText(other?.variant);
@@ -193,7 +193,7 @@ const Patching = () => {
         onInput=${({ target }) => type(target.value)}></textarea>
     </label>
     <p class="patch-hint hint" role="status">${none}</p>
-    ${position !== null && run && html`<${Asked} />`}
+    ${position !== null && run && html`<${PredictedToken} />`}
     <${Choices} ...${{ chosen, choose, translates }} />
     <div class="whatif-buttons">
       <button type="button" class="main show-map" onClick=${() => showMap(chosen)}>${show}</button>

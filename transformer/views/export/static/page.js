@@ -8,7 +8,7 @@ import { Figure } from "../../../web/figure.js";
 import { headNumbers } from "../../../web/head_numbers.js";
 import { thinLabels } from "../../../web/labels.js";
 import { siteNamed } from "../../../web/link_text.js";
-import { Asked, before, placeAsked, placeRead } from "../../../web/selection.js";
+import { PredictedToken, before, predictedPosition, readPosition } from "../../../web/selection.js";
 import { capital, numeral, say, sayWith } from "../../../web/messages.js";
 import { usePart } from "../../../web/part.js";
 import { takePlotlyFrom } from "../../../web/plots.js";
@@ -132,8 +132,8 @@ const AttentionSection = ({ at }) => {
 // prediction
 
 const Prediction = ({ steps, start }) => {
-  const read = page.query ? placeRead() : start - 1; // at first, the last token that was given
-  const at = placeAsked(read) - start;
+  const read = page.query ? readPosition() : start - 1; // at first, the last token that was given
+  const at = predictedPosition(read) - start;
   const step = steps[at];
   const go = (value) => setQuery(before(start + Number(value)));
   const seen = () =>
@@ -144,7 +144,7 @@ const Prediction = ({ steps, start }) => {
     });
   return html`<section id="prediction" aria-labelledby="prediction-title" hidden=${!steps.length}>
     <h2 id="prediction-title">${say("Prediction")}</h2>
-    ${step ? html`<${Asked} of=${read} />` : html`<p class="asked">${say("No step of this run chose what follows this token.")}</p>`}
+    ${step ? html`<${PredictedToken} of=${read} />` : html`<p class="asked">${say("No step of this run chose what follows this token.")}</p>`}
     <div class="controls">
       <label>${capital(say("step"))} <${Select} id="step" options=${[[-1, "–"], ...steps.map((_, place) => [place, place + 1])]}
         value=${step ? at : -1} set=${go} /></label>
