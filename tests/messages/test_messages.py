@@ -10,8 +10,8 @@ import pytest
 from transformer import messages
 from transformer.checks import InvalidRequest
 from transformer.messages import (
-    chosen,
     mark,
+    negotiate_language,
     numeral,
     say,
     say_error,
@@ -119,7 +119,7 @@ def test_the_browser_chooses_the_language(shouted):
         "",
         ";q=x",
     )
-    assert [chosen(header) for header in headers] == ["pl", "pl", "pl", "en", "en", "en", "en"]
+    assert [negotiate_language(header) for header in headers] == ["pl"] * 3 + ["en"] * 4
 
 
 def test_a_sentence_has_a_value_for_each_placeholder():

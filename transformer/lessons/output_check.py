@@ -1,4 +1,4 @@
-"""Check a run: the text that the network must produce, and with which settings.
+"""Check a run's output and the settings that produced it.
 
 check = {run = {has = "Bram", alters = ["ablate"]}}
 """
@@ -85,9 +85,9 @@ def written(context: GradingContext) -> str:
     if run.steps or run.config.family != "encoder":
         return "".join(step.text for step in run.steps) if run.steps else run.text
     tokenizer = context.models.model(run.model).tokenizer
-    found = [
+    guesses = [
         context.models.ask(masked_token, run, position=position).ids[0]
         for position, index in enumerate(run.ids)
         if index == tokenizer.mask_id
     ]
-    return "".join(map(tokenizer.text, found)) or run.text
+    return "".join(map(tokenizer.text, guesses)) or run.text

@@ -20,8 +20,9 @@ from transformer.checks import InvalidRequest
 from transformer.messages.catalogues import ENGLISH, Catalogue, catalogue, languages
 
 __all__ = [
-    "ENGLISH", "Catalogue", "capital", "catalogue", "chosen", "filled", "language",
-    "languages", "mark", "numeral", "say", "say_error", "say_n", "signs", "speaking",
+    "ENGLISH", "Catalogue", "capital", "catalogue", "filled", "language",
+    "languages", "mark", "negotiate_language", "numeral", "say", "say_error", "say_n", "signs",
+    "speaking",
 ]  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
@@ -97,7 +98,7 @@ def speaking(name: str) -> Iterator[None]:
         _LANGUAGE.reset(token)
 
 
-def chosen(accepted: str) -> str:
+def negotiate_language(accepted: str) -> str:
     """The available language that an Accept-Language header prefers."""
     known, best, found = languages(), 0.0, ENGLISH
     for part in accepted[:200].split(","):

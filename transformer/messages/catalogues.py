@@ -1,4 +1,4 @@
-"""Read the catalogues, LANGUAGE.po in this folder; put HTML templates and scripts into a language.
+"""Read the catalogues, LANGUAGE.po in this folder, and translate HTML templates and scripts.
 
 English needs no catalogue.
 """
@@ -53,14 +53,14 @@ class Catalogue:
         return found if isinstance(found, str) else found[0]
 
     def form(self, one: str, many: str, n: int) -> str:
-        """The form that n things take."""
+        """The plural form for n things."""
         found = self.messages.get(one)
         if not isinstance(found, list) or not self.forms:
             return one if n == 1 else many
         return found[int(self.forms[n if n < 100 else 100 + n % 100])]
 
     def number(self, text: str) -> str:
-        """A number that English writes so, with this language's signs."""
+        """Rewrite a number in English notation with this language's signs."""
         if (self.decimal, self.group) == (".", ","):
             return text
         whole = text.partition(".")[0]

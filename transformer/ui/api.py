@@ -54,7 +54,7 @@ def add_endpoints(service: Service) -> None:
 
     @contextmanager
     def timed(line: Line | None = None) -> Iterator[None]:
-        """Ends what is generated when its time is up, or when the caller has left."""
+        """Stop generating when the time is up or the caller has left."""
         with service.sessions.request(current_session.get(), line) as deadline, until(deadline):
             yield
 
@@ -62,8 +62,8 @@ def add_endpoints(service: Service) -> None:
         generating = functools.partial(timed, service.shares["model"])
         add(function, generating, concurrency_limit=AT_ONCE, concurrency_id="model")
     *looking, view = look_endpoints(service)
-    # These take no place among the former: a request that held a place of one kind while waiting
-    # for one of the other could wait for ever.
+    # In a queue of their own: a request that held a slot of one kind while waiting for one of the
+    # other could wait for ever.
     for function in (*experiment_endpoints(service), view):
         add(function, timed, concurrency_id="experiments")
     for function in looking:
@@ -71,7 +71,7 @@ def add_endpoints(service: Service) -> None:
 
 
 def look_endpoints(service: Service) -> list[Callable[..., Any]]:
-    """Those that read what there is, and last of them /view, which may run the network."""
+    """Endpoints that only read stored results; the last one, /view, may run the network."""
 
     def models() -> list[dict[str, Any]]:
         """The models that can be used, with their configuration."""

@@ -74,12 +74,12 @@ class Experiments:
             return found
 
     def known_losses(self, name: str) -> dict[str | None, float | None]:
-        """Those losses if they have been computed already, else nothing."""
+        """The losses that `losses_without` has already computed; empty if none."""
         self.model(name)
         return self._losses.get(name, {})
 
     def _answered(self, question: Callable[..., T], run: Run, arguments: Mapping[str, Any]) -> T:
-        """A question's answer, when its turn has come."""
+        """Wait for a turn, then answer the question; a cheap one need not wait."""
         n_tokens = _n_tokens(question, run, arguments)
         operations = 2.0 * self.model(run.model).n_parameters * n_tokens
         # one row of one layer is too little to wait for, and a whole class asks at once
@@ -118,8 +118,11 @@ class Experiments:
 
 
 def _n_tokens(question: Callable[..., Any], run: Run, arguments: Mapping[str, Any]) -> int:
-    """How many are read for all variants of a text; 0 for a question of which that is not known,
-    and for a position that is none, which the question refuses."""
+    """Count the tokens read over all variants of a text.
+
+    0 for a question that has no entry here, and for an invalid position, which the question itself
+    refuses.
+    """
     position = arguments.get("position")
     n_read = len(run.ids) if position is None else position if isinstance(position, int) else 0
     n_read = max(0, min(n_read, run.config.output_max_len))

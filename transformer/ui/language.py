@@ -1,4 +1,4 @@
-"""In which language a visitor is answered: the browser's own, of those that there are."""
+"""Answer each visitor in the browser's language, if there is a catalogue for it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,22 @@ from urllib.parse import parse_qs
 
 from starlette.types import Scope
 
-from transformer.messages import ENGLISH, catalogue, chosen, filled, language, languages, mark, say
+from transformer.messages import (
+    ENGLISH,
+    catalogue,
+    filled,
+    language,
+    languages,
+    mark,
+    negotiate_language,
+    say,
+)
 from transformer.messages.catalogues import translate_html
 
 LOST = mark("A part of the page could not be loaded; reload the page.")
-# In the query of a request; see ui/static/header.js.
-# Below these, a request of the page names its language, and any other is a program's.
+# Below these paths the page's own requests name their language; any other is a program's.
 PROGRAMS = ("/gradio_api/", "/resources")
+# The language in a request's query; see ui/static/header.js.
 ASKED, NAME = "__lang", re.compile(r"[A-Za-z-]{2,20}")
 # Words of Gradio's controls, by the names of the properties that hold them.
 WORDS = ("label", "info", "placeholder")
@@ -45,7 +54,7 @@ def language_of(scope: Scope | None) -> str:
     path = str(scope["path"]).removeprefix(scope.get("root_path", ""))
     if not path.startswith(PROGRAMS):
         accepted.append(dict(scope["headers"]).get(b"accept-language", b"").decode("latin-1"))
-    return chosen(", ".join(accepted))
+    return negotiate_language(", ".join(accepted))
 
 
 def lazy_factory(make: Callable[[], str]) -> str:
@@ -56,7 +65,7 @@ def lazy_factory(make: Callable[[], str]) -> str:
 
 
 def translate(text: str) -> str:
-    """A text of the built page, in this request's language."""
+    """Translate a text of the built page into this request's language."""
     if text in _LAZY_FACTORIES:
         return _LAZY_FACTORIES[text]()
     sentence, values = _LAZY_TEXTS.get(text, (text, {}))

@@ -89,7 +89,7 @@ def _context(service: Service, data: Mapping[str, Any]) -> GradingContext:
 
 
 def offered(served: Mapping[str, Any]) -> list[str]:
-    """The names of the lessons that these models, by name, can hold."""
+    """Names of the lessons whose models are all served."""
     first = next(iter(served))
     return [
         name
@@ -131,7 +131,7 @@ def _check(data: Mapping[str, Any]) -> Check:
 
 
 def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
-    """What the page says, in the check's own words. Raises ValueError for anything else."""
+    """Convert the page's answer to the check's arguments. Raises ValueError for anything else."""
     if not isinstance(given, Mapping) or set(given) - set(FROM_PAGE):
         raise ValueError(
             f"an answer must be an object with {', '.join(FROM_PAGE)}; got {shortened(given)}"
@@ -151,7 +151,7 @@ def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
 
 
 def shown_by(service: Service, fields: Mapping[str, str]) -> GradingContext:
-    """The run and the batch that a state of the page shows. Raises ValueError for none."""
+    """The run and the batch that a state of the page shows. Raises ValueError for a bad state."""
     state = read_state(fields)
     run, batch = run_of(service, state), batch_of(service, state)
     check_places(run, state.view)

@@ -65,7 +65,7 @@ class Kind(NamedTuple):
     """How a family differs from Llama.
 
     fields: of ModelConfig, which config.json does not have. options: by their field of ModelConfig.
-    layer: where a layer's weights are. joined: our weights that are the rows of one of theirs.
+    layer: names of a layer's weights. joined: stored matrices that stack several of our weights.
     head_size: None means d_model / n_heads. tied: unless config.json has it. windows: which layers
     have a window: None, "all", "named" (those in layer_types, else all), "told" (likewise, with
     use_sliding_window), or all but each n-th. window: the default. rope_interval: each n-th layer

@@ -39,7 +39,7 @@ def packed(raw: bytes, level: int = LEVEL) -> str:
 class Pack:
     """Collects arrays; the JSON has {"array": number, "shape": [...]} instead of each.
 
-    An array that is the beginning of one that is there already is not stored again.
+    An array that is a prefix of a stored one is not stored again.
     """
 
     def __init__(self) -> None:
@@ -49,12 +49,12 @@ class Pack:
         """Keep an array of float32, float64 or small integers; returns its placeholder."""
         kind = values.dtype.str[1:]
         raw = np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()
-        held = (
+        prefixed = (
             place
             for place, (known_kind, known) in enumerate(self._arrays)
             if kind == known_kind and known.startswith(raw)
         )
-        place = next(held, len(self._arrays))
+        place = next(prefixed, len(self._arrays))
         if place == len(self._arrays):
             self._arrays.append((kind, raw))
         return {"array": place, "shape": list(values.shape)}
@@ -73,12 +73,12 @@ class Pack:
         return [self.plain(part) for part in value] if isinstance(value, list) else value
 
     def text(self, content: dict[str, Any]) -> str:
-        """Everything; content must hold what `array` and `plain` returned. ASCII."""
+        """Pack `content`, which holds the placeholders of `array` and `plain`, with all arrays."""
         table = [[kind, len(raw) // int(kind[1:])] for kind, raw in self._arrays]
         whole = {"arrays": table, "content": content}
-        said = json.dumps(whole, allow_nan=False, separators=(",", ":")).encode("ascii")
+        header = json.dumps(whole, allow_nan=False, separators=(",", ":")).encode("ascii")
         planes = (
             np.frombuffer(raw, dtype=np.uint8).reshape(-1, int(kind[1:])).T.tobytes()
             for kind, raw in self._arrays
         )
-        return packed(b"".join([struct.pack("<I", len(said)), said, *planes]))
+        return packed(b"".join([struct.pack("<I", len(header)), header, *planes]))

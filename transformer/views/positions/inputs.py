@@ -16,13 +16,15 @@ from transformer.runs.run import Run
 from transformer.views.drawing import style
 from transformer.views.positions.encodings import line_figure
 
-_COLOURED = 0.995  # of the numbers; those beyond, a few far out, share the colours at the ends
+_COLOURED = 0.995  # quantile at the ends of the colour scale: a few outliers would flatten it
 _ROW_PX, _LEAST_PX, _MOST_PX = 19, 90, 520  # of one token, and of all of them
 
 Matrix = NDArray[np.float32]
 
 
 class _Look(NamedTuple):
+    """How a part is drawn: its panel among the strips, its line among the curves."""
+
     name: str
     heading: str
     axis: str  # of its panel
