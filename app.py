@@ -8,14 +8,9 @@ import os
 # How long OpenMP's threads wait awake, as `serve.SPINCOUNT`: it is read when torch is imported.
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
-try:
-    from spaces import GPU  # a Space with a lent accelerator; must come before torch uses CUDA
-except ImportError:
-    GPU = None
-
 gc.disable()  # while all is imported: a fifth of the start; the server sets it going
 
 from transformer.serve import main  # noqa: E402
 
 if __name__ == "__main__":
-    main(GPU)
+    main()

@@ -49,7 +49,6 @@ IMPORTS_BY_NAME = {"import_module", "__import__", "find_spec", "run_module"}
 KNOWN_BY = {
     "babel": {"messages"},
     "gradio": {"ui"},
-    "spaces": {"ui"},
     "plotly": {"views", "training"},
     "tokenizers": {"tokenizer"},
     "sentencepiece": {"tokenizer"},

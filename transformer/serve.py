@@ -38,7 +38,6 @@ from transformer.inference.model import Model, load
 from transformer.lessons import add_lessons
 from transformer.ui import launch
 from transformer.ui.api import check_tools
-from transformer.ui.experiments import Decorator
 from transformer.ui.limits import AT_ONCE, MAX_TRAININGS
 from transformer.ui.request_guard import policy_for
 from transformer.ui.service import check_names, tell_refused, why_refused
@@ -158,7 +157,7 @@ def check_port(host: str | None, port: int | None) -> None:
             ) from error
 
 
-def main(gpu: Decorator | None = None) -> None:
+def main() -> None:
     """`serve`, and a clean exit whatever is running then.
 
     Python's own exit would stop the network's threads while they compute, and abort.
@@ -168,7 +167,7 @@ def main(gpu: Decorator | None = None) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     code = 0
     try:
-        serve(gpu)
+        serve()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
         if isinstance(end.code, str):
@@ -184,8 +183,8 @@ def main(gpu: Decorator | None = None) -> None:
     os._exit(code)
 
 
-def serve(gpu: Decorator | None = None) -> None:
-    """Load the models and serve the page until interrupted. gpu: what lends an accelerator."""
+def serve() -> None:
+    """Load the models and serve the page until interrupted."""
     asked = arguments()
     device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -201,8 +200,8 @@ def serve(gpu: Decorator | None = None) -> None:
         models = load_all(asked.checkpoints, device, asked.engine, asked.max_len)
         os.environ["no_proxy"] = no_proxy
         launch(
-            models, host=asked.host, port=asked.port, gpu=gpu, mcp=asked.mcp,
-            trainings=asked.trainings, embed_on=asked.embed_on, trusted_hosts=asked.trusted_hosts,
+            models, host=asked.host, port=asked.port, mcp=asked.mcp, trainings=asked.trainings,
+            embed_on=asked.embed_on, trusted_hosts=asked.trusted_hosts,
         )  # fmt: skip
     except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"{error}")

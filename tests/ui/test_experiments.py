@@ -82,7 +82,7 @@ def test_an_experiment_too_large_for_its_time_is_refused_at_once(service, name, 
     tiny = service.model("tiny")
     variants = {"importance": 2 * 2, "patching": 2 * 4}[name]  # layers x heads; layers x places
     monkeypatch.setattr(module, "MAX_OPERATIONS", 2 * tiny.n_parameters * variants * 4 - 1)
-    monkeypatch.setattr(service.queries, "_asked", None)  # would be a TypeError
+    monkeypatch.setattr(service.queries, "_ask", None)  # would be a TypeError
     sentence = question(service, name, fresh)["error"]
     assert sentence.startswith(f"this would read {variants * 4:,} tokens, about ")
     with pytest.raises(TypeError, match="NoneType"):

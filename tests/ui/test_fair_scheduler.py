@@ -191,7 +191,8 @@ def test_time_aside_is_not_counted():
 def test_a_short_request_does_not_wait_for_the_end_of_long_ones(tiny_model, monkeypatch):
     """As many long ones as run at a time, of half a second at least; what they give is the same."""
     service = Service([tiny_model, tiny_translator()])
-    service.shares = shares(slice_s=0.05)
+    monkeypatch.setattr(sessions, "SLICE_S", 0.05)
+    service.shares = shares()
     settings = {"max_new_tokens": 40, "temperature": 0.9, "seed": 3}
     alone = tiny_model.generate("The fox", **settings)
     quick_next = Stream.__next__

@@ -20,7 +20,6 @@ from transformer.ui.api import check_tools, in_json
 from transformer.ui.asgi_guard import AsgiGuard, host_of, is_local
 from transformer.ui.components import put_first
 from transformer.ui.examples import cards
-from transformer.ui.experiments import Decorator
 from transformer.ui.lessons import offered
 from transformer.ui.limits import MAX_REQUEST_BYTES, MAX_TRAININGS, MAX_WAITING
 from transformer.ui.modules import MODULES
@@ -43,7 +42,6 @@ def launch(
     *,
     host: str | None = None,
     port: int | None = None,
-    gpu: Decorator | None = None,
     mcp: bool = False,
     trainings: int = MAX_TRAININGS,
     embed_on: Sequence[str] = (),
@@ -70,7 +68,7 @@ def launch(
     # uvicorn reads it; by default no proxy is trusted to state a client's address.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", PRIVATE if "SPACE_ID" in os.environ else "")
     MODULES.warm()
-    service = Service(models, gpu, trainings)
+    service = Service(models, trainings)
     print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     put_first(first_look(service), cards(service.models), offered(service.models))
     page = build(service)

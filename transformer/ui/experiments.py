@@ -30,7 +30,6 @@ from transformer.ui.sessions import caller
 from transformer.ui.store import is_own
 
 T = TypeVar("T")
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # One text read once: a short one of a small network needs no turn either.
 ONE_TEXT = (journey, without_head)
 QUICK_OPERATIONS = 2e10  # about 0.2 s of the network on two cores
@@ -41,12 +40,11 @@ class Experiments:
     MAX_SECONDS; a long one lets others run between two of its batches. A question whose client has
     left is cancelled.
 
-    models: finds one by its name. line: where a question waits for its turn. gpu: see `Service`.
+    models: finds one by its name. line: where a question waits for its turn.
     """
 
-    def __init__(self, models: Callable[[str], Model], line: Line, gpu: Decorator) -> None:
+    def __init__(self, models: Callable[[str], Model], line: Line) -> None:
         self._models, self._line = models, line
-        self._asked = gpu(self._ask)
         self._losses: dict[str, dict[str | None, float | None]] = {}
 
     def model(self, name: str) -> Model:
@@ -85,7 +83,7 @@ class Experiments:
         # one row of one layer is too little to wait for, and a whole class asks at once
         is_one_row = question is layer_at_position
         if is_one_row or (question in ONE_TEXT and operations <= QUICK_OPERATIONS):
-            return self._asked(question, run, **arguments)
+            return self._ask(question, run, **arguments)
         most = MAX_PREVIEW_OPERATIONS if question is without_head else MAX_OPERATIONS
         if operations > most:
             raise InvalidRequest(
@@ -98,8 +96,7 @@ class Experiments:
                 most=most / 1e12,
             )
         with self._in_turn():
-            found: T = self._asked(question, run, **arguments)
-            return found
+            return self._ask(question, run, **arguments)
 
     def _ask(self, question: Callable[..., T], run: Run, **arguments: Any) -> T:
         with renewed(MAX_SECONDS):

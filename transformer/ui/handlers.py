@@ -9,7 +9,6 @@ from typing import Any
 from transformer.inference.deadline import Deadline, until
 from transformer.interventions.descriptions import without_padding_mask
 from transformer.messages import say, say_n
-from transformer.runs.steps import GenerationStep
 from transformer.ui.errors import public_error
 from transformer.ui.examples import shown_first
 from transformer.ui.limits import lines_of
@@ -60,29 +59,30 @@ def _continue(
 ) -> Iterator[Progress]:
     """Tokens that come close together are shown together: each showing costs more than a token."""
     began = shown_at = time.monotonic()
-    reader, stream = service.stream(name, text, **settings)
+    stream = service.stream(name, text, **settings)
     tokenizer = service.model(name).tokenizer
-    ids, n_prompt = list(reader.prompt_ids), reader.n_prompt
-    steps: list[GenerationStep] = []
+    ids, n_prompt = list(stream.prompt_ids), stream.n_prompt
 
     def progress(busy: str) -> Progress:
-        probabilities = [step.chosen.probability for step in steps]
-        facts = running_facts(tokenizer, reader.source_ids, ids, n_prompt, probabilities)
+        probabilities = [step.chosen.probability for step in stream.steps]
+        facts = running_facts(tokenizer, stream.source_ids, ids, n_prompt, probabilities)
         return facts, said("busy", busy), True
 
-    yield progress(say("Searching …") if reader.request.beams > 1 else say("Generating …"))
-    for step in stream:
-        steps.append(step)
+    is_search = stream.request.beams > 1  # which has no steps before it is finished
+    yield progress(say("Searching …") if is_search else say("Generating …"))
+    for step in () if is_search else stream:
         ids.append(step.token)
         if deadline.is_over():
             break
         if time.monotonic() >= shown_at + SHOWN_EVERY_S:
-            most = settings["max_new_tokens"]
-            yield progress(say("Generating … {n} of {most}", n=len(steps), most=most))
+            most, n = settings["max_new_tokens"], len(stream.steps)
+            yield progress(say("Generating … {n} of {most}", n=n, most=most))
             shown_at = time.monotonic()
     deadline.is_over()  # what is stopped may have ended the steps by itself
     with until(deadline):
-        run = service.finish(name, text, steps, read=reader, **settings)
+        if is_search:
+            list(stream)
+        run = service.finish(stream)
         done = outcome(run, time.monotonic() - began)
         if (joined := service.one_by_one(name, text, **settings)) is not None:
             alone = say("Translated one sentence at a time, as in training: {text}", text=joined)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from transformer.checkpoint import CheckpointError
@@ -17,9 +16,8 @@ from transformer.inference.stream import Stream
 from transformer.runs.batch import Batch
 from transformer.runs.compact_trace import recording_at_most
 from transformer.runs.run import Run
-from transformer.runs.steps import GenerationStep
 from transformer.ui.examples import example_of
-from transformer.ui.experiments import Decorator, Experiments
+from transformer.ui.experiments import Experiments
 from transformer.ui.limits import (
     LEFT_AGE_S,
     MAX_NEW_TOKENS,
@@ -32,7 +30,7 @@ from transformer.ui.limits import (
     memory_budget,
 )
 from transformer.ui.memory import Memory
-from transformer.ui.sessions import SLICE_S, Sessions, shares
+from transformer.ui.sessions import Sessions, shares
 from transformer.ui.store import OwnModels, RunStore, is_own, on_cpu
 from transformer.ui.trainings import Trainings
 
@@ -44,14 +42,9 @@ class Service:
 
     budget: all that visits make the server keep. memory: what to do where an allocation fails. own:
     models of visits. trainings: how many networks may be trained at the same time.
-
-    gpu: wraps what runs the network (a Space lends its accelerator for the time of such a call, in
-    another process: arguments and results are picklable).
     """
 
-    def __init__(
-        self, models: Sequence[Model], gpu: Decorator | None = None, trainings: int = MAX_TRAININGS
-    ) -> None:
+    def __init__(self, models: Sequence[Model], trainings: int = MAX_TRAININGS) -> None:
         if not models:
             raise ValueError("the page needs at least one model; got none")
         check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
@@ -60,17 +53,12 @@ class Service:
         self.budget = memory_budget()
         self.memory = Memory(self.budget)
         self.store, self.own = RunStore(self.budget), OwnModels(self.budget)
-        self._lent = gpu is not None  # for a time, which goes on while a request steps aside
-        self.shares = shares(trainings, math.inf if self._lent else SLICE_S)
+        self.shares = shares(trainings)
         self.trainings = Trainings(self.shares["trainings"], budget=self.budget)
         self.sessions.on_leave += [
             lambda visitor: self.budget.leave(visitor, LEFT_AGE_S), self.trainings.leave,
         ]  # fmt: skip
-        wrap = gpu or (lambda function: function)
-        self.queries = Experiments(self.model, self.shares["experiments"], wrap)
-        self._steps = wrap(self._steps_of)
-        self._finish = wrap(self._run_of)
-        self._call = wrap(self._called)
+        self.queries = Experiments(self.model, self.shares["experiments"])
         self.examples: dict[str, tuple[str, str]] = {}
         self._offer_usable()
 
@@ -107,44 +95,24 @@ class Service:
         check_choice("model", name, self.models)
         return self.models[name]
 
-    def stream(
-        self, name: str, text: str, **settings: Any
-    ) -> tuple[Stream, Iterator[GenerationStep]]:
-        """(what is read, the steps as they come). ValueError for bad input.
-
-        A beam search has no steps before it is finished: there, `finish` does all the work.
-        """
+    def stream(self, name: str, text: str, **settings: Any) -> Stream:
+        """The steps, computed as they are read. ValueError for bad input."""
         model = self.model(name)
         check_length(settings.get("max_new_tokens"))
         check_interventions(settings.get("interventions", ()))
-        stream = model.stream(check_input(text), **settings)  # only the tokenizer runs as yet
-        if stream.request.beams > 1:
-            return stream, iter(())
-        return stream, self._steps(name, text, settings) if self._lent else stream
+        return model.stream(check_input(text), **settings)
 
-    def finish(
-        self,
-        name: str,
-        text: str,
-        steps: Sequence[GenerationStep],
-        *,
-        read: Stream | None = None,
-        **settings: Any,
-    ) -> Run:
-        """The run that these steps make, with its trace; it says if the request's time was up.
-
-        read: the stream that made them; if it did so in this process, nothing is computed again.
-        """
-        if read is not None and steps and len(read.steps) == len(steps):
-            with recording_at_most(MAX_RECORDED_BYTES):
-                return _noted(on_cpu(read.run()))
-        run: Run = self._finish(name, text, settings, list(steps))
-        return _noted(run)
+    def finish(self, stream: Stream) -> Run:
+        """The run of the steps computed so far, with its trace; it says if time was up."""
+        with recording_at_most(MAX_RECORDED_BYTES):
+            return _noted(on_cpu(stream.run()))
 
     def generate(self, name: str, text: str, **settings: Any) -> Run:
         """All of it at once."""
-        read, steps = self.stream(name, text, **settings)
-        return self.finish(name, text, list(steps), read=read, **settings)
+        stream = self.stream(name, text, **settings)
+        for _ in stream:
+            pass
+        return self.finish(stream)
 
     def batch(self, name: str, texts: Sequence[str], interventions: Any = ()) -> Batch:
         """Several texts at once, padded: read, or (by a translator) translated and then read.
@@ -191,7 +159,7 @@ class Service:
         found: Filled = self._call(Model.fill, name, check_input(text), n_best)
         return found
 
-    def _called(self, method: Callable[..., Any], name: str, *given: Any, **settings: Any) -> Any:
+    def _call(self, method: Callable[..., Any], name: str, *given: Any, **settings: Any) -> Any:
         """What a method of a model gives; runs and batches in main memory."""
         with recording_at_most(MAX_RECORDED_BYTES):
             found = method(self.model(name), *given, **settings)
@@ -200,20 +168,6 @@ class Service:
         if isinstance(found, Run):
             return on_cpu(found)
         return on_cpu(found) if isinstance(found, Batch) else found
-
-    def _steps_of(self, name: str, text: str, settings: dict[str, Any]) -> Iterator[GenerationStep]:
-        yield from self.model(name).stream(text, **settings)
-
-    def _run_of(
-        self, name: str, text: str, settings: dict[str, Any], steps: list[GenerationStep]
-    ) -> Run:
-        stream = self.model(name).stream(text, **settings)
-        if stream.request.beams > 1:
-            list(stream)
-        else:
-            stream.steps.extend(steps)
-        with recording_at_most(MAX_RECORDED_BYTES):
-            return on_cpu(stream.run())
 
     def _offer_usable(self) -> None:
         """Make each model's example; a model with which that fails is reported on stderr and not

@@ -34,7 +34,7 @@ def address_of(host: str) -> str:
     return host if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
 
 
-def shares(trainings: int = limits.MAX_TRAININGS, slice_s: float = SLICE_S) -> dict[str, Line]:
+def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Line]:
     """Everything that takes long.
 
     model: generation. experiments: what-if. files: exports. idle: what takes long and a thread of
@@ -49,10 +49,10 @@ def shares(trainings: int = limits.MAX_TRAININGS, slice_s: float = SLICE_S) -> d
         return Resource(at_once, address=most, **settings)
 
     resources = {
-        "model": shared(limits.AT_ONCE, begun=limits.MAX_BEGUN, slice_s=slice_s, last=True),
+        "model": shared(limits.AT_ONCE, begun=limits.MAX_BEGUN, slice_s=SLICE_S, last=True),
         "experiments": shared(
             1, waiting=limits.MAX_EXPERIMENTS_WAITING, begun=limits.MAX_BEGUN_EXPERIMENTS,
-            slice_s=slice_s / 2, last=True,
+            slice_s=SLICE_S / 2, last=True,
         ),
         "trainings": Resource(trainings, waiting=limits.MAX_TRAININGS_WAITING),
         "files": Resource(limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS),
