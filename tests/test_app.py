@@ -15,8 +15,9 @@ from kit.models import ONE_FILE, save_model, tiny
 
 import transformer
 from transformer import Model, serve
-from transformer.ui import launch
+from transformer.ui import launch, server
 from transformer.ui.limits import KEPT
+from transformer.ui.server import listen
 from transformer.ui.service import Service
 
 pytestmark = pytest.mark.slow
@@ -71,8 +72,9 @@ def test_two_folders_of_one_name_are_refused(tiny_model, tmp_path):
         serve.load_all([first, other, second], "cpu")
     assert [model.name for model in serve.load_all([first, other], "cpu")] == ["mine", "other"]
     models = [tiny("mine", "decoder", tiny_model.tokenizer, seed) for seed in (1, 2)]
-    with pytest.raises(ValueError, match="two models are called 'mine': model 1 and model 2; rena"):
-        launch(models, port=0)
+    sentence = "two models are called 'mine': model 1 and model 2; rena"
+    with listen(port=0) as bound, pytest.raises(ValueError, match=sentence):
+        launch(models, bound)
 
 
 def test_a_model_whose_example_fails_is_reported_the_others_offered(
@@ -107,11 +109,27 @@ def test_a_taken_or_impossible_port_ends_the_server_with_one_sentence():
     assert ended.returncode == 1
     assert ended.stderr.startswith(f"cannot listen on 127.0.0.1 port {taken}: ")
     assert ended.stderr.count("\n") == 1
-    serve.check_port(None, taken)
-    serve.check_port(None, None)
+    with listen(port=taken) as bound:  # free again
+        assert bound.getsockname() == ("127.0.0.1", taken)
     for port in (-1, 70_000):
         with pytest.raises(OSError, match=rf"port {port}: .*allowed: a free port from 1 to 65535"):
-            serve.check_port("127.0.0.1", port)
+            listen("127.0.0.1", port)
+
+
+def test_without_a_port_the_first_free_one_is_taken(monkeypatch):
+    monkeypatch.delenv("GRADIO_SERVER_PORT", raising=False)
+    with socket.socket() as other, socket.socket() as free:
+        for each in (other, free):
+            each.bind(("127.0.0.1", 0))
+        other.listen()
+        (taken, after) = (each.getsockname()[1] for each in (other, free))
+        free.close()
+        monkeypatch.setattr(server, "PORTS", (taken, after))
+        with listen() as bound:
+            assert bound.getsockname()[1] == after
+        monkeypatch.setenv("GRADIO_SERVER_PORT", str(taken))
+        with pytest.raises(OSError, match=f"port {taken}: "):
+            listen()
 
 
 def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch):
@@ -156,19 +174,3 @@ def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch
         assert server.process.wait(120) == 0
         assert kept() == []
         assert "Traceback" not in log.read_text()
-
-
-def test_a_server_whose_queue_has_died_reports_it_and_exits(tiny_model, tmp_path):
-    save_model(tiny_model, tmp_path / "tiny", dtype="float32")
-    log = tmp_path / "server.log"
-    with serving.Server(log, [tmp_path / "tiny"], "ending_queue") as server:
-        with server.client() as client:
-            assert client.get("health").status_code == 200
-            client.post("gradio_api/call/limits", json={"data": []})
-            while (health := client.get("health")).status_code == 200:
-                time.sleep(0.02)
-        assert (health.status_code, health.json()["status"]) == (503, "stopped")
-        assert server.process.wait(120) == 1
-        assert "the queue ended: KeyError in" in log.read_text()
-        assert "the queue has ended by a mistake" in log.read_text()
-        assert "a visitor's words" not in log.read_text()

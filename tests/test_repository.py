@@ -171,7 +171,6 @@ def test_the_documents_have_the_numbers_of_the_table():
     for sentence in (
         rf"trained for {limit['training_seconds']:.0f} s at\s+most",
         rf"takes at most {limit['kept_bytes'] / 1e6:.0f} MB more",
-        rf"at most {limit['calls']} calls at once",
         r"most, one at a time",
         r"deleted a minute after their visitor leaves",
         r"otherwise ten minutes after",

@@ -7,7 +7,6 @@ import atexit
 import os
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import traceback
@@ -40,6 +39,7 @@ from transformer.ui import launch
 from transformer.ui.api import check_tools
 from transformer.ui.limits import AT_ONCE, MAX_TRAININGS
 from transformer.ui.request_guard import policy_for
+from transformer.ui.server import listen
 from transformer.ui.service import check_names, tell_refused, why_refused
 from transformer.views.registry import add_views
 
@@ -141,22 +141,6 @@ def share_cores() -> None:
         torch.set_num_threads(max(1, torch.get_num_threads() // AT_ONCE))
 
 
-def check_port(host: str | None, port: int | None) -> None:
-    """Raise OSError if a requested port is taken, before anything is loaded."""
-    if port is None:
-        return
-    address = (host or "127.0.0.1").strip("[]")
-    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except (OSError, OverflowError) as error:
-            raise OSError(
-                f"cannot listen on {address} port {port}: {error}; allowed: a free port from 1 to "
-                "65535, or no --port for the first free one"
-            ) from error
-
-
 def main() -> None:
     """`serve`, and a clean exit whatever is running then.
 
@@ -188,7 +172,7 @@ def serve() -> None:
     asked = arguments()
     device = asked.device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        check_port(asked.host, asked.port)
+        bound = listen(asked.host, asked.port)  # before anything is loaded
         if asked.mcp:
             check_tools()
         policy_for(asked.embed_on)  # told before anything is loaded
@@ -200,7 +184,7 @@ def serve() -> None:
         models = load_all(asked.checkpoints, device, asked.engine, asked.max_len)
         os.environ["no_proxy"] = no_proxy
         launch(
-            models, host=asked.host, port=asked.port, mcp=asked.mcp, trainings=asked.trainings,
+            models, bound, mcp=asked.mcp, trainings=asked.trainings,
             embed_on=asked.embed_on, trusted_hosts=asked.trusted_hosts,
         )  # fmt: skip
     except (ValueError, RuntimeError, OSError) as error:

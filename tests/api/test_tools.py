@@ -15,7 +15,6 @@ from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
 
 from transformer.ui import api as tools
-from transformer.ui import launch
 from transformer.ui.limits import MAX_CALLS, MAX_VISITOR_RUNS
 
 # On a machine that does much else, the framework's own request to itself runs out of time, and its
@@ -130,4 +129,4 @@ def test_without_the_package_the_option_is_refused_in_one_sentence(version, monk
         rf"needs the package mcp>=1.28.1,<2; installed: {version or 'none'}; allowed: pip install"
     )
     with pytest.raises(ValueError, match=sentence):
-        launch([], mcp=True)  # before it loads anything
+        tools.check_tools()

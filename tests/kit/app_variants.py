@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Never
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -63,10 +63,10 @@ def slow_tokens() -> None:
 def few_files() -> None:
     """It may hold MOST_FILES, and closes connections without a request, and those whose answer is
     not read, sooner."""
-    from transformer.ui import gradio_patches
+    from transformer.ui import server
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES - 56, MOST_FILES))
-    vars(gradio_patches).update(HEADERS_S=1.0, READER_S=1)
+    vars(server).update(HEADERS_S=1.0, READER_S=1)
 
 
 def little_memory() -> None:
@@ -85,21 +85,7 @@ def little_memory() -> None:
     vars(ui)["build"] = with_a_limit
 
 
-def ending_queue() -> None:
-    """Its queue ends at the first request, as by a mistake in Gradio."""
-    from transformer import ui
-    from transformer.ui.page_queue import Queue
-
-    def fails(_: Queue) -> Never:
-        raise KeyError("a visitor's words")
-
-    ui.SWEEP_S = 1.0
-    Queue.get_events = fails  # type: ignore[method-assign]
-
-
-CHANGES = {
-    one.__name__: one for one in (brackets, slow_tokens, few_files, little_memory, ending_queue)
-}
+CHANGES = {one.__name__: one for one in (brackets, slow_tokens, few_files, little_memory)}
 
 if __name__ == "__main__":
     CHANGES[sys.argv.pop(1)]()

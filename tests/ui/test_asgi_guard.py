@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 
 from transformer.inference import deadline
 from transformer.ui import errors, hosts_for, limits, request_guard
-from transformer.ui.asgi_guard import API, FROM, RESOURCES, AsgiGuard
+from transformer.ui.asgi_guard import API, RESOURCES, AsgiGuard
 from transformer.ui.fair_scheduler import Caller
 from transformer.ui.request_guard import POLICY, policy_for, safe_headers
 from transformer.ui.resources import SESSION
@@ -51,7 +51,7 @@ class Inside:
 def gate_before(inside: Any, left: list[str] | None = None, tools: bool = False) -> AsgiGuard:
     leave = [].append if left is None else left.append
     return AsgiGuard(
-        inside, health=lambda: {"status": "ok"}, shares=shares(), leave=leave, tools=tools
+        inside, health=lambda: {"status": "ok"}, line=shares()["pages"], leave=leave, tools=tools
     )
 
 
@@ -177,7 +177,6 @@ def test_a_slow_body_times_out(monkeypatch):
 
 def test_query_parameters_that_could_leak_do_not_reach_gradio():
     for path, given, passed in (
-        ("/", b"deep_link=abc&__theme=dark", b""),
         ("/config", b"deep%5Flink=abc&page=x", b"page="),
         ("/theme.css", b"z=%2B%20&q=", b"z=%2B%20&q="),
         (API + "info/", b"serialize=False&all_endpoints=1", b"page=&all_endpoints=true"),
@@ -185,55 +184,6 @@ def test_query_parameters_that_could_leak_do_not_reach_gradio():
         inside = Inside()
         exchange(inside, path, method="GET", query_string=given)
         assert [scope["query_string"] for scope in inside.scopes] == [passed]
-
-
-# --- tools ----------------------------------------------------------------------------------------
-
-
-def test_gradios_request_for_a_tool_counts_for_the_callers_address():
-    async def both() -> list[Any]:
-        inside = Inside()
-        gate = gate_before(inside, tools=True)
-        forged = [*IN_JSON, (FROM, b"10.0.0.1"), (FROM, b"guessed 10.0.0.1")]
-        await answered(gate, TOOLS, headers=forged, client=("10.0.0.9", 1))
-        await answered(gate, f"{API}call/x", headers=inside.scopes[0]["headers"])
-        await answered(gate, f"{API}call/x", headers=forged, client=("10.0.0.9", 1))
-        return [(scope["client"][0], len(scope["headers"])) for scope in inside.scopes]
-
-    assert aio.run(both()) == [("10.0.0.9", 2), ("10.0.0.9", 1), ("10.0.0.9", 1)]
-
-
-def test_tool_calls_beyond_the_limit_wait_or_are_refused():
-    """Calls that are half sent block no others."""
-
-    async def many() -> tuple[int, list[Any]]:
-        go_on, begun = asyncio.Event(), []
-
-        async def inside(scope: Any, receive: Any, send: Any) -> None:
-            begun.append(scope)
-            await go_on.wait()
-            await Inside()(scope, receive, send)
-
-        gate = gate_before(inside, tools=True)
-        never = asyncio.Event().wait
-        half = [
-            asyncio.ensure_future(gate(asked_for(TOOLS), never, never))
-            for _ in range(limits.MAX_CALLS)
-        ]
-        at_once = int(gate.shares["tools"].resource.address or 0)
-        count = at_once + limits.MAX_CALLS_WAITING
-        calls = [asyncio.ensure_future(answered(gate, TOOLS)) for _ in range(count + 1)]
-        while len(begun) < at_once:
-            await asyncio.sleep(0)
-        assert await calls.pop() == (503, errors.public_error(errors.BUSY))
-        go_on.set()
-        found = await asyncio.gather(*calls)
-        for call in half:
-            call.cancel()
-        return count, [status for status, _ in found]
-
-    count, found = aio.run(many())
-    assert found == [200] * count
 
 
 # --- mistakes, and who leaves ---------------------------------------------------------------------
@@ -256,15 +206,9 @@ def test_an_internal_error_is_reported_without_its_values(capsys):
 def test_a_visitor_who_leaves_is_reported_by_session():
     """All tools' calls are of no session: an empty name would end them all."""
     left: list[str] = []
-    stream, gone = {"method": "GET", "left": left}, [body(b""), GONE]
-    exchange(Inside(), API + "queue/data", *gone, query_string=b"session_hash=abc", **stream)
-    exchange(Inside(), API + "call/generate/event1", *gone, **stream)
-    exchange(Inside(), API + "call/generate", *gone, left=left)
-    exchange(Inside(), API + "queue/data", query_string=b"session_hash=stays", **stream)
-    assert left == ["abc", "event1"]
     for headers in (IN_JSON, named(b""), named(b"closes")):
         assert exchange(Inside(), "/leave", headers=headers, left=left) == (204, None)
-    assert left == ["abc", "event1", "closes"]
+    assert left == ["closes"]
 
 
 def test_a_request_belongs_to_its_session():
@@ -285,16 +229,14 @@ def test_a_request_is_cancelled_when_its_client_disconnects():
     assert exchange(inside, RESOURCES + "heatmap", body(b"{}"), GONE)[0] == 200
 
 
-def test_a_server_shutting_down_serves_only_open_streams():
+def test_a_server_shutting_down_begins_no_more_answers():
     inside = Inside()
     gate = gate_before(inside)
     gate.shutdown.begun = True
     for method, path in (("GET", "/"), ("GET", "/health"), ("POST", JOIN)):
         answer = aio.run(answered(gate, path, body(b"{}"), method=method))
         assert answer == (503, errors.public_error(errors.ENDING))
-    stream = API + "queue/data"
-    assert aio.run(answered(gate, stream, method="GET", query_string=b"session_hash=a"))[0] == 200
-    assert inside.asked == [stream]
+    assert inside.asked == []
 
 
 # --- headers --------------------------------------------------------------------------------------
@@ -361,7 +303,7 @@ def test_host_checks_are_off_on_a_network_or_behind_a_proxy(monkeypatch):
     monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
     assert hosts_for("0.0.0.0", [], "") is None
     assert hosts_for("::", [], "") is None
-    assert hosts_for(None, ["*"], "") is None
-    assert hosts_for(None, [], "https://viz.example/below") == {"viz.example"}
+    assert hosts_for("127.0.0.1", ["*"], "") is None
+    assert hosts_for("127.0.0.1", [], "https://viz.example/below") == {"viz.example"}
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "127.0.0.1")
     assert hosts_for("::1", [], "") is None

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import re
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from transformer.ui import build, handlers
 from transformer.ui.examples import EXAMPLES, as_link, example_of, first_head, is_offered, read_tour
 from transformer.ui.handlers import example
 from transformer.ui.lessons import shown_by
-from transformer.ui.page import first_look
+from transformer.ui.pages import first_look
 from transformer.ui.service import Service
 from transformer.views.attention.grid import palette
 
@@ -62,11 +61,9 @@ def test_an_example_is_cut_after_a_word_if_one_fits(tokenizer):
     assert example_of(long) == EXAMPLES["encoder-decoder"]
 
 
-def picture(markup: str, title: str) -> np.ndarray:
-    """Palette places of the image below a caption."""
-    found = re.search(rf'{re.escape(title)}</figcaption><img[^>]* src="data:([^"]+)"', markup)
-    assert found is not None
-    kind, body = found[1].split(";base64,")
+def picture(url: str) -> np.ndarray:
+    """Palette places of an image."""
+    kind, body = url.removeprefix("data:").split(";base64,")
     image = Image.open(io.BytesIO(base64.b64decode(body)))
     assert (kind, image.mode) == ("image/png", "P")
     assert bytes(image.getpalette() or b"") == palette().tobytes()
@@ -79,13 +76,14 @@ def test_both_pictures_are_of_the_stored_runs_weights():
     site, head = first_head(example(service, "tiny")[0])
     weights = run.trace.records[site].pattern[0].numpy()
     assert weights.shape[-1] <= 64  # a longer text would be shown reduced
-    markup = first_look(service)()
-    large = picture(markup, f"Decoder self-attention, layer {site.layer}, head {head}")
+    shown_first = first_look(service)
+    assert shown_first["head_title"] == f"Decoder self-attention, layer {site.layer}, head {head}"
+    large = picture(shown_first["head"])
     allowed = np.tril(np.ones_like(weights[head], dtype=bool))
     assert (large[~allowed] == 0).all()  # see-through
     shown = (large[allowed] / 255.0) ** 2
     assert np.abs(shown - weights[head][allowed]).max() < 0.005
-    heads = picture(markup, "Every head")
+    heads = picture(shown_first["heads"])
     height, width = weights.shape[-2:]
     gap = (heads.shape[1] - weights.shape[0] * width) // (weights.shape[0] - 1)
     left = head * (width + gap)

@@ -6,8 +6,8 @@ import httpx
 from kit import aio
 
 from transformer.ui import modules
-from transformer.ui.components import PLOTLY_JS
 from transformer.ui.modules import APART, MAIN, MODULES, PACKAGE, PAGE, STYLE
+from transformer.ui.pages import PLOTLY_JS
 
 
 def ask(path: str, method: str = "GET", accept: str = "identity", tag: str = "") -> httpx.Response:

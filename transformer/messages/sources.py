@@ -30,7 +30,7 @@ _WORDS = ("title", "does", "short")  # fields of the network's tables that the p
 _FIRST, _SECOND = slice(1), slice(1, 2)
 # Which arguments of each function are sentences.
 SAYING = {
-    "say": _FIRST, "lazy_text": _FIRST, "mark": _FIRST,
+    "say": _FIRST, "mark": _FIRST,
     "say_n": slice(2), "InvalidRequest": _SECOND, "RunExpired": _SECOND, "NothingShared": _SECOND,
 }  # fmt: skip
 # JavaScript: literals, or several of them with "+" between.

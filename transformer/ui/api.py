@@ -12,11 +12,11 @@ import functools
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 import numpy as np
@@ -27,47 +27,76 @@ from transformer.checks import check_choice, check_flag, shortened
 from transformer.inference.deadline import until
 from transformer.runs.head_data import head_view
 from transformer.ui.api_runs import experiment_endpoints, run_endpoints
-from transformer.ui.fair_scheduler import Line
-from transformer.ui.limits import AT_ONCE, MAX_LISTED, table
+from transformer.ui.errors import reported
+from transformer.ui.limits import MAX_LISTED, table
 from transformer.ui.page_data import model_facts
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
+from transformer.ui.threads import in_thread
 from transformer.views.declaration import is_figure
 from transformer.views.registry import PICTURES, VIEWS
 
 PACKAGE = "mcp>=1.28.1,<2"  # older ones have known vulnerabilities
 
 
-def add_endpoints(service: Service) -> None:
-    """Register the endpoints; call inside a `gr.Blocks` context."""
+class Endpoint(NamedTuple):
+    """A function that programs may call, and the line in which its calls wait."""
 
-    def add(function: Callable[..., Any], within: Any = nullcontext, **settings: Any) -> None:
-        """within: a context around each call."""
+    function: Callable[..., Any]
+    line: str
 
-        @functools.wraps(function)
-        def endpoint(*args: Any, **kwargs: Any) -> Any:
-            with within():
-                return service.memory.call(lambda: function(*args, **kwargs))
+    @property
+    def name(self) -> str:
+        return self.function.__name__
 
-        api(endpoint, api_name=function.__name__, **settings)
+    async def call(self, service: Service, *args: Any, **kwargs: Any) -> Any:
+        """The function's result, computed in a thread within a request's time. Raises Busy."""
 
-    @contextmanager
-    def timed(line: Line | None = None) -> Iterator[None]:
-        """Stop generating when the time is up or the caller has left."""
-        with service.sessions.request(current_session.get(), line) as deadline, until(deadline):
-            yield
+        def work() -> Any:
+            line = service.shares[self.line]
+            with service.sessions.request(current_session.get(), line) as deadline, until(deadline):
+                return service.memory.call(lambda: self.function(*args, **kwargs))
 
-    for function in run_endpoints(service):
-        generating = functools.partial(timed, service.shares["model"])
-        add(function, generating, concurrency_limit=AT_ONCE, concurrency_id="model")
+        return await in_thread(service.shares, self.line, work)
+
+
+def endpoints_of(service: Service) -> dict[str, Endpoint]:
+    """Every endpoint by its name."""
     *looking, view = look_endpoints(service)
-    # In a queue of their own: a request that held a slot of one kind while waiting for one of the
-    # other could wait for ever.
-    for function in (*experiment_endpoints(service), view):
-        add(function, timed, concurrency_id="experiments")
-    for function in looking:
-        add(function)
+    lines = {
+        "model": run_endpoints(service),
+        # /view may run the network for a picture, as an experiment does.
+        "experiments": [*experiment_endpoints(service), view],
+        "events": looking,
+    }
+    return {
+        function.__name__: Endpoint(function, line)
+        for line, functions in lines.items()
+        for function in functions
+    }
+
+
+def add_endpoints(service: Service) -> None:
+    """Describe the endpoints to Gradio, which calls them as tools; within a `gr.Blocks`.
+
+    Calls of other programs are answered by `programs`.
+    """
+
+    def add(endpoint: Endpoint) -> None:
+        @functools.wraps(endpoint.function)
+        async def tool(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return await endpoint.call(service, *args, **kwargs)
+            except Exception as error:
+                problem = reported(error)
+            raise ValueError(f"{problem['code']}: {problem['detail']}")
+
+        # Not in Gradio's queue, which is not started; see `application`.
+        api(tool, api_name=endpoint.name, queue=False)
+
+    for endpoint in endpoints_of(service).values():
+        add(endpoint)
 
 
 def look_endpoints(service: Service) -> list[Callable[..., Any]]:
@@ -187,10 +216,10 @@ def check_tools() -> None:
         )
 
 
-def in_json(page: gr.Blocks) -> Callable[[Any], AbstractAsyncContextManager[None]]:
-    """While the server of `page` runs, its queue does, tools answer in JSON instead of Python's
-    repr, and what a caller sent stays out of the log (out of the root logger's too: see
-    `process.ShortLog`)."""
+@asynccontextmanager
+async def tools(page: gr.Blocks) -> AsyncIterator[None]:
+    """While it runs, tools are answered: in JSON instead of Python's repr, and nothing that was
+    sent gets into the log (nor into the root logger's, see `process.ShortLog`)."""
 
     def written(outputs: list[Any], _root: str) -> list[Any]:
         from mcp.types import TextContent
@@ -198,13 +227,11 @@ def in_json(page: gr.Blocks) -> Callable[[Any], AbstractAsyncContextManager[None
         texts = (json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in outputs)
         return [TextContent(type="text", text=text) for text in texts]
 
-    @asynccontextmanager
-    async def running(app: Any) -> AsyncIterator[None]:
-        page.run_startup_events()
-        app.startup_events_triggered = True
-        if page.mcp_server_obj is not None:
-            logging.getLogger("mcp").setLevel(logging.CRITICAL)
-            vars(page.mcp_server_obj)["postprocess_output_data"] = written
+    server: Any = page.mcp_server_obj
+    if server is None:
         yield
-
-    return running
+        return
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    server.postprocess_output_data = written
+    async with server.lifespan(None):
+        yield

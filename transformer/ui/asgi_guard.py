@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import ipaddress
 import math
-import secrets
 import sys
 import traceback
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transformer.checks import InvalidCall, InvalidRequest, shortened
 from transformer.inference.deadline import Deadline, until
-from transformer.messages import language, speaking
+from transformer.messages import speaking
 from transformer.ui import resources
 from transformer.ui.errors import (
     CLOSED,
@@ -55,28 +54,27 @@ OPEN = (
                               "info", "openapi.json", "app_id", "theme.css")),
 )  # fmt: skip
 RESOURCES = f"{resources.PREFIX}/"
-MADE = ("/", "/config", API + "info", API + "openapi.json")  # which takes up to 50 ms each
+MADE = ("/config", API + "info", API + "openapi.json")  # which takes up to 50 ms each
 QUERY = {"page": "", "all_endpoints": "true"}  # all that these take from theirs
-KEPT_PAGES = 32  # of 0.3 MB at most
+KEPT = 32  # of them, of 0.3 MB at most
 # What else the page depends on: the address at which it is seen.
 SEEN_AT = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
-OPEN_BELOW = ("/assets/", "/static/", f"{API}call/", RESOURCES)
+OPEN_BELOW = ("/assets/", "/static/", f"/{PREFIX}", f"{API}call/", RESOURCES)
 TOOLS = (f"{API}mcp", f"{API}mcp/")  # where tools are called, if they are served at all
-FROM = b"x-asked-from"  # of a tool's call, on the framework's own request to the server
 OURS = str(Path(__file__).resolve().parent.parent)
 # Every request passes through these.
-PASSED_ON = ("asgi_guard.py", "request_guard.py", "page_queue.py")
+PASSED_ON = ("asgi_guard.py", "request_guard.py")
 
 
 class AsgiGuard:
     """ASGI middleware around the page's app.
 
     health: the answer of /health, sent with 503 where its status is not "ok". ready: the status
-    that /ready answers in the same way. shares: each tool call takes a place in its "tools". leave:
-    called with the session of a visitor who has left. tools: whether the endpoints are served as
-    tools over MCP. policy: the page's Content-Security-Policy. shutdown: ends the server. hosts:
-    names by which the server may be asked besides this machine's own, so that no page of another
-    site can use it by a name that leads here; None: any.
+    that /ready answers in the same way. line: where what is MADE is made. leave: called with the
+    session of a visitor who has left. tools: whether the endpoints are served as tools over MCP.
+    policy: the page's Content-Security-Policy. shutdown: ends the server. hosts: names by which the
+    server may be asked besides this machine's own, so that no page of another site can use it by a
+    name that leads here; None: any.
     """
 
     def __init__(
@@ -84,7 +82,7 @@ class AsgiGuard:
         app: ASGIApp,
         *,
         health: Callable[[], dict[str, Any]],
-        shares: Mapping[str, Line],
+        line: Line,
         leave: Callable[[str], object],
         ready: Callable[[], str] = lambda: "ok",
         tools: bool = False,
@@ -93,11 +91,10 @@ class AsgiGuard:
         hosts: Collection[str] | None = None,
     ) -> None:
         self.app, self.health, self.ready = app, health, ready
-        self.shares, self.leave = shares, leave
+        self.line, self.leave = line, leave
         self.policy, self.tools = policy, tools
         self.shutdown, self.hosts = shutdown or Shutdown(), hosts
-        self._pages: dict[Hashable, list[Message]] = {}
-        self._sign = secrets.token_urlsafe(16).encode() + b" "  # known to this process alone
+        self._made: dict[Hashable, list[Message]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -108,7 +105,9 @@ class AsgiGuard:
             guard = RequestGuard(scope, receive, send, self.policy)
             with speaking(language_of(scope)), self.shutdown.underway(guard):
                 try:
-                    await self._answer(self._from(plain_query(scope)), guard)
+                    host, _ = scope.get("client") or ("", 0)
+                    ADDRESS.set(address_of(host))  # for this request's task alone
+                    await self._answer(plain_query(scope), guard)
                 except Refused as refused:
                     await guard.answer(refused.status, public_error(refused.error))
 
@@ -120,7 +119,7 @@ class AsgiGuard:
             await guard.answer(421, public_error(unknown_host(name)))
         elif method not in METHODS and path not in TOOLS:
             await guard.answer(405, _wrong_method(", ".join(METHODS)), ALLOW)
-        elif self.shutdown.begun and not _stream_of(scope, path):
+        elif self.shutdown.begun:
             await self.shutdown.refuse(guard)
         elif path in ("/health", "/ready"):
             ready = {"status": self.ready(), "version": MODULES.version}
@@ -128,8 +127,6 @@ class AsgiGuard:
             await guard.answer(200 if facts["status"] == "ok" else 503, facts)
         elif (path == "/leave" and post) or path.startswith(RESOURCES):
             await self._from_page(scope, guard, path)
-        elif path.startswith(f"/{PREFIX}"):
-            await MODULES(scope, guard.receive, guard.send)
         elif self.tools and path in TOOLS and not post:
             await guard.answer(405, _wrong_method("POST"))
         elif not (
@@ -141,28 +138,26 @@ class AsgiGuard:
         elif post:
             await self._post(scope, guard)
         elif (path.rstrip("/") or "/") in MADE:
-            await self._page(scope, guard)
+            await self._described(scope, guard)
         else:
-            guard.on_leave(self._leave, _stream_of(scope, path))
             await self._pass_on(scope, guard)
 
-    async def _page(self, scope: Scope, guard: RequestGuard) -> None:
+    async def _described(self, scope: Scope, guard: RequestGuard) -> None:
         """Answer what is the same for every visitor: made once, one at a time, each address in
         turn. It is sent after that, since some read slowly."""
         headers, asked = Headers(scope=scope), ("method", "path", "query_string", "scheme")
         codings = headers.get("accept-encoding", "")
         key = (
-            *map(scope.get, asked), *map(headers.get, SEEN_AT), language(),
-            "br" in codings, "gzip" in codings,
+            *map(scope.get, asked), *map(headers.get, SEEN_AT), "br" in codings, "gzip" in codings,
         )  # fmt: skip
-        if key not in self._pages:
+        if key not in self._made:
             try:
-                async with self.shares["pages"].held(caller()):
-                    if key not in self._pages:
+                async with self.line.held(caller()):
+                    if key not in self._made:
                         await self._make(key, scope, guard)
             except Busy as busy:
                 await guard.answer(503, public_error(busy))
-        for message in self._pages.get(key, ()):
+        for message in self._made.get(key, ()):
             await guard.send({**message})  # what compresses an answer changes its messages
 
     async def _make(self, key: Hashable, scope: Scope, guard: RequestGuard) -> None:
@@ -179,9 +174,9 @@ class AsgiGuard:
             for message in messages:
                 await guard.send(message)
             return
-        self._pages[key] = messages
-        if len(self._pages) > KEPT_PAGES:
-            del self._pages[next(iter(self._pages))]
+        self._made[key] = messages
+        if len(self._made) > KEPT:
+            del self._made[next(iter(self._made))]
 
     async def _from_page(self, scope: Scope, guard: RequestGuard, path: str) -> None:
         """Requests of the page's own scripts, in the session that they name."""
@@ -210,39 +205,13 @@ class AsgiGuard:
                 got=shortened(kind),
             )
             await guard.answer(415, public_error(wrong))
-        elif path_of(scope) in TOOLS:
-            await self._call(scope, guard)
         else:
             await self._pass_on(scope, guard)
-
-    def _from(self, scope: Scope) -> Scope:
-        """Note the request's address for everything that answers it. Gradio's own request on behalf
-        of a tool call counts as coming from the caller's address."""
-        host, port = scope.get("client") or ("", 0)
-        for name, value in scope["headers"]:
-            if name == FROM and value.startswith(self._sign):
-                host = value.removeprefix(self._sign).decode()
-        ADDRESS.set(address_of(host))  # for this request's task alone
-        headers = [(name, value) for name, value in scope["headers"] if name != FROM]
-        return {**scope, "client": (host, port), "headers": headers}
 
     def _leave(self, visitor: str) -> None:
         """Tool calls belong to no session."""
         if 1 <= len(visitor) <= MAX_HASH:
             self.leave(visitor)
-
-    async def _call(self, scope: Scope, guard: RequestGuard) -> None:
-        """A tool call holds one thread while another makes its result. It takes its place once its
-        body has arrived, so that unfinished requests cannot block others.
-
-        Gradio then sends a request to this server itself, with the headers of the call."""
-        await guard.body()
-        headers = [*scope["headers"], (FROM, self._sign + ADDRESS.get().encode())]
-        try:
-            async with self.shares["tools"].held(caller()):
-                await self._pass_on({**scope, "headers": headers}, guard)
-        except Busy as busy:
-            await guard.answer(503, public_error(busy))
 
     async def _pass_on(self, scope: Scope, guard: RequestGuard, send: Send | None = None) -> None:
         """A request for a resource is cancelled when its client has left."""
@@ -316,16 +285,6 @@ def plain_query(scope: Scope) -> Scope:
         named = {name for name, _ in given} | ({"page"} if path.startswith(f"{API}info") else set())
         query = [(name, value) for name, value in QUERY.items() if name in named]
     return scope if query == given else {**scope, "query_string": urlencode(query).encode()}
-
-
-def _stream_of(scope: Scope, path: str) -> str | None:
-    """The session whose results this request waits for, if that is what it does."""
-    if path == f"{API}queue/data":
-        query = parse_qs(scope["query_string"].decode("ascii", errors="replace"))
-        return query.get("session_hash", [None])[0]
-    if scope["method"] == "GET" and path.startswith(f"{API}call/"):
-        return path.rsplit("/", 1)[-1]  # a plain call's session is its own id
-    return None
 
 
 def _is_ours(error: BaseException) -> bool:

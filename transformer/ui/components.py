@@ -6,23 +6,17 @@ model ever enters a template. Factories and not subclasses, which would make Gra
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
 
-from transformer.messages import language
-from transformer.messages.catalogues import glossary_element, json_in_script
-from transformer.ui.gradio_patches import begin_page
-from transformer.ui.language import LOST
-from transformer.ui.link import fields_schema
-from transformer.ui.modules import LATER, MODULES, PACKAGE, PAGE, STYLE, in_language, is_later
+from transformer.messages import language, say
+from transformer.messages.catalogues import translate_html
+from transformer.ui.modules import PACKAGE, is_later
 from transformer.views.declaration import View
-from transformer.views.export.bundle import read_module
 
 STATIC = "ui/static"
-PLOTLY_JS = "ui/static/vendor/plotly-cartesian.min.js"
 # Gradio runs this once a component stands on the page. What goes wrong is told in the status.
 MOUNT = """
 import("{bundle}")
@@ -55,15 +49,16 @@ def component(
     NAME.html has its elements. value, props: JSON data for it.
     """
     template = PACKAGE / folder / f"{name}.html"
+    markup = template.read_text("utf-8") if template.is_file() else "<div></div>"
     module = f"{folder}/{script or name}.js"
     return gr.HTML(
         value=value,
-        html_template=template.read_text("utf-8") if template.is_file() else "<div></div>",
+        html_template=translate_html(markup, language()),
         js_on_load=MOUNT.format(
             bundle="later" if is_later(module) else "page",
             module=module,
             mount=f"mount.{name}" if script else "mount",
-            lost=LOST,
+            lost=say("A part of the page could not be loaded; reload the page."),
         ).strip(),
         apply_default_css=False,
         elem_id=elem_id or name,
@@ -98,28 +93,3 @@ def giving(module: str, call: str, *given: str) -> str:
     """The same, whose outputs are what the call returns."""
     then = f'({{ modules }}) => modules["{module}"].{call}'
     return f'({", ".join(given)}) => import("page").then({then})'
-
-
-def put_first(look: Callable[[], str], cards: list[dict[str, Any]], lessons: list[str]) -> None:
-    """Have Gradio's page begin with first.js, which replaces what Gradio's own
-    scripts then hold, and with our scripts, which are one file. look: makes the
-    markup that is seen until they have run. cards: of the tour. lessons: the names of those that
-    can be held."""
-    style = f'<link rel="stylesheet" href="{MODULES.address(STYLE)}">'
-    schema = json_in_script(fields_schema() | {"cards": cards, "lessons": lessons})
-    begin_page(read_module(f"{STATIC}/first.js"), lambda: _head(schema), look, style)
-
-
-def _head(schema: str) -> str:
-    """What our modules need in the page's head, in this request's language; schema: what a link may
-    say, what the views declare, and the cards. Imports of "page" or "later" get that language's."""
-    page, later = (in_language(MODULES.address(name), language()) for name in (PAGE, LATER))
-    imports = json.dumps({"imports": {"page": f"./{page}", "later": f"./{later}"}})
-    lines = (
-        f'<script type="importmap">{imports}</script>',
-        f'<script type="module" src="{page}"></script>',
-        f'<script type="application/json" id="view-schema">{schema}</script>',
-        glossary_element(language()),
-        f'<link rel="preload" as="script" fetchpriority="low" href="{MODULES.address(PLOTLY_JS)}">',
-    )
-    return "\n".join(lines)

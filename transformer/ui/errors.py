@@ -5,6 +5,7 @@ The page's scripts name their language in each request; programs do not, and get
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,7 +42,7 @@ UNREADABLE = InvalidRequest("unreadable", "The request could not be read.")
 FOREIGN = InvalidCall(
     "other_site", "Only the page itself may ask this, not a page of another site."
 )
-NO_EVENT = InvalidCall("no_function", "The server has nothing to do for this event of the page.")
+NO_EVENT = InvalidCall("no_event", "The server has no such event, or has answered it already.")
 NO_HASH = InvalidCall(
     "session_hash", "A session_hash must have from 1 to {most} characters.", most=MAX_HASH
 )
@@ -75,6 +76,14 @@ def public_error(error: Exception, names: Mapping[str, str] | None = None) -> di
     if len(line) > MAX_SENTENCE:
         line = f"{line[:half]} … {line[-half:]}"
     return {"detail": line, "code": getattr(error, "code", "invalid_request")}
+
+
+def reported(error: Exception) -> dict[str, str]:
+    """`public_error` of what a request has raised; a mistake of ours is logged, without values."""
+    if isinstance(error, ValueError | RecursionError):
+        return public_error(error)
+    print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
+    return public_error(MISTAKE)
 
 
 def place_of(error: BaseException) -> str:

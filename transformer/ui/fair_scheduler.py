@@ -144,10 +144,11 @@ class Line:
             _AT.set(at)  # no token: a generator may go on in another context
             place.leave()
 
-    @asynccontextmanager
-    async def held(self, caller: Caller) -> AsyncIterator[None]:
-        """The same for a task, which holds no thread while it waits. Raises Busy also for one that
-        has waited for `patience_s`."""
+    async def placed(self, caller: Caller) -> Place:
+        """Wait in a task, which holds no thread meanwhile, until the request runs.
+
+        Raises Busy also where it has waited for `patience_s`.
+        """
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
 
         def wake(_: Place) -> None:
@@ -156,13 +157,23 @@ class Line:
 
         place = self.join(caller, wake)
         try:
-            try:
-                async with asyncio.timeout(self.resource.patience_s):
-                    await ready.wait()
-            except TimeoutError:
-                raise Busy() from None
-            if place.refused:
-                raise Busy()
+            async with asyncio.timeout(self.resource.patience_s):
+                await ready.wait()
+        except TimeoutError:
+            place.leave()
+            raise Busy() from None
+        except BaseException:
+            place.leave()
+            raise
+        if place.refused:
+            raise Busy()
+        return place
+
+    @asynccontextmanager
+    async def held(self, caller: Caller) -> AsyncIterator[None]:
+        """`placed` until the end of the block."""
+        place = await self.placed(caller)
+        try:
             yield
         finally:
             place.leave()

@@ -102,8 +102,7 @@ RETRY_S = _limit(
 )
 MAX_PAGES = _limit("pages", 1, "pages and descriptions of it made at once", WAIT)
 MAX_EVENTS = _limit("events", 8, "other requests answered at once", WAIT)
-MAX_CALLS = _limit("calls", 8, "calls of tools at once (if they are served)", WAIT)
-MAX_CALLS_WAITING = _limit("calls_waiting", 16, "calls of tools that wait", FULL)
+MAX_CALLS = _limit("calls", 64, "calls of a program whose answers are not yet read", REFUSED)
 EXPORTS_AT_ONCE = _limit("exports_at_once", 2, "files made at once", WAIT)
 MAX_EXPORTS = _limit("exports", 16, "files that are waited for", FULL)
 
@@ -124,24 +123,24 @@ MAX_KEPT_BYTES = _limit("kept_bytes", 400_000_000, "bytes of all that visits lea
 MAX_LEARNED_BYTES = _limit(
     "learned_bytes", 64_000_000, "of them of own models; as many of trainings", GOES
 )
-MAX_UNFETCHED_BYTES = _limit("unfetched_bytes", 32_000_000, "of them of unfetched answers", GOES)
-MAX_UNFETCHED = _limit("unfetched", 1_000, "sessions with unfetched answers", GOES)
+MAX_CALL_BYTES = _limit("call_bytes", 32_000_000, "of them of calls that are not yet read", GOES)
+MAX_CALLERS = _limit("callers", 1_000, "programs with such calls", GOES)
 MAX_VISITOR_RUNS = _limit("visitor_runs", 8, "kept runs of a visitor", "its own oldest goes")
 MAX_OWN_MODELS = _limit("own_models", 4, "models of one visit", "its own oldest goes")
 MAX_AGE_S = _limit("learned_age", 3600.0, "seconds without a question of its visitor", "it goes")
 SILENT_S = _limit("run_age", 600.0, "the same for runs, which can be made again", "they go")
 LEFT_AGE_S = _limit("left_age", 60.0, "the same for both, once the visitor has left", "they go")
-UNFETCHED_S = _limit("unfetched_age", 60.0, "seconds that an answer waits to be fetched", "it goes")
+CALL_AGE_S = _limit("call_age", 60.0, "seconds until a call must be read", "it goes")
 
 # What visits make the server keep, by kind. Kinds that have bytes of their own are not pushed out
 # by runs, which can be made again.
-RUNS, MODELS, TRAININGS, RECORDS, ANSWERS = "runs", "models", "trainings", "recorded", "answers"
+RUNS, MODELS, TRAININGS, RECORDS, CALLS = "runs", "models", "trainings", "recorded", "calls"
 KEPT = {
     RUNS: Limits(most_own=MAX_VISITOR_RUNS, age_s=SILENT_S),
     RECORDS: Limits(age_s=MAX_AGE_S),
     MODELS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=MAX_OWN_MODELS, age_s=MAX_AGE_S),
     TRAININGS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=1, age_s=MAX_AGE_S),
-    ANSWERS: Limits(most_bytes=MAX_UNFETCHED_BYTES, most=MAX_UNFETCHED, age_s=UNFETCHED_S),
+    CALLS: Limits(most_bytes=MAX_CALL_BYTES, most=MAX_CALLERS, age_s=CALL_AGE_S),
 }
 
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import os
-import re
 from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
-import numpy as np
 
-from transformer.analysis.atlas import atlas
 from transformer.inference.model import Model
 from transformer.learning.exercises import EXERCISES
-from transformer.messages import language, mark
-from transformer.messages.catalogues import translate_html
-from transformer.runs.head_data import head_view
+from transformer.messages import mark, say
 from transformer.runs.request import MAX_BEAMS
 from transformer.ui import handlers
 from transformer.ui.api import add_endpoints
@@ -38,8 +31,7 @@ from transformer.ui.examples import (
     first_head,
     temperature_of,
 )
-from transformer.ui.gradio_patches import install
-from transformer.ui.language import lazy_factory, lazy_text, named
+from transformer.ui.language import named
 from transformer.ui.limits import MAX_NEW_TOKENS
 from transformer.ui.link import SETTINGS
 from transformer.ui.page_data import (
@@ -52,8 +44,6 @@ from transformer.ui.page_data import (
 from transformer.ui.page_request import INTACT
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
-from transformer.views.attention.grid import data_url, mosaic, tiles
-from transformer.views.attention.heatmap import head_title
 from transformer.views.declaration import tab_name, tabs
 from transformer.views.registry import PICTURES, VIEWS
 
@@ -64,9 +54,6 @@ SET = """(value) => {{
 METHOD_OF = "(method, t) => (method === 'beam' ? method : t > 0 ? 'sample' : 'greedy')"
 TEMPERATURE_OF = f"""(method, t) =>
   method === "greedy" ? 0 : method === "sample" && t === 0 ? {STARTS["temperature"]} : t"""
-TEMPLATE = Path(__file__).parent / "static" / "first_look.html"
-FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
-HOLE = re.compile(r"/\*(text|title|heads|head)\*/")
 TITLE = mark("Transformer, seen from inside")
 
 
@@ -78,26 +65,24 @@ def settings_of(example: Example) -> list[Any]:
     """
     temperature = gr.Slider(
         0, 2, temperature_of(example.methods[0]), step=0.05,
-        label=lazy_text("Temperature (0 = greedy)"),
+        label=say("Temperature (0 = greedy)"),
         elem_id="temperature", elem_classes=["setting-temperature"],
     )  # fmt: skip
-    with gr.Accordion(lazy_text("Settings"), open=False, elem_id="settings"):
-        choices = [(METHODS[name], name) for name in example.methods]
-        method = gr.Radio(choices, value=choices[0][1], label=lazy_text("Method"), elem_id="method")
+    with gr.Accordion(say("Settings"), open=False, elem_id="settings"):
+        choices = [(say(METHODS[name]), name) for name in example.methods]
+        method = gr.Radio(choices, value=choices[0][1], label=say("Method"), elem_id="method")
         with gr.Row():
-            top_k = _number("top_k", lazy_text("Top-k (0 = off)"), 90, precision=0)
-            top_p = _number("top_p", lazy_text("Top-p (1 = off)"), 90)
+            top_k = _number("top_k", say("Top-k (0 = off)"), 90, precision=0)
+            top_p = _number("top_p", say("Top-p (1 = off)"), 90)
         with gr.Row():
-            beams = _number(
-                "beams", lazy_text("Beams (to {most})", most=MAX_BEAMS), 120, precision=0
-            )
-            penalty = _number("penalty", lazy_text("Length penalty"), 120)
+            beams = _number("beams", say("Beams (to {most})", most=MAX_BEAMS), 120, precision=0)
+            penalty = _number("penalty", say("Length penalty"), 120)
         with gr.Row():
             length = _number(
-                "length", lazy_text("New tokens (to {most})", most=MAX_NEW_TOKENS), 120,
+                "length", say("New tokens (to {most})", most=MAX_NEW_TOKENS), 120,
                 value=example.settings["max_new_tokens"], precision=0, elem_id="length",
             )  # fmt: skip
-            seed = _number("seed", lazy_text("Seed"), 120, precision=0)
+            seed = _number("seed", say("Seed"), 120, precision=0)
     return [method, temperature, top_k, top_p, beams, penalty, length, seed]
 
 
@@ -109,32 +94,30 @@ def _number(name: str, words: str, min_width: int, **more: Any) -> gr.Number:
 def _of_masks(model: Model) -> dict[str, Any]:
     """The batch's box and its two buttons."""
     lines = gr.Textbox(
-        "\n".join(example_of(model).batch), label=lazy_text("Sentences, one a line"), lines=3,
+        "\n".join(example_of(model).batch), label=say("Sentences, one a line"), lines=3,
         max_lines=8, elem_id="lines",
     )  # fmt: skip
     with gr.Row(elem_id="read-batch"):
-        show = gr.Button(
-            lazy_text("Show the masks"), variant="primary", size="sm", elem_id="show-masks"
-        )
+        show = gr.Button(say("Show the masks"), variant="primary", size="sm", elem_id="show-masks")
         bare = gr.Button(
-            lazy_text("What if there were no padding mask?"), size="sm", elem_id="without-padding"
+            say("What if there were no padding mask?"), size="sm", elem_id="without-padding"
         )
     return {"lines": lines, "show": show, "bare": bare}
 
 
 def _of_whatif(model: Model) -> dict[str, Any]:
     """What all its views have in common."""
-    introduction = lazy_factory(lambda: whatif_introduction(model))
+    introduction = whatif_introduction(model)
     return {"introduction": gr.Markdown(introduction, elem_id="whatif-introduction")}
 
 
 def _of_model(model: Model) -> dict[str, Any]:
     """Its size, the card and all settings, and the glossary."""
-    size = gr.Markdown(lazy_factory(lambda: headline(model)), elem_id="headline")
-    with gr.Accordion(lazy_text("Model card"), open=False, elem_id="about-model"):
-        card = gr.Markdown(lazy_factory(lambda: model_card(model)), elem_id="card")
-    with gr.Accordion(lazy_text("All settings"), open=False, elem_id="all-settings"):
-        table = gr.Markdown(lazy_factory(lambda: settings_table(model)), elem_id="settings-table")
+    size = gr.Markdown(headline(model), elem_id="headline")
+    with gr.Accordion(say("Model card"), open=False, elem_id="about-model"):
+        card = gr.Markdown(model_card(model), elem_id="card")
+    with gr.Accordion(say("All settings"), open=False, elem_id="all-settings"):
+        table = gr.Markdown(settings_table(model), elem_id="settings-table")
     component("glossary", script="terms")
     return {"headline": size, "card": card, "table": table}
 
@@ -145,12 +128,10 @@ BELOW: dict[str, Callable[[Model], dict[str, Any]]] = {"Model": _of_model}
 
 
 def build(service: Service) -> gr.Blocks:
-    """The page and its API, ready to launch."""
-    install()
-    with gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False) as page:
+    """The page in the language of this context, and its API; see `pages.mount`."""
+    with gr.Blocks(title=say(TITLE), fill_width=True, analytics_enabled=False) as page:
         _lay_out(service)
         add_endpoints(service)
-    page.queue(api_open=False)  # else programs could go past the queue
     return page
 
 
@@ -159,7 +140,7 @@ def _lay_out(service: Service) -> None:
     model, share = _top_line(service, name)
     run, batch = handlers.example(service, name)
     stored = service.store.run(service.example(name)[0])
-    run["how"] = lazy_factory(lambda: how_chosen(stored))
+    run["how"] = how_chosen(stored)
     site, head = first_head(run)
     place = {"run": run["run"], "stack": site.stack, "kind": site.kind}
     small = answer(service, PICTURES["atlas"], place)
@@ -189,11 +170,11 @@ def _lay_out(service: Service) -> None:
 
 def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
     with gr.Row(elem_id="top"):
-        gr.Markdown(lazy_text("# Transformer, seen from inside"))
-        gr.Markdown(lazy_text("How a small language model chooses each word."), elem_id="tagline")
+        gr.Markdown(say("# Transformer, seen from inside"))
+        gr.Markdown(say("How a small language model chooses each word."), elem_id="tagline")
         component("models", script="header", models=list(service.models))
         model = gr.Dropdown(
-            list(service.models), value=name, show_label=False, label=lazy_text("Model"),
+            list(service.models), value=name, show_label=False, label=say("Model"),
             elem_id="model", container=False, filterable=False,
         )  # fmt: skip
         header = component(
@@ -205,20 +186,20 @@ def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
 def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
     """Text and settings in, tokens out, and what comes next. first: small pictures of all heads."""
     with gr.Group(elem_id="prompt"):
-        text = gr.Textbox(example.text, label=example.label, lines=1, max_lines=5, elem_id="text")
+        text = gr.Textbox(
+            example.text, label=say(example.label), lines=1, max_lines=5, elem_id="text"
+        )
         with gr.Row(elem_id="chips"):
             chips = [gr.Button(suggestion, size="sm") for suggestion in example.suggestions]
             for chip in chips:
                 chip.click(None, chip, text, js="(text) => text", **PRIVATE)
     with gr.Row(elem_id="buttons"):
-        start = gr.Button(example.action, variant="primary", elem_id="generate")
-        stop = gr.Button(lazy_text("Stop"), interactive=False, elem_id="stop")
+        start = gr.Button(say(example.action), variant="primary", elem_id="generate")
+        stop = gr.Button(say("Stop"), interactive=False, elem_id="stop")
     around = partial(component, script="prompt_panel")
     altered = around("altered", INTACT)
     drawn_seed = around("seed")
-    status = around(
-        "status", handlers.said("done", lazy_text("A stored example, read by this model."))
-    )
+    status = around("status", handlers.said("done", say("A stored example, read by this model.")))
     tokens = around("tokens", run)
     component("hidden_words", folder="views/prediction")
     # The first values of the settings that say what is drawn: the first four of `settings_of`.
@@ -248,7 +229,7 @@ def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
     """
     placed: dict[str, Any] = {}
     for tab, shown in tabs(VIEWS.values()).items():
-        with gr.Tab(lazy_text(tab), id=tab_name(tab)) as part:
+        with gr.Tab(say(tab), id=tab_name(tab)) as part:
             opened = calling("ui/static/main.js", f"tabShown({tab_name(tab)!r})")
             part.select(None, js=opened, **PRIVATE)
             if placed:  # the first tab is the journey itself
@@ -262,28 +243,3 @@ def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
             placed |= {view.name: view_component(view, values) for view in shown}
             placed |= BELOW[tab](model) if tab in BELOW else {}
     return placed
-
-
-def first_look(service: Service) -> Callable[[], str]:
-    """Makes what the page shows before its scripts have run, in the language of the request: the
-    stored example and its heads, as pictures, which are made once. views/attention takes them away.
-
-    A phone needs seconds until Gradio's controls stand.
-    """
-    template = TEMPLATE.read_text(encoding="utf-8")
-    name = next(iter(service.models))
-    run = service.store.run(service.example(name)[0])
-    site, head = first_head(handlers.example(service, name)[0])
-    small = atlas(run, site.stack, site.kind)
-    few = np.bitwise_and(small.pixels, FEW_COLOURS, dtype=np.uint8)
-    heads = data_url(mosaic(small._replace(pixels=few)))
-    large = data_url(tiles(small)[site.layer, head])
-    view = head_view(run, site, head)
-
-    def markup() -> str:
-        words = {"text": run.text, "title": head_title(view)}
-        parts = {name: html.escape(text) for name, text in words.items()}
-        parts |= {"heads": heads, "head": large}
-        return HOLE.sub(lambda found: parts[found[1]], translate_html(template, language()))
-
-    return markup

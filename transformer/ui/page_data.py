@@ -19,7 +19,6 @@ from transformer.runs.batch import Batch
 from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
 from transformer.ui.examples import shown_first
-from transformer.ui.language import lazy_text
 from transformer.ui.limits import MAX_SECONDS
 from transformer.ui.page_request import state_of_run
 from transformer.ui.store import SIGN, is_own
@@ -243,7 +242,7 @@ def model_card(model: Model) -> str:
     card = model.cards.get(language(), model.card)
     if card.startswith("---\n"):
         card = card[4:].partition("\n---\n")[2].lstrip("\n")
-    return card or lazy_text("{name} has no model card.", name=model.name)
+    return card or say("{name} has no model card.", name=model.name)
 
 
 def settings_table(model: Model) -> str:

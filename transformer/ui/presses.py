@@ -13,35 +13,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 
-from transformer.checks import InvalidRequest, check_names
+from transformer.checks import check_names
 from transformer.inference.deadline import current_flag
 from transformer.ui import handlers
 from transformer.ui.connect import opened
-from transformer.ui.errors import BUSY, MISTAKE, UNREADABLE, place_of, public_error
+from transformer.ui.errors import BUSY, public_error, reported
 from transformer.ui.examples import GREEDY, STARTS
 from transformer.ui.fair_scheduler import Line, Place
-from transformer.ui.limits import MAX_BEGUN
 from transformer.ui.link import SETTINGS, read_typed
 from transformer.ui.page_request import INTACT, settings_of
-from transformer.ui.request_guard import LINES
+from transformer.ui.request_guard import LINES, object_in
 from transformer.ui.service import Service
 from transformer.ui.sessions import caller, current_session
+from transformer.ui.threads import begin
 
 ALIVE_S = 10.0  # an empty line is sent after so long without another one
 PLACE_S = 0.5  # between two lines that say a waiting request's place
 AHEAD = 4  # lines of progress that a slow client has not read yet; further ones are left out
 Update = dict[str, Any]
 Work = Callable[[Mapping[str, Any]], Iterator[Update]]
-_THREADS = ThreadPoolExecutor(MAX_BEGUN, "presses")
 
 
 def works(service: Service) -> dict[str, Work]:
@@ -90,17 +86,6 @@ def add_presses(app: FastAPI, service: Service) -> None:
         return Response(status_code=204)
 
 
-async def object_in(request: Request) -> dict[str, Any]:
-    """The JSON object in a request's body. Raises ValueError for anything else."""
-    try:
-        data = json.loads(await request.body())
-    except ValueError:
-        raise InvalidRequest(UNREADABLE.code, UNREADABLE.sentence) from None
-    if not isinstance(data, dict):
-        raise ValueError(f"a request must be an object; got {type(data).__name__}")
-    return data
-
-
 def _object(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = data.get(name, {})
     if not isinstance(value, dict):
@@ -136,18 +121,14 @@ async def _lines(
             loop.call_soon_threadsafe(lines.put_nowait, update)
 
     def do() -> None:
-        with place.lent():
-            try:
-                for update in work():
-                    if not update.get("running") or lines.qsize() < AHEAD:
-                        put(update)
-            except (ValueError, RecursionError) as error:
-                put(public_error(error))
-            except Exception as error:
-                print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
-                put(public_error(MISTAKE))
-            finally:
-                put(None)
+        try:
+            for update in work():
+                if not update.get("running") or lines.qsize() < AHEAD:
+                    put(update)
+        except Exception as error:
+            put(reported(error))
+        finally:
+            put(None)
 
     told, flag = 0, current_flag()
     try:
@@ -162,7 +143,7 @@ async def _lines(
         if place.refused:
             yield written(public_error(BUSY))
             return
-        _THREADS.submit(copy_context().run, do)
+        begin(place, do)
         while True:
             try:
                 update = await asyncio.wait_for(lines.get(), ALIVE_S)

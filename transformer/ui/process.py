@@ -12,16 +12,11 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
-
-from gradio.queueing import Queue
-from gradio.server_messages import ProcessCompletedMessage
 
 from transformer.messages import language, speaking
 from transformer.ui.errors import ENDING, place_of, public_error
-from transformer.ui.language import language_of
 from transformer.ui.request_guard import RequestGuard
 
 MAX_FILES = 65_536  # descriptors, where the system allows more
@@ -29,7 +24,6 @@ REPEAT_S = 60.0  # in which a fault that repeats is logged once
 MAX_FAULTS = 100  # that are told apart
 GRACE_S = 3.0  # for answers that are under way when the server ends
 LOOK_S = 0.02
-Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # as in malloc.h
 LARGE_BYTES = 128 * 1024
 
@@ -86,25 +80,21 @@ def notify(state: str) -> None:
             told.send(state.encode())
 
 
-def watched(lifespan: Lifespan) -> Lifespan:
-    """An app's lifespan during which its event loop tells systemd's watchdog that it runs, three
-    times in WATCHDOG_USEC."""
+@asynccontextmanager
+async def watched() -> AsyncIterator[None]:
+    """While it runs, the event loop tells systemd's watchdog that it does, three times in
+    WATCHDOG_USEC."""
 
     async def tell(every_s: float) -> None:
         while True:
             notify("WATCHDOG=1")
             await asyncio.sleep(every_s)
 
-    @asynccontextmanager
-    async def running(app: Any) -> AsyncIterator[None]:
-        within = int(os.environ.get("WATCHDOG_USEC", "0")) / 1e6
-        telling = asyncio.create_task(tell(within / 3)) if within else None
-        async with lifespan(app):
-            yield
-        if telling:
-            telling.cancel()
-
-    return running
+    within = int(os.environ.get("WATCHDOG_USEC", "0")) / 1e6
+    telling = asyncio.create_task(tell(within / 3)) if within else None
+    yield
+    if telling:
+        telling.cancel()
 
 
 def raise_file_limit() -> None:
@@ -154,18 +144,19 @@ def shorten_logs() -> None:
 
 
 class Shutdown:
-    """The end of the server: all open requests are answered with a sentence, within GRACE_S."""
+    """The end of the server: all open requests are answered with a sentence, within GRACE_S.
 
-    def __init__(self, queue: Queue | None = None) -> None:
+    end_calls: does so for programs' streams.
+    """
+
+    def __init__(self, end_calls: Callable[[], object] = lambda: None) -> None:
         self.begun = False
-        self._queue = queue
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end_calls = end_calls
         self._open: dict[RequestGuard, str] = {}  # and in which language they are answered
 
     @contextmanager
     def underway(self, guard: RequestGuard) -> Iterator[None]:
         """A request that is answered meanwhile."""
-        self._loop = asyncio.get_running_loop()
         self._open[guard] = language()
         try:
             yield
@@ -176,31 +167,14 @@ class Shutdown:
         """Answer that the server ends; a question may be asked again, of its successor."""
         await guard.end(503, public_error(ENDING), (b"retry-after", b"3"))
 
-    def end(self) -> None:
-        """Answer everything, from another thread than the server's; returns once that is done."""
-        if self._loop is not None and self._loop.is_running():
-            with suppress(TimeoutError):
-                asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(GRACE_S)
-
-    async def _end(self) -> None:
+    async def end(self) -> None:
+        """Answer everything that is open."""
         self.begun = True
-        while any(not guard.finished for guard in self._open):
-            self._end_queue()
+        self._end_calls()
+        give_up = time.monotonic() + GRACE_S
+        while any(not guard.finished for guard in self._open) and time.monotonic() < give_up:
             for guard, name in list(self._open.items()):
                 if guard.computed:
                     with speaking(name):
                         await self.refuse(guard)
             await asyncio.sleep(LOOK_S)
-
-    def _end_queue(self) -> None:
-        """Tell all whose requests wait or run; their streams of answers end by it."""
-        if self._queue is None:
-            return
-        events = self._queue.event_ids_to_events
-        for number, event in list(events.items()):
-            with speaking(language_of(event.request.scope if event.request else None)):
-                output = {"error": public_error(ENDING)["detail"], "title": ENDING.code}
-            message = ProcessCompletedMessage(event_id=number, output=output, success=False)
-            self._queue.send_message(event, message)
-            event.alive = False
-            del events[number]

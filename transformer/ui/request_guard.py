@@ -6,21 +6,31 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from gradio.brotli_middleware import BrotliMiddleware
+from fastapi import FastAPI, Request, Response
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transformer.checks import InvalidRequest, shortened
-from transformer.ui.errors import TOO_LARGE, TOO_MANY, TOO_SLOW, UNREADABLE
+from transformer.ui.errors import (
+    TOO_LARGE,
+    TOO_MANY,
+    TOO_SLOW,
+    UNREADABLE,
+    Busy,
+    RunExpired,
+    public_error,
+)
 from transformer.ui.limits import (
     BODY_S,
     MAX_REQUEST_BYTES,
     MAX_REQUEST_VALUES,
+    RETRY_S,
 )
 
 # The page's Content-Security-Policy. Gradio needs inline scripts and styles; a Space and a notebook
@@ -49,6 +59,8 @@ PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"
 # scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
 ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
 
+NO_STORE = "private, no-store"
+STATUS = {RunExpired: 410, Busy: 503, ValueError: 400, RecursionError: 400}
 LINES = "application/x-ndjson"  # an answer that is sent in parts
 QUALITY = 5  # of brotli: as quick as gzip's 6, and a tenth smaller
 
@@ -61,6 +73,38 @@ class Refused(Exception):
         self.status, self.error = status, error
 
 
+async def object_in(request: Request) -> dict[str, Any]:
+    """The JSON object in a request's body. Raises ValueError for anything else."""
+    try:
+        data = json.loads(await request.body())
+    except ValueError:
+        raise InvalidRequest(UNREADABLE.code, UNREADABLE.sentence) from None
+    if not isinstance(data, dict):
+        raise ValueError(f"a request must be an object; got {type(data).__name__}")
+    return data
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Have an app answer what its routes raise: a code and a sentence, with the error's status."""
+
+    async def refused(_: Request, error: Exception) -> Response:
+        if isinstance(error, Refused):
+            return problem(error.status, error.error)
+        status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
+        return problem(status, error)
+
+    for kind in (Refused, *STATUS):
+        app.add_exception_handler(kind, refused)
+
+
+def problem(status: int, error: Exception) -> Response:
+    """An error as an answer."""
+    headers = {"cache-control": NO_STORE}
+    if isinstance(error, Busy):
+        headers["retry-after"] = str(RETRY_S)
+    return JSONResponse(public_error(error), status, headers)
+
+
 class RequestGuard:
     """One request and its answer: limits the body, and notices a client that leaves early."""
 
@@ -68,7 +112,6 @@ class RequestGuard:
         self._receive, self._send, self._policy = receive, send, policy
         self._taken = 0
         self._ahead: list[Message] = []  # read here, and given on to the app
-        self._left: Callable[[], object] | None = None
         self._watch: asyncio.Task[None] | None = None
         self.started = self.finished = self.ended = False
         self.has_lines = False  # whether the answer is lines of JSON
@@ -76,11 +119,6 @@ class RequestGuard:
         self.computed = False  # whether a thread computes the answer, which cannot be interrupted
         length = Headers(scope=scope).get("content-length", "")
         self.announced = int(length) if length.isdecimal() else 0  # bytes, as the client says
-
-    def on_leave(self, leave: Callable[[str], object], visitor: str | None) -> None:
-        """Tell `leave` when this visitor goes before the answer is finished."""
-        if visitor:
-            self._left = lambda: leave(visitor)
 
     @contextmanager
     def watched(self) -> Iterator[threading.Event]:
@@ -108,9 +146,6 @@ class RequestGuard:
             self._taken += len(message.get("body", b""))
             if self._taken > MAX_REQUEST_BYTES:
                 raise Refused(413, TOO_LARGE)
-        elif message["type"] == "http.disconnect" and not self.finished and self._left:
-            told, self._left = self._left, None
-            told()
         return message
 
     async def send(self, message: Message) -> None:
@@ -212,26 +247,19 @@ def safe_headers(
     return kept.raw
 
 
-class CompressedPage(BrotliMiddleware):
-    """Gradio's own compression, for the page itself: by itself it looks at names of files alone."""
-
-    def _is_compressible_file_type(self, scope: Scope) -> bool:
-        return str(scope.get("path", "")).removeprefix(scope.get("root_path", "")) in ("", "/")
-
-
 class BelowPath:
     """Middleware: give every request the path that ASGI asks for, `root_path` and what follows.
 
     The page may be served below a path (GRADIO_ROOT_PATH: /viz or https://HOST/viz) by a proxy that
     removes it or passes it on. Starlette's mounts answer 404 where `path` does not begin with
-    `root_path`.
+    `root_path`. root: "/viz"; "" for none.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, root: str) -> None:
+        self.app, self.root = app, root
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (root := path_below(scope.get("root_path", ""))):
+        if scope["type"] == "http" and (root := self.root):
             path = scope["path"] if is_below(scope["path"], root) else root + scope["path"]
             scope = {**scope, "root_path": root, "path": f"{root}/" if path == root else path}
         await self.app(scope, receive, send)

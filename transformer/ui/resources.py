@@ -10,18 +10,11 @@ to ask it again, which the page does by itself.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import html
-import json
-import os
-import sys
-import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import brotli
 import numpy as np
@@ -29,23 +22,15 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 
-from transformer.inference import deadline
 from transformer.ui.api import numbers
-from transformer.ui.errors import CLOSED, MISTAKE, Busy, RunExpired, public_error
-from transformer.ui.fair_scheduler import Line
+from transformer.ui.errors import CLOSED, MISTAKE
 from transformer.ui.language import ASKED
-from transformer.ui.limits import (
-    EXPORTS_AT_ONCE,
-    IDLE_AT_ONCE,
-    MAX_QUESTIONS,
-    RETRY_S,
-)
 from transformer.ui.page_request import Regenerator
-from transformer.ui.presses import add_presses, object_in
+from transformer.ui.presses import add_presses
 from transformer.ui.questions import Question, questions
-from transformer.ui.request_guard import QUALITY
+from transformer.ui.request_guard import NO_STORE, QUALITY, answer_errors, object_in, problem
 from transformer.ui.service import Service
-from transformer.ui.sessions import caller
+from transformer.ui.threads import in_thread
 from transformer.views.declaration import Answer, Picture, is_figure
 from transformer.views.parameters import Parameter, Text
 
@@ -53,22 +38,8 @@ PREFIX = "/resources"
 SESSION = "x-session"  # the header by which the page's script says whose question it is
 JSON, ARRAYS = "application/json", "application/x-arrays"
 LARGEST = 2**18  # bytes that are compressed: more is a picture's numbers, and would take too long
-NO_STORE = "private, no-store"
-STATUS = {RunExpired: 410, Busy: 503, ValueError: 400, RecursionError: 400}
 DTYPES = {"b": "uint8", "u": "uint8", "i": "<i4"}  # that a browser has arrays of; else float32
 SUBJECTS = {"batch": ["batch"], "model": ["model"], "runs": ["run", "other"]}  # else a run
-NICENESS = 15  # a thread without it gets thirty times the processor's time
-T = TypeVar("T")
-
-
-def _lower_priority() -> None:
-    """That of this thread and of those it starts for its products; Linux alone has one for each."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
-
-
-_QUESTIONS = ThreadPoolExecutor(MAX_QUESTIONS, "questions")
-_LOW = ThreadPoolExecutor(EXPORTS_AT_ONCE + IDLE_AT_ONCE, "idle", initializer=_lower_priority)
 
 
 def resource_app(service: Service, *more: Question) -> FastAPI:
@@ -83,19 +54,11 @@ def resource_app(service: Service, *more: Question) -> FastAPI:
         _add_routes(app, name, question, service, regenerate)
     add_presses(app, service)
 
-    async def refused(_: Request, error: Exception) -> Response:
-        status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
-        answer = _problem(status, error)
-        if isinstance(error, Busy):
-            answer.headers["retry-after"] = str(RETRY_S)
-        return answer
-
-    for kind in STATUS:
-        app.add_exception_handler(kind, refused)
+    answer_errors(app)
 
     @app.exception_handler(Exception)
     async def failed(_: Request, __: Exception) -> Response:
-        return _problem(500, MISTAKE)
+        return problem(500, MISTAKE)
 
     @app.get("/", include_in_schema=False)
     async def listed() -> Response:
@@ -103,7 +66,7 @@ def resource_app(service: Service, *more: Question) -> FastAPI:
 
     @app.api_route("/{name:path}", methods=["GET", "POST"], include_in_schema=False)
     async def closed(name: str) -> Response:
-        return _problem(404, CLOSED)
+        return problem(404, CLOSED)
 
     return app
 
@@ -168,15 +131,6 @@ def _add_routes(
     app.add_api_route(path, post, methods=["POST"], openapi_extra=sent, **described)
 
 
-async def in_thread(shares: Mapping[str, Line], line: str, work: Callable[[], T]) -> T:
-    """`work`, done in a thread once it has a place in a line; while it waits it holds no thread."""
-    threads = _QUESTIONS if line == "questions" else _LOW
-    async with shares[line].held(caller()):
-        deadline.check()
-        context = copy_context()  # language, session and deadline of the request
-        return await asyncio.wrap_future(threads.submit(context.run, work))
-
-
 def written(answer: Answer, with_arrays: bool = False) -> tuple[bytes, str]:
     """An answer's bytes and their type.
 
@@ -210,11 +164,6 @@ def written(answer: Answer, with_arrays: bool = False) -> tuple[bytes, str]:
 
 def _json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
-
-
-def _problem(status: int, error: Exception) -> Response:
-    body = json.dumps(public_error(error)).encode()
-    return Response(body, status, {"cache-control": NO_STORE}, JSON)
 
 
 def _parameters(picture: Picture, subjects: list[str]) -> list[dict[str, Any]]:

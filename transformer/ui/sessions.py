@@ -38,9 +38,8 @@ def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Line]:
     """Everything that takes long.
 
     model: generation. experiments: what-if. files: exports. idle: what takes long and a thread of
-    low priority answers. tools: calls over MCP. questions: all that the page's views ask. events:
-    all else that goes through Gradio's queue. pages: the page itself and descriptions of it, as
-    they are made.
+    low priority answers. questions: all that the page's views ask. events: programs' calls that
+    read what there is. pages: descriptions of the page and the API, as they are made.
     """
 
     def shared(at_once: int, **settings: Any) -> Resource:
@@ -57,7 +56,6 @@ def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Line]:
         "trainings": Resource(trainings, waiting=limits.MAX_TRAININGS_WAITING),
         "files": Resource(limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS),
         "idle": Resource(limits.IDLE_AT_ONCE, patience_s=limits.MAX_QUESTION_WAIT_S),
-        "tools": shared(limits.MAX_CALLS, waiting=limits.MAX_CALLS_WAITING),
         "questions": shared(limits.MAX_QUESTIONS, patience_s=limits.MAX_QUESTION_WAIT_S),
         "events": shared(limits.MAX_EVENTS),
         "pages": Resource(limits.MAX_PAGES),

@@ -130,5 +130,5 @@ globalThis.document?.addEventListener("click", ({ target, isTrusted }) => {
   if (isTrusted && pressed) leadDown(true);
 });
 
-// The page is seen, once its pictures stand; see first_look.html.
+// The page is seen, once its pictures stand; see page.html.
 export const uncover = () => document.getElementById("first-look")?.classList.remove("opens");

@@ -227,5 +227,5 @@ export const reopen = (typed) => open(given(), typed);
 // Loaded again, the list of models has those of the visit.
 if (given() !== "" || isReloaded) open(given(), {});
 
-// The page is seen as its link says, or as it is written where that takes long; see first_look.html.
+// The page is seen as its link says, or as it is written where that takes long; see page.html.
 effect(() => void (isOpening() || uncover()));
