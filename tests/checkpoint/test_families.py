@@ -191,6 +191,7 @@ def test_an_encoder_is_read_with_any_head_or_none(family, head, kind, tmp_path):
         torch.testing.assert_close(weights, wanted, atol=1e-5, rtol=1e-5)
         if "Class" in head:
             assert ours.config.labels == ("no", "perhaps", "yes")
+            assert ours.config.label_probabilities == "one label"
 
 
 def test_a_classifier_of_tokens_may_store_a_pooler_that_it_does_not_use(tmp_path):
