@@ -99,12 +99,14 @@ def test_a_cell_is_pointed_at_pinned_and_let_go_by_pointer_and_by_keyboard(page,
     expect(said).to_contain_text(f"Pinned: query 4 “{run.tokens[4]}” reads key 0")
     assert page.tokens.nth(4).get_attribute("aria-pressed") == "true"
     page.page.keyboard.press("Shift+Enter")
-    expect(note).to_contain_text("Row pinned. Esc lets go.")
+    expect(note).to_contain_text("Pinned. Esc lets go.")
+    expect(page.large).to_have_attribute("data-column", "")
     page.page.keyboard.press("Escape")
     expect(page.large).to_have_attribute("data-row", "")
 
     page.page.locator(".attention .axis-labels .yaxis:not(.title)").nth(3).click()
-    expect(note).to_contain_text("Row pinned. Esc lets go.")
+    expect(note).to_contain_text("Pinned. Esc lets go.")
+    expect(page.large).to_have_attribute("data-column", "")
     page.tokens.nth(3).click()
     page.page.keyboard.press("ArrowRight")  # the text is walked
     expect(page.large).to_have_attribute("data-row", "4")

@@ -160,7 +160,7 @@ def load_state(
         }
         if not states[place]:
             raise ValueError(
-                f"{path} was written by an older version; train anew, with another --out"
+                f"{path} has no optimizer state for parameter {place}; use another --out"
             )
     optimizer.load_state_dict(optimizer.state_dict() | {"state": states})  # to each device
     return progress

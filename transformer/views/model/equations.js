@@ -10,8 +10,7 @@ import { Switch } from "../../web/controls.js";
 import { fieldsOf } from "../../web/link_text.js";
 import { headLookedAt, predictedPosition } from "../../web/selection.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
-import { attentionOf, stackOf } from "../../web/sites.js";
-import { page } from "../../web/store.js";
+import { attentionOf } from "../../web/sites.js";
 
 // ---- formulas as text, drawn as MathML ----
 
@@ -187,22 +186,14 @@ const tensor = ({ part, symbol, name, axes, cells, more }, of, stop) => {
   </div>`;
 };
 
-// What the numbers are of: a head, a layer or a token.
+// The head and the token that the numbers are of.
 const whatOf = ({ topic, site, head, query, query_label: label }) => {
   if (topic === "sampling") return null;
   const [stack, layer, kind] = site.split(".");
-  const token = html`<${Token} label=${label} />`;
-  const values = { layer, head, query, token, stack: stackOf(stack) };
-  if (["norm", "feed-forward"].includes(topic)) {
-    return sayWith("Layer {layer}, {stack}; token {query} {token}.", values);
-  }
-  if (topic === "positions" && !page.run.turns) {
-    return sayWith("Token {query} {token}, {stack}.", values);
-  }
-  const attention = attentionOf({ stack, kind });
   return sayWith("Layer {layer}, head {head}, {attention}; token {query} {token}.", {
-    ...values,
-    attention,
+    ...{ layer, head, query },
+    attention: attentionOf({ stack, kind }),
+    token: html`<${Token} label=${label} />`,
   });
 };
 

@@ -59,7 +59,7 @@ def attention(topic: Topic) -> None:
     topic.formula = [
         f"s:scores = {{q:q K^T:k}} / {divisor}:root",
         "w:weights = softmax(s:scores)",
-        "softmax(s)_j = e^{s_j} / {∑_n e^{s_n}}",
+        "{softmax(s)}_j = e^{s_j} / {∑_n e^{s_n}}",
         "o:output = w:weights V:v",
     ]
     topic.code = [

@@ -4,7 +4,7 @@ import { say } from "../../web/messages.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
-import { page, predicts, setQuery } from "../../web/store.js";
+import { page, predicts } from "../../web/store.js";
 
 const Masked = () => {
   const part = usePart();
@@ -24,18 +24,6 @@ const Masked = () => {
             "An encoder reads the whole text at once, both ways, and writes nothing. It learned by guessing hidden tokens: press any token to hide it, and see what the network says stands there, with what follows and without. In the text box, [MASK] hides a word.",
           )
     }</p>
-    <div class="masked-tokens" role="group" aria-label=${say("Tokens to mask")} hidden=${Boolean(none)}>
-      ${
-        reads &&
-        run.labels.map(
-          (
-            label,
-            index,
-          ) => html`<button type="button" translate=${false} aria-pressed=${String(index === answer?.position)}
-          onClick=${() => setQuery({ stack: "encoder", index })}>${label}</button>`,
-        )
-      }
-    </div>
     <${Figure} part=${part} name="masked" figure=${answer?.figure} hidden=${Boolean(none)} />
   </div>`;
 };
