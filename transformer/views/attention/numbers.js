@@ -1,7 +1,7 @@
 // The numbers of an attention picture, its title, and the page's cache of them.
 
 import { ask } from "../../web/ask.js";
-import { capital, say } from "../../web/messages.js";
+import { say } from "../../web/messages.js";
 import { KindButtons, Switch } from "../../web/controls.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { atlasOf, headName } from "../../web/head_grid.js";
@@ -168,8 +168,8 @@ const source = (fields, at) => {
   const { picture, over_heads: over, depth } = fields;
   const mean = (of) =>
     of === "all"
-      ? capital(say("mean of all heads"))
-      : capital(say("layer {layer}, mean of its heads", { layer }));
+      ? say("The mean of all heads")
+      : say("The mean of the heads of layer {layer}", { layer });
   if (picture === "alignment" && over !== "head") {
     return { of: { picture: "flow", which: "mean", depth: over }, whose: mean(over) };
   }
