@@ -57,7 +57,7 @@ def test_greedy_texts_of_a_padded_batch_are_those_of_transformers(family, tmp_pa
             theirs = theirs.bfloat16()
         theirs.save_pretrained(tmp_path)
         ours, stored_in = network_of(tmp_path, values_of(tmp_path), 96)
-        assert stored_in == ("bfloat16" if size % 2 else "float32")
+        assert stored_in.startswith("bfloat16" if size % 2 else "float32")
         rows = [torch.randint(3, V - 1, (n,)).tolist() for n in (4, 9)]
         ids = torch.tensor([[0] * (9 - len(row)) + row for row in rows])
         wanted = theirs.float().generate(
@@ -71,7 +71,10 @@ def test_greedy_texts_of_a_padded_batch_are_those_of_transformers(family, tmp_pa
 
 TABLES = {  # (what the tokens are looked up in, what is tied to it), as they are stored
     "gpt2": ("transformer.wte", "lm_head"),
+    "gpt_neo": ("transformer.wte", "lm_head"),
+    "opt": ("model.decoder.embed_tokens", "lm_head"),
     "gpt_neox": ("gpt_neox.embed_in", "embed_out"),
+    "bloom": ("transformer.word_embeddings", "lm_head"),
     "bert": ("bert.embeddings.word_embeddings", "cls.predictions.decoder"),
     **dict.fromkeys(
         ("roberta", "xlm-roberta", "camembert"),

@@ -21,7 +21,7 @@ LLAMAS = {  # relatives of Llama, likewise
     "gemma2": "Gemma2", "gemma3_text": "Gemma3", "phi3": "Phi3", "olmo2": "Olmo2",
     "smollm3": "SmolLM3", "granite": "Granite", "stablelm": "StableLm", "starcoder2": "Starcoder2",
 }  # fmt: skip
-DECODERS = ("gpt2", "gpt_neox", *LLAMAS)
+DECODERS = ("gpt2", "gpt_neo", "opt", "gpt_neox", "bloom", *LLAMAS)
 FAMILIES = (*DECODERS, *ENCODERS, "marian")
 LLAMA3 = dict(
     rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -55,7 +55,7 @@ def made(
     plus_one = family.startswith("gemma")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if "embed_positions" in name:
+            if family == "marian" and "embed_positions" in name:
                 continue  # Marian's waves are fixed
             noise = torch.randn_like(parameter)
             is_norm = "norm" in name.lower() or "ln_" in name
@@ -68,7 +68,10 @@ def made(
 
 _CLASSES = {
     "gpt2": "GPT2LMHeadModel",
+    "gpt_neo": "GPTNeoForCausalLM",
+    "opt": "OPTForCausalLM",
     "gpt_neox": "GPTNeoXForCausalLM",
+    "bloom": "BloomForCausalLM",
     **{family: f"{name}ForCausalLM" for family, name in LLAMAS.items()},
     **{family: f"{name}ForMaskedLM" for family, name in ENCODERS.items()},
     "marian": "MarianMTModel",
@@ -83,8 +86,24 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
     if family == "gpt2":
         sizes = dict(n_embd=width, n_head=heads, n_layer=layers, n_positions=100)
         sizes["n_inner"] = wide if size != 3 else None  # four times as wide
-        act = ["gelu_new", "gelu", "relu", "gelu_new", "silu"][size]
+        act = ["gelu_new", "gelu", "relu", "quick_gelu", "silu"][size]
         return transformers.GPT2Config(**ids, **sizes, activation_function=act)
+    if family == "gpt_neo":
+        return transformers.GPTNeoConfig(
+            **ids, hidden_size=width, num_heads=heads, num_layers=layers, window_size=5,
+            intermediate_size=wide if size != 3 else None, max_position_embeddings=100,
+            attention_types=[[["local"], 1], [["global", "local"][: layers - 1], 1]],
+            activation_function=["gelu_new", "gelu", "relu", "gelu_new", "silu"][size],
+        )  # fmt: skip
+    if family == "bloom":
+        return transformers.BloomConfig(**ids, hidden_size=width, n_head=heads, n_layer=layers)
+    if family == "opt":
+        return transformers.OPTConfig(
+            **ids, hidden_size=width, num_attention_heads=heads, num_hidden_layers=layers,
+            ffn_dim=wide, max_position_embeddings=100, do_layer_norm_before=size != 3,
+            word_embed_proj_dim=10 if size in (1, 3) else width, enable_bias=size != 2,
+            activation_function="relu" if size else "gelu",
+        )  # fmt: skip
     usual = dict(
         hidden_size=width, num_attention_heads=heads, num_hidden_layers=layers,
         intermediate_size=wide, max_position_embeddings=100,

@@ -96,8 +96,10 @@ def configurations(draw: st.DrawFn, **fixed: Any) -> ModelConfig:
     fields["d_model"] *= pairs * (1 if fields["head_size"] else fields["n_heads"])
     if fields["family"] != "encoder" or pairs == 2:
         fields["embedding_size"] = None
-    if fields["family"] != "encoder":
+    if fields["positions"] in ("rotary", "alibi"):
         fields["relative_buckets"] = 0
+    elif fields["positions"] == "relative":
+        fields["relative_buckets"] = fields["relative_buckets"] or 8
     if fields["tie_embeddings"] and not fields["head_transform"]:
         fields["embedding_size"] = None
     two_stacks = fields["family"] == "encoder-decoder"

@@ -208,7 +208,12 @@ def _why_stopped(
 
 
 def _position_matrix(embedding: Embedding, layers: Stack) -> Tensor:
-    """The added vectors (max_len, C), or the cosines and sines of rotary positions (max_len, R)."""
+    """The added vectors (max_len, C); the cosines and sines of rotary positions (max_len, R); or
+    what each head adds to the score of a key so many tokens before the query (max_len, H)."""
     matrix = (layers.rotation or embedding.positions).matrix
-    assert matrix is not None  # positions that add nothing are rotary
-    return matrix
+    if matrix is not None:
+        return matrix
+    assert layers.relative is not None
+    distances = torch.arange(layers.max_len, device=next(layers.parameters()).device)
+    bias: Tensor = layers.relative(distances, distances[:1])  # (H, max_len, 1)
+    return bias.detach()[..., 0].T

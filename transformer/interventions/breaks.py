@@ -102,7 +102,7 @@ SWITCHES: dict[str, Switch] = {
         ),
         "pos_embed",
         lambda config, point, added, embed: torch.zeros_like(added),
-        applies_to=lambda config: not POSITIONS[config.positions].is_rotary,
+        applies_to=lambda config: POSITIONS[config.positions].adds,
     ),
     "no-rotation": Switch(
         mark(

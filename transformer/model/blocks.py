@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import PLAIN, ForwardContext
-from transformer.model.positions import POSITIONS, RelativeBias, RotaryAngles, Rotation
+from transformer.model.positions import POSITIONS, RotaryAngles, Rotation, bias_of
 from transformer.model.primitives import ACTIVATIONS, PLACEMENTS, Linear, Table, norm_of
 from transformer.model.sites import Site
 
@@ -180,9 +180,10 @@ class Stack(nn.Module):
             Layer(config, name, index, cross) for index in range(config.n_layers)
         )
         self.norm = None if PLACEMENTS[config.norm].of_sum else _norm(config)
-        self.relative = RelativeBias(config) if config.relative_buckets else None
+        self.relative = bias_of(config, both_ways=name == "encoder")
         is_rotary = POSITIONS[config.positions].is_rotary
-        max_len, base = config.max_len_of(name), config.sliding_rotary_base
+        self.max_len = max_len = config.max_len_of(name)
+        base = config.sliding_rotary_base
         self.rotation = Rotation(config.rotary, max_len) if is_rotary else None
         self.sliding_rotation = None
         if is_rotary and base is not None:
@@ -195,8 +196,13 @@ class Stack(nn.Module):
             x = layer(x, context)
         return self.end(x, context)
 
-    def placed(self, context: ForwardContext, positions: Tensor) -> ForwardContext:
-        """The context of tokens at positions (T,) or (B, T) int64: how attentions see them."""
+    def placed(
+        self, context: ForwardContext, positions: Tensor, past: Tensor | None = None
+    ) -> ForwardContext:
+        """The context of tokens at positions (T,) or (B, T) int64: how attentions see them.
+
+        past: the positions of the tokens before, whose keys are in the cache.
+        """
 
         def angles(rotation: Rotation | None) -> RotaryAngles | None:
             if rotation is None:
@@ -204,11 +210,12 @@ class Stack(nn.Module):
             found: RotaryAngles | None = context.at("rotation", (self.name,), rotation(positions))
             return found
 
+        keys = positions if past is None else torch.cat([past, positions], dim=-1)
         return dataclasses.replace(
             context,
             rotation=angles(self.rotation),
             sliding_rotation=angles(self.sliding_rotation),
-            bias=None if self.relative is None else self.relative(positions),
+            bias=None if self.relative is None else self.relative(positions, keys),
         )
 
     def end(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 
 from transformer.checks import shortened
 from transformer.model.config_checks import check
-from transformer.model.positions import LAYER_TYPES, LayerType, RotarySettings
+from transformer.model.positions import LAYER_TYPES, POSITIONS, LayerType, RotarySettings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -42,7 +42,7 @@ class ModelConfig:
     layer_types: tuple[str, ...] = ()  # of positions.LAYER_TYPES, repeated over the layers
     attention_bias: bool = True  # on the query, key, value and output projections
     output_bias: bool | None = None  # on the output projection; None means attention_bias
-    relative_buckets: int = 0  # MPNet: of distances, each with a number a head, added to scores
+    relative_buckets: int = 0  # T5: of distances, each with a number a head, added to scores
     score_divisor: str = "d_head"  # one of SCORE_DIVISORS
     score_scale: float | None = None  # of q·k; None means 1 / √ of the divisor
     score_cap: float | None = None  # Gemma 2: scores are cap · tanh(score / cap)
@@ -124,7 +124,8 @@ class ModelConfig:
     @property
     def scores_are_products(self) -> bool:
         """Whether scores are q kT / sqrt(score_size) alone."""
-        return not self.relative_buckets and self.score_cap is None
+        biased = self.relative_buckets or POSITIONS[self.positions].is_bias
+        return not biased and self.score_cap is None
 
     @property
     def scores_from_heads(self) -> bool:

@@ -55,6 +55,13 @@ def _check_sizes(config: Any) -> None:
         check_least(name, getattr(config, name), 1)
     check_least("n_token_types", config.n_token_types, 0)
     check_least("relative_buckets", config.relative_buckets, 0)
+    if config.positions == "relative" or config.relative_buckets:
+        check_least("relative_buckets", config.relative_buckets, 4)
+        if config.positions in ("rotary", "alibi"):
+            raise ValueError(
+                f"relative_buckets={config.relative_buckets} and positions="
+                f"{shortened(config.positions)} exclude each other"
+            )
     if config.head_size is None and config.d_model % config.n_heads:
         raise ValueError(
             f"n_heads must divide d_model; got d_model={config.d_model}, n_heads={config.n_heads}"
@@ -180,7 +187,6 @@ def _check_head(config: Any) -> None:
         check_choice("label_activation", config.label_activation, LABEL_ACTIVATIONS)
     encoder_alone = {
         "head": config.head != "tokens",
-        "relative_buckets": config.relative_buckets > 0,
         "embedding_size": config.d_embedding != config.d_model,
     }
     for name, used in encoder_alone.items():

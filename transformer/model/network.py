@@ -68,13 +68,14 @@ class Transformer(nn.Module):
         if cache is not None:
             mask = cache.extend_mask(mask, n_new)
         positions = self._positions(stack.name, ids, mask, past)
+        before, positions = positions.split([past, n_new], dim=-1)
         if caller_mask is not None:
             mask = given_mask(caller_mask, n_new, past + n_new)
         positions = context.at("position_ids", here, positions)
         x = embedding(ids, positions, context, types)
         causal = context.causal and caller_mask is None
         context = dataclasses.replace(context, mask=mask, causal=causal)
-        x = stack(x, stack.placed(context, positions))
+        x = stack(x, stack.placed(context, positions, before if past else None))
         if cache is not None:
             cache.length += n_new
         return x
@@ -125,17 +126,17 @@ class Transformer(nn.Module):
         return sum(p.numel() for p in self.parameters())
 
     def _positions(self, stack: str, ids: Tensor, key_mask: Tensor | None, past: int = 0) -> Tensor:
-        """Positions of the T new ids: (T,), or (B, T) in a padded batch, where padding on the left
-        is not counted."""
+        """Positions of all tokens up to the T new ids: (past + T,), or (B, past + T) in a padded
+        batch, where padding on the left is not counted."""
         length, max_len = past + ids.shape[1], self.config.max_len_of(stack)
         if past == 0 or key_mask is None:
             _check_length(length, max_len)
         if key_mask is None:
-            return torch.arange(past, length, device=ids.device)
+            return torch.arange(length, device=ids.device)
         n_left = (key_mask[:, 0, 0].cumsum(dim=-1) == 0).sum(dim=-1, keepdim=True)  # (B, 1)
         if length > max_len:  # padding on the left takes no position
             _check_length(length - int(n_left.min()), max_len)
-        return (torch.arange(past, length, device=ids.device) - n_left).clamp(min=0)
+        return (torch.arange(length, device=ids.device) - n_left).clamp(min=0)
 
 
 def text_targets(ids: Tensor, is_text: Tensor | None) -> Tensor:

@@ -99,7 +99,7 @@ class Encoding:
 
     make(max_len, d_model) returns a module positions (..., T) int64 -> (..., T, C) with a `matrix`
     (max_len, C). pairs: whether it needs an even d_model. is_rotary: whether it rotates queries and
-    keys instead of adding to tokens.
+    keys instead of adding to tokens; is_bias: whether it adds to their scores.
     """
 
     title: str
@@ -108,6 +108,12 @@ class Encoding:
     make: Callable[[int, int], SinusoidalPositions | LearnedPositions | NothingAdded]
     pairs: bool = False
     is_rotary: bool = False
+    is_bias: bool = False
+
+    @property
+    def adds(self) -> bool:
+        """Whether it adds a vector to each token."""
+        return not (self.is_rotary or self.is_bias)
 
 
 POSITIONS: dict[str, Encoding] = {
@@ -142,6 +148,26 @@ POSITIONS: dict[str, Encoding] = {
         short="rotated by position",
         make=NothingAdded,
         is_rotary=True,
+    ),
+    "alibi": Encoding(
+        title="Linear biases (ALiBi)",
+        does=(
+            "Takes from each score a number that grows with the distance of the key, faster in "
+            "some heads than in others; nothing is added to tokens."
+        ),
+        short="scores fall with distance",
+        make=NothingAdded,
+        is_bias=True,
+    ),
+    "relative": Encoding(
+        title="Relative positions",
+        does=(
+            "Each head adds a trained number to its scores, one for each distance between two "
+            "tokens; nothing is added to tokens."
+        ),
+        short="a number for each distance",
+        make=NothingAdded,
+        is_bias=True,
     ),
 }
 
@@ -298,25 +324,60 @@ def apply_rotary(x: Tensor, angles: RotaryAngles) -> Tensor:
 class RelativeBias(nn.Module):
     """A trained number for each head and distance between two tokens, added to their scores.
 
-    Distances are counted in buckets: half of them for tokens before, half for tokens behind; near
-    distances have a bucket each, far ones share, in logarithmic steps up to 128 tokens.
-    Source: Raffel et al. 2020 (T5), as MPNet has it: one table for all layers.
+    Distances are counted in buckets. Both ways: half of them for tokens before, half for tokens
+    behind; else all for tokens before. Near distances have a bucket each, far ones share, in
+    logarithmic steps up to 128 tokens.
+    Source: Raffel et al. 2020 (T5): one table for all layers of a stack.
     """
 
     FARTHEST = 128
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, n_buckets: int, n_heads: int, both_ways: bool) -> None:
         super().__init__()
-        self.table = nn.Embedding(config.relative_buckets, config.n_heads)
+        self.table, self.both_ways = nn.Embedding(n_buckets, n_heads), both_ways
 
-    def forward(self, positions: Tensor) -> Tensor:
-        """positions: (T,) or (B, T) int64 -> (H, T, T) or (B, H, T, T)."""
-        behind = positions[..., None, :] - positions[..., :, None]  # of the key, behind the query
-        half = self.table.num_embeddings // 2
-        near = half // 2
-        distance = behind.abs()
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Positions (T,) or (B, T) int64 of both -> (H, Tq, Tk) or (B, H, Tq, Tk)."""
+        behind = keys[..., None, :] - queries[..., :, None]  # of the key, behind the query
+        size = self.table.num_embeddings // (2 if self.both_ways else 1)
+        near = size // 2
+        distance = behind.abs() if self.both_ways else (-behind).clamp(min=0)
         steps = torch.log(distance.float() / near) / math.log(self.FARTHEST / near)
-        far = near + (steps * (half - near)).long().clamp(max=half - 1 - near)
-        bucket = torch.where(distance < near, distance, far) + (behind > 0) * half
+        far = near + (steps * (size - near)).long().clamp(max=size - 1 - near)
+        bucket = torch.where(distance < near, distance, far)
+        if self.both_ways:
+            bucket = bucket + (behind > 0) * size
         bias: Tensor = self.table(bucket)
         return bias.movedim(-1, -3)
+
+
+class LinearBias(nn.Module):
+    """Minus a slope times the distance between two tokens, added to their scores; nothing to train.
+
+    The slopes of H heads are 2^(-8/H), 2^(-16/H), ... where H is a power of 2; other heads get
+    those between.
+    Source: Press et al. 2022 (ALiBi).
+    """
+
+    slopes: Tensor
+
+    def __init__(self, n_heads: int) -> None:
+        super().__init__()
+        power = 2 ** math.floor(math.log2(n_heads))
+        slopes = [2 ** (-8 * n / power) for n in range(1, power + 1)]
+        between = [2 ** (-4 * n / power) for n in range(1, 2 * (n_heads - power), 2)]
+        self.register_buffer("slopes", torch.tensor(slopes + between), persistent=False)
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Positions (T,) or (B, T) int64 of both -> (H, Tq, Tk) or (B, H, Tq, Tk)."""
+        distance = (keys[..., None, :] - queries[..., :, None]).abs()
+        return -self.slopes[:, None, None] * distance.unsqueeze(-3)
+
+
+def bias_of(config: Any, both_ways: bool) -> RelativeBias | LinearBias | None:
+    """What a stack adds to its scores."""
+    if config.positions == "alibi":
+        return LinearBias(config.n_heads)
+    if config.relative_buckets:
+        return RelativeBias(config.relative_buckets, config.n_heads, both_ways)
+    return None

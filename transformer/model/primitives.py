@@ -73,6 +73,11 @@ ACTIVATIONS: dict[str, Activation] = {
         does="nearly GELU, by a formula with tanh: what is far below 0 becomes 0",
         function=partial(F.gelu, approximate="tanh"),
     ),
+    "quick-gelu": Activation(
+        title="GELU (sigmoid)",
+        does="x times its logistic function, 1.7 times as steep: what is far below 0 becomes 0",
+        function=lambda x: x * torch.sigmoid(1.702 * x),
+    ),
     "silu": Activation(
         title="SiLU",
         does="x times its logistic function: what is far below 0 becomes 0, softly",

@@ -24,7 +24,8 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {number} n_heads
  * @property {number} heads_per_key how many heads of queries share one of keys and values
  * @property {number} d_model
- * @property {boolean} turns whether it rotates queries and keys instead of adding positions
+ * @property {boolean} turns whether it rotates queries and keys
+ * @property {boolean} adds_positions whether it adds a vector to each token
  * @property {number} n_prompt how many tokens were given
  * @property {number} trace_start the first token that the recorded attention is of
  * @property {number[]} ids

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from transformer.checkpoint.adapters import bert, gpt2, llama, marian, neox
+from transformer.checkpoint.adapters import bert, gpt2, gpt_neo, llama, marian, neox, opt
 from transformer.checkpoint.adapters.options import Values, padding_of
 from transformer.checkpoint.folder import (
     Checkpoint,
@@ -45,7 +45,9 @@ class Adapter(Protocol):
 
 ADAPTERS: dict[str, Adapter] = {
     "gpt2": gpt2,
-    "gpt_neox": neox,
+    "gpt_neo": gpt_neo,
+    "opt": opt,
+    **dict.fromkeys(neox.KINDS, neox),
     **dict.fromkeys(llama.KINDS, llama),
     **dict.fromkeys(bert.KINDS, bert),
     "marian": marian,

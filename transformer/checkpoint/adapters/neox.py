@@ -1,8 +1,9 @@
-"""GPT-NeoX, Pythia: one matrix holds each head's q, k and v; blocks may be parallel."""
+"""GPT-NeoX (Pythia) and BLOOM: one matrix holds each head's q, k and v; blocks may be parallel."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -20,10 +21,26 @@ from transformer.checkpoint.adapters.options import (
 )
 from transformer.model.config import ModelConfig
 
-PREFIX = "gpt_neox."
+
+class Names(NamedTuple):
+    """Where a kind keeps what."""
+
+    prefix: str
+    layers: str
+    attention: str
+    tokens: str
+    head: str
+    norm: str
+
+
+KINDS = {
+    "gpt_neox": Names(
+        "gpt_neox.", "layers", "attention", "embed_in", "embed_out", "final_layer_norm"
+    ),
+    "bloom": Names("transformer.", "h", "self_attention", "word_embeddings", "lm_head", "ln_f"),
+}
 IGNORED = (r"layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)",)
 _LAYER = {
-    "self_attention.output": "attention.dense",
     "self_residual.norm": "input_layernorm",
     "feed_forward.expand": "mlp.dense_h_to_4h",
     "feed_forward.contract": "mlp.dense_4h_to_h",
@@ -33,6 +50,31 @@ _LAYER = {
 
 def config(values: Values, max_len: int) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
+    return (_bloom if values["model_type"] == "bloom" else _neox)(values, max_len)
+
+
+def _bloom(values: Values, max_len: int) -> ModelConfig:
+    only(values, apply_residual_connection_post_layernorm=False, is_causal=True)
+    known = {"n_embed": values.get("hidden_size"), **values}
+    length = {"seq_length": max_len, **known}  # it has no limit of its own
+    names = ("vocab_size", "n_embed", "n_head", "n_layer", "seq_length")
+    sizes = sizes_of(length, max_len, names)
+    return ModelConfig(
+        family="decoder",
+        positions="alibi",
+        activation="gelu-tanh",
+        d_ff=4 * sizes["d_model"],
+        norm_embeddings=True,
+        head_bias=False,
+        tie_embeddings=values.get("tie_word_embeddings") in (None, True),
+        norm_eps=values.get("layer_norm_epsilon", 1e-5),
+        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
+        init="normal",
+        **sizes,
+    )
+
+
+def _neox(values: Values, max_len: int) -> ModelConfig:
     sizes = sizes_of(values, max_len)
     only(values, is_causal=True)
     share = rope_of(values).get("partial_rotary_factor", values.get("rotary_pct", 0.25))
@@ -57,16 +99,21 @@ def config(values: Values, max_len: int) -> ModelConfig:
 
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
     """Rename their weights. Raises ValueError for a missing or an unknown one."""
-    theirs = Stored(stored, PREFIX, IGNORED)
-    ours = embedding_and_head(theirs, config, values, "embed_in.weight", "embed_out.weight")
+    kind = KINDS[values["model_type"]]
+    theirs = Stored(stored, kind.prefix, IGNORED)
+    tables = f"{kind.tokens}.weight", f"{kind.head}.weight"
+    ours = embedding_and_head(theirs, config, values, *tables)
     for layer in range(config.n_layers):
-        here, there = f"decoder.layers.{layer}", f"layers.{layer}"
+        here, there = f"decoder.layers.{layer}", f"{kind.layers}.{layer}.{kind.attention}"
         for part in ("weight", "bias") if config.attention_bias else ("weight",):
-            made = theirs.take(f"{there}.attention.query_key_value.{part}")
+            made = theirs.take(f"{there}.query_key_value.{part}")
             by_head = made.unflatten(0, (config.n_heads, 3, config.d_head))
             for at, name in enumerate(("query", "key", "value")):
                 ours[f"{here}.self_attention.{name}.{part}"] = by_head[:, at].flatten(0, 1)
-    ours |= theirs.layers(config.n_layers, "decoder.layers", "layers", _LAYER)
-    ours |= theirs.linear("decoder.norm", "final_layer_norm")
+        ours |= theirs.linear(f"{here}.self_attention.output", f"{there}.dense")
+    ours |= theirs.layers(config.n_layers, "decoder.layers", kind.layers, _LAYER)
+    if config.norm_embeddings:
+        ours |= theirs.linear("embedding.norm", "word_embeddings_layernorm")
+    ours |= theirs.linear("decoder.norm", kind.norm)
     theirs.finish(values)
     return ours

@@ -18,6 +18,7 @@ ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu-tanh",
     "gelu_fast": "gelu-tanh",
+    "quick_gelu": "quick-gelu",
     "gelu_pytorch_tanh": "gelu-tanh",
     "silu": "silu",
     "swish": "silu",

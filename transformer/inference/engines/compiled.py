@@ -39,6 +39,7 @@ SUPPORTED: dict[str, frozenset[Any]] = {
     "norm_kind": frozenset({"layer", "rms", "rms-plus-one"}),
     "positions": frozenset({"sinusoidal", "sinusoidal-halves", "learned", "rotary"}),
     "score_divisor": frozenset({"d_head"}),
+    "relative_buckets": frozenset({0}),
     "score_scale": frozenset({None}),
     "score_cap": frozenset({None}),
     "logit_scale": frozenset({1.0}),

@@ -101,7 +101,7 @@ const Embedding = ({ at, view: { answer } }) => {
   const { top } = at.strip;
   const values = Array.from(answer.vector ?? []);
   const most = Math.max(...values.map(Math.abs));
-  const name = page.run.turns ? say("token") : say("token + position");
+  const name = page.run.adds_positions ? say("token + position") : say("token");
   const label = say("What the token starts with: its embedding and its position. Opens Positions.");
   return html`<button type="button" class="embedding" style=${inPx(at.strip)} aria-label=${label} title=${label}
       onClick=${() => openTab("positions")}>

@@ -64,7 +64,7 @@ const partsOf = (answer) => {
   const { run } = page;
   const read = run.labels[answer.position] ?? "";
   const changed = run.interventions.length;
-  const start = run.turns ? say("token") : say("token + position");
+  const start = run.adds_positions ? say("token + position") : say("token");
   return [
     ["", html`<${Token} label=${read} />`, read, true],
     [

@@ -8,6 +8,7 @@ from transformer.analysis.rotary import rotated_pair
 from transformer.messages import numeral, say
 from transformer.model.blocks import Embedding
 from transformer.model.positions import (
+    POSITIONS,
     SCALINGS,
     LearnedPositions,
     Rotation,
@@ -30,6 +31,9 @@ def positions(topic: Topic) -> None:
             say("No vector is added to a token in this model, so there is no position matrix."),
             say("Cross-attention rotates nothing either."),
         ]
+        return
+    if POSITIONS[config.positions].is_bias:
+        topic.says = [say(POSITIONS[config.positions].does)]
         return
     name = say(
         "the position of {token}, counted from 0", token=quoted(run.queries(stack)[topic.position])

@@ -282,11 +282,11 @@ const Curves = ({ common, state }) => {
 const Positions = () => {
   const state = useMemo(ownFields, []);
   const { run } = page;
-  const turns = Boolean(run?.turns); // nothing is added: see rotary.js
+  const isHidden = run ? !run.adds_positions : false; // see rotary.js
   const place = run ? Math.min(state.stack, run.stacks.length - 1) : 0;
-  const common = run && !turns ? { run: run.run, stack: run.stacks[place] } : null;
+  const common = run && !isHidden ? { run: run.run, stack: run.stacks[place] } : null;
   const parts = { common, state, place };
-  return html`<div class="positions-lab" hidden=${turns}>
+  return html`<div class="positions-lab" hidden=${isHidden}>
     <${Matrix} ...${parts} />
     <${Section} name="inputs" title=${say("What is added to which token")}
       finding=${say("token + position = what the first layer reads")}><${Inputs} ...${parts} /><//>

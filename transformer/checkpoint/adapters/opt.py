@@ -1,0 +1,86 @@
+"""OPT: positions count from row 2; the 350m model has norms after blocks and narrow embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from transformer.checkpoint.adapters.options import (
+    ACTIVATIONS,
+    Stored,
+    Values,
+    embedding_and_head,
+    one_of,
+    only,
+    padding_of,
+    sizes_of,
+)
+from transformer.model.config import ModelConfig
+
+FIRST_POSITION = 2
+_LAYER = {
+    "self_attention.query": "self_attn.q_proj",
+    "self_attention.key": "self_attn.k_proj",
+    "self_attention.value": "self_attn.v_proj",
+    "self_attention.output": "self_attn.out_proj",
+    "self_residual.norm": "self_attn_layer_norm",
+    "feed_forward.expand": "fc1",
+    "feed_forward.contract": "fc2",
+    "feed_forward_residual.norm": "final_layer_norm",
+}
+_SIZES = (
+    "vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers",
+    "max_position_embeddings", "ffn_dim",
+)  # fmt: skip
+
+
+def config(values: Values, max_len: int) -> ModelConfig:
+    """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
+    only(values, layer_norm_elementwise_affine=True, _remove_final_layer_norm=False)
+    sizes = sizes_of(values, max_len, _SIZES)
+    bias = values.get("enable_bias", True)
+    tied = values.get("tie_word_embeddings") in (None, True)
+    return ModelConfig(
+        family="decoder",
+        norm="pre" if values.get("do_layer_norm_before", True) else "post",
+        positions="learned",
+        activation=one_of(values, "activation_function", ACTIVATIONS, "relu"),
+        attention_bias=bias,
+        feed_forward_bias=bias,
+        head_bias=False,
+        tie_embeddings=tied and not _is_narrow(values),
+        padding_id=padding_of(values, sizes["vocab_size"], ("bos_token_id", "eos_token_id")),
+        init="normal",
+        **sizes,
+    )
+
+
+def _is_narrow(values: Values) -> bool:
+    """Whether embeddings are narrower than the stream."""
+    return values.get("word_embed_proj_dim") not in (None, values["hidden_size"])
+
+
+def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
+    """Rename their weights. Raises ValueError for a missing or an unknown one."""
+    theirs = Stored(stored, "decoder.", called=lambda name: name.removeprefix("model."))
+    if _is_narrow(values):  # maps without a bias, multiplied into the tables here
+        if "lm_head.weight" not in theirs:
+            only(values, tie_word_embeddings=True)
+        tokens, own = theirs.tied("embed_tokens.weight", "lm_head.weight")
+        assert tokens is not None
+        head = tokens if own is None else own
+        ours = {
+            "embedding.tokens.weight": tokens.float() @ theirs.take("project_in.weight").float().T,
+            "head.weight": head.float() @ theirs.take("project_out.weight").float(),
+        }
+    else:
+        ours = embedding_and_head(theirs, config, values, "embed_tokens.weight", "lm_head.weight")
+    table = theirs.take("embed_positions.weight")
+    rows = slice(FIRST_POSITION, FIRST_POSITION + config.max_len)
+    ours["embedding.positions.table.weight"] = table[rows]
+    ours |= theirs.layers(config.n_layers, "decoder.layers", "layers", _LAYER)
+    if config.norm == "pre":
+        ours |= theirs.linear("decoder.norm", "final_layer_norm")
+    theirs.finish(values)
+    return ours
