@@ -26,6 +26,7 @@ const BY_HAND = {
   "web/plots.js": "Plotly's box and script",
   "web/labels.js": "a canvas that measures text",
   "web/head_grid.js": "a canvas; moves the focus",
+  "web/arcs.js": "measures where tokens are",
   "web/translated.js": "what a browser that translates the page did to it",
   "ui/static/main.js": "mounts what is above the page",
   "ui/static/gradio.js": "Gradio's own boxes, tabs and buttons",

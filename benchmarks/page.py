@@ -1,6 +1,6 @@
 """The page: start-up, first pictures, and a click on a head, in real Chromium, as it is and as a
 phone of the middle class would have it: a processor 4 times as slow, 10 Mbit/s, 40 ms away.
-The page is usable once the journey shows its chosen head and the next-token bars.
+The page is usable once its card says what the chosen head does and the next-token bars are drawn.
 
     python -m benchmarks.page [--rounds 3] [--port 7899]
 
@@ -40,14 +40,14 @@ SERVED = """() => new Promise(done => new PerformanceObserver(list => {
     const found = list.getEntries().find(({ url }) => url.startsWith("data:image/png"));
     if (found) done(found.startTime);
 }).observe({ type: "largest-contentful-paint", buffered: true }))"""
-DRAWN = ".journey[data-rev]"  # the large head by Plotly too
+DRAWN = ".journey[data-rev]"
 SETTLED = ":is(.journey, .attention)[data-rev]:visible"
 SETTLED_MS = 1500  # until nothing moves any more
-# Looked for in every frame: the large head's cells, on a canvas or by Plotly, and the bars.
+# Looked for in every frame: the card's sentences and the bars.
 USABLE = """const look = () => {
-    const [cells, bar] = [".journey :is(canvas.cells, .main-svg)", ".next-words li"]
+    const [sentence, bar] = [".head-card li", ".next-words li"]
       .map((one) => document.querySelector(one));
-    if (cells && bar) window.usableMs = performance.now();
+    if (sentence && bar) window.usableMs = performance.now();
     else requestAnimationFrame(look);
 };
 requestAnimationFrame(look);"""
@@ -120,8 +120,8 @@ def _opened(browser: Browser, settings: dict[str, Any]) -> Iterator[Page]:
 def _first_pictures(
     browser: Browser, settings: dict[str, Any], url: str
 ) -> tuple[float, float, float, float]:
-    """Seconds from the request to the served picture, until the page is of use, and to the large
-    heatmap by Plotly; and how far what is seen moves meanwhile."""
+    """Seconds from the request to the served picture, until the page is of use, and until the
+    journey is painted; and how far what is seen moves meanwhile."""
     with _opened(browser, settings) as page:
         page.add_init_script(USABLE + LAYOUT_SHIFT)
         page.goto(url, wait_until="commit")

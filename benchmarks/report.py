@@ -147,7 +147,7 @@ def page_table(part: dict[str, Any]) -> str:
         seconds("until it is of use: the journey, a head large, the bars", "usable_s")
         if "usable_s" in desk  # measured on a page that opened on all heads until then
         else seconds("to all heads", "heads_s"),
-        seconds("to the large head as Plotly draws it", "head_s"),
+        seconds("until the journey is painted", "head_s"),
         [
             "a click on a head until it is painted",
             f"{desk['click_ms']:.0f} ms",

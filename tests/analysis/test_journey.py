@@ -13,12 +13,18 @@ from kit.strategies import configurations, model_of_drawn
 from torch import Tensor, nn
 
 from transformer import Ablate, Break, EditMask, Model, Patch, Run, Site, from_json
-from transformer.analysis.journey import journey, last_read, reading_weights, without_head
+from transformer.analysis.journey import (
+    N_WRITTEN,
+    continuation,
+    journey,
+    last_read,
+    reading_weights,
+    without_head,
+)
 from transformer.model.sites import sites_of
 from transformer.ui import experiments as module
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
-from transformer.views.journey.finding import finding
 from transformer.views.registry import PICTURES
 
 TEXT = "The fox said hello to the bird"
@@ -119,6 +125,30 @@ def test_the_weights_of_two_tokens_are_the_traces(config, tokenizer):
             torch.testing.assert_close(found, weights[:, :, row, column], atol=1e-6, rtol=1e-5)
 
 
+def test_a_continuation_takes_the_likeliest_tokens_to_the_sentences_end(tiny_model):
+    run, tokenizer = run_of(tiny_model), tiny_model.tokenizer
+
+    def likeliest(ids: list[int]) -> list[int]:
+        written: list[int] = []
+        with torch.inference_mode():
+            while len(written) < N_WRITTEN:
+                logits = tiny_model.network(torch.tensor([[*ids, *written]]))[0, -1]
+                if int(logits.argmax()) in tokenizer.end_ids:
+                    break
+                written.append(int(logits.argmax()))
+                if set(".!?") & set(tokenizer.label(written[-1])):
+                    break
+        return written
+
+    for position in (run.n_prompt - 1, run.n_prompt + 2):
+        read = list(run.ids[: position + 1])
+        assert list(continuation(tiny_model, run, position)) == likeliest(read)
+        with zeroed(tiny_model, Site("decoder", 1, "self"), 0):
+            off = likeliest(read)
+        assert list(continuation(tiny_model, run, position, "decoder.1.self", 0)) == off
+    assert continuation(tiny_model, run, run.n_prompt, "decoder.1.self", 99) == ()
+
+
 def test_an_altered_runs_journey_is_of_the_altered_network(tiny_model):
     silence, other = Ablate("decoder", 0, [1]), Site("decoder", 1, "self")
     run = tiny_model.generate(TEXT, max_new_tokens=3, interventions=[silence])
@@ -132,7 +162,7 @@ def test_an_altered_runs_journey_is_of_the_altered_network(tiny_model):
     assert found.parts.total == pytest.approx(float(wanted.max()), abs=1e-3)
 
 
-def test_a_journey_without_parts_still_has_logits_and_a_finding(tiny_model, tokenizer):
+def test_a_journey_without_parts_still_has_logits(tiny_model, tokenizer):
     altered = (
         Break("no-final-norm"), EditMask("decoder", without=["causal"]),
         Patch("decoder", 0, [1], "Nobody said hello"),
@@ -149,7 +179,6 @@ def test_a_journey_without_parts_still_has_logits_and_a_finding(tiny_model, toke
     found = journey(bert, read)
     close(found.logits, plain(bert, read, found.position))
     assert found.parts is None
-    assert "cannot be told apart" in finding(read, found, tokenizer)
 
 
 def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(tiny_model):
@@ -223,7 +252,7 @@ def test_an_answer_contains_the_data_of_its_picture(
         )
         assert found["logits"].shape == (model.config.output_vocab_size,)
         assert found["next"]["id"] == run.ids[3 + (model is not tiny_encoder)]
-        assert found["target_label"] in found["finding"]
+        assert found["named"] is None or found["named"]["stack"] == found["stack"]
         assert found["stack"] == model.network.last_stack.name
         assert (found["encoder"] is None) == (not run.source_ids)
     streams = torch.cat(run.trace.residuals["encoder"])

@@ -61,7 +61,7 @@ def test_a_run_is_asked_for_once_and_its_numbers_are_those_of_python(page, serve
         assert page.read("query").startswith(run.tokens[row])
         assert page.read("key").startswith(run.tokens[column])
     seed = page.page.locator(".seed-says")
-    page.page.get_by_role("button", name="Generate", exact=True).click()
+    page.page.get_by_role("button", name="Write on", exact=True).click()
     expect(seed).to_have_text("Seed 3 again: the same text.")
     page.page.get_by_role("button", name="New seed").click()
     page.page.wait_for_function("() => viz.run.seed !== 3")

@@ -62,7 +62,7 @@ def test_a_dead_server_is_reported_and_everything_returns_with_it(page, slow):
     wanted["temperature"] = "0"  # which is greedy
     page.enter("Typed, not finished")
     page.page.wait_for_selector("#tokens [data-state=running]")
-    text = page.page.locator("#text textarea")
+    text = page.text_box()
     text.fill("Typed, not run")
     slow.process.kill()
     slow.process.wait(10)

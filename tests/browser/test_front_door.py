@@ -115,7 +115,7 @@ def test_the_heatmap_is_large_and_the_text_visible_on_every_screen(door):
     for part in ("#tokens .token:not(.special)", ".token-says", "#right [role=tab]"):
         assert page.page.evaluate(size, part) >= 24, part
     assert page.page.evaluate(size, ".axis-labels") >= 20
-    expect(page.page.locator("#text")).to_be_hidden()
+    expect(page.page.locator("#generate")).to_be_hidden()
     page.page.evaluate("window.scrollTo(0, 0)")
     page.page.wait_for_function(LARGE, arg=[1280, 480])
     picture = page.page.locator(".attention .large").bounding_box()
@@ -129,7 +129,7 @@ def test_the_heatmap_is_large_and_the_text_visible_on_every_screen(door):
     with page.drawn(".attention"):
         page.menu()
         page.page.get_by_role("button", name="Projector").click()
-    assert page.page.locator("#text").is_visible()
+    assert page.page.locator("#generate").is_visible()
     page.page.set_viewport_size({"width": 1440, "height": 900})
 
 

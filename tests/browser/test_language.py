@@ -16,7 +16,7 @@ def test_the_language_menu_keeps_text_run_and_selection(visit):
     page.set_length(3)
     page.generate("Once there was")
     page.press(page.head(1, 2), draws=".attention")
-    page.page.locator("#text textarea").fill("not yet sent")
+    page.text_box().fill("not yet sent")
     page.tab("Masks")
     page.wait_for_link()
     run = page.page.evaluate("viz.run.ids")

@@ -10,7 +10,7 @@ from kit.browser import Visit
 from kit.visitors import MOST, Counted, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
 
-from transformer import Break, with_lens
+from transformer import Ablate, Break, with_lens
 from transformer.analysis.journey import reading_weights
 from transformer.analysis.mask_removal import without_mask
 from transformer.ui.examples import example_of
@@ -50,9 +50,9 @@ def tops(page: Page) -> list[float]:
 
 
 def test_how_two_prompts_differ(asker):
-    """The first: before it only the opening has been shown."""
-    box = asker.page.locator("#text textarea")
+    """The first: before it only the opening has been shown. To type and to send is one action."""
     asker.actions += 1
+    box = asker.visit.text_box()
     box.fill(opening("stories").request.text.replace("Loki", "Tom"))
     old = asker.visit.shown_run()
     asker.press(box, "Enter")
@@ -66,14 +66,15 @@ def test_how_two_prompts_differ(asker):
 
 
 def test_which_word_does_it_read(asker):
-    asker.click(asker.page.get_by_role("button", name=IT, exact=True))
-    asker.generate()
+    old = asker.visit.shown_run()
+    asker.click(asker.page.get_by_role("button", name="Which word does it read?"))
+    asker.page.wait_for_function("old => viz.run.run !== old && viz.run.n_prompt", arg=old)
     run = model("stories").generate(IT, **example_of(model("stories")).settings)
     it, dog = run.labels.index("␣it"), run.labels.index("␣dog")
     assert asker.visit.labels() == list(run.labels)
-    asker.visit.wait_drawn(".journey")
-    asker.actions += 1
-    asker.page.mouse.click(*asker.visit.cell(it, dog, ".head-large .large"))
+    expect(asker.visit.tokens.nth(it)).to_have_attribute("aria-pressed", "true")
+    asker.click(asker.page.get_by_role("button", name="Who reads what?"))
+    asker.click(asker.visit.tokens.nth(dog))
     weights = reading_weights(run, "decoder", "self", it, dog)
     layer, head = divmod(int(weights.argmax()), weights.shape[1])
     first = asker.page.locator(".reader").first
@@ -84,7 +85,8 @@ def test_which_word_does_it_read(asker):
 
 
 def test_what_padding_is_and_what_without_its_mask(asker):
-    asker.tab("Masks", ".masks")
+    asker.click(asker.page.get_by_role("button", name="Why not the future?"))
+    asker.visit.wait_drawn(".masks")
     batch = model("stories").trace(list(example_of(model("stories")).batch))
     lengths = batch.padding.sum(dim=1).tolist()
     assert asker.visit.filled("padded") == lengths
@@ -100,8 +102,8 @@ def test_what_padding_is_and_what_without_its_mask(asker):
 
 
 def test_what_without_positions(asker):
-    asker.click(asker.page.get_by_role("tab", name="What if?", exact=True))
-    asker.open("breaks", ".breaks")
+    asker.click(asker.page.get_by_role("button", name="Without positions?"))
+    asker.visit.wait_drawn(".breaks")
     asker.click(asker.page.get_by_role("button", name="no positions", exact=True))
     asker.page.wait_for_function("() => viz.run.interventions.length")
     example = example_of(model("stories"))
@@ -112,8 +114,31 @@ def test_what_without_positions(asker):
     texts = (("before", continued()), ("after", broken))
     for which, run in texts:
         line = asker.page.locator(f"[data-text={which}]")
-        expect(line).to_contain_text("".join(run.labels[LAST + 1 :][:6]))
+        expect(line).to_contain_text("".join(run.labels[LAST + 1 :][:6]).replace("␣", " "))
         expect(line).to_be_in_viewport()
+
+
+def test_which_head_finishes_the_name_and_what_without_it(asker):
+    expect(asker.page.locator(".head-card h3")).to_contain_text("Layer 5, head 0")
+    says = asker.page.locator(".head-card li")
+    expect(says.nth(0)).to_contain_text("At L it reads the o that followed L before: 62 % + 32 %")
+    expect(says.nth(2)).to_have_text(
+        "With it the network writes “Loki!”, without it “Little bird!”."
+    )
+    expect(asker.page.locator(".arcs text")).to_have_text(["62 %", "32 %"])
+    expect(asker.page.locator(".ghost")).to_have_text("oki!")
+    asker.generate()
+    assert "".join(asker.visit.labels()[LAST : LAST + 4]) == "␣Loki"
+    asker.click(asker.page.get_by_role("button", name="Switch off layer 5, head 0", exact=True))
+    after = asker.page.locator("[data-text=after]")
+    expect(asker.page.locator("[data-text=before]")).to_contain_text("oki!")
+    run = continued()
+    off = model("stories").generate(
+        run.request.text, max_new_tokens=run.request.max_new_tokens,
+        interventions=[Ablate("decoder", 5, [0])],
+    )  # fmt: skip
+    expect(after).to_contain_text("".join(off.labels[off.n_prompt :][:5]).replace("␣", " "))
+    expect(after).to_be_in_viewport()
 
 
 def test_what_a_beam_search_keeps(asker):
@@ -131,7 +156,7 @@ def test_what_a_beam_search_keeps(asker):
 
 
 def test_the_layer_from_which_the_prediction_is_final(asker):
-    asker.click(asker.page.get_by_role("tab", name="Prediction", exact=True))
+    asker.click(asker.page.get_by_role("button", name="Why this word, and not another?"))
     asker.open("lens", ".lens-box")
     lens = with_lens(model("stories"), opening("stories")).lens
     assert lens is not None
@@ -143,12 +168,10 @@ def test_the_layer_from_which_the_prediction_is_final(asker):
 
 def test_what_softmax_and_temperature_do(asker):
     asker.visit.wait_drawn(".next-words")
-    asker.click(asker.page.get_by_role("button", name="Settings"))
     slider = asker.page.get_by_role("slider", name="Temperature")
-    own = asker.page.locator(".next-word .value").first.inner_text()
-    assert (slider.input_value(), own) == ("0", "86 %")  # greedy is temperature 0
-    asker.click(asker.page.get_by_label("sample", exact=True))
-    expect(slider).to_have_value("0.7")
+    values = asker.page.locator(".next-word .value").first
+    expect(values).to_have_text(re.compile("^86 %6.1 %$"))  # with the chosen head, and without
+    assert slider.input_value() == "0"  # greedy
     sharp = tops(asker.page)
     requests: list[str] = []
     asker.page.on("request", lambda request: requests.append(request.url))
@@ -158,13 +181,12 @@ def test_what_softmax_and_temperature_do(asker):
         arg=sharp[0],
     )
     bars = asker.page.locator(".next-words")
-    expect(bars.locator("h2")).to_contain_text("␣L")
     expect(bars).to_be_in_viewport()
     assert "tokens could be drawn" in asker.page.locator(".drawn-says").inner_text()
     # The network's own share stays the first number, as on every other part of the page.
-    values = asker.page.locator(".next-word .value").first
-    expect(values).to_have_text(re.compile(r"^86 %→ \d\d %"))
+    expect(values).to_have_text(re.compile(r"^86 % → \d\d %"))
     assert requests == []
     slider.press("Home")
+    asker.click(asker.page.get_by_role("button", name="Settings"))
     expect(asker.page.get_by_label("greedy: always the likeliest")).to_be_checked()
-    expect(values).to_have_text(own)
+    expect(values).to_have_text(re.compile("^86 %6.1 %$"))

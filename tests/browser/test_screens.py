@@ -1,42 +1,30 @@
-"""The page on four screens, before its scripts run, and the copy of the journey above each tab."""
+"""The page on four screens, before its scripts run, and the ways from the first tab."""
 
 import pytest
 from playwright.sync_api import Page, TimeoutError, expect
 
 from tools.chromium import LAYOUT_SHIFT
 
-MARKED = {  # what each tab is about
-    "Attention": "heads",
-    "Masks": "mask",
-    "Positions": "embedding",
-    "Prediction": "next",
-    "What if?": "altered",
-    "Learn": "learned",
-    "Model": "network",
+ANSWERS = {  # the tab that each question opens
+    "Why not the future?": "Masks",
+    "Without positions?": "What if?",
+    "Why this word, and not another?": "Prediction",
+    "Watch a head form": "Learn",
 }
 
 
-def test_the_strip_above_a_tab_marks_its_place_and_opens_the_next(visit):
-    opened = visit(tab="Journey")
-    opened.go("model=tiny-translator&tab=model")
-    page = opened.page
-    shown = page.locator(".strip:visible")
-    expect(shown.locator("button")).to_have_count(8)
-    for tab, part in MARKED.items():
-        button = shown.locator(f"[data-part={part}]")
-        button.focus()
-        button.press("Enter")
-        expect(page.get_by_role("tab", name=tab, exact=True)).to_have_attribute(
-            "aria-selected", "true"
-        )
-        expect(shown.locator("[aria-current]")).to_have_attribute("data-part", part)
-        height = shown.bounding_box()["height"]  # type: ignore[index]
-        assert height <= 56, tab
-    likeliest = page.evaluate("document.querySelector('.next-word bdi').textContent")
-    expect(shown.locator("[data-part=next] bdi")).to_have_text(likeliest)
-    shown.locator("[data-part=text]").click()
-    expect(page.locator(".journey")).to_be_visible()
-    expect(shown).to_have_count(0)
+def test_questions_and_all_tools_lead_to_the_tabs(visit):
+    page = visit(tab="Journey").page
+    tabs = page.locator("#right [role=tab]:visible")
+    expect(tabs).to_have_count(0)
+    for question, tab in ANSWERS.items():
+        page.get_by_role("button", name=question).click()
+        expect(page.get_by_role("tab", name=tab, exact=True, selected=True)).to_be_visible()
+        page.get_by_role("tab", name="Journey", exact=True).click()
+    page.get_by_role("button", name="All tools…").click()
+    expect(tabs).to_have_count(8)
+    page.get_by_role("button", name="All tools…").click()
+    expect(tabs).to_have_count(0)
 
 
 SCREENS = {
@@ -63,10 +51,11 @@ def test_nothing_is_wider_than_the_screen_or_cut_and_no_tab_is_hidden(visit):
     _, height = SCREENS["desk"]
     opened = visit(language="de", tab="Journey")
     page = opened.page
-    for part in ("#top", "#text", "#tokens", ".next-words ul", ".journey .picture-of"):
+    for part in ("#top", "#generate", "#tokens", ".next-words ul", ".journey .picture-of"):
         page.locator(part).first.wait_for()
         assert 0 < page.evaluate(BOTTOM, [part]) <= height, part
     assert page.evaluate(BOTTOM, ["#top"]) < 60  # one line
+    page.locator(".all-tools").click()
     all_fits(page, SCREENS)
     page.evaluate("scrollBy(0, document.querySelector('#right').getBoundingClientRect().top - 600)")
     page.locator("#right [role=tab]:visible").first.click()  # a press leads down to what it shows
@@ -86,7 +75,9 @@ def all_fits(page: Page, screens: dict[str, tuple[int, int]]) -> None:
             tabs = page.locator("#right [role=tab]:visible")
             expect(tabs).to_have_count(8)
             tabs.nth(place).click()
-            expect(page.locator(".tabitem:visible [data-rev]").first).to_be_attached()
+            expect(
+                page.locator(".tabitem:visible :is([data-rev], .section)").first
+            ).to_be_attached()
             try:
                 page.wait_for_function(f"{WIDER} <= 0 && !({CUT})().length", timeout=10_000)
             except TimeoutError:
@@ -127,14 +118,16 @@ def test_a_picture_is_shown_until_the_scripts_have_loaded(held, server):
     # The heads can be used, and so can the large one: it is a canvas until Plotly has loaded.
     expect(page.locator(".one-layer .head").first).to_be_attached()
     expect(look).to_be_hidden()
+    shift = page.evaluate("layoutShift")
+    page.locator(".enlarge").click()
     cells = page.locator(".large-box canvas.cells")
     expect(cells).to_be_attached()
-    assert page.evaluate("layoutShift") <= 0.1
+    assert shift <= 0.05
     box = cells.bounding_box()
     assert box is not None
     cells.click(position={"x": box["width"] / 4, "y": box["height"] / 2})
     expect(page.locator(".readers li")).to_have_count(5)
-    page.get_by_role("tab", name="What if?", exact=True).click()
+    page.get_by_role("button", name="Without positions?").click()
     expect(look).to_be_hidden()  # it does not come back where the journey is left
 
 

@@ -186,9 +186,16 @@ class Visit:
 
     def enter(self, text: str) -> None:
         """Type and press Enter."""
-        box = self.page.locator("#text textarea")
+        box = self.text_box()
         box.fill(text)
         box.press("Enter")
+
+    def text_box(self) -> Locator:
+        """The box for a text of one's own, opened."""
+        box = self.page.locator("#text textarea")
+        if not box.is_visible():
+            self.page.locator(".own-text").click()
+        return box
 
     def show_masks(self, *lines: str) -> None:
         """Of these texts, on the tab Masks."""
@@ -255,7 +262,10 @@ class Visit:
 
     def tab(self, name: str) -> None:
         """Open a tab, by its English name."""
-        self.page.locator(f"#right [role=tab][data-tab-id={tab_name(name)}]").click()
+        tab = self.page.locator(f"#right [role=tab][data-tab-id={tab_name(name)}]")
+        if not tab.is_visible():
+            self.page.locator(".all-tools").click()
+        tab.click()
 
     def cell(self, row: int, column: int, large: str = "#attention .large") -> tuple[float, float]:
         """Where on the page a cell of a large heatmap is: x, y of its middle."""

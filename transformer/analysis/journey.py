@@ -3,7 +3,7 @@ prediction of each layer, and the prediction without a head."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from transformer.analysis.logit_lens import lens_logits
 from transformer.analysis.text_before import TextBefore
 from transformer.checks import check_whole
 from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
+from transformer.inference.stream import Stream
 from transformer.interventions.descriptions import Ablate
 from transformer.interventions.hooks import hooks_of
 from transformer.model.hooks import Hook, Point
@@ -23,7 +24,11 @@ from transformer.model.trace import AttentionRecord
 from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.compact_trace import qkv_at, stored_at
 from transformer.runs.head_data import sites_of, weights_read
+from transformer.runs.request import Request
 from transformer.runs.run import Run
+
+N_WRITTEN = 8  # tokens of a continuation
+SENTENCE_ENDS = (".", "!", "?")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -101,6 +106,60 @@ def without_head(
     if altered or not recorded:
         return text.logits([*altered, *off])[0].cpu()
     return text.from_layer(run, found.layer, off)[0].cpu()
+
+
+@torch.no_grad()
+def continuation(
+    model: LoadedModel,
+    run: Run,
+    position: int | None = None,
+    site: str | None = None,
+    head: int = 0,
+) -> tuple[int, ...]:
+    """Ids that the likeliest tokens after `position` are, to the end of the sentence, at most
+    N_WRITTEN; with one head switched off if `site` names its place.
+
+    Empty for an encoder, for an unknown head, and where the text up to there is read as other
+    tokens when it stands alone.
+    """
+    position = last_read(model, run) if position is None else position
+    if run.config.family == "encoder":
+        return ()
+    forced = run.ids[run.n_prompt : position + 1]
+    text = run.request.text
+    if position + 1 < run.n_prompt:
+        specials = (one for one in run.ids[: position + 1] if not model.tokenizer.is_special(one))
+        text = model.tokenizer.decode(specials)
+    off: tuple[Ablate, ...] = ()
+    if site is not None:
+        at = Site.parse(site)
+        off = (Ablate(at.stack, at.layer, (head,), at.kind),)
+    try:
+        stream = Stream(
+            model,
+            Request(
+                text=text,
+                max_new_tokens=len(forced) + N_WRITTEN,
+                forced_tokens=forced,
+                interventions=(*run.request.interventions, *off),
+            ),
+        )
+    except ValueError:
+        return ()
+    if stream.prompt_ids != run.ids[: min(position + 1, run.n_prompt)]:
+        return ()
+    return tuple(_sentence(model, stream, len(forced)))
+
+
+def _sentence(model: LoadedModel, stream: Stream, n_forced: int) -> Iterator[int]:
+    for place, step in enumerate(stream):
+        if place < n_forced:
+            continue
+        if step.token in model.tokenizer.end_ids:
+            return
+        yield step.token
+        if any(end in model.tokenizer.label(step.token) for end in SENTENCE_ENDS):
+            return
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -64,7 +64,7 @@ class Example:
 
 _STORY = Example(
     label=mark("Beginning of a text (Enter continues it)"),
-    action=mark("Generate"),
+    action=mark("Write on"),
     text="Once upon a time",
     suggestions=("Once upon a time", "One day", "Lily loved the dog because it"),
     batch=("The fox ran.", "Lily went to the park with her mom.", "It was a sunny day."),
@@ -113,7 +113,7 @@ def example_of(model: Model) -> Example:
         return _questions(model)
     example = EXAMPLES[model.config.family]
     opening = opening_of(model.name, model.config)
-    if "text" in opening:  # it ends where something is decided: *Generate* goes on from there
+    if "text" in opening:  # it ends where something is decided: *Write on* goes on from there
         others = (one for one in example.methods if one != opening["method"])
         example = dataclasses.replace(
             example, text=opening["text"], methods=(opening["method"], *others),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from transformer.analysis.ablation import head_importance, losses_without
-from transformer.analysis.journey import journey, without_head
+from transformer.analysis.journey import continuation, journey, without_head
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
 from transformer.analysis.patching import patch_effect
@@ -30,8 +30,8 @@ from transformer.ui.sessions import caller
 from transformer.ui.store import is_own
 
 T = TypeVar("T")
-# One text read once: a short one of a small network needs no turn either.
-ONE_TEXT = (journey, without_head)
+# One text read once, or a few tokens more: a short one of a small network needs no turn either.
+ONE_TEXT = (journey, without_head, continuation)
 QUICK_OPERATIONS = 2e10  # about 0.2 s of the network on two cores
 
 

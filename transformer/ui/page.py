@@ -57,17 +57,12 @@ TEMPERATURE_OF = f"""(method, t) =>
 TITLE = mark("Transformer, seen from inside")
 
 
-def settings_of(example: Example) -> list[Any]:
+def settings_of(example: Example, temperature: gr.Slider) -> list[Any]:
     """Method and its numbers, length, seed: in the order of `handlers.settings_of`.
 
     The page's scripts know each number by its class, setting-NAME with its name in a link. The
     temperature stands by itself, under the bars that it moves.
     """
-    temperature = gr.Slider(
-        0, 2, temperature_of(example.methods[0]), step=0.05,
-        label=say("Temperature (0 = greedy)"),
-        elem_id="temperature", elem_classes=["setting-temperature"],
-    )  # fmt: skip
     with gr.Accordion(say("Settings"), open=False, elem_id="settings"):
         choices = [(say(METHODS[name]), name) for name in example.methods]
         method = gr.Radio(choices, value=choices[0][1], label=say("Method"), elem_id="method")
@@ -184,32 +179,42 @@ def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
 
 
 def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
-    """Text and settings in, tokens out, and what comes next. first: small pictures of all heads."""
-    with gr.Group(elem_id="prompt"):
-        text = gr.Textbox(
-            example.text, label=say(example.label), lines=1, max_lines=5, elem_id="text"
-        )
-        with gr.Row(elem_id="chips"):
-            chips = [gr.Button(suggestion, size="sm") for suggestion in example.suggestions]
-            for chip in chips:
-                chip.click(None, chip, text, js="(text) => text", **PRIVATE)
-    with gr.Row(elem_id="buttons"):
-        start = gr.Button(say(example.action), variant="primary", elem_id="generate")
-        stop = gr.Button(say("Stop"), interactive=False, elem_id="stop")
+    """The text and how it goes on, a text of one's own, and what comes next. first: small pictures
+    of all heads."""
     around = partial(component, script="prompt_panel")
-    altered = around("altered", INTACT)
-    drawn_seed = around("seed")
-    status = around("status", handlers.said("done", say("A stored example, read by this model.")))
-    tokens = around("tokens", run)
-    component("hidden_words", folder="views/prediction")
+    with gr.Column(elem_id="story"):
+        tokens = around("tokens", run)
+        with gr.Row(elem_id="buttons"):
+            start = gr.Button(say(example.action), variant="primary", elem_id="generate")
+            stop = gr.Button(say("Stop"), interactive=False, elem_id="stop")
+            around("own_text")
+            status = around(
+                "status", handlers.said("done", say("A stored example, read by this model."))
+            )
+        with gr.Group(elem_id="prompt"):
+            text = gr.Textbox(
+                example.text, label=say(example.label), lines=1, max_lines=5, elem_id="text"
+            )
+            with gr.Row(elem_id="chips"):
+                chips = [gr.Button(suggestion, size="sm") for suggestion in example.suggestions]
+                for chip in chips:
+                    chip.click(None, chip, text, js="(text) => text", **PRIVATE)
+        altered = around("altered", INTACT)
+        drawn_seed = around("seed")
     # The first values of the settings that say what is drawn: the first four of `settings_of`.
     chosen = example.methods[0]
     drawn: dict[str, Any] = {"method": chosen, "temperature": temperature_of(chosen)}
     drawn |= {name: STARTS[name] for name in ("top_k", "top_p")}
-    component("next_words", drawn, first=first, folder="views/journey")
-    settings = settings_of(example)
+    with gr.Column(elem_id="next"):
+        component("hidden_words", folder="views/prediction")
+        component("next_words", drawn, first=first, folder="views/journey")
+        temperature = gr.Slider(
+            0, 2, drawn["temperature"], step=0.05, label=say("Temperature (0 = greedy)"),
+            elem_id="temperature", elem_classes=["setting-temperature"],
+        )  # fmt: skip
+    settings = settings_of(example, temperature)
     around("hypotheses")
-    method, temperature, *_ = settings
+    method = settings[0]
     for name, one in zip(drawn, settings, strict=False):  # they move the bars
         one.change(None, one, None, js=SET.format(name=name), **PRIVATE)
     both = [method, temperature]
@@ -232,13 +237,6 @@ def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
         with gr.Tab(say(tab), id=tab_name(tab)) as part:
             opened = calling("ui/static/main.js", f"tabShown({tab_name(tab)!r})")
             part.select(None, js=opened, **PRIVATE)
-            if placed:  # the first tab is the journey itself
-                component(
-                    "strip",
-                    elem_id=f"strip-{tab_name(tab)}",
-                    tab=tab_name(tab),
-                    folder="views/journey",
-                )
             placed |= ABOVE[tab](model) if tab in ABOVE else {}
             placed |= {view.name: view_component(view, values) for view in shown}
             placed |= BELOW[tab](model) if tab in BELOW else {}

@@ -21,7 +21,6 @@ from transformer.checks import check_names
 from transformer.views.parameters import Item, Parameter
 
 Subject = Literal["run", "batch", "run or batch", "model", "runs"]
-Part = Literal["", "embedding", "heads", "mask", "network", "next", "altered", "learned"]
 Answer = dict[str, Any]  # plain values, figures and arrays
 
 
@@ -86,9 +85,8 @@ class View:
     """A part of the page: one question, with its pictures.
 
     tab: its tab, e.g. "Prediction"; a new name makes a new tab. order: of the tab's views; tabs are
-    in the order of their first view. part: the part of the journey that its tab is about, marked in
-    the copy of the journey above the tab's views. folded: closed until the visitor opens it by its
-    title. predicts: it needs a head that predicts tokens; without one the page says so instead.
+    in the order of their first view. folded: closed until the visitor opens it by its title.
+    predicts: it needs a head that predicts tokens; without one the page says so instead.
     parameters: of its controls, besides its pictures' parameters. gets: its initial values, of
     those in `ui/page.py`. folder: where it was found.
     """
@@ -96,7 +94,6 @@ class View:
     name: str
     tab: str
     order: int = 1000
-    part: Part = ""
     folded: bool = False
     predicts: bool = False
     title: str
@@ -119,7 +116,7 @@ class View:
     def schema(self) -> dict[str, Any]:
         """The declaration as plain values, for the page and for programs."""
         return {
-            "name": self.name, "tab": self.tab, "part": self.part, "title": self.title,
+            "name": self.name, "tab": self.tab, "title": self.title,
             "help": self.help, "script": self.has_script(),
             "controls": {link: p.schema() for link, p in self.controls().items()},
             "pictures": [picture.schema() for picture in self.pictures],

@@ -97,6 +97,7 @@ export const page = reactive({
   status: { kind: "done", text: "", rev: 0 }, // one line; kind: "busy", "done" or "error"
   query: /** @type {Query} */ (/** @type {unknown} */ (null)),
   key: /** @type {Query | null} */ (null), // the key whose weight is asked about
+  asksKey: false, // whether the next token that is pressed is that key
   head: /** @type {Head} */ (/** @type {unknown} */ (null)),
   playing: false, // whether the text is being played
   dark: false,
@@ -174,6 +175,7 @@ export const setKey = (key) => {
   const isSource = query.stack !== run.stack && key.stack === run.stack;
   if (isEarlier || isSource) setQuery(key);
   page.key = isEarlier || isSource ? query : key;
+  page.asksKey = false;
 };
 
 /** @type {(keyof Head)[]} */

@@ -1,11 +1,24 @@
 // Tokens and marked-up text as components.
 
 import { html } from "./preact.js";
-import { labelsOf } from "./store.js";
+import { labelsOf, page } from "./store.js";
 import { numeral, say, sayWith } from "./messages.js";
 
 const MARKS = /([␣⏎⇥]+)/u; // for space, newline and tab: muted, so that the word is clear
 const STRESS = /(\*\*[^*]+\*\*|\*[^*]+\*|`[^`]+`)/;
+
+export const WORD = /^[␣⏎⇥]/u; // the label of a token that begins a word
+// Labels without their signs: a text.
+/** @type {(labels: string[]) => string} */
+export const inText = (labels) => labels.join("").replace(/[␣⏎⇥]/gu, " ");
+// The word that the token at a place is part of, as far as it is read there.
+/** @type {(place: number) => string} */
+export const wordUpTo = (place) => {
+  const { labels, special } = page.run;
+  let first = place;
+  while (first > 0 && !WORD.test(labels[first]) && !special.includes(first - 1)) first -= 1;
+  return special.includes(place) ? "" : inText(labels.slice(first, place + 1)).trim();
+};
 
 // A token of a text; its label is inserted as text only.
 export const Token = ({ label, class: look }) =>

@@ -1,15 +1,18 @@
 // A text as tokens: generated ones shaded by probability, or all by the weights of one of them; and, for a
-// translator, the source that its encoder reads.
+// translator, the source that its encoder reads. On the first tab it is a text to read: words with real spaces,
+// arcs from a token to those that it reads, and what would follow.
 
+import { Arcs } from "./arcs.js";
 import { Player } from "./controls.js";
 import { readPosition } from "./selection.js";
 import { numeral, say } from "./messages.js";
 import { useAnswer, useEvent, usePart } from "./part.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
 import { emit, page, sameToken, setKey, setQuery } from "./store.js";
-import { ReadingInWords, Token, readingOf, weightAt } from "./text.js";
+import { inText, ReadingInWords, Token, readingOf, weightAt, WORD } from "./text.js";
 
 const FEW = 1.5; // the shade is a root of the weight, so that 0.05 is visible as well as 0.5
+const MANY = 90; // tokens: more are written smaller
 const MOVES = {
   ArrowRight: (here) => here + 1,
   ArrowLeft: (here) => here - 1,
@@ -41,12 +44,26 @@ const useReading = (part, token) => {
   return token && answer && asked.run === run ? { token: asked, reading: answer } : null;
 };
 
-// The tokens of a stack. read: see useReading; lit: the tokens of the cell that is pointed at,
 const PADDING_PX = 3; // as in ui/static/tokens.css
 
+// Places of tokens, word by word.
+/** @type {(labels: string[], special: number[]) => number[][]} */
+const wordsOf = (labels, special) => {
+  /** @type {number[][]} */
+  const words = [];
+  labels.forEach((label, place) => {
+    const isFirst = place === 0 || WORD.test(label) || special.includes(place - 1);
+    if (isFirst || special.includes(place)) words.push([]);
+    words[words.length - 1].push(place);
+  });
+  return words;
+};
+
+// The tokens of a stack. read: see useReading; lit: the tokens of the cell that is pointed at,
 // {query, key}; written: the last place that is shown; point(token): the pointer is on a token, or on
-// none; pairs: whether a second token is chosen.
-const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, pairs }) => {
+// none; ghost: what would follow.
+const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, ghost = "" }) => {
+  const pairs = page.asksKey;
   const box = useRef(/** @type {any} */ (null));
   const buttons = useRef(/** @type {any[]} */ ([]));
   const labels = labelsOf(facts, stack);
@@ -102,6 +119,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
       generated,
       special: special.includes(index),
       unwritten: index > written,
+      gap: stack === ownStack(facts) && facts.hidden?.includes(index),
       "last-read": index === usual,
       asks: sameToken(read?.token, here),
       "is-query": sameToken(lit?.query, here),
@@ -116,42 +134,54 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, p
     const button = html`<button type="button" class=${["token", ...look].join(" ")} style=${shade}
       ref=${(made) => void (buttons.current[index] = made)} key=${index} data-index=${index}
       tabindex=${index === Math.max(0, chosen) ? 0 : -1} aria-pressed=${index === chosen}
+      title=${looks.special && !looks.gap ? label : undefined}
       aria-label=${describe(facts, here)}><${Token} label=${label} /></button>`;
-    return label.includes("⏎") // one child per token, including its line break
+    // One child per token, including its line break: one for several newlines.
+    return label.includes("⏎") && !labels[index + 1]?.includes("⏎")
       ? html`<span class="slot" key=${index}>${button}<span class="break" /></span>`
       : button;
   };
-  return html`<div class=${`tokens ${name}`} role="group" aria-label=${title} ref=${box}
-    onClick=${click} onKeyDown=${press} onPointerLeave=${() => point(null)}
-    onPointerOver=${(event) => placeOf(event) && point(placeOf(event))}>${labels.map(token)}</div>`;
+  const words = wordsOf(labels, special);
+  const [begun, ...more] = ghost.split(/(?= )/u);
+  const word = (places, at) =>
+    html`${at > 0 && " "}<span class="word" key=${places[0]}>${places.map((place) =>
+      token(labels[place], place),
+    )}${at === words.length - 1 && begun && html`<bdi class="ghost" translate=${false} aria-hidden="true">${begun}</bdi>`}</span>`;
+  return html`<div class=${`tokens ${name} ${labels.length > MANY ? "many" : ""}`} role="group" aria-label=${title} ref=${box}
+    data-stack=${stack} onClick=${click} onKeyDown=${press} onPointerLeave=${() => point(null)}
+    onPointerOver=${(event) => placeOf(event) && point(placeOf(event))}>${words.map(word)}${
+      more.length > 0 &&
+      html`<bdi class="ghost" translate=${false} aria-hidden="true">${more.join("")}</bdi>`
+    }</div>`;
 };
 
-const Legend = () => html`<p class="legend">
-  <span class="swatch prompt">${say("given")}</span>
-  <span class="of-chance"><span class="swatch p1">${say("unlikely")}</span>${" "}
-    <span class="swatch p5">${say("likely")}</span></span>
-  <span class="of-reading"><span class="swatch p1">${say("reads little")}</span>${" "}
-    <span class="swatch p6">${say("much")}</span></span>
-</p>`;
+// Asks for a second token: which heads read it at the chosen one?
+export const WhoReads = () => {
+  const isAsked = page.asksKey;
+  const ask = () => {
+    page.asksKey = Boolean(page.key) || !isAsked;
+    page.key = null;
+  };
+  return html`<button type="button" class="who-reads" aria-pressed=${String(isAsked)} onClick=${ask}>${
+    isAsked ? say("Now choose a second token") : say("Who reads what?")
+  }</button>`;
+};
 
-// facts: of the run, or of its beginning while it is written; see Run in store.js.
-export const Text = ({ facts }) => {
+// facts: of the run, or of its beginning while it is written; see Run in store.js. isStory: whether it is a text
+// to read, with arcs.
+export const Text = ({ facts, isStory = false }) => {
   const part = usePart();
   const [pointed, setPointed] = useState(/** @type {any} */ (null));
   const [lit, setLit] = useState(/** @type {any} */ (null));
   const [written, setWritten] = useState(Infinity);
-  const [pairs, setPairs] = useState(false); // a second token is asked for
   useEvent("light", setLit);
-  useEvent("escape", () => setPairs(false));
-  useEvent("run", () => setPairs(false));
-  useEvent("query", () => setPairs(false));
-  const asksKey = pairs && !page.key;
-  const pair = () => {
-    setPairs(Boolean(page.key) || !pairs);
-    page.key = null;
-  };
+  for (const event of ["escape", "run", "query"]) useEvent(event, () => (page.asksKey = false));
   const ready = facts.state === "done" && page.run?.run === facts.run;
-  const read = useReading(part, ready ? (pointed ?? page.query) : null);
+  const usual = ready && isStory ? { stack: facts.stack, index: readPosition() } : null;
+  const read = useReading(part, ready ? (pointed ?? page.query ?? usual) : null);
+  const ends = usual?.stack === "decoder" && usual.index === facts.labels.length - 1;
+  const next = useAnswer(part, "continuation", ends && { run: facts.run, position: usual.index });
+  const ghost = ends && next.asked?.run === facts.run ? inText(next.answer.labels) : "";
   const point = (token) => {
     if (sameToken(token, pointed)) return;
     emit("point", token);
@@ -159,7 +189,7 @@ export const Text = ({ facts }) => {
   };
   const translates = facts.source_labels.length > 0;
   const chosen = page.query && labelsOf(facts, page.query.stack)[page.query.index] !== undefined;
-  const shown = { facts, read, lit, point, pairs: asksKey };
+  const shown = { facts, read, lit, point };
   return html`<div class=${`whole-text ${read ? "reading" : ""}`} data-state=${facts.state}
     data-run=${facts.run ?? ""} ...${part.attributes({ reads: read && `${read.token.stack}.${read.token.index}` })}>
     <div class="source" hidden=${!translates}>
@@ -178,26 +208,16 @@ export const Text = ({ facts }) => {
             ? say("Translation, token by token")
             : say("Text, token by token")
       }</h2>
-      <${Legend} /><${Player} show=${setWritten} />
+      <${Player} show=${setWritten} />
     </div>
-    <${Tokens} ...${shown} stack=${ownStack(facts)} class="text-tokens" written=${written}
+    <${Tokens} ...${shown} stack=${ownStack(facts)} class="text-tokens" written=${written} ghost=${ghost}
       title=${say("Tokens of the text; arrow keys move")} />
+    ${isStory && read && html`<${Arcs} root=${part.element} ...${{ read, facts, written }} />`}
     <div class="token-room">
     <p class="token-says" role="status" hidden=${!read}>
       ${read && html`<${ReadingInWords} ...${read} />`}${" "}
-      ${
-        chosen &&
-        html`<button type="button" class="who-reads" aria-pressed=${String(asksKey)}
-          onClick=${pair}>${
-            asksKey ? say("Now choose a second token") : say("Who reads what?")
-          }</button>`
-      }
+      ${chosen && !isStory && html`<${WhoReads} />`}
     </p>
-    <p class="token-note">${
-      chosen
-        ? say("{token}. Esc lets go.", { token: describe(facts, page.query) })
-        : say("Point at a token, tap it, or use the arrow keys: the text then shows what it reads.")
-    }</p>
     </div>
   </div>`;
 };

@@ -44,6 +44,12 @@ export const controlsSet = () => {
 /** @type {(text: string) => Promise<void>} */
 export const typeText = (text) => setControls({ text });
 
+export const focusText = () => {
+  /** @type {HTMLElement | null} */
+  const box = document.querySelector("#text textarea");
+  box?.focus();
+};
+
 // What stands in the page's boxes and settings, by their names in a link; none of those that the page has not
 // drawn yet.
 /** @type {() => Record<string, string>} */

@@ -32,9 +32,7 @@ const Models = ({ props: { models } }) => {
     const { text, lines } = unsent();
     chooseModel(name, { text, lines });
   };
-  const button = (
-    name,
-  ) => html`<button type="button" aria-pressed=${String(name === shown)} title=${name}
+  const button = (name) => html`<button type="button" aria-pressed=${String(name === shown)}
     data-model=${name} onClick=${() => choose(name)}>${DOES[name]}</button>`;
   return html`<div class="does" role="group" aria-label=${say("Model")} hidden=${!named.length}>${named.map(button)}</div>`;
 };

@@ -100,6 +100,7 @@ const narrow = window.matchMedia("(max-width: 1160px)");
 const isNarrow = signal(narrow.matches);
 narrow.onchange = () => (isNarrow.value = narrow.matches);
 const looks = () => ({
+  first: fieldText("tab") === "journey",
   projector: page.projector,
   embedded,
   stacked: embedded || isNarrow.value || page.projector,

@@ -2,20 +2,34 @@
 // beam search, one line that says how it went, and, at the window's lower edge, what is altered in the network.
 
 import { mounted, openSection, useAnswer, useEvent, usePart } from "../../web/part.js";
-import { html, useLayoutEffect, useMemo, useRef } from "../../web/preact.js";
+import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { isOwn, page, setRun, showStatus } from "../../web/store.js";
-import { Token } from "../../web/text.js";
+import { fieldText } from "../../web/fields.js";
+import { inText, WORD } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
 import { numeral, say } from "../../web/messages.js";
-import { openTab } from "./gradio.js";
+import { focusText, openTab } from "./gradio.js";
 import { alter, interventions } from "./interventions.js";
+
+// ---- a text of one's own: Gradio's box opens in place ----
+
+const OwnText = () => {
+  const [isOpen, setOpen] = useState(false);
+  useLayoutEffect(() => {
+    document.body.classList.toggle("writing", isOpen);
+    if (isOpen) focusText();
+  }, [isOpen]);
+  return html`<button type="button" class="own-text" aria-expanded=${String(isOpen)} aria-controls="prompt"
+    onClick=${() => setOpen(!isOpen)}>${say("Type your own text")}</button>`;
+};
 
 // ---- the text ----
 
 const Tokens = ({ props }) => {
   useLayoutEffect(() => void (page.run || setRun(props.value)), []);
   const facts = page.writing ?? page.run;
-  return facts && html`<${Text} facts=${facts} />`;
+  const isStory = fieldText("tab") === "journey";
+  return facts && html`<${Text} facts=${facts} isStory=${isStory} />`;
 };
 
 // ---- the seed that the shown text was drawn with, and a new one in one click ----
@@ -115,15 +129,21 @@ const Change = ({ says, others }) => html`<li><bdi>${says}</bdi>
     onClick=${() => alter(others)}>×</button>
 </li>`;
 
+// Whole words: the place where the word begins that a token is part of.
+const wordStart = (labels, place) => {
+  while (place > 0 && !WORD.test(labels[place] ?? "")) place -= 1;
+  return place;
+};
 // of: its data-text; both: what the server says of the intact text.
 const Line = ({ of, word, labels, both: { same, n_prompt: from } }) => {
-  const start = Math.max(from, same - shared());
-  const tokens = labels.slice(start, same + SHOWN).map((label, at) => {
-    const token = html`<${Token} label=${label} class=${start + at >= same && "differs"} />`;
-    return label.startsWith("␣") ? [html`<wbr />`, token] : token; // a line breaks between words
-  });
+  const changed = wordStart(labels, same);
+  const start = Math.min(changed, Math.max(from, wordStart(labels, same - shared())));
+  const alike = inText(labels.slice(start, changed));
+  const differs = inText(labels.slice(changed, same + SHOWN)).trim();
   return html`<p class="altered-text"><span class="which">${word}</span>${" "}
-    <span data-text=${of}>${start > from && "… "}${tokens.length ? tokens : say("(nothing)")}</span>
+    <bdi data-text=${of} translate=${false}>${start > from && "… "}${alike}${
+      differs ? html`<span class="differs">${differs}</span>` : say("(nothing)")
+    }</bdi>
   </p>`;
 };
 
@@ -182,6 +202,7 @@ const Altered = ({ props, submit }) => {
 };
 
 export const mount = {
+  own_text: mounted(OwnText),
   tokens: mounted(Tokens),
   seed: mounted(Seed),
   hypotheses: mounted(Hypotheses),

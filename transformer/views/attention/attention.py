@@ -153,7 +153,6 @@ VIEW = View(
     name="attention",
     tab=mark("Attention"),
     order=110,
-    part="heads",
     title=mark("Attention"),
     help="How much each query reads each key: every head small, the chosen one large.",
     parameters=(

@@ -3,11 +3,11 @@
 /** @typedef {{kind: string}} Kind */
 /** @typedef {Record<string, any>} Answer see views/journey/journey.py */
 
-const STRIP = { left: 12, width: 26 }; // the embedding
-const LEFT = 74; // of the first layer
+const START = 25; // of the stream
+const LEFT = 88; // of the first layer
 const END = 24;
 const GAP = 6;
-const TOP = 42;
+const TOP = 24;
 const SOURCE = 34; // the source's stream, above
 const KINDS = 20; // a line that names the kinds
 const LARGEST = 56; // px of a head
@@ -60,15 +60,14 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
     height: stream + LENS + type * WORDS,
     gutter: pitch - inner,
     lens: stream + LENS,
-    strip: { left: type * STRIP.left, width: STRIP.width, top, height: feet + forward - top },
+    start: { left: 0, width: left - 8, top: stream - 50 * type, height: 38 * type },
     source: { left, top: 2, width: width - left - end, height: type * 26 },
     feedForward: (layer) => ({ left: x(layer), top: feet + 2, width: inner, height: forward }),
     // Half of the stream's thickness along its way, [x, px]. norms: after the embedding and each layer.
     thickness: (norms) => {
       const most = Math.max(...Array.from(norms));
       const half = (norm) => THIN + (THICK - THIN) * (norm / most);
-      const start = type * STRIP.left + STRIP.width / 2;
-      const ways = Array.from(norms, (norm, at) => [at ? after(at - 1) : start, half(norm)]);
+      const ways = Array.from(norms, (norm, at) => [at ? after(at - 1) : type * START, half(norm)]);
       return [...ways, [width, half(norms[norms.length - 1])]];
     },
   };

@@ -2,7 +2,7 @@
 // head large.
 
 import { openTab } from "../../ui/static/gradio.js";
-import { isAblated, SwitchOff } from "../../ui/static/interventions.js";
+import { isAblated } from "../../ui/static/interventions.js";
 import { numeral, say, sayWith } from "../../web/messages.js";
 import { kindOf, siteName } from "../../web/sites.js";
 import { headName, knownName, SmallHead } from "../../web/head_grid.js";
@@ -19,7 +19,7 @@ import {
   setQuery,
   tracedFrom,
 } from "../../web/store.js";
-import { Token } from "../../web/text.js";
+import { Token, WORD } from "../../web/text.js";
 import { useNumbers } from "../attention/large.js";
 import {
   readStack,
@@ -30,11 +30,11 @@ import {
   useAtlas,
 } from "../attention/numbers.js";
 import { headLabel, headMetrics } from "../attention/metrics_cache.js";
-import { HEATMAP, pinHead, readers, shared, useJourney } from "./queries.js";
-import { NumberTable } from "../../web/figure.js";
+import { HEATMAP, readers, shared, useJourney } from "./queries.js";
 import { newShown, useCell } from "../attention/cell.js";
-import { Finding, useAgreement } from "./named.js";
-import { OneLayer, Picture, signed } from "./layers.js";
+import { HeadCard, useAgreement } from "./head_card.js";
+import { OneLayer, Picture } from "./layers.js";
+import { Questions } from "./questions.js";
 
 // Next to the picture: the chosen head large, and the heads by which one token reads another.
 
@@ -95,10 +95,6 @@ const cellInWords = ({ numbers, labels }, { row, column }, isOff) => {
 
 const Large = ({ part, view, at, row }) => {
   const { shown, cell, atlases } = view;
-  useNumbers({ part, fields: HEATMAP, shown, store }, at);
-  useLayoutEffect(() => emit("reading"), [shown.key]);
-  useAnswer(part, headMetrics, { run: page.run.run, stack: at.stack, kind: at.kind });
-  const label = headLabel(page.run.run, siteName(at), at.head);
   const keys = readStack(at);
   const { key } = page;
   const column = key && key.stack === keys ? key.index - tracedFrom(keys) : null;
@@ -119,8 +115,6 @@ const Large = ({ part, view, at, row }) => {
   const isOff = isAblated(at);
   const name = knownName(headName(at.layer, at.head), isOff);
   return html`<div class="chosen-head">
-    <div class="chosen-title"><h3>${name}</h3><${SwitchOff} of=${at} />
-      <p>${label && html`<span class="head-label">${label}</span>`}</p></div>
     <div class=${`head-large panned ${isOff ? "off" : ""}`}>
       <${Heatmap} part=${part} numbers=${shown.numbers} labels=${shown.labels} look=${LOOK}
         title=${name} keys="journey-keys" room=${room} lit=${lit}
@@ -136,9 +130,9 @@ const Large = ({ part, view, at, row }) => {
 const FEW = 96; // heads: more are cells until their layer is opened
 const NARROW_PX = 440; // one layer at a time
 const WIDE_PX = 860; // the chosen head is next to the picture
-const SHARE = 0.54; // of the width is the picture's
+const SHARE = 0.58; // of the width is the picture's
 const HEAD_PX = 50; // of a head in an opened layer, with its gap
-const HEIGHT = { least: 470, alone: 580, most: 660, margin: 70, above: 200 };
+const HEIGHT = { least: 420, alone: 560, most: 570, margin: 40, above: 360 };
 
 // Each kind of attention of the shown stack with its small pictures.
 const useAtlases = (part, kinds) => {
@@ -165,7 +159,7 @@ const heightLeft = (element, isAlone) => {
 const toldOf = (answer, stack) =>
   stack === page.run.stack
     ? answer
-    : { ...answer, lens: [], ...answer.encoder, heads: null, feed_forward: null, vector: null };
+    : { ...answer, lens: [], ...answer.encoder, heads: null, feed_forward: null };
 export const largest = ({ heads, feed_forward: forward }) =>
   Math.max(
     0,
@@ -173,30 +167,12 @@ export const largest = ({ heads, feed_forward: forward }) =>
   );
 
 const Legend = ({ answer }) => {
-  const word = html`<strong><${Token} label=${answer.target_label} /></strong>`;
+  const word = html`<strong><${Token} label=${answer.target_label.replace(WORD, "")} /></strong>`;
   return html`<p class="flow-legend">
     <i class="adds" />${sayWith("adds to {word}", { word })}
     <i class="takes" />${say("takes from it")}${" · "}
     ${say("the wider, the more (direct logit attribution)")}
   </p>`;
-};
-
-// The picture's numbers: a row for each head and the feed-forward, a column for each layer.
-const tableOf = ({ heads, feed_forward: forward }, kinds) => {
-  const { n_heads: nHeads } = page.run;
-  const named = kinds.flatMap(({ stack, kind }) =>
-    Array.from({ length: nHeads }, (_, head) => ({
-      title: `${kinds.length > 1 ? `${kindOf({ stack, kind })}, ` : ""}${say("head {head}", { head })}`,
-      of: (layer) => heads[kind][layer * nHeads + head],
-    })),
-  );
-  const rows = [...named, { title: say("feed-forward"), of: (layer) => forward[layer] }];
-  return {
-    rows: rows.map(({ title }) => title),
-    columns: Array.from(forward, (_, layer) => say("layer {layer}", { layer })),
-    value: (row, column) => signed(rows[row].of(column)),
-    corner: "",
-  };
 };
 
 const Steps = ({ layer, count, go }) => html`<div class="layer-steps">
@@ -219,11 +195,11 @@ const Side = ({ view, at, width, height, many }) => {
     ${(isNarrow || !source) && html`<${HeadKinds} at=${at} />`}
     ${isNarrow ? html`<${Steps} layer=${at.layer} count=${at.n_layers} go=${go} />` : html`<${Picture} ...${{ view, source, room }} />`}
     ${(isNarrow || many) && open}
-    ${answer.heads && html`<${Legend} answer=${answer} /><${NumberTable} content=${tableOf(answer, view.kinds)} />`}
+    ${answer.heads && html`<${Legend} answer=${answer} />`}
   </div>`;
 };
 
-const Body = ({ part, answer, shown, cell }) => {
+const Body = ({ part, answer, asked, shown, cell }) => {
   const at = /** @type {any} */ (headShown());
   const { run, query } = page;
   const kinds = run.kinds.filter(({ stack }) => stack === at.stack);
@@ -238,7 +214,6 @@ const Body = ({ part, answer, shown, cell }) => {
     choose: (head) => {
       part.startTimer();
       setHead(head);
-      pinHead(head);
     },
     press: (head) => store.prefetch(numbersAsked(HEATMAP, head)),
     point: (head) => isOwn && (shared.preview = head),
@@ -249,12 +224,20 @@ const Body = ({ part, answer, shown, cell }) => {
   const width = isWide ? Math.round(SHARE * part.width) : part.width;
   const place = query?.stack === at.stack ? query.index : isOwn ? answer.position : null;
   const row = place === null ? null : place - tracedFrom(at.stack);
+  useNumbers({ part, fields: HEATMAP, shown, store }, at);
+  useLayoutEffect(() => emit("reading"), [shown.key]);
+  useAnswer(part, headMetrics, { run: run.run, stack: at.stack, kind: at.kind });
+  const label = headLabel(run.run, siteName(at), at.head);
+  const { isLarge } = shared;
+  const isCurrent = asked.run === run.run;
   const columns = { gridTemplateColumns: isWide ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
   return html`<div class="journey-body" style=${columns}>
     <${Side} ...${{ view, at, width, many }} height=${view.height} />
     <div class="head-side">
-      <${Large} ...${{ part, view, at, row }} />
-      ${found ? html`<${Readers} found=${found} />` : html`<${Finding} answer=${answer} />`}
+      <${HeadCard} ...${{ part, answer, isCurrent, shown, at, row, label }} />
+      ${found && html`<${Readers} found=${found} />`}
+      ${isLarge && html`<${Large} ...${{ part, view, at, row }} />`}
+      <${Questions} />
     </div>
   </div>`;
 };
@@ -273,7 +256,7 @@ const Journey = () => {
     head: head?.head,
   };
   return html`<div class="journey" ...${part.attributes(facts ?? {})}>
-    ${answer && part.width > 0 && !part.isHidden && html`<${Body} ...${{ part, answer, shown, cell }} />`}
+    ${answer && part.width > 0 && !part.isHidden && html`<${Body} ...${{ part, answer, asked, shown, cell }} />`}
   </div>`;
 };
 export const mount = mounted(Journey);

@@ -1,8 +1,9 @@
 """The journey of one token through the network, to the word that follows: numbers of
-`analysis.journey`, and what they say in words."""
+`analysis.journey`."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
@@ -10,27 +11,28 @@ from torch import Tensor
 
 from transformer.analysis.journey import (
     Journey,
+    continuation,
     journey,
     reading_weights,
     without_head,
 )
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark
-from transformer.runs.head_data import array
+from transformer.model.sites import Site
+from transformer.runs.head_data import array, switched_off
 from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.journey.finding import finding, named_head
 from transformer.views.parameters import KIND, OF_STACK, SITE, Int
 
 N_LIKELIEST, N_WITHOUT, N_RANKED = 10, 5, 10
-N_VECTOR = 24  # features of the first vector that are shown
 
 
 def answer_journey(
     models: ModelQueries, item: Run, *, position: int | None = None, target: int | None = None
 ) -> Answer:
-    """The prediction after the last token read, each part's contribution, and a finding."""
+    """The prediction after the last token read, each part's contribution, and the head that adds
+    most."""
     found = models.ask(journey, item, position=position, target=target)
     tokens = models.model(item.model).tokenizer
     stack = "encoder" if item.config.family == "encoder" else "decoder"
@@ -53,14 +55,29 @@ def answer_journey(
         "logits": array(found.logits),
         "likeliest": _likeliest(tokens, found.logits, N_LIKELIEST),
         "next": _next(tokens, item, found),
-        "lens": [{"label": tokens.label(one), "probability": p} for one, p in lens],
+        "lens": [{**_named(tokens, one), "probability": p} for one, p in lens],
         "norms": array(found.stream.norm(dim=-1)),
-        "vector": array(_sample(found.stream[0])),
         **added,
         "encoder": _encoder(item),
-        "finding": finding(item, found, tokens),
         "named": named_head(item, found),
     }
+
+
+def named_head(item: Run, found: Journey) -> dict[str, Any] | None:
+    """The active head that adds most; None if none adds anything."""
+    parts = found.parts
+    if parts is None:
+        return None
+    stack = "encoder" if item.config.family == "encoder" else "decoder"
+    reading = {kind: heads.clone() for kind, heads in parts.heads.items()}
+    for kind, heads in reading.items():
+        for layer, row in enumerate(heads):
+            row[list(switched_off(item, Site(stack, layer, kind)))] = -torch.inf
+    kind, heads = max(reading.items(), key=lambda one: float(one[1].max()))
+    if not bool((heads > 0).any()):
+        return None
+    layer, head = divmod(int(heads.argmax()), heads.shape[1])
+    return {"stack": stack, "kind": kind, "layer": layer, "head": head}
 
 
 def answer_without_head(
@@ -70,6 +87,19 @@ def answer_without_head(
     logits = models.ask(without_head, item, position=position, site=site, head=head)
     tokens = models.model(item.model).tokenizer
     return {"logits": array(logits), "likeliest": _likeliest(tokens, logits, N_WITHOUT)}
+
+
+def answer_continuation(
+    models: ModelQueries,
+    item: Run,
+    *,
+    position: int | None = None,
+    site: str | None = None,
+    head: int = 0,
+) -> Answer:
+    """The tokens that the network would write next, always the likeliest."""
+    ids = models.ask(continuation, item, position=position, site=site, head=head)
+    return {"labels": models.model(item.model).tokenizer.labels(ids)}
 
 
 def answer_readers(item: Run, *, stack: str, query: int, kind: str, key: int) -> Answer:
@@ -98,9 +128,16 @@ def answer_readers(item: Run, *, stack: str, query: int, kind: str, key: int) ->
 def _likeliest(tokens: Tokenizer, logits: Tensor, count: int) -> list[dict[str, Any]]:
     best = logits.softmax(dim=-1).topk(min(count, len(logits)))
     return [
-        {"id": index, "label": tokens.label(index), "probability": probability}
+        {**_named(tokens, index), "probability": probability}
         for index, probability in zip(best.indices.tolist(), best.values.tolist(), strict=True)
     ]
+
+
+def _named(tokens: Tokenizer, index: int) -> dict[str, Any]:
+    """joins: whether the token goes on with the word before it."""
+    label = tokens.label(index)
+    joins = not tokens.is_special(index) and not label.startswith(("␣", "⏎", "⇥"))
+    return {"id": index, "label": label, "joins": joins}
 
 
 def _next(tokens: Tokenizer, item: Run, found: Journey) -> dict[str, Any] | None:
@@ -109,7 +146,7 @@ def _next(tokens: Tokenizer, item: Run, found: Journey) -> dict[str, Any] | None
     if at >= len(item.ids) or item.ids[at] == tokens.mask_id:
         return None
     index = item.ids[at]
-    return {"id": index, "label": item.labels[at], "probability": float(found.probabilities[index])}
+    return {**_named(tokens, index), "probability": float(found.probabilities[index])}
 
 
 def _encoder(item: Run) -> Answer | None:
@@ -117,12 +154,7 @@ def _encoder(item: Run) -> Answer | None:
     if item.config.family != "encoder-decoder" or "encoder" not in item.trace.residuals:
         return None
     stream = torch.cat(item.trace.residuals["encoder"])  # (L + 1, Ts, C)
-    vector = _sample(stream[0].mean(dim=0))
-    return {"norms": array(stream.norm(dim=-1).mean(dim=1)), "vector": array(vector), "lens": []}
-
-
-def _sample(vector: Tensor) -> Tensor:
-    return vector[:: max(1, len(vector) // N_VECTOR)][:N_VECTOR]
+    return {"norms": array(stream.norm(dim=-1).mean(dim=1)), "lens": []}
 
 
 _POSITION = Int(
@@ -169,6 +201,19 @@ VIEW = View(
             parameters=(
                 _POSITION,
                 SITE,
+                Int(name="head", title="Head", use="selection", default=0),
+            ),
+        ),
+        Picture(
+            name="continuation",
+            title="What it would write",
+            help="The likeliest tokens after a position, to the end of the sentence; with one head "
+            "switched off if a site is given.",
+            answer=answer_continuation,
+            network=True,
+            parameters=(
+                _POSITION,
+                dataclasses.replace(SITE, default=None, optional=True),
                 Int(name="head", title="Head", use="selection", default=0),
             ),
         ),

@@ -11,16 +11,17 @@ import { headName, knownName, SmallHead } from "../../web/head_grid.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { useFilling } from "./queries.js";
+import { beginning, useFilling } from "./queries.js";
 import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
 
 const NUMBERS_APART = 4; // if there is no room for all
+const MATTERS = 0.3; // of the largest amount: heads that add less are pale
 
 /** @typedef {{kind: string, stack: string, layer: number, head: number}} Head */
 
 // ---- words ----
 
-export const signed = (amount) => numeral(amount.toFixed(2).replace("-", "−"));
+const signed = (amount) => numeral(amount.toFixed(2).replace("-", "−"));
 // A part's contribution to the logit of the word, positive or negative.
 const inWords = (name, amount, word) =>
   say("{name}: {amount} to the logit of “{word}”", {
@@ -53,6 +54,7 @@ const HeadButton = ({ head, view, box, keys, isStop }) => {
     "head",
     isAblated(head) && "ablated",
     lit && "weighed",
+    Math.abs(amount) >= MATTERS * view.most && "matters",
     !small && `cell ${cell.class}`,
   ];
   const style = { ...(box && inPx(box)), ...cell.style, "--weight": weight?.toFixed(3) };
@@ -97,21 +99,17 @@ const FeedForward = ({ layer, view: { answer, most }, box, words }) => {
     style=${{ ...(box && inPx(box)), ...style }} onClick=${() => openTab("model")}>${words}</button>`;
 };
 
-const Embedding = ({ at, view: { answer } }) => {
-  const { top } = at.strip;
-  const values = Array.from(answer.vector ?? []);
-  const most = Math.max(...values.map(Math.abs));
+const Embedding = ({ at }) => {
   const name = page.run.adds_positions ? say("token + position") : say("token");
   const label = say("What the token starts with: its embedding and its position. Opens Positions.");
-  return html`<button type="button" class="embedding" style=${inPx(at.strip)} aria-label=${label} title=${label}
-      onClick=${() => openTab("positions")}>
-      ${values.map((value) => html`<i ...${share(value, most)} />`)}
-    </button>
-    <span class="caption" style=${inPx({ left: -4, top: top - 42 * at.type, width: 60 * at.type })}>${name}</span>`;
+  return html`<button type="button" class="embedding" style=${inPx(at.start)} aria-label=${label} title=${label}
+    onClick=${() => openTab("positions")}>${name}</button>`;
 };
 
+const lensWords = ({ lens, position }) =>
+  lens.map((token) => ({ label: beginning(token, position), probability: token.probability }));
 const Lens = ({ at, answer }) =>
-  segmentsOf(answer.lens, at.pitch / at.type).map(
+  segmentsOf(lensWords(answer), at.pitch / at.type).map(
     ({ label, probability, first, last, isFinal, isSmall }) => {
       const [from, to] = [at.after(first) - at.pitch / 2, at.after(last) + at.pitch / 2];
       const box = inPx({ left: from, top: at.lens, width: to - from });
@@ -192,12 +190,11 @@ export const Picture = ({ view, room, source }) => {
   const number = (head) =>
     isTold(head, at.row + 6) && rowName(head, { top: at.y(head), height: at.cell.height });
   const inBox = at.inner > 34 * at.type; // else it is next to the row
-  const read = html`<${Token} label=${page.run.labels[answer.position] ?? ""} />`;
   return html`<div class="picture-of" style=${inPx({ width: at.width, height: at.height })}
     role="group" aria-label=${say("Layers and heads; arrow keys move")} onPointerLeave=${() => view.point(null)}>
     <${Flow} ...${{ at, view }} />
     ${source && html`<button type="button" class="source-stream" style=${inPx(at.source)} onClick=${source}>${say("the source, as the encoder gives it")}</button>`}
-    <${Embedding} ...${{ at, view }} />
+    <${Embedding} at=${at} />
     ${layers.map((layer) => [
       title(layer),
       kindName(layer),
@@ -206,7 +203,10 @@ export const Picture = ({ view, room, source }) => {
     ${!inBox && rowName(say("MLP"), at.feedForward(0), 36)}
     ${Array.from({ length: nHeads }, (_, head) => number(head))}
     <${Heads} ...${{ columns, view }} boxOf=${({ kind, layer, head }) => at.box(kind, layer, head)} />
-    <span class="caption origin" style=${inPx({ left: 0, top: at.lens, width: at.left - 14 })}>${read}</span>
+    ${
+      answer.lens.length > 0 &&
+      html`<span class="caption origin" style=${inPx({ left: 0, top: at.lens, width: at.left - 8 })}>${say("it would say so far")}</span>`
+    }
     <${Lens} ...${{ at, answer }} />
   </div>`;
 };
@@ -220,6 +220,6 @@ export const OneLayer = ({ view, layer }) => {
     onPointerLeave=${() => view.point(null)}>
     <${Heads} ...${{ columns, view }} />
     <${FeedForward} ...${{ layer, view }} words=${say("MLP")} />
-    ${after && html`<p class="after">${say("then it would say")} <${Token} label=${after.label} /> <small>${percentText(after.probability)}</small></p>`}
+    ${after && html`<p class="after">${say("then it would say")} <${Token} label=${beginning(after, answer.position)} /> <small>${percentText(after.probability)}</small></p>`}
   </div>`;
 };

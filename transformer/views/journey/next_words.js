@@ -1,27 +1,28 @@
-// The likeliest next tokens. A number is the network's probability, as everywhere on the page; a bar's width
-// is the sampling probability, and the faded bar below it is that without the hovered head.
+// The likeliest next tokens, as beginnings of words. A number is the network's probability, as everywhere on the
+// page; a bar's width is the sampling probability. Below each is the same without the hovered head, else the
+// chosen one.
 
 import { openTab } from "../../ui/static/gradio.js";
 import { branchAt, pastRuns } from "../../ui/static/history.js";
 import { generates, headWords, isAblated } from "../../ui/static/interventions.js";
-import { capital, percentText, say, sayN, sayWith, wholeText } from "../../web/messages.js";
+import { capital, percentText, say, sayN, wholeText } from "../../web/messages.js";
 import { mounted, openSection, useDocument, usePart } from "../../web/part.js";
 import { html, signal, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
-import { page, predicts } from "../../web/store.js";
+import { headShown, page, predicts } from "../../web/store.js";
 import { Token, setReader } from "../../web/text.js";
 import { firstAtlas, tokenReader } from "../attention/numbers.js";
-import { shared, useFilling, useJourney, withoutHead } from "./queries.js";
+import { beginning, shared, useFilling, useJourney, withoutHead } from "./queries.js";
 import { distribution, draws, probabilitiesOf } from "./distribution.js";
 
 const SHOWN = 5;
 
 // ---- without a head ----
 
-// The prediction without the hovered or pressed head: {of, logits, likeliest}, or {of, refusal}; null for an
+// The prediction without the hovered or chosen head: {of, logits, likeliest}, or {of, refusal}; null for an
 // ablated head. One request at a time, the next for the head that is hovered then.
 const usePreview = (part, position) => {
-  const head = shared.preview ?? shared.pinned;
+  const head = shared.preview ?? headShown();
   const [found, setFound] = useState(/** @type {any} */ (null));
   const isAsked = useRef(false);
   const wanted = head &&
@@ -45,37 +46,38 @@ const usePreview = (part, position) => {
   return wanted && !isDue ? found : null;
 };
 
-const Preview = ({ found }) => {
-  if (!found) {
-    const hint = say("Point at a head or press it: faded bars show what would follow without it.");
-    return html`<p class="preview hint">${hint}</p>`;
-  }
-  const { of, refusal } = found;
-  return html`<p class="preview">${refusal ?? say("Faded: without {head}.", { head: headWords(of) })}</p>`;
-};
+const Legend = ({ preview }) => html`<p class="bars-legend"><i class="drawn" />${say("the network")}
+  ${preview && html`<i class="without" />${preview.refusal ?? say("without {head}", { head: headWords(preview.of) })}`}</p>`;
 
 // ---- the bars ----
 
 // The tokens with a bar: the likeliest, the text's next token, and the likeliest without the head.
-const tokensShown = ({ position, likeliest }, without) => {
+const tokensShown = ({ position, likeliest, next }, without) => {
   const { ids, labels } = page.run;
   const came = page.run.stack === "decoder" && position + 1 < ids.length;
-  const next = came ? { id: ids[position + 1], label: labels[position + 1] } : null;
-  const extra = [next, without?.likeliest[0]].filter(Boolean);
+  const extra = [came && { ...next, label: labels[position + 1] }, without?.likeliest[0]].filter(
+    Boolean,
+  );
   const first = likeliest.slice(0, SHOWN);
   const more = extra.filter(
     ({ id }, at) => ![...first, ...extra.slice(0, at)].some((one) => one.id === id),
   );
-  return [...first, ...more].map((one) => ({ ...one, isNext: one.id === next?.id }));
+  const shown = [...first.slice(0, SHOWN - more.length), ...more];
+  return shown.map((one) => ({ ...one, isNext: came && one.id === ids[position + 1] }));
 };
 
-// own, drawn: its probability by the network and with the settings; without: that of the network without the
-// head.
-const Bar = ({ token, own, drawn, without, step }) => {
-  const { id, label, isNext } = token;
-  const [network, other] = [own, without ? without.own : drawn].map((p) => percentText(p));
-  const both = network === other && !without ? network : `${network} → ${other}`;
-  const values = { token: label, probability: both };
+// place: of the token before it. own, drawn: its probability by the network and with the settings; without:
+// the same of the network without the head.
+const Bar = ({ token, place, own, drawn, without, step }) => {
+  const { id, isNext } = token;
+  const word = beginning(token, place);
+  const inWords = (network, sampled) => {
+    const [first, second] = [network, sampled].map((p) => percentText(p));
+    return first === second ? first : `${first} → ${second}`;
+  };
+  const network = inWords(own, drawn);
+  const other = without && inWords(without.own, without.drawn);
+  const values = { token: word, probability: [network, other].filter(Boolean).join(" / ") };
   const canBranch = step >= 0 && generates() && !isNext;
   const told = isNext
     ? say("{token}, {probability}: the text goes on with it", values)
@@ -85,26 +87,19 @@ const Bar = ({ token, own, drawn, without, step }) => {
   const wide = (share) => ({ width: `${(100 * share).toFixed(2)}%` });
   return html`<li><button type="button" class="next-word" aria-label=${told} title=${told} data-id=${id}
     aria-disabled=${String(!canBranch)} onClick=${() => canBranch && branchAt(step, id)}>
-    <${Token} label=${label} /><span class="bars">
+    <${Token} label=${word} /><span class="bars">
       <i class="drawn" style=${wide(drawn)} />
       ${without && html`<i class="without" style=${wide(without.drawn)} />`}
-      <i class="own" style=${{ left: wide(own).width }} />
-    </span><span class="value">${network}${
-      both !== network && html`<span class="faded">→ ${other}</span>`
-    }${isNext && " ✓"}</span>
+      ${drawn !== own && html`<i class="own" style=${{ left: wide(own).width }} />`}
+    </span><span class="value">${network}${isNext && " ✓"}${other && html`<em>${other}</em>`}</span>
   </button></li>`;
 };
 
 // The sampling settings in words.
-const drawnInWords = (settings, count, { likeliest, logits }) => {
-  const token = html`<strong><${Token} label=${likeliest[0].label} /></strong>`;
-  if (page.run.stack === "encoder") return say("What the network would put at this place.");
+const drawnInWords = (settings, count, { logits }) => {
   if (settings.method === "beam")
     return say("Beam search weighs whole texts, not this word alone.");
-  if (!draws(settings))
-    return sayWith("Greedy: always the likeliest, {token}. Move the temperature to draw instead.", {
-      token,
-    });
+  if (!draws(settings)) return null;
   const drawn = sayN(
     "Only {n} of {all} tokens could be drawn.",
     "{n} of {all} tokens could be drawn.",
@@ -123,7 +118,7 @@ const compare = () => {
 const moved = signal(/** @type {Record<string, any>} */ ({}));
 
 // The bars and their text, the only parts drawn again as a control moves.
-const Drawn = ({ answer, preview, first, isSaid }) => {
+const Drawn = ({ answer, preview, first }) => {
   const { method, ...numbers } = { ...first, ...moved.value };
   const [temperature, topK, topP] = ["temperature", "top_k", "top_p"].map((name) =>
     Number(numbers[name]),
@@ -141,13 +136,14 @@ const Drawn = ({ answer, preview, first, isSaid }) => {
     [preview, ...all],
   );
   const step = answer.position + 1 - page.run.n_prompt;
-  const bar = (token) => html`<${Bar} key=${token.id} ...${{ token, step }}
+  const bar = (token) => html`<${Bar} key=${token.id} ...${{ token, step }} place=${answer.position}
     own=${own[token.id]} drawn=${drawn.probabilities[token.id]}
     without=${without && { own: without.own[token.id], drawn: without.drawn[token.id] }} />`;
-  return html`<ul hidden=${isSaid} ref=${useFilling(answer.position, 500)}>
+  return html`<ul ref=${useFilling(answer.position, 500)}>
       ${tokensShown(answer, preview?.logits && preview).map(bar)}
     </ul>
-    <p class="drawn-says" hidden=${isSaid}>${drawnInWords(settings, drawn.count, answer)}</p>`;
+    <${Legend} preview=${preview} />
+    <p class="drawn-says">${drawnInWords(settings, drawn.count, answer)}</p>`;
 };
 
 const NextWords = ({ props, value }) => {
@@ -158,24 +154,18 @@ const NextWords = ({ props, value }) => {
   }, []);
   useDocument(["setting"], ({ detail }) => (moved.value = { ...moved.peek(), ...detail }));
   const { answer, asked } = useJourney(part);
-  const preview = usePreview(part, answer?.position);
+  const isCurrent = asked?.run === page.run?.run; // the position is one of the shown run's
+  const preview = usePreview(part, isCurrent ? answer?.position : undefined);
   const facts = answer && { run: asked.run, place: answer.position, stack: page.run.stack };
   const site = preview && `${siteName(preview.of)}.${preview.of.head}`;
-  // For a masked word masked.js shows this, unless a head is hovered.
-  const isHidden = !page.query || page.run?.hidden.includes(answer?.position);
-  const isSaid = page.run?.stack === "encoder" && isHidden && !preview;
-  const read = answer && (page.run.labels[answer.position] ?? "");
-  return html`<section class="next-words" aria-label=${capital(say("what comes next"))}
+  // For a masked word hidden_words.js shows this, unless a head is hovered.
+  const isGap = page.run?.hidden.includes(answer?.position);
+  const isSaid = isGap && !shared.preview;
+  return html`<section class=${isGap && !isSaid ? "next-words instead" : "next-words"} aria-label=${capital(say("what comes next"))}
     hidden=${Boolean(page.run) && !predicts()}
     ...${part.attributes({ ...facts, without: site ?? undefined })}>
     <div class="next-head" hidden=${isSaid}>
-      <h2>${
-        page.run?.stack === "encoder"
-          ? say("What stands here?")
-          : answer
-            ? sayWith("What comes after {token}?", { token: html`<${Token} label=${read} />` })
-            : say("What comes next?")
-      }</h2>
+      <h2>${page.run?.stack === "encoder" ? say("What stands here?") : say("What comes next?")}</h2>
       ${
         page.run &&
         pastRuns.length > 1 &&
@@ -183,8 +173,7 @@ const NextWords = ({ props, value }) => {
       }
       <button type="button" class="to-tab" onClick=${() => openTab("prediction")}>${say("Prediction")}</button>
     </div>
-    ${answer ? html`<${Drawn} ...${{ answer, preview, isSaid }} first=${value.value} />` : html`<ul hidden=${isSaid} />`}
-    <${Preview} found=${preview} />
+    ${answer && !isSaid ? html`<${Drawn} ...${{ answer, preview }} first=${value.value} />` : html`<ul hidden=${isSaid} />`}
   </section>`;
 };
 export const mount = mounted(NextWords);

@@ -1,8 +1,10 @@
-// Requests of the journey and the next-word bars, each once per run for both; and the hovered head.
+// Requests of the journey and the next-word bars, each once per run for both; the hovered head; and a token as
+// the beginning of a word.
 
 import { useAnswer } from "../../web/part.js";
 import { useLayoutEffect, useRef } from "../../web/preact.js";
-import { on, page, predicts, reactive, sameHead } from "../../web/store.js";
+import { on, page, predicts, reactive } from "../../web/store.js";
+import { WORD, wordUpTo } from "../../web/text.js";
 import { once } from "../attention/metrics_cache.js";
 
 export const HEATMAP = { picture: "heatmap", depth: "all" }; // fields of Attention: one head
@@ -11,25 +13,27 @@ const FILL_MS = 500;
 
 /** @typedef {import("../../web/store.js").Head} Head */
 
-// The head without which the bars are also shown: the hovered one, else the pressed one, which is kept until
-// another is pressed or it is released.
-export const shared = reactive({
-  preview: /** @type {Head | null} */ (null),
-  pinned: /** @type {Head | null} */ (null),
-});
-/** @type {(head: Head) => void} */
-export const pinHead = (head) => (shared.pinned = sameHead(shared.pinned, head) ? null : head);
-on("head", (head) => sameHead(shared.pinned, head) || (shared.pinned = null));
-const letGo = () => Object.assign(shared, { preview: null, pinned: null });
+// preview: the hovered head; the bars are also shown without it, else without the chosen one. isLarge: whether
+// the chosen head is also shown large.
+export const shared = reactive({ preview: /** @type {Head | null} */ (null), isLarge: false });
+const letGo = () => (shared.preview = null);
 on("escape", letGo);
 on("card", letGo);
 
 const journey = once("journey");
 export const withoutHead = once("without_head");
+export const continuation = once("continuation");
 export const readers = once("readers");
 
 // The last token read: the chosen one; null for the server's default.
 export const placeChosen = () => (page.query?.stack === page.run?.stack ? page.query.index : null);
+
+// A token that may follow the one at `place`, as the word that begins so: what it goes on with, if it does.
+/** @type {(token: {label: string, joins: boolean}, place: number) => string} */
+export const beginning = ({ label, joins }, place) =>
+  page.run.stack === "encoder" || !joins
+    ? label.replace(WORD, "") || label
+    : wordUpTo(place) + label;
 
 // The server's answer, {answer, asked}; that of another run of the same network until this one's arrives.
 /** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any}} */

@@ -99,7 +99,6 @@ VIEW = View(
     name="learn",
     tab=mark("Learn"),
     order=610,
-    part="learned",
     title="Watch it learn",
     help="A small network learns an exercise: its loss, its accuracy, and its heads.",
     parameters=(

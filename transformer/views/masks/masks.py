@@ -227,7 +227,6 @@ VIEW = View(
     name="masks",
     tab=mark("Masks"),
     order=210,
-    part="mask",
     title=mark("Masks"),
     help=(
         "Which keys each query may read: padding hides filler, the causal mask hides the future."

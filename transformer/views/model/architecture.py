@@ -227,7 +227,6 @@ VIEW = View(
     name="architecture",
     tab=mark("Model"),
     order=710,
-    part="network",
     title=mark("Architecture"),
     help=("The blocks of the network with their shapes and parameters, as data goes through them."),
     pictures=(

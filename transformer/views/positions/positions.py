@@ -62,7 +62,6 @@ VIEW = View(
     name="positions",
     tab=mark("Positions"),
     order=310,
-    part="embedding",
     title=mark("Positions"),
     help="The numbers that tell the network where a token stands, and how they move.",
     parameters=(

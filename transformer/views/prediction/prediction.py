@@ -223,7 +223,6 @@ VIEW = View(
     name="prediction",
     tab=mark("Prediction"),
     order=420,
-    part="next",
     predicts=True,
     title=mark("Prediction"),
     help=(

@@ -109,7 +109,6 @@ VIEW = View(
     name="ablation",
     tab=mark("What if?"),
     order=520,
-    part="altered",
     folded=True,
     title=mark("What if heads were switched off?"),
     help=(

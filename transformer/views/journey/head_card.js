@@ -1,0 +1,179 @@
+// What the chosen head does, in three sentences: what it reads, what it adds to the next word, and what would be
+// written without it; and the head that is chosen as a new text is read: the one that adds most.
+
+import { isAblated, SwitchOff } from "../../ui/static/interventions.js";
+import { isOpeningLink } from "../../ui/static/link.js";
+import { cardState } from "../../ui/static/tour.js";
+import { headName, knownName } from "../../web/head_grid.js";
+import { siteNamed } from "../../web/link_text.js";
+import { numeral, percentText, say, sayWith } from "../../web/messages.js";
+import { useAnswer } from "../../web/part.js";
+import { effect, html, useLayoutEffect } from "../../web/preact.js";
+import { siteName } from "../../web/sites.js";
+import { page, sameHead, setHead } from "../../web/store.js";
+import { inText, Token, WORD, wordUpTo } from "../../web/text.js";
+import { WhoReads } from "../../web/tokens.js";
+import { amountOf } from "./geometry.js";
+import { continuation, shared } from "./queries.js";
+
+const READ_TOO = 0.15; // a weight that is named after the largest
+
+// ---- the head that is chosen as a new text is read, unless another was by a press, a link or a card ----
+
+let own = /** @type {any} */ (null); // the last that was chosen so
+let known = ""; // the text that it was of
+let isLinked = false;
+effect(() => void (isOpeningLink() && (isLinked = true)));
+
+// Whether the chosen head is the one that the model opens on.
+const isUsual = () => {
+  const { kinds, opening } = page.run;
+  const at = opening.site ? siteNamed("site", opening.site, page.run) : { ...kinds[0], layer: 0 };
+  return sameHead(page.head, { ...at, head: Number(opening.head ?? 0) });
+};
+// answer: of the server, see journey.py; null before there is one.
+export const useAgreement = (answer) =>
+  useLayoutEffect(() => {
+    if (!answer) return;
+    const { named } = answer;
+    const { model, text: prompt, link } = page.run;
+    const text = JSON.stringify([model, prompt]);
+    const isNew = text !== known && link.text !== undefined; // and not the model's example
+    const isFree = isNew && !isLinked && cardState.place === null;
+    [known, isLinked] = [text, isOpeningLink()];
+    if (named && isFree && (page.head === own || isUsual())) setHead(named);
+    if (named && sameHead(page.head, named)) own = page.head;
+  }, [answer]);
+
+// ---- the sentences ----
+
+const signed = (amount) => `${amount < 0 ? "−" : "+"}${numeral(Math.abs(amount).toFixed(1))}`;
+const strong = (label) => html`<strong><${Token} label=${label.replace(WORD, "")} /></strong>`;
+
+// The places that the head reads most at a row, with their weights, largest first.
+const readAt = ({ numbers, labels }, row) => {
+  const width = labels.key.length;
+  const weights = Array.from(numbers.weights.subarray(row * width, (row + 1) * width));
+  return weights
+    .map((weight, column) => ({ weight, column, label: labels.key[column] }))
+    .sort((a, b) => b.weight - a.weight);
+};
+// row: of the token in the head's stack; it may be before the recorded ones.
+const Reads = ({ shown, row, isSelf }) => {
+  const isShown = shown.numbers && row !== null && row >= 0 && row < shown.labels.query.length;
+  if (!isShown) return null;
+  const { query, key } = shown.labels;
+  const [most, ...others] = readAt(shown, row);
+  const follows = ({ column }) =>
+    isSelf && column > 0 && column <= row && key[column - 1] === query[row];
+  const alike = others.filter(
+    (one) => one.weight >= READ_TOO && one.label === most.label && follows(one) === follows(most),
+  );
+  const all = [most, ...alike].map(({ weight }) => percentText(weight)).join(" + ");
+  const shares = html`<span class="shares">${all}</span>`;
+  const values = { at: strong(query[row]), key: strong(most.label), shares };
+  if (isSelf && most.column === row)
+    return sayWith("At {at} it reads that token itself: {shares} of its attention.", values);
+  return follows(most)
+    ? sayWith(
+        "At {at} it reads the {key} that followed {at} before: {shares} of its attention.",
+        values,
+      )
+    : sayWith("At {at} it reads {key} most: {shares} of its attention.", values);
+};
+
+// The largest part of those that add to the word, apart from this head: {words, amount, head}.
+const largestOther = ({ heads, feed_forward: forward }, at) => {
+  const nHeads = page.run.n_heads;
+  const ofHeads = Object.entries(heads).flatMap(([kind, amounts]) =>
+    Array.from(amounts, (amount, place) => ({
+      amount,
+      head: {
+        stack: page.run.stack,
+        kind,
+        layer: Math.floor(place / nHeads),
+        head: place % nHeads,
+      },
+    })),
+  );
+  const ofForward = Array.from(forward, (amount, layer) => ({ amount, layer, head: null }));
+  const others = [...ofHeads, ...ofForward].filter(({ head }) => !head || !sameHead(head, at));
+  return others.reduce((best, one) => (one.amount > best.amount ? one : best));
+};
+const PartName = ({ part: { head, layer } }) =>
+  head
+    ? html`<button type="button" class="pick" onClick=${() => setHead(head)}>${say("layer {layer}, head {head}", head)}</button>`
+    : say("the feed-forward of layer {layer}", { layer });
+const Adds = ({ answer, at }) => {
+  if (!answer.heads) return say("What each part adds cannot be told apart in this network.");
+  const amount = amountOf(answer, at, page.run.n_heads);
+  const other = largestOther(answer, at);
+  const values = {
+    word: strong(answer.target_label),
+    amount: html`<strong>${signed(amount)}</strong>`,
+    most: signed(other.amount),
+    part: html`<${PartName} part=${other} />`,
+  };
+  return amount > other.amount
+    ? sayWith("It adds more to {word} than any other part: {amount} (the next one {most}).", values)
+    : sayWith("To {word} it adds {amount}; most is added by {part}: {most}.", values);
+};
+
+const Writes = ({ word, texts }) => {
+  if (!texts) return null;
+  const [whole, without] = texts.map((labels) => {
+    const begun = WORD.test(labels[0] ?? "") ? "" : word;
+    return html`<strong><bdi translate=${false}>“${(begun + inText(labels)).trim()}”</bdi></strong>`;
+  });
+  return inText(texts[0]) === inText(texts[1])
+    ? sayWith("Without it, too, the network would write {whole}.", { whole })
+    : sayWith("With it the network writes {whole}, without it {without}.", { whole, without });
+};
+
+// ---- the card ----
+
+// What the network would write after a place with the head and without, [labels, labels]; null where it writes
+// nothing.
+const useTexts = (part, place, at) => {
+  const { run, stack } = page.run;
+  const asks = place !== null && stack === "decoder" && !isAblated(at);
+  const both = (data) => Promise.all([continuation({ run, position: place }), continuation(data)]);
+  const wanted = asks && { run, position: place, site: siteName(at), head: at.head };
+  const { answer, asked } = useAnswer(part, both, wanted);
+  const isCurrent = wanted && JSON.stringify(asked) === JSON.stringify(wanted);
+  const texts = isCurrent && answer.map(({ labels }) => labels);
+  return texts && texts[0].length > 0 ? texts : null;
+};
+
+// isCurrent: whether the answer is of the shown run; at: the chosen head; row: of the chosen token in its stack,
+// null for none; label: what the head does.
+export const HeadCard = ({ part, answer, isCurrent, shown, at, row, label }) => {
+  const isOff = isAblated(at);
+  const texts = useTexts(part, isCurrent ? answer.position : null, at);
+  const decides = texts && texts[0][0] !== texts[1][0];
+  const nHeads = page.run.kinds.reduce(
+    (sum, { n_layers: count }) => sum + count * page.run.n_heads,
+    0,
+  );
+  const isSelf = at.kind === "self" && at.stack === page.run.stack;
+  const isOwn = at.stack === page.run.stack;
+  const sentences = isOff
+    ? [say("It is switched off: it reads nothing.")]
+    : [
+        html`<${Reads} ...${{ shown, row, isSelf }} />`,
+        isOwn && html`<${Adds} ...${{ answer, at }} />`,
+        texts && html`<${Writes} word=${wordUpTo(answer.position)} texts=${texts} />`,
+      ];
+  const name = knownName(headName(at.layer, at.head), isOff);
+  const decision = say("One head of {n} decides", { n: nHeads });
+  // Two lines, whichever are filled, and room for three sentences: the buttons stay where they are.
+  return html`<section class="head-card" aria-live="polite">
+    <h3><span class="card-line">${decides ? decision : name}</span>
+      <small>${decides && name}${" "}${label && html`<span class="head-label">${label}</span>`}</small></h3>
+    <ol>${sentences.filter(Boolean).map((one) => html`<li>${one}</li>`)}</ol>
+    <div class="card-actions"><${SwitchOff} of=${at} />
+      <button type="button" class="enlarge" aria-expanded=${String(shared.isLarge)}
+        onClick=${() => (shared.isLarge = !shared.isLarge)}>${say("Look at it large")}</button>
+      ${page.query && html`<${WhoReads} />`}</div>
+  </section>`;
+};
