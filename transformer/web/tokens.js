@@ -2,7 +2,6 @@
 // translator, the source that its encoder reads. On the first tab it is a text to read: words with real spaces,
 // arcs from a token to those that it reads, and what would follow.
 
-import { Arcs } from "./arcs.js";
 import { Player } from "./controls.js";
 import { readPosition } from "./selection.js";
 import { numeral, say } from "./messages.js";
@@ -167,9 +166,10 @@ export const WhoReads = () => {
   }</button>`;
 };
 
-// facts: of the run, or of its beginning while it is written; see Run in store.js. isStory: whether it is a text
-// to read, with arcs.
-export const Text = ({ facts, isStory = false }) => {
+// facts: of the run, or of its beginning while it is written; see Run in store.js. Arcs: draws them where it is a
+// text to read.
+export const Text = ({ facts, Arcs = null }) => {
+  const isStory = Arcs !== null;
   const part = usePart();
   const [pointed, setPointed] = useState(/** @type {any} */ (null));
   const [lit, setLit] = useState(/** @type {any} */ (null));

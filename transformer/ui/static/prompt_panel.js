@@ -4,6 +4,7 @@
 import { mounted, openSection, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { isOwn, page, setRun, showStatus } from "../../web/store.js";
+import { Arcs } from "../../web/arcs.js";
 import { fieldText } from "../../web/fields.js";
 import { inText, WORD } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
@@ -29,7 +30,7 @@ const Tokens = ({ props }) => {
   useLayoutEffect(() => void (page.run || setRun(props.value)), []);
   const facts = page.writing ?? page.run;
   const isStory = fieldText("tab") === "journey";
-  return facts && html`<${Text} facts=${facts} isStory=${isStory} />`;
+  return facts && html`<${Text} facts=${facts} Arcs=${isStory ? Arcs : null} />`;
 };
 
 // ---- the seed that the shown text was drawn with, and a new one in one click ----
