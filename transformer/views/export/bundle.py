@@ -27,14 +27,23 @@ _OTHER = re.compile(
     r"^(?:import|export)\b.*|;export\b.{,60}|.{,60}(?:</script|<!--).*",
     re.MULTILINE | re.IGNORECASE,
 )
+# A comment behind code has no quotes: so it is none in a string.
 _COMMENT = re.compile(
-    r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n|//# sourceMappingURL=.*", re.MULTILINE
+    r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n|//# sourceMappingURL=.*"
+    r"| // [^\"'`\n]*$|/\*\* @type [^*]*\*/ ",
+    re.MULTILINE,
 )
+_STYLE_COMMENT = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
 
 
 def read_module(name: str) -> str:
     """A file of the package by its path there, with "/"."""
     return (PACKAGE / name).read_text(encoding="utf-8")
+
+
+def read_style(name: str) -> str:
+    """A style sheet of the package, without comments."""
+    return _STYLE_COMMENT.sub("", read_module(name))
 
 
 def needed_by(*names: str, read: Callable[[str], str] = read_module) -> list[str]:

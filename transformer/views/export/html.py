@@ -36,7 +36,7 @@ from transformer.runs.steps import GenerationStep
 from transformer.views.attention.attention import mask_answer
 from transformer.views.attention.head_metrics import answer_metrics
 from transformer.views.drawing.style import dark_colours
-from transformer.views.export.bundle import bundle, read_module
+from transformer.views.export.bundle import bundle, read_module, read_style
 from transformer.views.export.gallery import gallery
 from transformer.views.export.packing import Pack, packed, rounded
 from transformer.views.masks.masks import mask_heatmap
@@ -103,7 +103,7 @@ def _filled(data: str) -> str:
     }
     declared = {"views": [view], "dark": dark_colours()}
     parts = {
-        "style": "\n".join(map(read_module, STYLES)),
+        "style": "\n".join(map(read_style, STYLES)),
         "schema": json_in_script(declared),
         "data": data,
         "plotly": _plotly(),
