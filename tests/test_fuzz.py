@@ -10,11 +10,11 @@ import gradio as gr
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from kit import aio, serving
+from kit import serving
 from kit.client import ENDPOINTS, asking
 
 from transformer import Model
-from transformer.ui import build
+from transformer.ui.api import endpoints_of
 from transformer.ui.link import SETTINGS
 from transformer.ui.presses import works
 from transformer.ui.service import Service
@@ -55,12 +55,8 @@ def service(tiny_model: Model, tiny_encoder: Model) -> Service:
 
 @pytest.fixture(scope="module")
 def endpoints(service: Service) -> dict[str, Callable[..., Any]]:
-    """Every function that an event of the page or of the API calls, by its name."""
-
-    async def made() -> gr.Blocks:  # inside a loop, else Gradio opens some and leaves them open
-        return build(service)
-
-    return {str(fn.api_name): fn.fn for fn in aio.run(made()).fns.values() if fn.fn}
+    """Every function of the API, by its name."""
+    return {name: endpoint.function for name, endpoint in endpoints_of(service).items()}
 
 
 def is_sentence(text: str) -> bool:

@@ -95,7 +95,7 @@ def test_any_of_several_ends_ends_a_text(copied):
 UNREAD = [
     (dict(model_type="mamba"), r"'mamba', which is not read yet; .*'llama'.*CONTRIBUTING"),
     (dict(model_type=["llama"]), r"it has model_type \['llama'\], which is not"),
-    (dict(hidden_act="quick_gelu"), r"hidden_act='quick_gelu'; what is read: .*'silu'"),
+    (dict(hidden_act="laplace"), r"hidden_act='laplace'; what is read: .*'silu'"),
     (dict(hidden_act=["silu"]), r"it has hidden_act=\['silu'\]; what is read"),
     (
         dict(rope_parameters={"rope_type": "longrope"}),

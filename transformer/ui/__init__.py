@@ -67,7 +67,7 @@ def launch(
     service = Service(models, trainings)
     print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     hosts = hosts_for(bound.getsockname()[0], trusted_hosts, root_path())
-    site = asyncio.run(application(service, mcp=mcp, policy=policy, hosts=hosts))
+    site = asyncio.run(application(service, bound, mcp=mcp, policy=policy, hosts=hosts))
     MODULES.warm(site.pages.assets)
     process.freeze_gc()
     print(f"the page is at {url_of(bound)}", flush=True)
@@ -91,6 +91,7 @@ def root_path() -> str:
 
 async def application(
     service: Service,
+    bound: socket.socket | None = None,
     *,
     mcp: bool = False,
     policy: str = "",
@@ -98,6 +99,7 @@ async def application(
 ) -> Site:
     """The whole site: the page and its files, the page's requests, programs' calls and tools.
 
+    bound: what it will listen on, if that is known.
     Around it, from outside: requests of other sites' pages, which may ask as nobody in particular;
     the path below which it is served; the guard. To be made in an event loop: where none runs,
     Gradio makes one and leaves it open.
@@ -129,7 +131,8 @@ async def application(
     answer_errors(app)
     app.add_api_route("/", pages.answer, methods=["GET", "HEAD"])
     app.mount(f"/{MODULES_PREFIX.rstrip('/')}", MODULES)
-    app.mount(PREFIX, resource_app(service, code_question(page)))
+    host, port = bound.getsockname()[:2] if bound else (None, None)
+    app.mount(PREFIX, resource_app(service, code_question(host, port, root)))
     app.include_router(program_routes(programs), prefix=API_PREFIX)
     gradio_patches.install()
     mount(app, page, path_below(root), mcp)

@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-import gradio as gr
 import segno
 
 from transformer.checks import InvalidRequest, check_names, shortened
@@ -27,8 +26,8 @@ MASK = 3
 ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 
 
-def code_question(served: gr.Blocks) -> Question:
-    """What the page asks for a code of its link. served: once launched, it knows where it listens.
+def code_question(host: str | None, port: int | None, root: str = "") -> Question:
+    """What the page asks for a code of its link. For the parameters see `reachable`.
 
     {"page", "query"}: the address at which the asking browser sees the page, and the part after its
     "#" -> {"address", "picture"}; the picture is an SVG as a data: address. Raises ValueError, with
@@ -40,8 +39,7 @@ def code_question(served: gr.Blocks) -> Question:
         for name in ("page", "query"):
             if not isinstance(got := data.get(name), str):
                 raise ValueError(f"{name} must be a string; got {shortened(got)}")
-        host, port = getattr(served, "server_name", None), getattr(served, "server_port", None)
-        address = reachable(data["page"], host, port, root=getattr(served, "root_path", ""))
+        address = reachable(data["page"], host, port, root=root)
         address += f"#{data['query']}" if data["query"] else ""
         return {"address": address, "picture": picture(address)}
 
