@@ -16,9 +16,14 @@ const opens = (tab, section) => () => {
 const IT = { text: ["Lily", "loved", "the", "dog", "because", "it"].join(" "), read: "6" };
 const readIt = () =>
   apply({ model: "stories", ...IT, method: "greedy", length: "20", tab: "journey" });
+// fits: whether a run can answer it.
 const QUESTIONS = [
-  { says: say("Which word does it read?"), go: readIt, of: "stories" },
-  { says: say("Why not the future?"), go: opens("masks") },
+  { says: say("Which word does it read?"), go: readIt, fits: ({ model }) => model === "stories" },
+  {
+    says: say("Why not the future?"),
+    go: opens("masks"),
+    fits: ({ stack }) => stack === "decoder",
+  },
   { says: say("Without positions?"), go: opens("what-if", "breaks") },
   { says: say("Why this word, and not another?"), go: opens("prediction") },
   { says: say("Watch a head form"), go: opens("learn") },
@@ -32,7 +37,7 @@ export const Questions = () => {
     html`<li><button type="button" class="to-tab" onClick=${go}>${says}</button></li>`;
   return html`<nav class="questions" aria-label=${say("Go on:")}>
     <span>${say("Go on:")}</span>
-    <ul>${QUESTIONS.filter(({ of }) => !of || of === page.run.model).map(one)}
+    <ul>${QUESTIONS.filter(({ fits }) => !fits || fits(page.run)).map(one)}
       <li><button type="button" class="to-tab all-tools" aria-expanded=${String(hasTabs.value)}
         onClick=${() => (hasTabs.value = !hasTabs.value)}>${say("All tools…")}</button></li></ul>
   </nav>`;
