@@ -73,16 +73,16 @@ def little_memory() -> None:
     """Once its models are loaded, it may allocate ROOM bytes more."""
     from transformer import ui
 
-    build = ui.build
+    application = ui.application
 
-    def with_a_limit(service: ui.Service) -> Any:
-        page = build(service)
+    async def with_a_limit(*args: Any, **settings: Any) -> ui.Site:
+        site = await application(*args, **settings)
         used = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmData"))
         most = int(used.split()[1]) * 1024 + ROOM
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-        return page
+        return site
 
-    vars(ui)["build"] = with_a_limit
+    vars(ui)["application"] = with_a_limit
 
 
 CHANGES = {one.__name__: one for one in (brackets, slow_tokens, few_files, little_memory)}

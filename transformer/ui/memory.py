@@ -15,7 +15,11 @@ from transformer.ui.memory_budget import MemoryBudget
 T = TypeVar("T")
 TRIES = 2
 # Of PyTorch's allocators (Linux, Windows, CUDA), the C++ library and oneDNN, as RuntimeError.
-SIGNS = ("allocate memory", "not enough memory", "out of memory", "bad_alloc", "create a memory")
+# The last is what torch's parser of arguments says when its tables could not be allocated.
+SIGNS = (
+    "allocate memory", "not enough memory", "out of memory", "bad_alloc", "create a memory",
+    "unknown parameter type",
+)  # fmt: skip
 
 
 def is_out_of_memory(error: BaseException) -> bool:
