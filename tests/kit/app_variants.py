@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 MOST_FILES = 256
 PAUSE_S = 0.1
-ROOM = 240_000_000
+ROOM = 280_000_000  # a batch being read, one that is kept, and the pages being compressed
 STATUS = Path("/proc/self/status")
 
 
