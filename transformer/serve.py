@@ -13,13 +13,9 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-# The server sends requests to itself alone, never through a proxy; Gradio's import would fail with
-# one of SOCKS. Only `serve` lets models be fetched through the user's.
+# Gradio's import would fail with a proxy of SOCKS; `serve` lets models be fetched through it again.
 os.environ["no_proxy"] = f"{os.environ.get('no_proxy', os.environ.get('NO_PROXY', ''))},*"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # before Gradio is imported
-# Gradio keeps no statistics of past requests, nor who sent them.
-os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
-os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(2**62)
 if "GRADIO_TEMP_DIR" not in os.environ:  # else Gradio shares one with everybody on the machine
     for left in Path(tempfile.gettempdir()).glob("transformer-page-*"):  # by one that was killed
         pid = left.name.split("-")[2]
@@ -179,10 +175,8 @@ def serve() -> None:
         share_cores()
         add_views(asked.views)
         add_lessons(asked.lessons)
-        no_proxy = os.environ["no_proxy"]
-        os.environ["no_proxy"] = no_proxy.removesuffix(",*")
+        os.environ["no_proxy"] = os.environ["no_proxy"].removesuffix(",*")
         models = load_all(asked.checkpoints, device, asked.engine, asked.max_len)
-        os.environ["no_proxy"] = no_proxy
         launch(
             models, bound, mcp=asked.mcp, trainings=asked.trainings,
             embed_on=asked.embed_on, trusted_hosts=asked.trusted_hosts,

@@ -17,7 +17,7 @@ from transformer.ui import build, handlers
 from transformer.ui.examples import EXAMPLES, as_link, example_of, first_head, is_offered, read_tour
 from transformer.ui.handlers import example
 from transformer.ui.lessons import shown_by
-from transformer.ui.pages import first_look
+from transformer.ui.pages import first_look, first_title
 from transformer.ui.service import Service
 from transformer.views.attention.grid import palette
 
@@ -77,7 +77,7 @@ def test_both_pictures_are_of_the_stored_runs_weights():
     weights = run.trace.records[site].pattern[0].numpy()
     assert weights.shape[-1] <= 64  # a longer text would be shown reduced
     shown_first = first_look(service)
-    assert shown_first["head_title"] == f"Decoder self-attention, layer {site.layer}, head {head}"
+    assert first_title(service) == f"Decoder self-attention, layer {site.layer}, head {head}"
     large = picture(shown_first["head"])
     allowed = np.tril(np.ones_like(weights[head], dtype=bool))
     assert (large[~allowed] == 0).all()  # see-through

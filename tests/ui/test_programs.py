@@ -102,6 +102,7 @@ def test_a_call_ends_with_its_client_or_its_server(service: Service, end: str) -
             reading.cancel()
         elif end == "cancel":
             asked.cancel(event, "another")
+            await asyncio.sleep(0.05)
             assert not ended.is_set()
             asked.cancel(event, "mine")
         else:

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from transformer.checks import InvalidCall, InvalidRequest, shortened
 from transformer.inference.deadline import Deadline, until
 from transformer.messages import speaking
-from transformer.ui import resources
+from transformer.ui import programs, resources
 from transformer.ui.errors import (
     CLOSED,
     FOREIGN,
@@ -44,7 +44,7 @@ from transformer.ui.process import Shutdown
 from transformer.ui.request_guard import POLICY, Refused, RequestGuard
 from transformer.ui.sessions import ADDRESS, address_of, caller, current_session
 
-API = "/gradio_api/"
+API = f"{programs.PREFIX}/"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 ALLOW = (b"allow", ", ".join(METHODS).encode())
 # What the page, programs and tools use; the routes of the framework are many more.
@@ -228,7 +228,7 @@ class AsgiGuard:
             raise
         except Exception as error:
             ours = _is_ours(error)
-            if guard.started:  # Gradio so ends a stream of a session that it does not know
+            if guard.started:
                 await guard.finish()
             if ours:  # without its values, which may be a visitor's words
                 print(place_of(error), file=sys.stderr, flush=True)

@@ -54,12 +54,14 @@ class Pages:
     def __init__(self, service: Service, english: gr.Blocks, root: str = "") -> None:
         self._service, self._base = service, f"{quote(root) or '.'}/"
         self._schema = {"cards": cards(service.models), "lessons": offered(service.models)}
+        self._first_look = first_look(service)
+        shared: Mapping[str, Any] = english.get_config_file()
         self.assets: dict[str, Asset] = {}
         for name in languages():
             with speaking(name):
                 page = english if name == ENGLISH else build(service)
                 own: Mapping[str, Any] = page.get_config_file()
-                config = {**english.get_config_file(), **{part: own[part] for part in OF_LANGUAGE}}
+                config = {**shared, **{part: own[part] for part in OF_LANGUAGE}}
                 text = self._markup(config, page.get_api_info())
             self.assets[name] = Asset(plain=text.encode(), type="text/html")
 
@@ -73,7 +75,8 @@ class Pages:
             raise RuntimeError(f"Gradio's page has one script and one style sheet; got {files}")
         script, later = (in_language(MODULES.address(name), language()) for name in (PAGE, LATER))
         parts = {
-            **{name: html.escape(text) for name, text in first_look(self._service).items()},
+            **{name: html.escape(text) for name, text in self._first_look.items()},
+            "head_title": html.escape(first_title(self._service)),
             "tag": catalogue(language()).tag,
             "base": self._base,
             "title": html.escape(say(TITLE)),
@@ -141,6 +144,13 @@ def description(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def first_title(service: Service) -> str:
+    """The title of the large picture of the first look, in the language of this context."""
+    name = next(iter(service.models))
+    run = service.store.run(service.example(name)[0])
+    return head_title(head_view(run, *first_head(handlers.example(service, name)[0])))
+
+
 def first_look(service: Service) -> dict[str, str]:
     """What the page shows before its scripts have run, which take seconds on a phone: the stored
     example and its heads, as pictures."""
@@ -151,7 +161,6 @@ def first_look(service: Service) -> dict[str, str]:
     few = np.bitwise_and(small.pixels, FEW_COLOURS, dtype=np.uint8)
     return {
         "text": run.text,
-        "head_title": head_title(head_view(run, site, head)),
         "heads": data_url(mosaic(small._replace(pixels=few))),
         "head": data_url(tiles(small)[site.layer, head]),
     }

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
+    FAIRSEQ_LAYER,
     Stored,
     Values,
     needed,
@@ -19,16 +20,6 @@ from transformer.model.config import ModelConfig
 
 PREFIX = "model."
 IGNORED = (r"(en|de)coder\.embed_positions\.weight",)  # fixed waves
-_LAYER = {
-    "self_attention.query": "self_attn.q_proj",
-    "self_attention.key": "self_attn.k_proj",
-    "self_attention.value": "self_attn.v_proj",
-    "self_attention.output": "self_attn.out_proj",
-    "self_residual.norm": "self_attn_layer_norm",
-    "feed_forward.expand": "fc1",
-    "feed_forward.contract": "fc2",
-    "feed_forward_residual.norm": "final_layer_norm",
-}
 _CROSS = {
     "cross_attention.query": "encoder_attn.q_proj",
     "cross_attention.key": "encoder_attn.k_proj",
@@ -96,7 +87,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
         ours["target_embedding.tokens.weight"] = target
     if head is not None or target is not shared:
         ours["head.weight"] = shared if head is None else head
-    for stack, names in (("encoder", _LAYER), ("decoder", {**_LAYER, **_CROSS})):
+    for stack, names in (("encoder", FAIRSEQ_LAYER), ("decoder", {**FAIRSEQ_LAYER, **_CROSS})):
         ours |= theirs.layers(config.n_layers, f"{stack}.layers", f"{stack}.layers", names)
     theirs.finish(values)
     return ours

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transformer.checkpoint.adapters.options import (
     ACTIVATIONS,
+    FAIRSEQ_LAYER,
     Stored,
     Values,
     embedding_and_head,
@@ -19,16 +20,6 @@ from transformer.checkpoint.adapters.options import (
 from transformer.model.config import ModelConfig
 
 FIRST_POSITION = 2
-_LAYER = {
-    "self_attention.query": "self_attn.q_proj",
-    "self_attention.key": "self_attn.k_proj",
-    "self_attention.value": "self_attn.v_proj",
-    "self_attention.output": "self_attn.out_proj",
-    "self_residual.norm": "self_attn_layer_norm",
-    "feed_forward.expand": "fc1",
-    "feed_forward.contract": "fc2",
-    "feed_forward_residual.norm": "final_layer_norm",
-}
 _SIZES = (
     "vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers",
     "max_position_embeddings", "ffn_dim",
@@ -79,7 +70,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     table = theirs.take("embed_positions.weight")
     rows = slice(FIRST_POSITION, FIRST_POSITION + config.max_len)
     ours["embedding.positions.table.weight"] = table[rows]
-    ours |= theirs.layers(config.n_layers, "decoder.layers", "layers", _LAYER)
+    ours |= theirs.layers(config.n_layers, "decoder.layers", "layers", FAIRSEQ_LAYER)
     if config.norm == "pre":
         ours |= theirs.linear("decoder.norm", "final_layer_norm")
     theirs.finish(values)

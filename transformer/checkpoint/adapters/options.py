@@ -12,6 +12,17 @@ from torch import Tensor
 from transformer.checks import shortened
 from transformer.model.config import ModelConfig
 
+# Our name of a layer's part -> that of fairseq, as Marian and OPT keep it.
+FAIRSEQ_LAYER = {
+    "self_attention.query": "self_attn.q_proj",
+    "self_attention.key": "self_attn.k_proj",
+    "self_attention.value": "self_attn.v_proj",
+    "self_attention.output": "self_attn.out_proj",
+    "self_residual.norm": "self_attn_layer_norm",
+    "feed_forward.expand": "fc1",
+    "feed_forward.contract": "fc2",
+    "feed_forward_residual.norm": "final_layer_norm",
+}
 # transformers' name of an activation -> this project's.
 ACTIVATIONS = {
     "relu": "relu",
