@@ -32,7 +32,7 @@ About it.
 ## First
 
 ```toml
-state = "model=tiny&tab=attention&site=decoder.1.self&head=1&read=3"
+state = {model = "tiny", tab = "attention", site = "decoder.1.self", head = 1, read = 3}
 [check]
 click = "head"
 of = "first"
@@ -295,10 +295,15 @@ def test_faulty_steps_and_hints_are_reported(tmp_path, experiments):
     for old, new, hint, problem in (
         ("", "", "", "^$"),
         (CHECK, f"{CHECK}\nwithin = 1.0", "", "every answer is right"),
-        ("tab=attention", "picture=none&colour=red", "", "is unknown or unreadable"),
-        ("model=tiny", "model=huge", "", "model must be one of"),
+        ('tab = "attention"', 'picture = "none", colour = "red"', "", "is unknown or unreadable"),
+        ('model = "tiny"', 'model = "huge"', "", "model must be one of"),
         ("2. Look again.\n", "", "", "at least 2 hints"),
-        ("site=decoder.1.self&head=1", f"site={site}&head={head}", "", "answers it already"),
+        (
+            'site = "decoder.1.self", head = 1',
+            f"site = '{site}', head = {head}",
+            "",
+            "answers it already",
+        ),
         ("", "", f"1 = {found}", "^$"),
         ("", "", "1 = {site = 'decoder.1.self', head = 1}", "hint 1: First is "),
         (CHECK, hides, "1 = {cell = '2,3'}", "^$"),
@@ -311,7 +316,9 @@ def test_faulty_steps_and_hints_are_reported(tmp_path, experiments):
         assert old in LESSON
         text = LESSON.replace(old, new) if old else LESSON
         if hint:
-            text = text.replace("read=3", "read=23").replace("[check]", f"hints.{hint}\n[check]")
+            text = text.replace("read = 3", "read = 23").replace(
+                "[check]", f"hints.{hint}\n[check]"
+            )
         first, last = verify(read_lesson(written(tmp_path, text)), experiments)
         assert re.search(problem, first.problem), first.problem
         assert last.problem == ""
@@ -337,7 +344,7 @@ def test_the_lesson_of_the_documentation_works(tmp_path, capsys):
     text = (FOLDER.parents[2] / "docs" / "lessons.md").read_text(encoding="utf-8")
     written(tmp_path, text.split("````markdown\n")[1].split("````")[0], "names")
     assert check_folder(str(tmp_path), ["stories"]) == 0
-    written(tmp_path, LESSON.replace("model=tiny", "model=stories").replace("r.1.self", "r.9.self"))
+    written(tmp_path, LESSON.replace('"tiny"', '"stories"').replace("r.1.self", "r.9.self"))
     assert check_folder(str(tmp_path), ["stories"]) == 1
     printed = capsys.readouterr().out
     assert "mine (3 minutes; en)" in printed

@@ -116,7 +116,7 @@ def _block(lines: list[str], start: int, part: Part) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
-    """state: fields of a link, or a link's own text (the part after the "#").
+    """state: what the page shows, by the names that a link has; none: what it showed before.
 
     check: the question, if any. types: whether text and settings are shown, to be changed; always
     for a check of the output. solution: a state that answers a check without a right answer to
@@ -124,10 +124,10 @@ class Step:
     number, the fields of a state that select the token, head or cell that it names.
     """
 
-    state: Mapping[str, Any] | str
+    state: Mapping[str, Any]
     types: bool = False
     check: Check | None = None
-    solution: Mapping[str, Any] | str = ""
+    solution: Mapping[str, Any] = field(default_factory=dict)
     hints: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -201,7 +201,7 @@ def _step(part: Part) -> Step:
         return Step(
             state=header.get("state", {}), check=check,
             types=bool(header.get("types", check is not None and check.kind == "run")),
-            solution=header.get("solution", ""),
+            solution=header.get("solution", {}),
             hints={numbers[number]: fields for number, fields in hints.items()},
         )  # fmt: skip
     except ValueError as error:

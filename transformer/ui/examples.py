@@ -199,10 +199,13 @@ def cards(models: Iterable[str]) -> list[dict[str, Any]]:
 
 def as_link(state: Mapping[str, Any]) -> dict[str, str]:
     """A card's state as a link writes it: every value a text."""
-    return {
-        name: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-        for name, value in state.items()
-    }
+
+    def text(value: Any) -> str:
+        if isinstance(value, list) and all(isinstance(one, int) for one in value):
+            return ",".join(map(str, value))
+        return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+    return {name: text(value) for name, value in state.items()}
 
 
 def opening_of(name: str, config: ModelConfig) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from transformer.messages import language
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.ui.examples import as_link
-from transformer.ui.link import pairs_of, read_state
+from transformer.ui.link import read_state
 from transformer.ui.page_request import batch_of, run_of
 from transformer.ui.service import Service
 
@@ -64,7 +64,7 @@ def grade(service: Service, data: Mapping[str, Any]) -> Answer:
 def solve(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"name", "step", "run", "batch"}: the answer, as the page would show it."""
     check, step = _check(data), _steps(data)
-    if isinstance(step.solution, Mapping) and "learn" in step.solution:
+    if "learn" in step.solution:
         return {"state": {"tab": "learn"}}
     if step.solution:
         return {"state": state_of(step.solution)}
@@ -98,10 +98,9 @@ def offered(served: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def state_of(given: Mapping[str, Any] | str) -> dict[str, str]:
+def state_of(given: Mapping[str, Any]) -> dict[str, str]:
     """A step's state as a link's fields. Raises ValueError for one that no page could show."""
-    text = given if isinstance(given, str) else None
-    fields = pairs_of(text.removeprefix("#")) if text is not None else as_link(given)  # type: ignore[arg-type]
+    fields = as_link(given)
     if problems := read_state(fields).problems:
         raise ValueError(" ".join(problems))
     return fields
