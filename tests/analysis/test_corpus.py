@@ -113,7 +113,7 @@ def test_kinds_of_tokens_of_sentence_pieces(tmp_path):
     size = len(marian_files(tmp_path))
     ids = SpecialIds(start=size - 1, ends=frozenset({0}), padding=size - 1)
     tokenizer = MarianTokenizer(tmp_path, ids, size)
-    check_words(tokenizer, tokenizer.source("the black cat"), "the black cat")
+    check_words(tokenizer, tokenizer.source(tokenizer.encode("the black cat")), "the black cat")
 
 
 def check_words(tokenizer: Tokenizer, ids: list[int], text: str) -> None:

@@ -5,7 +5,7 @@ import shutil
 import pytest
 import torch
 from kit.hf_folders import GONE, change
-from kit.hf_models import ENCODERS, FAMILIES, LLAMAS, V, made
+from kit.hf_models import ENCODERS, FAMILIES, LLAMAS, SEQ2SEQ, V, made
 
 from transformer.checkpoint.adapters import network_of, values_of
 from transformer.checkpoint.adapters.options import padding_of
@@ -53,6 +53,9 @@ OPTIONS = [
     (("gpt2",), {"layer_norm_epsilon": 0.3}),
     (("gpt2",), {"layer_norm_epsilon": GONE, "activation_function": GONE}),
     (("marian",), {"scale_embedding": GONE}),
+    (("t5",), {"scale_decoder_outputs": GONE, "tie_word_embeddings": GONE}),
+    (("t5",), {"scale_decoder_outputs": GONE, "tie_word_embeddings": False}),
+    (("t5",), {"layer_norm_epsilon": 0.3, "feed_forward_proj": GONE, "n_positions": 5}),
     (LLAMAS, {"pretraining_tp": 2}),
     (("bert", "roberta", "distilbert"), {"position_embedding_type": "relative_key"}),
     (("roberta",), {"pad_token_id": GONE}),
@@ -90,9 +93,10 @@ ONLY = [  # each has one value that is read
             static_position_embeddings=False, add_bias_logits=True, decoder_vocab_size=9,
         ),
     ),
+    (("t5",), dict(relative_attention_max_distance=64, num_decoder_layers=5)),
 ]  # fmt: skip
 REFUSED += [(of, {name: got}, name) for of, options in ONLY for name, got in options.items()]
-HEADS = {**dict.fromkeys(ENCODERS, "MaskedLM"), "marian": "Seq2SeqLM"}
+HEADS = {**dict.fromkeys(ENCODERS, "MaskedLM"), **dict.fromkeys(SEQ2SEQ, "Seq2SeqLM")}
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +133,7 @@ def test_an_option_is_read_as_transformers_reads_it(case, saved, tmp_path):
         auto = getattr(transformers, f"AutoModelFor{HEADS.get(family, 'CausalLM')}")
         theirs = auto.from_pretrained(folder, dtype=torch.float32).eval()
         ours, _ = network_of(folder, values_of(folder), 96)
-        target = [ids[:, :7]] if family == "marian" else []
+        target = [ids[:, :7]] if family in SEQ2SEQ else []
         target_ids = {"decoder_input_ids": target[0]} if target else {}
         with torch.no_grad():
             wanted = theirs(ids, **target_ids).logits

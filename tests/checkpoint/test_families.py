@@ -11,7 +11,7 @@ import pytest
 import torch
 import transformers
 from kit.hf_folders import change
-from kit.hf_models import DECODERS, ENCODERS, FAMILIES, SIZES, V, made
+from kit.hf_models import DECODERS, ENCODERS, FAMILIES, SEQ2SEQ, SIZES, V, made
 from safetensors.torch import load_file, save_file
 
 from transformer import Trace
@@ -33,7 +33,7 @@ def test_logits_and_attention_are_those_of_transformers(family, size, tmp_path):
     real = torch.arange(17) < lengths[:, None]
     ids = torch.randint(3, V - 1, real.shape).where(real, padding)
     target, target_ids, is_text = [], {}, {"is_text": real}
-    if family == "marian":
+    if family in SEQ2SEQ:
         target = [torch.cat([torch.full((3, 1), padding), torch.randint(3, V - 1, (3, 6))], dim=1)]
         target_ids, is_text = {"decoder_input_ids": target[0]}, {"src_is_text": real}
     with torch.no_grad():
@@ -84,6 +84,7 @@ TABLES = {  # (what the tokens are looked up in, what is tied to it), as they ar
     "electra": ("electra.embeddings.word_embeddings", "generator_lm_head"),
     "distilbert": ("distilbert.embeddings.word_embeddings", "vocab_projector"),
     "marian": ("model.shared", "lm_head"),
+    "t5": ("shared", "lm_head"),
 }
 
 
@@ -106,7 +107,7 @@ def same_logits(folder, family):
     theirs = type(made(family, 0)).from_pretrained(folder, dtype=torch.float32).eval()
     ours, _ = network_of(folder, values_of(folder), 96)
     ids = torch.tensor([[5, 9, 3, 17, 4]])
-    given = [ids] if family == "marian" else []
+    given = [ids] if family in SEQ2SEQ else []
     target_ids = {"decoder_input_ids": ids} if given else {}
     with torch.no_grad():
         wanted = theirs(ids, **target_ids).logits
@@ -115,7 +116,7 @@ def same_logits(folder, family):
 
 # Where config.json says "not tied", transformers also makes up what these files do not repeat.
 SAID = [(family, True) for family in FAMILIES]
-SAID += [(family, False) for family in FAMILIES if family not in (*ENCODERS, "marian")]
+SAID += [(family, False) for family in FAMILIES if family not in (*ENCODERS, *SEQ2SEQ)]
 SAID += [("distilbert", False)]
 
 
@@ -143,6 +144,8 @@ def test_tables_and_biases_of_their_own_are_read_too(tmp_path):
     for family, name, like in [
         ("marian", "model.decoder.embed_tokens.weight", "model.shared.weight"),
         ("marian", "model.encoder.embed_tokens.weight", "model.shared.weight"),
+        ("t5", "decoder.embed_tokens.weight", "shared.weight"),
+        ("t5", "encoder.embed_tokens.weight", "shared.weight"),
         ("bert", "cls.predictions.decoder.bias", "cls.predictions.bias"),
         ("roberta", "lm_head.decoder.bias", "lm_head.bias"),
     ]:

@@ -29,21 +29,21 @@ def test_each_is_read_in_a_batch_as_transformers_reads_it_alone(name, folders):
     folder, theirs = folders[name]
     model = transformer.load(folder)
     theirs.set_attn_implementation("eager")
-    batch, marian = model.trace(TEXTS), name == "marian"
+    batch, two = model.trace(TEXTS), model.config.family == "encoder-decoder"
     lengths = batch.padding.sum(dim=1).tolist()
     assert lengths[0] != lengths[1]
-    stack = "encoder" if marian else model.config.family
+    stack = "encoder" if two else model.config.family
     for row, length in enumerate(lengths):
         assert all("pad" in label.lower() for label in batch.labels[row][length:])
         read = batch.ids[[row], :length]
-        target_ids = {"decoder_input_ids": read[:, :1]} if marian else {}
+        target_ids = {"decoder_input_ids": read[:, :1]} if two else {}
         with torch.no_grad():
             said = theirs(read, output_attentions=True, **target_ids)
-        wanted = torch.stack(said.encoder_attentions if marian else said.attentions)
+        wanted = torch.stack(said.encoder_attentions if two else said.attentions)
         found = batch.trace.weights(stack)[:, [row]]
         torch.testing.assert_close(found[..., :length, :length], wanted, atol=1e-5, rtol=1e-4)
         assert (found[..., :length, length:] == 0).all()
-    if marian:
+    if two:
         run = model.generate(TEXTS[1], max_new_tokens=5, beams=2)
         assert (run.source_labels[-1], run.labels[0]) == ("</s>", "<pad>")
         assert not run.text.startswith(" ")
@@ -141,6 +141,12 @@ def test_each_is_scored_in_the_frame_and_to_the_loss_of_transformers(name, folde
         if name == "marian":
             target = "Le chat noir dort"
             read = dict(fast(text, text_target=target, return_tensors="pt"))
+            found = score_pairs(model, [(text, target)])
+        elif name == "t5":
+            target = "Le chat noir dort"
+            read = dict(
+                fast(text, return_tensors="pt"), labels=fast(target, return_tensors="pt").input_ids
+            )
             found = score_pairs(model, [(text, target)])
         elif model.config.family == "encoder":
             (row,) = hidden_places(model.tokenizer, [text], model.config.max_len)

@@ -73,8 +73,7 @@ def test_the_engine_reads_as_the_network_does(config, stored, n_threads, pieces)
             engine_of(build_transformer(config), "compiled")
         return
     network = spread(build_transformer(config)).eval().to(stored).float()
-    start = 0 if config.padded_start else 2  # 0 is the padding, which is read there
-    ids = [start, 5, 1, 4, 3, 2][: sum(pieces)]
+    ids = [2, 5, 1, 4, 3, 2][: sum(pieces)]
     logits, trace = read_by(network, ids)
     with threads(n_threads):
         session, parts = DecodeSession(CompiledDecoder(network)), torch.tensor(ids).split(pieces)

@@ -73,6 +73,19 @@ def unigram():
     return made, dict(bos_token="<s>", eos_token="</s>", unk_token="<unk>")
 
 
+def t5():
+    made = tokenizers.Tokenizer(models.Unigram())
+    spaces = pre_tokenizers.Metaspace()
+    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), spaces])
+    made.decoder = decoders.Metaspace()
+    specials = ["<pad>", "</s>", "<unk>", "<extra_id_0>"]
+    train(made, trainers.UnigramTrainer, specials, unk_token="<unk>")
+    made.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 1)]
+    )
+    return made, dict(pad_token="<pad>", eos_token="</s>", unk_token="<unk>")
+
+
 def train(made, trainer, specials, **settings):
     kind = trainer(vocab_size=600, special_tokens=specials, show_progress=False, **settings)
     made.train_from_iterator(CORPUS, kind)
@@ -229,4 +242,5 @@ PUBLISHED: dict[str, tuple[str, Any, dict[str, Any]]] = {
         {"bos_token_id": "<s>", "eos_token_id": "</s>", "pad_token_id": "<pad>"},
     ),
     "marian": ("marian", None, {}),
+    "t5": ("t5", t5, {"eos_token_id": "</s>", "pad_token_id": "<pad>"}),
 }  # fmt: skip

@@ -22,7 +22,8 @@ LLAMAS = {  # relatives of Llama, likewise
     "smollm3": "SmolLM3", "granite": "Granite", "stablelm": "StableLm", "starcoder2": "Starcoder2",
 }  # fmt: skip
 DECODERS = ("gpt2", "gpt_neo", "opt", "gpt_neox", "bloom", *LLAMAS)
-FAMILIES = (*DECODERS, *ENCODERS, "marian")
+SEQ2SEQ = {"marian": "MarianMTModel", "t5": "T5ForConditionalGeneration"}  # and their classes
+FAMILIES = (*DECODERS, *ENCODERS, *SEQ2SEQ)
 LLAMA3 = dict(
     rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
     original_max_position_embeddings=64,
@@ -74,7 +75,7 @@ _CLASSES = {
     "bloom": "BloomForCausalLM",
     **{family: f"{name}ForCausalLM" for family, name in LLAMAS.items()},
     **{family: f"{name}ForMaskedLM" for family, name in ENCODERS.items()},
-    "marian": "MarianMTModel",
+    **SEQ2SEQ,
 }
 
 
@@ -143,6 +144,13 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
             hidden_act=act,
             type_vocab_size=2 if two else 1,
         )
+    if family == "t5":
+        return transformers.T5Config(
+            vocab_size=vocab_size, d_model=width, d_kv=[8, 8, 5, 8, 12][size], d_ff=wide,
+            num_layers=layers, num_heads=heads, tie_word_embeddings=tied,
+            feed_forward_proj=["relu", "gated-gelu", "gated-silu", "gated-gelu", "gelu"][size],
+            relative_attention_num_buckets=[32, 8, 12, 6, 32][size], decoder_start_token_id=0,
+        )  # fmt: skip
     sides = {
         f"{side}_{name}": x
         for side in ("encoder", "decoder")

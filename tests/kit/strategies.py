@@ -74,7 +74,6 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "init": st.sampled_from(list(INITS)),
     "padding_id": st.none() | st.just(0),
     "target_padding_id": st.none() | st.just(0),
-    "padded_start": yes_or_no,
     "rotary_size": st.none() | st.just(2),
     "rotary_base": st.sampled_from([100.0, 10_000.0]),
     "sliding_rotary_base": rarely(st.just(50.0)),
@@ -111,8 +110,6 @@ def configurations(draw: st.DrawFn, **fixed: Any) -> ModelConfig:
         fields["target_max_len"] = None
     fields["share_embeddings"] &= two_stacks
     fields["parallel"] &= fields["norm"] == "pre"
-    paddings = fields["padding_id"], fields["target_padding_id"]
-    fields["padded_start"] &= two_stacks and paddings != (None, None)
     if fields["n_key_heads"] and fields["n_heads"] % fields["n_key_heads"]:
         fields["n_key_heads"] = 1
     fields["norm_all_heads"] &= not fields["norm_heads"]

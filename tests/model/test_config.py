@@ -37,7 +37,6 @@ TOGETHER = [
     (dict(n_key_heads=2), "n_key_heads must divide n_heads; got n_heads=3, n_key_heads=2"),
     (dict(parallel=True, norm="post"), "parallel needs norm='pre'; got norm='post'"),
     (dict(shared_projection=True, head_size=4), "shared_projection goes with heads of"),
-    (dict(padded_start=True), "padded_start needs an encoder-decoder with a padding_id"),
     (dict(rotary_low=4.0), r"rotary_low must be below rotary_high; got 4\.0, 4\.0"),
     (dict(positions="rotary", rotary_size=3), "rotate an even number .* 4 features; got 3"),
     (dict(positions="rotary", rotary_size=6), "rotate an even number .* 4 features; got 6"),

@@ -102,7 +102,7 @@ class LoadedModel:
         check_text(text)
         read = self.reader.read_as(text)
         if self.config.family == "encoder-decoder":
-            source = self.tokenizer.source(read)
+            source = self.tokenizer.source(self.tokenizer.encode(read))
             self.check_length(len(source))
             return Prepared(source, [self.tokenizer.start_id])
         if self.config.family == "encoder":

@@ -73,7 +73,6 @@ class ModelConfig:
     init: str = "xavier"  # one of initial_weights.INITS
     padding_id: int | None = None  # fills up batches and is never generated
     target_padding_id: int | None = None  # encoder-decoder only; None means padding_id
-    padded_start: bool = False  # a target begins with the padding's id, as Marian's do
     rotary_size: int | None = None  # features of a head that are rotated; None: all of them
     rotary_base: float = 10_000.0  # the slowest pair rotates once in about 2 pi times this
     sliding_rotary_base: float | None = None  # in layers with a window, without a scaling

@@ -157,11 +157,6 @@ def _check_embeddings(config: Any) -> None:
             f"family={shortened(config.family)}, vocab_size={config.vocab_size}, "
             f"target_vocab_size={config.target_vocab_size}"
         )
-    if config.padded_start and (not two_stacks or config.output_padding_id is None):
-        raise ValueError(
-            "padded_start needs an encoder-decoder with a padding_id; got "
-            f"family={shortened(config.family)}, padding_id={config.padding_id}"
-        )
     one_for_both = two_stacks and config.target_padding_id is None
     smallest = min(config.vocab_size, config.output_vocab_size)
     _check_id("padding_id", config.padding_id, smallest if one_for_both else config.vocab_size)

@@ -168,9 +168,9 @@ class Tokenizer:
         """Ids that a decoder continues, or that an encoder reads: first the end of another text."""
         return [self.end_id, *self.encode(text)]
 
-    def source(self, text: str) -> list[int]:
-        """Ids that the encoder of an encoder-decoder reads."""
-        return [*self.encode(text), self.end_id]
+    def source(self, ids: Sequence[int]) -> list[int]:
+        """A text's ids as the encoder of an encoder-decoder reads them: with an end."""
+        return [*ids, self.end_id]
 
     def document(self, ids: Sequence[int]) -> list[int]:
         """A whole text's ids between two end tokens; a network predicts all but the first."""

@@ -195,6 +195,10 @@ class FastTokenizer(TheirTokenizer):
         before, behind = self._frame
         return [*before, *ids, *behind]
 
+    def source(self, ids: Sequence[int]) -> list[int]:
+        """A text's ids as an encoder reads them, with the special ones that the tokenizer adds."""
+        return self.document(ids)
+
     def label(self, index: int) -> str:
         """A token for display: spaces visible, "##" before the continuation of a word."""
         if index not in self._specials and self._content["model"]["type"] == "WordPiece":

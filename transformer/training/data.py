@@ -223,7 +223,7 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[Example]:
     targets = tokenizer.encode_targets([target for _, target in pairs])
     start, end = tokenizer.start_id, tokenizer.end_id
     return [
-        Example([start, *target, end], source=[*source, end])
+        Example([start, *target, end], source=tokenizer.source(source))
         for source, target in zip(sources, targets, strict=True)
     ]
 

@@ -221,7 +221,7 @@ def translate(
     model.check_translator()
     assert isinstance(network, EncoderDecoder)
     read = [model.reader.read_as(sentence) for sentence in sentences]
-    sources = [[*ids, tokenizer.end_id] for ids in tokenizer.encode_batch(read)]
+    sources = [tokenizer.source(ids) for ids in tokenizer.encode_batch(read)]
     longest = max(map(len, sources), default=0)
     if longest > model.config.max_len:
         raise ValueError(

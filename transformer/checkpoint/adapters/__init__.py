@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from transformer.checkpoint.adapters import bert, gpt2, gpt_neo, llama, marian, neox, opt
+from transformer.checkpoint.adapters import bert, gpt2, gpt_neo, llama, marian, neox, opt, t5
 from transformer.checkpoint.adapters.options import Values, padding_of
 from transformer.checkpoint.folder import (
     Checkpoint,
@@ -51,6 +51,7 @@ ADAPTERS: dict[str, Adapter] = {
     **dict.fromkeys(llama.KINDS, llama),
     **dict.fromkeys(bert.KINDS, bert),
     "marian": marian,
+    "t5": t5,
 }
 
 
@@ -156,8 +157,10 @@ _IDS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"
 def _special_ids(values: Values, config: ModelConfig) -> hf_tokenizers.SpecialIds:
     """The ids of start, ends and padding."""
     ends = _ids_in(values.get("eos_token_id"), config)
-    two = config.family == "encoder-decoder"
-    starts = _ids_in(values.get("pad_token_id" if two else "bos_token_id"), config)
+    names = ["bos_token_id"]
+    if config.family == "encoder-decoder":
+        names = ["decoder_start_token_id", "pad_token_id"]
+    starts = [index for name in names for index in _ids_in(values.get(name), config)]
     return hf_tokenizers.SpecialIds(
         start=[*starts, *ends, 0][0],
         ends=frozenset(ends),

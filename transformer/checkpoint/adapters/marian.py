@@ -14,6 +14,7 @@ from transformer.checkpoint.adapters.options import (
     needed,
     one_of,
     only,
+    shared_tables,
     sizes_of,
 )
 from transformer.model.config import ModelConfig
@@ -27,7 +28,6 @@ _CROSS = {
     "cross_attention.output": "encoder_attn.out_proj",
     "cross_residual.norm": "encoder_attn_layer_norm",
 }
-_TABLES = ("lm_head", "decoder.embed_tokens", "encoder.embed_tokens")  # tied to the shared one
 _SIZES = (
     "vocab_size", "d_model", "encoder_attention_heads", "encoder_layers",
     "max_position_embeddings", "encoder_ffn_dim",
@@ -45,7 +45,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
         _check_same(values, name)
     sizes = sizes_of(values, max_len, _SIZES)
     (padding,) = needed(values, "pad_token_id")
-    only(values, decoder_start_token_id=padding, decoder_vocab_size=sizes["vocab_size"])
+    only(values, decoder_vocab_size=sizes["vocab_size"])
     return ModelConfig(
         family="encoder-decoder",
         norm="post",
@@ -55,7 +55,6 @@ def config(values: Values, max_len: int) -> ModelConfig:
         tie_embeddings=True,
         share_embeddings=True,
         padding_id=padding,
-        padded_start=True,
         init="normal",
         **sizes,
     )
@@ -75,18 +74,8 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     """Rename their weights. Raises ValueError for a missing or an unknown one."""
     theirs = Stored(stored, PREFIX, IGNORED)
     theirs.head(values, "final_logits_bias")
-    tables = [f"{part}.weight" for part in _TABLES]
-    shared, head, *own = theirs.tied("shared.weight", *tables)
-    assert shared is not None
-    source, target = (shared if x is None else x for x in reversed(own))
-    ours = {
-        "source_embedding.tokens.weight": source,
-        "head.bias": theirs.take("final_logits_bias")[0],
-    }
-    if source is not target:
-        ours["target_embedding.tokens.weight"] = target
-    if head is not None or target is not shared:
-        ours["head.weight"] = shared if head is None else head
+    ours = shared_tables(theirs)
+    ours["head.bias"] = theirs.take("final_logits_bias")[0]
     for stack, names in (("encoder", FAIRSEQ_LAYER), ("decoder", {**FAIRSEQ_LAYER, **_CROSS})):
         ours |= theirs.layers(config.n_layers, f"{stack}.layers", f"{stack}.layers", names)
     theirs.finish(values)

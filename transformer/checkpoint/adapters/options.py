@@ -260,3 +260,18 @@ def embedding_and_head(
     tokens, own = theirs.tied(table, head)
     assert tokens is not None
     return {"embedding.tokens.weight": tokens} | ({} if own is None else {"head.weight": own})
+
+
+def shared_tables(theirs: Stored) -> dict[str, Tensor]:
+    """The embeddings of an encoder-decoder and its head, which share a matrix unless others are
+    stored."""
+    names = ("lm_head", "decoder.embed_tokens", "encoder.embed_tokens")
+    shared, head, *own = theirs.tied("shared.weight", *(f"{name}.weight" for name in names))
+    assert shared is not None
+    source, target = (shared if x is None else x for x in reversed(own))
+    ours = {"source_embedding.tokens.weight": source}
+    if source is not target:
+        ours["target_embedding.tokens.weight"] = target
+    if head is not None or target is not shared:
+        ours["head.weight"] = shared if head is None else head
+    return ours

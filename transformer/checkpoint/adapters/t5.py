@@ -1,0 +1,89 @@
+"""T5 and flan-T5: an encoder-decoder whose first layers have a bias for each distance of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from transformer.checkpoint.adapters.options import (
+    ACTIVATIONS,
+    Stored,
+    Values,
+    one_of,
+    only,
+    padding_of,
+    shared_tables,
+    sizes_of,
+)
+from transformer.model.config import ModelConfig
+from transformer.model.positions import RelativeBias
+
+IGNORED = (r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",)
+_ATTENTION = {"query": "q", "key": "k", "value": "v", "output": "o"}
+_BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+
+
+def config(values: Values, max_len: int) -> ModelConfig:
+    """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
+    only(
+        values,
+        relative_attention_max_distance=RelativeBias.FARTHEST,
+        num_decoder_layers=values.get("num_layers"),
+    )
+    names = ("vocab_size", "d_model", "num_heads", "num_layers", "", "d_ff")
+    sizes = sizes_of({**values, "": max_len}, max_len, names)  # it has no limit of its own
+    head_size, all_heads = values.get("d_kv", 64), sizes["d_model"]
+    *gated, activation = str(values.get("feed_forward_proj") or "relu").split("-")
+    only({"feed_forward_proj": gated or None}, feed_forward_proj=["gated"])
+    if gated and activation == "gelu":
+        activation = "gelu_new"
+    tied = values.get("tie_word_embeddings") is not False
+    return ModelConfig(
+        family="encoder-decoder",
+        norm_kind="rms",
+        positions="relative",
+        relative_buckets=values.get("relative_attention_num_buckets", 32),
+        activation=one_of({"feed_forward_proj": activation}, "feed_forward_proj", ACTIVATIONS, ""),
+        head_size=None if head_size * sizes["n_heads"] == all_heads else head_size,
+        attention_bias=False,
+        score_scale=1.0,
+        logit_scale=all_heads**-0.5 if values.get("scale_decoder_outputs", tied) else 1.0,
+        gated=bool(gated),
+        feed_forward_bias=False,
+        head_bias=False,
+        norm_eps=values.get("layer_norm_epsilon", 1e-6),
+        tie_embeddings=True,
+        share_embeddings=True,
+        padding_id=padding_of(values, sizes["vocab_size"]),
+        init="normal",
+        **sizes,
+    )
+
+
+def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
+    """Rename their weights. Raises ValueError for a missing or an unknown one."""
+    theirs = Stored(stored, ignored=IGNORED)
+    ours = shared_tables(theirs)
+    for stack, crosses in (("encoder", False), ("decoder", True)):
+        ours[f"{stack}.relative.table.weight"] = theirs.take(f"{stack}.{_BIAS}")
+        names = _layer(crosses, config.gated)
+        ours |= theirs.layers(config.n_layers, f"{stack}.layers", f"{stack}.block", names)
+        ours |= theirs.linear(f"{stack}.norm", f"{stack}.final_layer_norm")
+    theirs.finish(values)
+    return ours
+
+
+def _layer(crosses: bool, gated: bool) -> dict[str, str]:
+    """Names of a layer's weights: its parts are numbered."""
+    parts = [("self", "SelfAttention"), *([("cross", "EncDecAttention")] if crosses else [])]
+    names = {}
+    for at, (ours, theirs) in enumerate(parts):
+        names[f"{ours}_residual.norm"] = f"layer.{at}.layer_norm"
+        for mine, other in _ATTENTION.items():
+            names[f"{ours}_attention.{mine}"] = f"layer.{at}.{theirs}.{other}"
+    last = f"layer.{len(parts)}"
+    expand = {"gate": "wi_0", "expand": "wi_1"} if gated else {"expand": "wi"}
+    for mine, other in {**expand, "contract": "wo"}.items():
+        names[f"feed_forward.{mine}"] = f"{last}.DenseReluDense.{other}"
+    return names | {"feed_forward_residual.norm": f"{last}.layer_norm"}
