@@ -34,7 +34,8 @@ def test_logits_and_attention_are_those_of_transformers(family, size, tmp_path):
     ids = torch.randint(3, V - 1, real.shape).where(real, padding)
     target, target_ids, is_text = [], {}, {"is_text": real}
     if family in SEQ2SEQ:
-        target = [torch.cat([torch.full((3, 1), padding), torch.randint(3, V - 1, (3, 6))], dim=1)]
+        start = torch.full((3, 1), theirs.config.decoder_start_token_id)
+        target = [torch.cat([start, torch.randint(3, V - 1, (3, 6))], dim=1)]
         target_ids, is_text = {"decoder_input_ids": target[0]}, {"src_is_text": real}
     with torch.no_grad():
         said = theirs(ids, attention_mask=real.long(), output_attentions=True, **target_ids)
@@ -69,6 +70,25 @@ def test_greedy_texts_of_a_padded_batch_are_those_of_transformers(family, tmp_pa
         assert found.equal(wanted[:, 9:]), size
 
 
+@pytest.mark.parametrize("family", [name for name in SEQ2SEQ if name != "marian"])
+def test_greedy_targets_of_a_padded_batch_are_those_of_transformers(family, tmp_path):
+    for size in range(len(SIZES)):
+        theirs = made(family, size, seed=size)
+        theirs.save_pretrained(tmp_path)
+        ours, _ = network_of(tmp_path, values_of(tmp_path), 96)
+        start, padding = theirs.config.decoder_start_token_id, theirs.config.pad_token_id
+        rows = [torch.randint(3, V - 1, (n,)).tolist() for n in (4, 9)]
+        ids = torch.tensor([[*row, *[padding] * (9 - len(row))] for row in rows])
+        wanted = theirs.generate(
+            ids, attention_mask=(torch.arange(9) < torch.tensor([[4], [9]])).long(),
+            max_new_tokens=24, do_sample=False, suppress_tokens=[padding], eos_token_id=-1,
+        )  # fmt: skip
+        begin = [[start]] * 2
+        steps = generate(ours, begin, sources=rows, max_new_tokens=24, end_id=-1)
+        found = torch.tensor([[step.token for step in row] for row in steps]).T
+        assert found.equal(wanted[:, 1:]), size
+
+
 TABLES = {  # (what the tokens are looked up in, what is tied to it), as they are stored
     "gpt2": ("transformer.wte", "lm_head"),
     "gpt_neo": ("transformer.wte", "lm_head"),
@@ -83,7 +103,7 @@ TABLES = {  # (what the tokens are looked up in, what is tied to it), as they ar
     "mpnet": ("mpnet.embeddings.word_embeddings", "lm_head.decoder"),
     "electra": ("electra.embeddings.word_embeddings", "generator_lm_head"),
     "distilbert": ("distilbert.embeddings.word_embeddings", "vocab_projector"),
-    "marian": ("model.shared", "lm_head"),
+    **dict.fromkeys(SEQ2SEQ, ("model.shared", "lm_head")),
     "t5": ("shared", "lm_head"),
 }
 
@@ -260,7 +280,7 @@ def test_beam_search_ranks_as_transformers_does(seed, tmp_path):
             row = row[: row.index(0) + 1] if 0 in row else row
             wanted.append(tuple(index for index in row if index != V - 1))
         (found,) = beam_search(
-            ours, source.tolist(), start_id=V - 1, end_id=0, beams=beams, max_new_tokens=n_new,
+            ours, source.tolist(), start=[V - 1], end_id=0, beams=beams, max_new_tokens=n_new,
             length_penalty=penalty,
         )  # fmt: skip
         assert [one.ids for one in found.hypotheses] == wanted, (n_new, beams, penalty)

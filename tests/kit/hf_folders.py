@@ -86,6 +86,28 @@ def t5():
     return made, dict(pad_token="<pad>", eos_token="</s>", unk_token="<unk>")
 
 
+LANGUAGES = {"NllbTokenizer": ("eng_Latn", "fra_Latn"), "MBartTokenizer": ("en_XX", "fr_XX")}
+
+
+def of_languages(kind):
+    """A tokenizer of transformers that has languages, "NllbTokenizer" or "MBartTokenizer"."""
+    import transformers
+
+    specials = ["<s>", "<pad>", "</s>", "<unk>"]
+    if kind == "NllbTokenizer":
+        made = tokenizers.Tokenizer(models.BPE(unk_token="<unk>"))
+        made.pre_tokenizer = pre_tokenizers.Metaspace()
+        train(made, trainers.BpeTrainer, specials)
+        model = json.loads(made.to_str())["model"]
+        merges = [tuple(merge) for merge in model["merges"]]
+        return transformers.NllbTokenizer(vocab=model["vocab"], merges=merges)
+    made = tokenizers.Tokenizer(models.Unigram())
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    train(made, trainers.UnigramTrainer, specials, unk_token="<unk>")
+    vocab = [tuple(piece) for piece in json.loads(made.to_str())["model"]["vocab"]]
+    return transformers.MBartTokenizer(vocab=vocab)
+
+
 def train(made, trainer, specials, **settings):
     kind = trainer(vocab_size=600, special_tokens=specials, show_progress=False, **settings)
     made.train_from_iterator(CORPUS, kind)
@@ -129,6 +151,7 @@ def write(
     size: int = 0,
     tokenizer: Any = byte_level,
     dtype: torch.dtype = torch.float32,
+    seed: int = 0,
     **config: Any,
 ) -> Any:
     """A folder as transformers saves it; its network. config: what its config.json says else."""
@@ -137,12 +160,15 @@ def write(
     folder.mkdir(exist_ok=True)
     if family == "marian":
         vocab_size = len(marian_files(folder))
+    elif isinstance(tokenizer, str):
+        of_languages(tokenizer).save_pretrained(folder)
+        vocab_size = len(transformers.AutoTokenizer.from_pretrained(folder))
     else:
         made_of, special = tokenizer()
         vocab_size = made_of.get_vocab_size() + 5
         fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made_of, **special)
         fast.save_pretrained(folder)
-    theirs = made(family, size, vocab_size=vocab_size)
+    theirs = made(family, size, seed, vocab_size=vocab_size)
     theirs.to(dtype).save_pretrained(folder)
     change(folder / "config.json", **config)
     return theirs

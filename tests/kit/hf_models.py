@@ -22,7 +22,11 @@ LLAMAS = {  # relatives of Llama, likewise
     "smollm3": "SmolLM3", "granite": "Granite", "stablelm": "StableLm", "starcoder2": "Starcoder2",
 }  # fmt: skip
 DECODERS = ("gpt2", "gpt_neo", "opt", "gpt_neox", "bloom", *LLAMAS)
-SEQ2SEQ = {"marian": "MarianMTModel", "t5": "T5ForConditionalGeneration"}  # and their classes
+SEQ2SEQ = {  # and their classes
+    "marian": "MarianMTModel", "t5": "T5ForConditionalGeneration",
+    "bart": "BartForConditionalGeneration", "mbart": "MBartForConditionalGeneration",
+    "m2m_100": "M2M100ForConditionalGeneration",
+}  # fmt: skip
 FAMILIES = (*DECODERS, *ENCODERS, *SEQ2SEQ)
 LLAMA3 = dict(
     rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
@@ -62,7 +66,7 @@ def made(
             is_norm = "norm" in name.lower() or "ln_" in name
             middle = 1.0 if is_norm and name.endswith("weight") and not plus_one else 0.0
             parameter.copy_(middle + (0.2 if is_norm or "bias" in name else 0.3) * noise)
-        if family == "marian":
+        if hasattr(model, "final_logits_bias"):
             model.final_logits_bias.copy_(torch.randn_like(model.final_logits_bias))
     return model
 
@@ -156,11 +160,15 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
         for side in ("encoder", "decoder")
         for name, x in (("layers", layers), ("attention_heads", heads), ("ffn_dim", wide))
     }
-    return transformers.MarianConfig(
-        vocab_size=vocab_size, d_model=width, **sides, scale_embedding=tied,
+    ids = dict(pad_token_id=1, decoder_start_token_id=2, eos_token_id=2)
+    if family == "marian":
+        ids = dict.fromkeys(("pad_token_id", "decoder_start_token_id"), vocab_size - 1)
+        ids["eos_token_id"] = 0
+    names = {"marian": "Marian", "bart": "Bart", "mbart": "MBart", "m2m_100": "M2M100"}
+    return getattr(transformers, f"{names[family]}Config")(
+        vocab_size=vocab_size, d_model=width, **sides, scale_embedding=tied, **ids,
         activation_function=["swish", "relu", "gelu", "swish", "silu"][size],
-        max_position_embeddings=100, pad_token_id=vocab_size - 1,
-        decoder_start_token_id=vocab_size - 1, eos_token_id=0, forced_eos_token_id=None,
+        max_position_embeddings=100, forced_eos_token_id=None,
     )  # fmt: skip
 
 

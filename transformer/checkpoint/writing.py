@@ -16,6 +16,7 @@ from transformer.checks import check_choice, shortened
 from transformer.model.config import ModelConfig
 from transformer.model.weights import weights_of
 from transformer.tokenizer import Tokenizer
+from transformer.tokenizer.hf_tokenizers import TheirTokenizer, settings_of
 
 SHARD_BYTES = 9_000_000  # so that every file stays below 10 MB
 DTYPES = {
@@ -53,7 +54,9 @@ def save(
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise ValueError(f"a model is saved as a folder; {folder} is a file") from None
-    content = {"format": FORMAT, "model": config.to_dict(), "metadata": metadata or {}}
+    more = {"tokenizer": settings_of(tokenizer)} if isinstance(tokenizer, TheirTokenizer) else {}
+    known = {**(metadata or {}), **more}
+    content = {"format": FORMAT, "model": config.to_dict(), "metadata": known}
     (folder / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     tokenizer.save(folder / "tokenizer.json")
     _write_shards(folder, _shards(weights, kind))

@@ -48,13 +48,15 @@ def beam_search(
     model: EncoderDecoder,
     sources: Sequence[Sequence[int]],
     *,
-    start_id: int,
+    start: Sequence[int],
     end_id: int,
     beams: int,
     max_new_tokens: int,
     length_penalty: float = 1.0,
 ) -> list[BeamResult]:
     """Search for each source, all in one batch; a row's result does not depend on the others.
+
+    start: ids that each target begins with, the same for all.
 
     At each step every live hypothesis is extended by every token and the `beams` best continue. A
     hypothesis that takes the end token is finished. A row stops when `beams` hypotheses are
@@ -67,8 +69,8 @@ def beam_search(
     check_number("length_penalty", length_penalty, 0.0, MAX_LENGTH_PENALTY)
     if not sources or not all(sources):
         raise ValueError("beam search needs at least one source, each of at least one token")
-    search = _Search(model, sources, start_id, end_id, beams, length_penalty)
-    n_steps = min(max_new_tokens, model.config.output_max_len)
+    search = _Search(model, sources, start, end_id, beams, length_penalty)
+    n_steps = min(max_new_tokens, model.config.output_max_len - len(start) + 1)
     for step in range(n_steps):
         if not search.active or (step and deadline.is_over()):
             break
@@ -83,7 +85,7 @@ class _Search:
         self,
         model: EncoderDecoder,
         sources: Sequence[Sequence[int]],
-        start_id: int,
+        start: Sequence[int],
         end_id: int,
         beams: int,
         length_penalty: float,
@@ -96,7 +98,7 @@ class _Search:
         self.cache = KeyValueCache()
         self.rows = [_Row() for _ in sources]
         self.active = self.rows  # those that are not done
-        self.last = torch.full((len(sources), 1), start_id, device=model.device)
+        self.last = torch.tensor([list(start)] * len(sources), device=model.device)
 
     def step(self, *, is_last: bool) -> None:
         """Extend and rank; the remaining hypotheses are the next step's batch."""

@@ -104,7 +104,7 @@ class LoadedModel:
         if self.config.family == "encoder-decoder":
             source = self.tokenizer.source(self.tokenizer.encode(read))
             self.check_length(len(source))
-            return Prepared(source, [self.tokenizer.start_id])
+            return Prepared(source, self.tokenizer.target_start)
         if self.config.family == "encoder":
             ids = hidden_ids(self.tokenizer, read)
             self.check_length(len(ids))

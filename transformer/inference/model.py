@@ -160,6 +160,12 @@ class Model(LoadedModel):
         hooks = hooks_for(self, request, rows[0])
         return batch_of(self, texts, rows, [run.text for run in runs], hooks)
 
+    def between(self, source: str, target: str) -> Model:
+        """This translator from one of its languages to another, both among
+        `model.tokenizer.languages`; it has the same network. Raises ValueError for others.
+        """
+        return dataclasses.replace(self, tokenizer=self.tokenizer.between(source, target))
+
     def translate(self, text: str, **settings: Unpack[Settings]) -> str:
         """Translate a text sentence by sentence, as in training.
 

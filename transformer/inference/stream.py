@@ -144,7 +144,7 @@ def search(model: LoadedModel, requests: Sequence[Request]) -> list[Run]:
     results = beam_search(
         network,
         [row.source for row in prepared],
-        start_id=model.tokenizer.start_id,
+        start=model.tokenizer.target_start,
         end_id=model.tokenizer.end_id,
         beams=first.beams,
         max_new_tokens=first.max_new_tokens,

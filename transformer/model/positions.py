@@ -22,17 +22,24 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+FIRST_OF_FAIRSEQ = 2  # its first two positions were for special tokens
 
-def sinusoidal_matrix(max_len: int, d_model: int, halves: bool = False) -> Tensor:
+
+def sinusoidal_matrix(
+    max_len: int, d_model: int, halves: bool = False, fairseq: bool = False
+) -> Tensor:
     """PE[pos, 2i] = sin(pos / 10000^(2i/C)), PE[pos, 2i+1] = cos(pos / 10000^(2i/C)).
 
-    halves: all sines first, then all cosines, as in Marian.
+    halves: all sines first, then all cosines, as in Marian. fairseq: positions from 2 on, and C - 2
+    in place of C, as in M2M-100.
     Returns (max_len, C) float32, computed in float64 so that late positions keep their precision.
     Source: Vaswani et al. 2017, section 3.5.
     """
     position = torch.arange(max_len, dtype=torch.float64)[:, None]
     pair = torch.arange(0, d_model, 2, dtype=torch.float64)
-    angle = position * torch.exp(-math.log(10_000.0) * pair / d_model)
+    if fairseq:
+        position = position + FIRST_OF_FAIRSEQ
+    angle = position * torch.exp(-math.log(10_000.0) * pair / (d_model - 2 * fairseq))
     if halves:
         return torch.cat([angle.sin(), angle.cos()], dim=1).float()
     matrix = torch.empty(max_len, d_model, dtype=torch.float64)
@@ -46,9 +53,11 @@ class SinusoidalPositions(nn.Module):
 
     matrix: Tensor
 
-    def __init__(self, max_len: int, d_model: int, halves: bool = False) -> None:
+    def __init__(
+        self, max_len: int, d_model: int, halves: bool = False, fairseq: bool = False
+    ) -> None:
         super().__init__()
-        matrix = sinusoidal_matrix(max_len, d_model, halves)
+        matrix = sinusoidal_matrix(max_len, d_model, halves, fairseq)
         self.register_buffer("matrix", matrix, persistent=False)
 
     def forward(self, positions: Tensor) -> Tensor:
@@ -132,6 +141,16 @@ POSITIONS: dict[str, Encoding] = {
         ),
         short="fixed waves",
         make=partial(SinusoidalPositions, halves=True),
+        pairs=True,
+    ),
+    "sinusoidal-fairseq": Encoding(
+        title="Sinusoidal positions",
+        does=(
+            "Adds to each token a vector of waves that tells where it stands: all sines, "
+            "then all cosines."
+        ),
+        short="fixed waves",
+        make=partial(SinusoidalPositions, halves=True, fairseq=True),
         pairs=True,
     ),
     "learned": Encoding(

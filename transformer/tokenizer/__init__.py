@@ -172,6 +172,23 @@ class Tokenizer:
         """A text's ids as the encoder of an encoder-decoder reads them: with an end."""
         return [*ids, self.end_id]
 
+    @property
+    def target_start(self) -> list[int]:
+        """Ids that a target of an encoder-decoder begins with."""
+        return [self.start_id]
+
+    @property
+    def languages(self) -> dict[str, int]:
+        """The tokens that name a language, by name: a translator of many languages has them."""
+        return {}
+
+    def between(self, source: str, target: str) -> Tokenizer:
+        """This tokenizer for translations from one of its languages to another.
+
+        Raises ValueError for a language that it does not have.
+        """
+        raise ValueError("its tokenizer names no languages")
+
     def document(self, ids: Sequence[int]) -> list[int]:
         """A whole text's ids between two end tokens; a network predicts all but the first."""
         return [self.end_id, *ids, self.end_id]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import shutil
@@ -14,7 +15,7 @@ from typing import Any
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as BPETokenizer
 
-from transformer.checks import check_file, needs_package, shortened, text_of
+from transformer.checks import check_choice, check_file, needs_package, shortened, text_of
 from transformer.messages import say
 from transformer.tokenizer import Tokenizer, around
 from transformer.tokenizer.cost import check_cost
@@ -23,6 +24,8 @@ from transformer.tokenizer.labels import byte_level, show
 MARIAN_FILES = ("source.spm", "target.spm", "vocab.json")
 MASKS = ("[MASK]", "<mask>")  # usual names of the mask token
 _UNKNOWN = "<unk>"
+# A language as in mBART or NLLB, and in M2M-100: en_XX, eng_Latn; __en__.
+_LANGUAGE = re.compile(r"[a-z]{2,3}_[A-Z]{2}|[a-z]{3}_[A-Z][a-z]{3}|__[a-z]{2,3}__")
 _SPACE, _BYTE = "▁", re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's space, and a single byte
 
 
@@ -31,12 +34,16 @@ class SpecialIds:
     """start: what a decoder continues if the prompt is empty. ends: they end a text.
 
     padding: fills up the rows of a batch, or None. mask: hides a token; None if no file names it.
+    then: they follow the start of a target: its language, or what the network was trained with.
+    source_language: replaces the language that the tokenizer adds to a source.
     """
 
     start: int
     ends: frozenset[int]
     padding: int | None
     mask: int | None = None
+    then: tuple[int, ...] = ()
+    source_language: int | None = None
 
 
 class TheirTokenizer(Tokenizer):
@@ -56,6 +63,32 @@ class TheirTokenizer(Tokenizer):
         self._specials = {index: names[index] for index in specials}
         self.start_id, self.end_id = ids.start, min(ids.ends, default=ids.start)
         self.padding_id = min(ids.ends, default=0) if ids.padding is None else ids.padding
+
+    @property
+    def target_start(self) -> list[int]:
+        """The start, and what follows it in every target."""
+        return [self.start_id, *self.ids.then]
+
+    @cached_property
+    def languages(self) -> dict[str, int]:
+        """The special tokens that name a language, by name."""
+        return {name: at for at, name in self._specials.items() if _LANGUAGE.fullmatch(name)}
+
+    def between(self, source: str, target: str) -> TheirTokenizer:
+        """This tokenizer for translations from one of its languages to another."""
+        for name in (source, target):
+            check_choice("language", name, self.languages)
+        chosen = self._to(target, replace(self.ids, source_language=self.languages[source]))
+        other = copy.copy(self)
+        other.ids, other.start_id = chosen, chosen.start
+        return other
+
+    def _to(self, target: str, ids: SpecialIds) -> SpecialIds:
+        """Targets begin with a language, or with another token and a language."""
+        language = self.languages[target]
+        if ids.start in self.languages.values():
+            return replace(ids, start=language)
+        return replace(ids, then=(language,))
 
     @property
     def mask_id(self) -> int | None:
@@ -170,6 +203,16 @@ class FastTokenizer(TheirTokenizer):
             for index, name in enumerate(names)
         ]
         super().__init__(ids, names, raw, specials)
+        self._read_languages(_settings(path.parent))
+
+    def _read_languages(self, settings: dict[str, Any]) -> None:
+        """Those that tokenizer_config.json names, unless others were chosen."""
+        source, target = (settings.get(name) for name in ("src_lang", "tgt_lang"))
+        if self.ids.source_language is None and source in self.languages:
+            self.ids = replace(self.ids, source_language=self.languages[source])
+        if not self.ids.then and target in self.languages:
+            self.ids = self._to(target, self.ids)
+            self.start_id = self.ids.start
 
     @property
     def kind(self) -> str:
@@ -197,7 +240,12 @@ class FastTokenizer(TheirTokenizer):
 
     def source(self, ids: Sequence[int]) -> list[int]:
         """A text's ids as an encoder reads them, with the special ones that the tokenizer adds."""
-        return self.document(ids)
+        language, known = self.ids.source_language, self.languages.values()
+        before, behind = (
+            [index if language is None or index not in known else language for index in part]
+            for part in self._frame
+        )
+        return [*before, *ids, *behind]
 
     def label(self, index: int) -> str:
         """A token for display: spaces visible, "##" before the continuation of a word."""
@@ -373,11 +421,12 @@ def read(folder: Path, ids: SpecialIds, vocab_size: int) -> FastTokenizer | Mari
     return FastTokenizer(path, ids, vocab_size)
 
 
-def settings_of(tokenizer: FastTokenizer | MarianTokenizer) -> dict[str, Any]:
+def settings_of(tokenizer: TheirTokenizer) -> dict[str, Any]:
     """Its special ids as plain values, for a checkpoint's metadata."""
     ids = tokenizer.ids
     return {
-        "start": ids.start, "ends": sorted(ids.ends), "padding": ids.padding, "mask": ids.mask
+        "start": ids.start, "ends": sorted(ids.ends), "padding": ids.padding, "mask": ids.mask,
+        "then": list(ids.then), "source_language": ids.source_language,
     }  # fmt: skip
 
 
@@ -389,6 +438,8 @@ def from_settings(folder: Path, settings: Any, vocab_size: int) -> FastTokenizer
             ends=frozenset(map(int, settings["ends"])),
             padding=None if settings["padding"] is None else int(settings["padding"]),
             mask=None if settings.get("mask") is None else int(settings["mask"]),
+            then=tuple(map(int, settings.get("then", ()))),
+            source_language=None if (at := settings.get("source_language")) is None else int(at),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(

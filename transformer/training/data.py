@@ -221,9 +221,9 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[Example]:
     """Each target, its end token included, to be predicted from its source."""
     sources = tokenizer.encode_batch([source for source, _ in pairs])
     targets = tokenizer.encode_targets([target for _, target in pairs])
-    start, end = tokenizer.start_id, tokenizer.end_id
+    start, end = tokenizer.target_start, tokenizer.end_id
     return [
-        Example([start, *target, end], source=tokenizer.source(source))
+        Example([*start, *target, end], source=tokenizer.source(source))
         for source, target in zip(sources, targets, strict=True)
     ]
 

@@ -236,7 +236,7 @@ def translate(
         found = beam_search(
             network,
             [sources[index] for index in part],
-            start_id=tokenizer.start_id,
+            start=tokenizer.target_start,
             end_id=tokenizer.end_id,
             beams=beams,
             max_new_tokens=len(sources[part[-1]]) + LONGER,

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from transformer.checkpoint.adapters import bert, gpt2, gpt_neo, llama, marian, neox, opt, t5
+from transformer.checkpoint.adapters import bart, bert, gpt2, gpt_neo, llama, neox, opt, t5
 from transformer.checkpoint.adapters.options import Values, padding_of
 from transformer.checkpoint.folder import (
     Checkpoint,
@@ -50,7 +50,7 @@ ADAPTERS: dict[str, Adapter] = {
     **dict.fromkeys(neox.KINDS, neox),
     **dict.fromkeys(llama.KINDS, llama),
     **dict.fromkeys(bert.KINDS, bert),
-    "marian": marian,
+    **dict.fromkeys(bart.KINDS, bart),
     "t5": t5,
 }
 
@@ -98,7 +98,6 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
         metadata={
             "model_type": values["model_type"],
             "stored_in": dtypes,
-            "tokenizer": hf_tokenizers.settings_of(tokenizer),
         },
         sample=None,
     )
@@ -151,18 +150,23 @@ def _call(kind: str, name: str, *given: Any) -> Any:
     return function(*taken)
 
 
-_IDS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
+_IDS = (
+    "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id",
+    "forced_bos_token_id",
+)  # fmt: skip
 
 
 def _special_ids(values: Values, config: ModelConfig) -> hf_tokenizers.SpecialIds:
     """The ids of start, ends and padding."""
     ends = _ids_in(values.get("eos_token_id"), config)
-    names = ["bos_token_id"]
+    names, then = ["bos_token_id"], list[int]()
     if config.family == "encoder-decoder":
-        names = ["decoder_start_token_id", "pad_token_id"]
+        names = ["decoder_start_token_id", "bos_token_id", "pad_token_id"]
+        then = _ids_in(values.get("forced_bos_token_id"), config)
     starts = [index for name in names for index in _ids_in(values.get(name), config)]
     return hf_tokenizers.SpecialIds(
         start=[*starts, *ends, 0][0],
+        then=tuple(then),
         ends=frozenset(ends),
         padding=padding_of(values, config.vocab_size),
     )

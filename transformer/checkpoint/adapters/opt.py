@@ -18,8 +18,8 @@ from transformer.checkpoint.adapters.options import (
     sizes_of,
 )
 from transformer.model.config import ModelConfig
+from transformer.model.positions import FIRST_OF_FAIRSEQ
 
-FIRST_POSITION = 2
 _SIZES = (
     "vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers",
     "max_position_embeddings", "ffn_dim",
@@ -68,7 +68,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     else:
         ours = embedding_and_head(theirs, config, values, "embed_tokens.weight", "lm_head.weight")
     table = theirs.take("embed_positions.weight")
-    rows = slice(FIRST_POSITION, FIRST_POSITION + config.max_len)
+    rows = slice(FIRST_OF_FAIRSEQ, FIRST_OF_FAIRSEQ + config.max_len)
     ours["embedding.positions.table.weight"] = table[rows]
     ours |= theirs.layers(config.n_layers, "decoder.layers", "layers", FAIRSEQ_LAYER)
     if config.norm == "pre":

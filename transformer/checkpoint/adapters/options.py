@@ -12,7 +12,7 @@ from torch import Tensor
 from transformer.checks import shortened
 from transformer.model.config import ModelConfig
 
-# Our name of a layer's part -> that of fairseq, as Marian and OPT keep it.
+# Our name of a layer's part -> that of fairseq, as BART and OPT keep it.
 FAIRSEQ_LAYER = {
     "self_attention.query": "self_attn.q_proj",
     "self_attention.key": "self_attn.k_proj",

@@ -37,7 +37,9 @@ SUPPORTED: dict[str, frozenset[Any]] = {
     "family": frozenset({"decoder", "encoder-decoder"}),
     "norm": frozenset({"pre", "post"}),
     "norm_kind": frozenset({"layer", "rms", "rms-plus-one"}),
-    "positions": frozenset({"sinusoidal", "sinusoidal-halves", "learned", "rotary"}),
+    "positions": frozenset(
+        {"sinusoidal", "sinusoidal-halves", "sinusoidal-fairseq", "learned", "rotary"}
+    ),
     "score_divisor": frozenset({"d_head"}),
     "relative_buckets": frozenset({0}),
     "score_scale": frozenset({None}),

@@ -8,6 +8,7 @@ from transformer.analysis.rotary import rotated_pair
 from transformer.messages import numeral, say
 from transformer.model.blocks import Embedding
 from transformer.model.positions import (
+    FIRST_OF_FAIRSEQ,
     POSITIONS,
     SCALINGS,
     LearnedPositions,
@@ -55,7 +56,7 @@ def positions(topic: Topic) -> None:
         topic.code = [excerpt(LearnedPositions.forward, position="return", p="positions")]
     else:
         vector = "PE_{p:p}"
-        _waves(topic, halves=config.positions.endswith("halves"))
+        _waves(topic, config.positions)
     scaled = config.scale_embeddings
     token = "√C e" if scaled else "e"
     topic.formula.append(f"x:sum = {{{token}}}:token + {vector}:position")
@@ -77,8 +78,9 @@ def positions(topic: Topic) -> None:
     topic.add("sum", "x", name, "B × T × C", embedded + added)
 
 
-def _waves(topic: Topic, *, halves: bool) -> None:
-    """Sines and cosines. halves: all sines first."""
+def _waves(topic: Topic, positions: str) -> None:
+    """Sines and cosines."""
+    halves, fairseq = positions != "sinusoidal", positions == "sinusoidal-fairseq"
     topic.says = [
         say(
             "This model adds waves that were never trained: each pair of features has a sine and a "
@@ -86,8 +88,9 @@ def _waves(topic: Topic, *, halves: bool) -> None:
         )
     ]
     even, odd = ("i", "C / 2 + i") if halves else ("2 i", "2 i + 1")
+    first, whole = ("(p:p + 2)", "{C − 2}") if fairseq else ("p:p", "C")
     topic.formula = [
-        f"PE_{{p:p, {index}}}:position = {wave}({{p:p / 10000^{{{{2 i}} / C}}}}:angle)"
+        f"PE_{{p:p, {index}}}:position = {wave}({{{first} / 10000^{{{{2 i}} / {whole}}}}}:angle)"
         for wave, index in (("sin", even), ("cos", odd))
     ]
     waves = "return/sin" if halves else "matrix/sin matrix/cos"
@@ -95,7 +98,8 @@ def _waves(topic: Topic, *, halves: bool) -> None:
         excerpt(sinusoidal_matrix, p="position angle:position", angle="angle", position=waves)
     ]
     size = topic.config.d_model
-    angles = topic.position / 10_000.0 ** (np.arange(0, size, 2) / size)
+    position = topic.position + FIRST_OF_FAIRSEQ * fairseq
+    angles = position / 10_000.0 ** (np.arange(0, size, 2) / (size - 2 * fairseq))
     name = say("the angles of the first pairs of features, in radians")
     topic.add("angle", "θ_i", name, "C / 2", angles, range(min(HALF, size // 2)))
 
