@@ -1,5 +1,5 @@
-"""What others add to the page: a Llama, a BERT and a Marian through all tabs, a network of many
-heads, and views that a folder declares, on the page and in links."""
+"""What others add to the page: a Llama, a BERT, a Marian and a T5 through all tabs, a network of
+many heads, and views that a folder declares, on the page and in links."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ INSTEAD = {
     "tiny-llama": {"Positions": ".rotary"},
     "tiny-bert": {"Prediction": ".masked", "What if?": ".compare"},
     "tiny-marian": {},
+    "tiny-t5": {"Positions": ".score-bias"},
 }
 BARS = "name => document.querySelector(`[data-picture=${name}]`).calcdata[0].length"
 
@@ -25,7 +26,7 @@ def page(opening: Callable[[], Any]) -> Iterator[Visit]:
         yield open_page(serving.second().url)
 
 
-def test_a_llama_a_bert_and_a_marian_go_through_all_tabs(page):
+def test_a_llama_a_bert_a_marian_and_a_t5_go_through_all_tabs(page):
     for name, instead in INSTEAD.items():
         page.go(f"model={name}&tab=attention")
         for tab, (first, *_) in PARTS.items():

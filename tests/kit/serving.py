@@ -166,10 +166,10 @@ def bundled() -> Server:
 @functools.cache
 def second() -> Server:
     """A server that offers "tiny", "tiny-translator", checkpoints of other projects ("tiny-llama",
-    "tiny-bert", "tiny-roberta", "tiny-marian", and "many-heads" of 20 layers x 18 heads), the views
-    of own_view.py and the lessons of LESSONS."""
+    "tiny-bert", "tiny-roberta", "tiny-marian", "tiny-t5", and "many-heads" of 20 layers x 18
+    heads), the views of own_view.py and the lessons of LESSONS."""
     from kit import own_view
-    from kit.hf_folders import byte_fallback, roberta, word_piece, write
+    from kit.hf_folders import byte_fallback, roberta, t5, word_piece, write
 
     from benchmarks.scale import write_model
 
@@ -180,8 +180,9 @@ def second() -> Server:
     write(folder / "tiny-bert", "bert", tokenizer=word_piece)
     write(folder / "tiny-roberta", "roberta", tokenizer=roberta)
     write(folder / "tiny-marian", "marian")
+    write(folder / "tiny-t5", "t5", 1, tokenizer=t5)
     write_model(folder / "many-heads", 20, 18, 40, 6)
-    names = ("tiny-llama", "tiny-bert", "tiny-roberta", "tiny-marian", "many-heads")
+    names = ("tiny-llama", "tiny-bert", "tiny-roberta", "tiny-marian", "tiny-t5", "many-heads")
     offered = [first / "tiny", first / "tiny-translator", *(folder / name for name in names)]
     more = ["--views", str(folder / "views"), "--lessons", str(LESSONS)]
     server = Server(folder / "server.log", offered, more=more)

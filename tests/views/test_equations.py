@@ -34,6 +34,7 @@ NO_ROPE = ("full_attention", "sliding_attention_nope")
 # Other settings that change a formula or its code.
 OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("decoder", {"positions": "sinusoidal-halves", "norm_kind": "rms-plus-one"}),
+    ("decoder", {"positions": "sinusoidal-fairseq"}),
     ("decoder", {"parallel": True, "activation": "gelu-tanh", "window": 3}),
     ("decoder", {"gated": True, "score_divisor": "d_model", "norm": "post", "norm_kind": "rms"}),
     ("encoder", {"norm": "post", "norm_embeddings": True, "padding_id": None}),

@@ -44,6 +44,7 @@ def items(tiny_model: Model) -> list[Asked]:
     writer = dataclasses.replace(tiny_model, heads=measured)
     translator = serving.tiny_translator()
     turning = tiny("turning", "decoder", writer.tokenizer, positions="rotary")
+    biased = tiny("biased", "decoder", writer.tokenizer, positions="alibi")
     guesser = tiny("guesser", "encoder", tokenizer_of([MASK]), positions="learned")
     scorers = [
         tiny(head, "encoder", guesser.tokenizer, positions="learned", head=head,
@@ -57,6 +58,7 @@ def items(tiny_model: Model) -> list[Asked]:
         (writer, sampled_run(writer)),
         (translator, with_lens(translator, beams)),
         (guesser, with_lens(guesser, guesser.trace("The fox"))),
+        (biased, biased.trace("The fox said")),
         *((scorer, scorer.trace("The fox")) for scorer in scorers),
         (writer, batch_of(writer, *texts)),
         (translator, translator.translate_batch(list(texts))),

@@ -121,10 +121,14 @@ class ModelConfig:
         return self.d_model if self.score_divisor == "d_model" else self.d_head
 
     @property
+    def biases_scores(self) -> bool:
+        """Whether a number for the distance of two tokens is added to their score."""
+        return bool(self.relative_buckets) or POSITIONS[self.positions].is_bias
+
+    @property
     def scores_are_products(self) -> bool:
         """Whether scores are q kT / sqrt(score_size) alone."""
-        biased = self.relative_buckets or POSITIONS[self.positions].is_bias
-        return not biased and self.score_cap is None
+        return not self.biases_scores and self.score_cap is None
 
     @property
     def scores_from_heads(self) -> bool:
