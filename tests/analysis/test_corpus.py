@@ -28,7 +28,9 @@ from transformer.analysis.corpus.reading import KINDS, MAX_NEW_TOKENS, kinds_of
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
-from transformer.tokenizer.hf_tokenizers import FastTokenizer, MarianTokenizer, SpecialIds
+from transformer.tokenizer.foreign import SpecialIds
+from transformer.tokenizer.hf_tokenizers import FastTokenizer
+from transformer.tokenizer.pieces import MarianTokenizer
 from transformer.training.data import texts_of
 from transformer.views.attention.corpus import heads_over_texts
 

@@ -113,6 +113,24 @@ def train(made, trainer, specials, **settings):
     made.train_from_iterator(CORPUS, kind)
 
 
+def piece_file(folder, name):
+    """Llama's tokenizer.model or T5's spiece.model, trained on the corpus."""
+    import sentencepiece
+
+    (folder / "corpus.txt").write_text("\n".join(CORPUS), encoding="utf-8")
+    own = dict(
+        model_type="bpe", byte_fallback=True, vocab_size=500, normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+    )  # fmt: skip
+    if name == "spiece.model":
+        own = dict(pad_id=0, eos_id=1, unk_id=2, bos_id=-1, vocab_size=120)
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "corpus.txt"), model_prefix=str(folder / "made"), minloglevel=2,
+        hard_vocab_limit=False, **own,
+    )  # fmt: skip
+    return (folder / "made.model").rename(folder / name)
+
+
 def marian_files(folder):
     """SentencePiece models and a vocabulary of both, trained on the corpus."""
     import sentencepiece

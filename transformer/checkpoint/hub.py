@@ -17,7 +17,8 @@ _NAME = re.compile(r"([\w.-]+(?:/[\w.-]+)?)(?:@([\w./-]+))?", re.ASCII)
 PATTERNS = [
     "config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json",
     "model-*.safetensors", "tokenizer.json", "source.spm", "target.spm", "vocab.json", "vocab.txt",
-    "merges.txt", "tokenizer_config.json", "special_tokens_map.json", "README.md",
+    "merges.txt", "tokenizer.model", "spiece.model", "tokenizer_config.json",
+    "special_tokens_map.json", "README.md",
 ]  # fmt: skip
 
 

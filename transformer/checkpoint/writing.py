@@ -16,7 +16,8 @@ from transformer.checks import check_choice, shortened
 from transformer.model.config import ModelConfig
 from transformer.model.weights import weights_of
 from transformer.tokenizer import Tokenizer
-from transformer.tokenizer.hf_tokenizers import TheirTokenizer, settings_of
+from transformer.tokenizer.foreign import TheirTokenizer
+from transformer.tokenizer.hf_tokenizers import settings_of
 
 SHARD_BYTES = 9_000_000  # so that every file stays below 10 MB
 DTYPES = {

@@ -17,7 +17,7 @@ from transformer.checks import shortened
 from transformer.inference.model import Model
 from transformer.model.transformer import build_transformer
 from transformer.tokenizer import Tokenizer
-from transformer.tokenizer.hf_tokenizers import TheirTokenizer
+from transformer.tokenizer.foreign import TheirTokenizer
 from transformer.training.card import begin_session, card_text, metadata_of, phases_of
 from transformer.training.data import Batches, check_folder
 from transformer.training.recipe import Recipe, whole

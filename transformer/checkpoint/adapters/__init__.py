@@ -27,6 +27,7 @@ from transformer.checks import shortened
 from transformer.model.config import ModelConfig
 from transformer.model.weights import check_surplus, network_with
 from transformer.tokenizer import hf_tokenizers
+from transformer.tokenizer.foreign import SpecialIds
 
 MAX_LEN = 1024  # the most tokens that a network reads at once, unless told otherwise
 
@@ -156,7 +157,7 @@ _IDS = (
 )  # fmt: skip
 
 
-def _special_ids(values: Values, config: ModelConfig) -> hf_tokenizers.SpecialIds:
+def _special_ids(values: Values, config: ModelConfig) -> SpecialIds:
     """The ids of start, ends and padding."""
     ends = _ids_in(values.get("eos_token_id"), config)
     names, then = ["bos_token_id"], list[int]()
@@ -164,7 +165,7 @@ def _special_ids(values: Values, config: ModelConfig) -> hf_tokenizers.SpecialId
         names = ["decoder_start_token_id", "bos_token_id", "pad_token_id"]
         then = _ids_in(values.get("forced_bos_token_id"), config)
     starts = [index for name in names for index in _ids_in(values.get(name), config)]
-    return hf_tokenizers.SpecialIds(
+    return SpecialIds(
         start=[*starts, *ends, 0][0],
         then=tuple(then),
         ends=frozenset(ends),

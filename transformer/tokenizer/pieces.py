@@ -1,0 +1,194 @@
+"""Tokenizers that are SentencePiece models, read by the package sentencepiece."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from transformer.checks import check_file, needs_package, text_of
+from transformer.tokenizer.foreign import (
+    BYTE,
+    SPACE,
+    SpecialIds,
+    TheirTokenizer,
+    settings_file,
+)
+
+MARIAN_FILES = ("source.spm", "target.spm", "vocab.json")
+_UNKNOWN = "<unk>"
+
+
+class Frame(NamedTuple):
+    """Whether a start is added before a text and an end after it, unless the folder's settings say
+    otherwise."""
+
+    start: bool
+    end: bool
+
+
+PIECE_FILES = {  # of Llama and Gemma, and of T5
+    "tokenizer.model": Frame(start=True, end=False),
+    "spiece.model": Frame(start=False, end=True),
+}
+
+
+class PieceTokenizer(TheirTokenizer):
+    """A SentencePiece model whose pieces' numbers are the ids; others are added tokens."""
+
+    def __init__(self, path: Path, ids: SpecialIds, vocab_size: int) -> None:
+        self._path, self._processor = path, _pieces(path)
+        size, settings = self._processor.get_piece_size(), settings_file(path.parent)
+        if size > vocab_size:
+            raise ValueError(
+                f"{path} has {size} pieces; needed: at most the network's vocabulary of "
+                f"{vocab_size}"
+            )
+        names = [self._processor.id_to_piece(at) for at in range(size)]
+        raw = [self._raw(at, name) for at, name in enumerate(names)]
+        added = {int(at): str(x["content"]) for at, x in _added(settings) if int(at) >= size}
+        names += [added.get(at, "") for at in range(size, vocab_size)]
+        raw += [b""] * (vocab_size - size)
+        free = {at for at in range(size) if not raw[at]}
+        given = {ids.start, *ids.ends, *([] if ids.padding is None else [ids.padding])}
+        specials = {at for at in free | given | {*added} if at < vocab_size}
+        for at in specials:
+            raw[at] = b""
+        super().__init__(ids, names, raw, specials)
+        start, end = (
+            settings.get(f"add_{name}_token", default)
+            for name, default in zip(("bos", "eos"), PIECE_FILES[path.name], strict=True)
+        )
+        self._around = ([self.start_id] if start else [], [self.end_id] if end else [])
+        self.read_languages(settings)
+
+    @property
+    def _frame(self) -> tuple[list[int], list[int]]:
+        return self._around
+
+    @property
+    def kind(self) -> str:
+        """A description of its tokens."""
+        return "SentencePiece"
+
+    def save(self, path: Path) -> None:
+        """Write its file and its settings into the folder of `path`."""
+        for name in (self._path.name, "tokenizer_config.json"):
+            file = self._path.with_name(name)
+            if file.is_file() and file.resolve() != path.with_name(name).resolve():
+                shutil.copyfile(file, path.with_name(name))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of many texts, without specials."""
+        return [self.encode(text) for text in texts]
+
+    def prompt(self, text: str) -> list[int]:
+        """A text's ids with the special ones that the tokenizer adds."""
+        return self.document(self.encode(text)) or [self.start_id]
+
+    def _encoded(self, text: str, *, specials: bool = False) -> list[int]:
+        return [int(index) for index in self._processor.encode(text)]
+
+    def _raw(self, index: int, name: str) -> bytes:
+        """The bytes of a piece; none for a control piece."""
+        if self._processor.is_control(index) or self._processor.is_unknown(index):
+            return b""
+        byte = BYTE.fullmatch(name) if self._processor.is_byte(index) else None
+        return bytes([int(byte[1], 16)]) if byte else name.replace(SPACE, " ").encode()
+
+
+def _added(settings: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The added tokens of tokenizer_config.json, by id."""
+    found = settings.get("added_tokens_decoder")
+    return [*found.items()] if isinstance(found, dict) else []
+
+
+class MarianTokenizer(TheirTokenizer):
+    """SentencePiece pieces with the ids of vocab.json. Raises ValueError."""
+
+    def __init__(self, folder: Path, ids: SpecialIds, vocab_size: int) -> None:
+        self._folder = folder
+        self._ids_of = _vocabulary(folder / "vocab.json", vocab_size)
+        self._pieces = _pieces(folder / "source.spm")
+        self._target_pieces = _pieces(folder / "target.spm")
+        names = [""] * vocab_size
+        for name, index in self._ids_of.items():
+            names[index] = name
+        given = {ids.start, *ids.ends, *([] if ids.padding is None else [ids.padding])}
+        specials = {*given, self._ids_of[_UNKNOWN]}
+        raw = [
+            b"" if index in specials else name.replace(SPACE, " ").encode()
+            for index, name in enumerate(names)
+        ]
+        super().__init__(ids, names, raw, specials)
+
+    @cached_property
+    def _frame(self) -> tuple[list[int], list[int]]:
+        return [], [self.end_id]
+
+    @property
+    def kind(self) -> str:
+        """A description of its tokens."""
+        return "SentencePiece"
+
+    def save(self, path: Path) -> None:
+        """Write its three files into the folder of `path`."""
+        for name in MARIAN_FILES:
+            if self._folder.resolve() != path.parent.resolve():
+                shutil.copyfile(self._folder / name, path.parent / name)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of many texts, without specials."""
+        return [self.encode(text) for text in texts]
+
+    def _encoded(self, text: str, *, specials: bool = False) -> list[int]:
+        """A source text's ids; a language code like >>fra<< at its start is one token."""
+        return self._ids_by(self._pieces, text)
+
+    def encode_targets(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of translations, split by the target language's pieces."""
+        for text in texts:
+            self.encode(text)  # raises for invalid Unicode
+        return [self._ids_by(self._target_pieces, text) for text in texts]
+
+    def _ids_by(self, processor: Any, text: str) -> list[int]:
+        code, text = _language_code(text)
+        pieces = [*code, *processor.encode(text, out_type=str)]
+        unknown = self._ids_of[_UNKNOWN]
+        return [self._ids_of.get(piece, unknown) for piece in pieces]
+
+
+def _language_code(text: str) -> tuple[list[str], str]:
+    end = text.find("<<")
+    if not text.startswith(">>") or end < 0:
+        return [], text
+    return [text[: end + 2]], text[end + 2 :]
+
+
+def _vocabulary(path: Path, vocab_size: int) -> dict[str, int]:
+    try:
+        found = json.loads(text_of(path))
+        good = isinstance(found, dict) and _UNKNOWN in found
+        good = good and all(isinstance(i, int) and 0 <= i < vocab_size for i in found.values())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not readable JSON: {error}") from error
+    if not good:
+        raise ValueError(
+            f"{path} must give each piece, {_UNKNOWN} among them, an id below {vocab_size}"
+        )
+    return dict(found)
+
+
+def _pieces(path: Path) -> Any:
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ImportError as error:
+        raise ValueError(needs_package(str(path), "sentencepiece")) from error
+    try:
+        check_file(path)
+        return SentencePieceProcessor(model_file=str(path))
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"{path} is not a readable SentencePiece model: {error}") from error
