@@ -22,7 +22,7 @@ const unsaid = [
 // A component is a function of state: Preact draws the page, and hooks listen. Files with exceptions:
 const BY_HAND = {
   "web/part.js": "the hook that hears the whole document",
-  "web/link_text.js": "reads what Python wrote into the page's head",
+  "web/declared.js": "reads what Python wrote into the page's head",
   "web/plots.js": "Plotly's box and script",
   "web/labels.js": "a canvas that measures text",
   "web/head_grid.js": "a canvas; moves the focus",

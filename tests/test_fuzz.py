@@ -15,7 +15,7 @@ from kit.client import ENDPOINTS, asking
 
 from transformer import Model
 from transformer.ui.api import endpoints_of
-from transformer.ui.link import SETTINGS
+from transformer.ui.fields import SETTINGS
 from transformer.ui.presses import works
 from transformer.ui.service import Service
 from transformer.views.registry import PICTURES
@@ -104,7 +104,7 @@ def test_an_endpoint_answers_or_gives_an_error_message(endpoints, service, name,
 
 NAMES = {
     "runs": ("model", "text", "settings", "altered"), "batches": ("model", "lines", "bare"),
-    "state": ("query", "settings", "kept", "run", "reads"),
+    "examples": ("model", "typed"),
 }  # fmt: skip
 
 

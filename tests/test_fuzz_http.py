@@ -98,9 +98,10 @@ def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(client):
     idle = next(fn["id"] for fn in config["dependencies"] if not fn["backend_fn"])
     body = {"fn_index": idle, "data": ["secret"], "session_hash": "idle"}
     assert client.post(f"{API}/queue/join", json=body).json() == public_error(NO_EVENT)
-    settings = {"method": "greedy", "temperature": "secret"}
-    answer = client.post("resources/state", json={"query": "", "settings": settings}).text
-    assert "temperature must be a number; got 'secret'" in answer
+    settings = {"method": "sample", "temperature": "secret"}
+    asked = {"model": "stories", "text": "a", "settings": settings}
+    answer = client.post("resources/runs", json=asked).text
+    assert "temperature must be a number from 0.01 to 10; got 'secret'" in answer
     assert "secret" not in serving.running().log.read_text()
 
 

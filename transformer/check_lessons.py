@@ -22,7 +22,7 @@ from transformer.lessons.output_check import OutputCheck
 from transformer.messages import speaking
 from transformer.runs.run import Run
 from transformer.ui.examples import shown_first
-from transformer.ui.lessons import answer_of, check_places, shown_by, state_of
+from transformer.ui.lessons import answer_of, check_places, shown_by
 from transformer.ui.service import Service
 from transformer.views.registry import VIEWS
 
@@ -52,9 +52,9 @@ def verify(lesson: Lesson, service: Service) -> Iterator[Found]:
                 for language, parts in lesson.words.items():
                     if len(parts[number].hints) < LEAST_HINTS:
                         raise ValueError(f"{language}: a check has at least {LEAST_HINTS} hints")
-                _check_selected(step.check, state_of(step.state), context)
+                _check_selected(step.check, step.state, context)
                 for hint, given in step.hints.items():
-                    _check_hint(service, step, context, hint, state_of(given))
+                    _check_hint(service, step, context, hint, given)
             yield Found(step=number, title=title, says=says)
             context = after
         except (ValueError, KeyError) as error:
@@ -67,7 +67,7 @@ def _opened(service: Service, step: Step, before: GradingContext | None) -> Grad
         if before is None:
             raise ValueError("the first step needs a state")
         return before
-    return shown_by(service, state_of(step.state))
+    return shown_by(service, step.state)
 
 
 def _held(
@@ -101,7 +101,7 @@ def _solved(service: Service, step: Step, context: GradingContext) -> GradingCon
         return GradingContext(run=_learned(service, step.solution, context), models=service.queries)
     if not step.solution:
         raise ValueError("it needs a solution: a state of the page that answers it")
-    return shown_by(service, state_of(step.solution))
+    return shown_by(service, step.solution)
 
 
 def _learned(service: Service, solution: Mapping[str, Any], context: GradingContext) -> Run:
@@ -126,18 +126,18 @@ def _learned(service: Service, solution: Mapping[str, Any], context: GradingCont
 
 def _not_there_yet(check: Check, step: Step, context: GradingContext) -> None:
     """Raise ValueError if the page already answers the check when the step opens."""
-    fields = state_of(step.state)
-    first = {"site": str(context.run.trace.sites[0]), "head": "0"} if fields else {}
-    start = _click(check, first | fields, context.run)
+    fields = step.state
+    first = {"site": str(context.run.trace.sites[0]), "head": 0} if fields else {}
+    start = _click(check, {**first, **fields}, context.run)
     if start and check.grade(context, start).right:
         raise ValueError(f"the page answers it already as it opens: {start}")
 
 
 def _check_hint(
-    service: Service, step: Step, context: GradingContext, hint: int, given: dict[str, str]
+    service: Service, step: Step, context: GradingContext, hint: int, given: Mapping[str, Any]
 ) -> None:
     """Follow a hint. Raises ValueError if what it names is a wrong answer."""
-    check, fields = step.check, state_of(step.state) | given
+    check, fields = step.check, {**step.state, **given}
     assert check is not None
     try:
         if isinstance(check, OutputCheck):
@@ -154,20 +154,20 @@ def _check_hint(
         raise ValueError(f"hint {hint}: {error}") from error
 
 
-def _click(check: Check, given: Mapping[str, str], run: Run) -> Answer:
+def _click(check: Check, given: Mapping[str, Any], run: Run) -> Answer:
     """The click that a hint or a state gives; {} if it gives none."""
     if check.kind == "cell" and "cell" in given:
         site = check.arguments["site"]
         return answer_of({"site": site, "cell": given["cell"]}, check, run)
     if check.kind == "head" and {"site", "head"} <= given.keys():
-        return {"site": given["site"], "head": int(given["head"])}
+        return {"site": given["site"], "head": given["head"]}
     if check.kind == "token" and "read" in given:
-        stack, _, token = given["read"].rpartition(".")
+        stack, _, token = str(given["read"]).rpartition(".")
         return {"stack": stack or "own", "token": int(token)} if token else {}
     return {}
 
 
-def _check_selected(check: Check, fields: Mapping[str, str], context: GradingContext) -> None:
+def _check_selected(check: Check, fields: Mapping[str, Any], context: GradingContext) -> None:
     """Raise ValueError if the state selects another row, head or token than the check measures."""
     if isinstance(check, OutputCheck):
         return
@@ -179,13 +179,13 @@ def _check_selected(check: Check, fields: Mapping[str, str], context: GradingCon
             raise ValueError(f"{name} {shown} is selected; the question is about {asked[name]}")
 
 
-def _selected(fields: Mapping[str, str], run: Run) -> dict[str, Any]:
+def _selected(fields: Mapping[str, Any], run: Run) -> dict[str, Any]:
     """A state's selection, by the names of the measures' arguments."""
     masks = fields.get("tab") == "masks"
     site = fields.get("mask_site" if masks else "site")
     found: dict[str, Any] = {"site": site, "head": fields.get("mask_head" if masks else "head")}
     found["sentence"] = fields.get("row") if masks else None
-    stack, _, token = fields.get("read", "").rpartition(".")
+    stack, _, token = str(fields.get("read", "")).rpartition(".")
     if token.isdecimal() and not stack:
         place = int(token)
         # With "alignment" by "written", a token's weights are one row above the token's.

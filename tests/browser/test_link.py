@@ -65,7 +65,7 @@ def test_a_link_draws_the_same_in_another_browser_and_after_a_restart(page, visi
     assert other.labels() == labels
     assert other.page.evaluate(SEEN) == seen
     again = other.page.evaluate("viz.run")
-    for name in ("forced_tokens", "interventions", "probabilities", "link"):
+    for name in ("forced_tokens", "interventions", "probabilities", "request"):
         assert again[name] == facts[name]
     assert other.page.locator(".altered").is_visible()
     assert urldefrag(other.page.url).fragment == urldefrag(address).fragment
@@ -198,4 +198,4 @@ def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page):
     assert page.page.locator("#text textarea").input_value() == attack
     assert page.page.evaluate("({}).constructor === Object")
     page.go("z=AAAA")
-    expect(page.page.get_by_role("alert")).to_contain_text("the link cannot be read")
+    expect(page.page.get_by_role("alert")).to_contain_text("The link cannot be read")

@@ -1,7 +1,6 @@
 """How tests ask what the page asks."""
 
 import base64
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ import numpy as np
 from transformer import Model
 from transformer.ui import connect as opening
 from transformer.ui.errors import RunExpired, public_error
-from transformer.ui.link import SETTINGS
+from transformer.ui.fields import SETTINGS
 from transformer.ui.questions import questions
 from transformer.ui.service import Service
 from transformer.ui.sessions import current_session
@@ -79,19 +78,12 @@ def called(client: httpx.Client, name: str, *data: Any) -> str:
     return client.get(f"gradio_api/call/{name}/{event}").text
 
 
-# ---- links ----
-
 # The page's controls when it opens.
 CONTROLS = dict(zip(SETTINGS, ("sample", 0.7, 40, 1, 4, 1, 40, 3), strict=True))
 SILENCED = {"type": "ablate", "stack": "decoder", "layer": 1, "heads": [0]}
 FORBIDDEN = {"type": "mask", "stack": "decoder", "forbid": [[2, 1], [3, None]]}
 
 
-def deflated(state: bytes) -> str:
-    packer = zlib.compressobj(wbits=-15)
-    packed = packer.compress(state) + packer.flush()
-    return f"z={base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
-
-
-def opened(service: Service, query: Any) -> list[dict[str, Any]]:
-    return list(opening.opened(service, "visitor", query, CONTROLS))
+def opened(service: Service, model: str) -> dict[str, Any]:
+    """What the page is told of a model that a visitor opens."""
+    return opening.example_page(service, "visitor", model, {})

@@ -46,8 +46,8 @@ test("a busy server is retried when it says so; else its error is shown", async 
 
 test("a server that lost a run is sent the request that made it", async () => {
   answering((data) => (data.made ? Response.json({ weights: 1 }) : refusing(410, "x")));
-  setRun(/** @type {any} */ ({ run: "known", link: { text: "Hello" } }));
-  setRun(/** @type {any} */ ({ run: "other", link: { text: "Bye" } }));
+  setRun(/** @type {any} */ ({ run: "known", request: { text: "Hello" } }));
+  setRun(/** @type {any} */ ({ run: "other", request: { text: "Bye" } }));
   assert.deepEqual(await ask("lens", { run: "known", head: 1 }), { weights: 1 });
   const made = { known: { text: "Hello" } };
   assert.deepEqual(

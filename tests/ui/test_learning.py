@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kit import aio, prefork
-from kit.client import CONTROLS, visiting
+from kit.client import visiting
 
 import transformer
 from transformer import Model
@@ -245,9 +245,9 @@ def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
             )
             assert (status["kind"] == "error") == (other != name)
             assert (facts and facts["labels"]) == (list(alone.labels) if other == name else None)
-            messages = [*connect.opened(service, other, f"model={model}", CONTROLS)]
-            assert messages[0]["controls"]["model"]["value"] == (model if other == name else "tiny")
-            problems = "".join(messages[-1]["told"]["problems"])
+            page = connect.example_page(service, other, model, {})
+            assert page["controls"]["model"]["value"] == (model if other == name else "tiny")
+            problems = "".join(page["problems"])
             assert ("in a visit: it belonged to that visit alone" in problems) == (other != name)
     assert [own for _, own in service.names("somebody else")] == ["tiny"]
 

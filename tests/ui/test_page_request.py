@@ -1,11 +1,14 @@
 """Requests of the page: made again on any server, or refused in one translated line."""
 
+import dataclasses
+import json
 import threading
 from typing import Any
 
 import pytest
+import torch
 from kit import aio
-from kit.client import CONTROLS
+from kit.client import CONTROLS, FORBIDDEN, SILENCED
 from kit.serving import tiny_translator
 
 from transformer import Model
@@ -17,9 +20,14 @@ from transformer.ui.errors import MAX_SENTENCE, RunExpired, public_error
 from transformer.ui.fair_scheduler import Resource
 from transformer.ui.language import language_of
 from transformer.ui.limits import MAX_MADE
-from transformer.ui.link import read_state
 from transformer.ui.page_data import run_facts
-from transformer.ui.page_request import WORDS, Regenerator, run_of, settings_of
+from transformer.ui.page_request import (
+    WORDS,
+    Regenerator,
+    request_of_run,
+    run_of,
+    settings_of,
+)
 from transformer.ui.resources import resource_app
 from transformer.ui.service import Service
 
@@ -40,7 +48,53 @@ def there(models: list[Model]) -> Service:
     return Service(models)
 
 
-GOOD = {"model": "tiny", "text": "Hello", "method": "greedy", "length": "3"}
+GOOD = {"model": "tiny", "text": "Hello", "settings": {"method": "greedy", "length": 3}}
+REQUESTS = {
+    "sampled": ("tiny", {"temperature": 0.83, "top_k": 7, "top_p": 0.95, "seed": 11}),
+    "barely sampled": ("tiny", {"temperature": 0.012345678901234567, "seed": 2**32 - 1}),
+    "greedy": ("tiny", {}),
+    "altered": (
+        "tiny", {"interventions": [SILENCED, FORBIDDEN], "forced_tokens": [40, 41], "seed": 3},
+    ),
+    "searched": ("tiny-translator", {"beams": 3, "length_penalty": 0.5}),
+    "translated, altered": (
+        "tiny-translator",
+        {"interventions": [{**SILENCED, "kind": "cross"}], "forced_tokens": [44]},
+    ),
+    "read": ("tiny-encoder", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_runs_request_makes_the_same_tokens_and_weights_again(here, name):
+    model, options = REQUESTS[name]
+    text = "The fox & <b>bird</b>,\n1 % “à” 🦊 +"
+    if options is None:
+        text = "The fox &\n1 % à 🦊 +"  # an encoder refuses more than it reads
+        run = here.read(model, text)
+    else:
+        run = here.generate(model, text, max_new_tokens=9, **options)
+    again = run_of(here, json.loads(json.dumps(request_of_run(run))))
+    assert again is not run
+    assert (again.model, again.ids, again.labels) == (run.model, run.ids, run.labels)
+    assert again.request.text == text
+    assert again.request.interventions == run.request.interventions
+    assert again.request.forced_tokens == run.request.forced_tokens
+    for site, record in run.trace.records.items():
+        assert torch.equal(again.trace[site].pattern, record.pattern)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "n_steps", "length"),
+    [("cancelled", 0, 1), ("cancelled", 2, 2), ("time", 2, 2), ("length", 2, 9), ("end", 2, 9)],
+)
+def test_a_request_asks_for_enough_tokens_to_repeat_its_run(tiny_model, stopped, n_steps, length):
+    run = tiny_model.generate("The fox", max_new_tokens=9)
+    forced = dataclasses.replace(run.request, forced_tokens=run.ids[-9:][:3])
+    run = dataclasses.replace(run, steps=run.steps[:n_steps], stopped=stopped, request=forced)
+    asked = request_of_run(run)
+    assert asked["settings"]["length"] == length
+    assert len(asked["altered"]["forced_tokens"]) == min(3, length)
 
 
 @pytest.mark.parametrize("hidden", [True, False])
@@ -50,7 +104,7 @@ def test_a_batch_is_read_again_as_it_was(here, there, hidden):
         facts, _ = handlers.read_batch(here, "me", name, lines, padding_hidden=hidden)
         assert facts is not None
         key = facts["batch"]
-        Regenerator(there).make({key: facts["link"] | {n: facts[n] for n in ("model", "alter")}})
+        Regenerator(there).make({key: {"model": name, "lines": lines, "bare": not hidden}})
         first, again = here.store.batch(key), there.store.batch(key)
         assert first.labels == again.labels
         for site in first.trace.sites:
@@ -61,7 +115,7 @@ def test_an_unknown_run_is_regenerated_from_its_request(here, there):
     run = here.generate("tiny", "The fox", max_new_tokens=4)
     key = here.store.put(run)
     request = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
-    made = request | {"made": {key: run_facts(run, key, here.model("tiny"))["link"]}}
+    made = request | {"made": {key: run_facts(run, key, here.model("tiny"))["request"]}}
     app = resource_app(there)
     answers = (aio.answer(app, "heatmap", "POST", json=data) for data in (request, made, request))
     lost, first, again = answers
@@ -73,8 +127,7 @@ def test_an_unknown_run_is_regenerated_from_its_request(here, there):
 def test_every_server_has_the_same_examples_and_opens_with_them(here, there):
     assert here.examples == there.examples
     for name, (run, _) in here.examples.items():
-        state = read_state({"model": name, "tab": "masks"})
-        assert run_of(there, state) is there.store.run(run)
+        assert run_of(there, {"model": name}) is there.store.run(run)
 
 
 def test_a_busy_server_asks_the_page_to_retry_a_regeneration(there):
@@ -100,9 +153,10 @@ NO_RUNS: list[tuple[Any, str]] = [
     ({"../../etc/passwd-aaaaaa": GOOD}, "by its id"),
     ({"c" * 22: 7}, "how it was made"),
     ({"c" * 22: GOOD | {"model": "none"}}, "model must be one of"),
-    ({"c" * 22: GOOD | {"length": 3}}, "how it was made"),
-    ({"c" * 22: GOOD | {"name": "x"}}, "is unknown or unreadable"),
-    ({"c" * 22: GOOD | {"length": "1000000000"}}, "max_new_tokens"),
+    ({"c" * 22: {"text": "Hello"}}, "how it was made"),
+    ({"c" * 22: GOOD | {"name": "x"}}, "a request takes"),
+    ({"c" * 22: GOOD | {"settings": 3}}, "settings must be an object; got int"),
+    ({"c" * 22: GOOD | {"settings": {"length": 1_000_000_000}}}, "max_new_tokens"),
     ({"c" * 22: GOOD | {"text": "x" * 3000}}, "at most 2,000 characters"),
     ({"c" * 22: {"model": "tiny", "lines": "a\n" * 9}}, "from 1 to 8 texts"),
     ({"c" * 22: {"model": "tiny", "lines": "a" * 16_001}}, "at most 16,000 characters"),

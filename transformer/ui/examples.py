@@ -7,7 +7,6 @@ The cards are data, in tour.toml; whoever writes other cards needs no code.
 from __future__ import annotations
 
 import dataclasses
-import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -144,6 +143,17 @@ def _questions(model: Model) -> Example:
     )
 
 
+def first_controls(model: Model) -> dict[str, Any]:
+    """What the page's boxes and settings hold at first, by name."""
+    example = example_of(model)
+    method = example.methods[0]
+    return {
+        "model": model.name, "text": example.text, "lines": "\n".join(example.batch),
+        "method": method, **STARTS, "temperature": temperature_of(method),
+        "length": example.settings["max_new_tokens"],
+    }  # fmt: skip
+
+
 def is_offered(text: str, models: Iterable[Model]) -> bool:
     """Whether a text (or a batch, one a line) is one of ours, which may be replaced.
 
@@ -177,7 +187,6 @@ def _fitting(model: Model, text: str) -> str:
 
 TOUR = Path(__file__).parent / "tour.toml"
 REQUEST = ("text", "method", "length")  # of an opening, what the boxes and settings hold
-WORDS = ("title", "says", "look", "presses")
 
 
 @cache
@@ -187,25 +196,9 @@ def read_tour() -> dict[str, Any]:
 
 
 def cards(models: Iterable[str]) -> list[dict[str, Any]]:
-    """The cards about these models as the page's script takes them: their words, and their state as
-    a link has it, {field: text}."""
+    """The cards about these models."""
     offered = set(models)
-    return [
-        {word: card[word] for word in WORDS if word in card} | {"state": as_link(card["state"])}
-        for card in read_tour()["card"]
-        if card["state"]["model"] in offered
-    ]
-
-
-def as_link(state: Mapping[str, Any]) -> dict[str, str]:
-    """A card's state as a link writes it: every value a text."""
-
-    def text(value: Any) -> str:
-        if isinstance(value, list) and all(isinstance(one, int) for one in value):
-            return ",".join(map(str, value))
-        return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-
-    return {name: text(value) for name, value in state.items()}
+    return [card for card in read_tour()["card"] if card["state"]["model"] in offered]
 
 
 def opening_of(name: str, config: ModelConfig) -> dict[str, Any]:
@@ -217,17 +210,17 @@ def opening_of(name: str, config: ModelConfig) -> dict[str, Any]:
     return dict(read_tour()["opens"].get(name, usual))
 
 
-def shown_first(name: str, config: ModelConfig, *, example: bool = False) -> dict[str, str]:
-    """Of that what says how a run is shown, as a link has it; example: its own example, of whose
-    tokens one is chosen."""
+def shown_first(name: str, config: ModelConfig, *, example: bool = False) -> dict[str, Any]:
+    """Of that what says how a run is shown; example: its own example, of whose tokens one is
+    chosen."""
     elsewhere = (*REQUEST, *(() if example else ("read",)))
-    return as_link({k: v for k, v in opening_of(name, config).items() if k not in elsewhere})
+    return {k: v for k, v in opening_of(name, config).items() if k not in elsewhere}
 
 
 def first_head(run: Mapping[str, Any]) -> tuple[Site, int]:
     """The place and head that the page first shows of a run; run: its facts."""
     opening = run["opening"]
     if "site" in opening:
-        return Site.parse(opening["site"]), int(opening.get("head", 0))
+        return Site.parse(opening["site"]), opening.get("head", 0)
     kind = run["kinds"][0]
     return Site(kind["stack"], 0, kind["kind"]), 0

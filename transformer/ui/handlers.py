@@ -108,7 +108,7 @@ def read_batch(
             batch = service.memory.call(lambda: service.batch(name, lines, open_to_padding))
     except (ValueError, RecursionError) as error:
         return None, problem(error)
-    facts = batch_facts(batch, service.store.put(batch, visitor), open_to_padding)
+    facts = batch_facts(batch, service.store.put(batch, visitor), padding_hidden=padding_hidden)
     count, length = batch.ids.shape
     done = say_n(
         "{n} sentence, padded to {length} tokens each.",
@@ -128,14 +128,14 @@ def read_batch(
 def example(service: Service, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """(facts of the stored run, facts of the stored batch) of a model.
 
-    A link to them names the model alone; how the page first shows the run stands in its facts.
+    A link to them names the model alone; how the page first shows the run is among its facts.
     """
     opening = shown_first(name, service.model(name).config, example=True)
     run_key, batch_key = service.example(name)
     store = service.store
     run = run_facts(store.run(run_key), run_key, service.model(name))
-    run |= {"link": {"model": name}, "opening": opening}
-    return run, batch_facts(store.batch(batch_key), batch_key) | {"link": {}}
+    run |= {"example": True, "opening": opening}
+    return run, batch_facts(store.batch(batch_key), batch_key) | {"example": True}
 
 
 def problem(error: Exception) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transformer.checks import InvalidRequest, check_choice, check_whole, shortened
+from transformer.checks import InvalidRequest, check_choice, check_names, check_whole, shortened
 from transformer.lessons import all_lessons
 from transformer.lessons.attention_measures import first_row
 from transformer.lessons.checks import Check, Click
@@ -14,12 +14,12 @@ from transformer.lessons.measures import GradingContext
 from transformer.messages import language
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
-from transformer.ui.examples import as_link
-from transformer.ui.link import read_state
-from transformer.ui.page_request import batch_of, run_of
+from transformer.ui.fields import SETTINGS, view_fields
+from transformer.ui.page_request import OF_RUN, batch_of, run_of
 from transformer.ui.service import Service
 
 Answer = dict[str, Any]
+ALTERED = {"alter": "interventions", "forced_tokens": "forced_tokens"}
 FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
 
 
@@ -42,7 +42,7 @@ def lesson(service: Service, data: Mapping[str, Any]) -> Answer:
     title, *words = lesson.in_language(language())
     steps = [
         _words(part) | {
-            "state": state_of(step.state), "check": step.check.kind if step.check else "",
+            "state": step.state, "check": step.check.kind if step.check else "",
             "types": step.types,
         }
         for step, part in zip(lesson.steps, words, strict=True)
@@ -67,7 +67,7 @@ def solve(service: Service, data: Mapping[str, Any]) -> Answer:
     if "learn" in step.solution:
         return {"state": {"tab": "learn"}}
     if step.solution:
-        return {"state": state_of(step.solution)}
+        return {"state": step.solution}
     context = _context(service, data)
     found = check.right_answer(context) or {}
     if not found or check.kind in ("number", "choose"):
@@ -79,7 +79,7 @@ def solve(service: Service, data: Mapping[str, Any]) -> Answer:
         return {"state": {"site": site, "cell": f"{row},{found['key']}"}}
     if check.kind == "token":
         return {"state": {"read": f"{check.stack}.{found['token']}".removeprefix("own.")}}
-    return {"state": {name: str(value) for name, value in found.items()}}
+    return {"state": found}
 
 
 def _context(service: Service, data: Mapping[str, Any]) -> GradingContext:
@@ -94,16 +94,21 @@ def offered(served: Mapping[str, Any]) -> list[str]:
     return [
         name
         for name, lesson in all_lessons().items()
-        if all(state_of(step.state).get("model", first) in served for step in lesson.steps)
+        if all(step.state.get("model", first) in served for step in lesson.steps)
     ]
 
 
-def state_of(given: Mapping[str, Any]) -> dict[str, str]:
-    """A step's state as a link's fields. Raises ValueError for one that no page could show."""
-    fields = as_link(given)
-    if problems := read_state(fields).problems:
-        raise ValueError(" ".join(problems))
-    return fields
+def request_in(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What a step's state asks the network for. Raises ValueError for a field that no link has."""
+    check_names("a state", state, {*OF_RUN[:2], *SETTINGS, *ALTERED, "lines", *view_fields()})
+    asked = {name: state[name] for name in ("model", "text") if name in state}
+    settings = {name: state[name] for name in SETTINGS if name in state}
+    altered = {ours: state[name] for name, ours in ALTERED.items() if name in state}
+    return (
+        asked
+        | ({"settings": settings} if settings else {})
+        | ({"altered": altered} if altered else {})
+    )
 
 
 def _words(part: Part) -> dict[str, Any]:
@@ -149,19 +154,19 @@ def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
     return answer
 
 
-def shown_by(service: Service, fields: Mapping[str, str]) -> GradingContext:
+def shown_by(service: Service, state: Mapping[str, Any]) -> GradingContext:
     """The run and the batch that a state of the page shows. Raises ValueError for a bad state."""
-    state = read_state(fields)
-    run, batch = run_of(service, state), batch_of(service, state)
-    check_places(run, state.view)
+    run = run_of(service, request_in(state))
+    batch = batch_of(service, {name: state[name] for name in ("model", "lines") if name in state})
+    check_places(run, state)
     return GradingContext(run=run, models=service.queries, batch=batch)
 
 
-def check_places(run: Run, view: Mapping[str, str]) -> None:
+def check_places(run: Run, state: Mapping[str, Any]) -> None:
     """Raise ValueError for a head or a token that the run does not have."""
-    site = view.get("site")
+    site = state.get("site")
     if site is not None:
-        check_head(int(view.get("head", "0")), run.trace[site].pattern.shape[1])
-    token = view.get("read", "0")
-    if token.isdecimal() and int(token) >= len(run.labels):
+        check_head(state.get("head", 0), run.trace[site].pattern.shape[1])
+    token = state.get("read", 0)
+    if isinstance(token, int) and token >= len(run.labels):
         raise ValueError(f"read must be at most {len(run.labels) - 1}; got {token}")

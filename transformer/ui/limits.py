@@ -71,11 +71,6 @@ MAX_LISTED = _limit(
 )
 MAX_ASKED = _limit("asked", 256, "runs that a page may ask about at once", REFUSED)
 MAX_MADE = _limit("made", 3, "runs that one question has made anew", REFUSED)
-# The page writes links of at most 6,000.
-MAX_LINK_CHARACTERS = _limit("link", 8_000, "characters of a link", REFUSED)
-MAX_STATE_BYTES = _limit("link_bytes", 64_000, "bytes of a link once inflated", REFUSED)
-MAX_NAMES = _limit("link_names", 64, "names in a link", REFUSED)
-MAX_VIEW_CHARACTERS = _limit("link_value", 200, "characters of one value of a view", REFUSED)
 
 # Requests that run, and that wait: about a minute of them.
 AT_ONCE = _limit("at_once", 2, "requests that run the network", WAIT)

@@ -31,7 +31,7 @@ from transformer.messages import ENGLISH, languages
 from transformer.messages.catalogues import script_catalogue
 from transformer.messages.sources import of_script, sentences
 from transformer.ui.errors import CLOSED, public_error
-from transformer.ui.link import fields_schema
+from transformer.ui.fields import fields_schema
 from transformer.views.declaration import View, tabs
 from transformer.views.export.bundle import bundle, needed_by
 from transformer.views.registry import VIEWS, own_views

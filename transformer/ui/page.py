@@ -17,12 +17,7 @@ from transformer.runs.request import MAX_BEAMS
 from transformer.ui import handlers
 from transformer.ui.api import add_endpoints
 from transformer.ui.components import calling, component, view_component
-from transformer.ui.connect import (
-    PRIVATE,
-    connect_buttons,
-    connect_choice,
-    connect_link,
-)
+from transformer.ui.connect import PRIVATE, connect_buttons, connect_state
 from transformer.ui.examples import (
     METHODS,
     STARTS,
@@ -31,9 +26,9 @@ from transformer.ui.examples import (
     first_head,
     temperature_of,
 )
+from transformer.ui.fields import SETTINGS
 from transformer.ui.language import named
 from transformer.ui.limits import MAX_NEW_TOKENS
-from transformer.ui.link import SETTINGS
 from transformer.ui.page_data import (
     headline,
     how_chosen,
@@ -47,9 +42,6 @@ from transformer.ui.service import Service
 from transformer.views.declaration import tab_name, tabs
 from transformer.views.registry import PICTURES, VIEWS
 
-SET = """(value) => {{
-  document.dispatchEvent(new CustomEvent("setting", {{ detail: {{ {name}: value }} }}));
-}}"""
 # Temperature 0 is greedy and greedy is temperature 0: each control follows the other.
 METHOD_OF = "(method, t) => (method === 'beam' ? method : t > 0 ? 'sample' : 'greedy')"
 TEMPERATURE_OF = f"""(method, t) =>
@@ -60,8 +52,8 @@ TITLE = mark("Transformer, seen from inside")
 def settings_of(example: Example, temperature: gr.Slider) -> list[Any]:
     """Method and its numbers, length, seed: in the order of `handlers.settings_of`.
 
-    The page's scripts know each number by its class, setting-NAME with its name in a link. The
-    temperature stands by itself, under the bars that it moves.
+    Each number has the class setting-NAME, with its name in a link. The temperature stands by
+    itself, under the bars that it moves.
     """
     with gr.Accordion(say("Settings"), open=False, elem_id="settings"):
         choices = [(say(METHODS[name]), name) for name in example.methods]
@@ -159,8 +151,7 @@ def _lay_out(service: Service) -> None:
     top = {"model": model, "share": share}
     controls = {**right, **left, **top}
     connect_buttons(controls)
-    connect_choice(controls)
-    connect_link(controls)
+    connect_state(controls)
 
 
 def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
@@ -201,22 +192,17 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
                     chip.click(None, chip, text, js="(text) => text", **PRIVATE)
         altered = around("altered", INTACT)
         drawn_seed = around("seed")
-    # The first values of the settings that say what is drawn: the first four of `settings_of`.
-    chosen = example.methods[0]
-    drawn: dict[str, Any] = {"method": chosen, "temperature": temperature_of(chosen)}
-    drawn |= {name: STARTS[name] for name in ("top_k", "top_p")}
     with gr.Column(elem_id="next"):
         component("hidden_words", folder="views/prediction")
-        component("next_words", drawn, first=first, folder="views/journey")
+        component("next_words", first=first, folder="views/journey")
         temperature = gr.Slider(
-            0, 2, drawn["temperature"], step=0.05, label=say("Temperature (0 = greedy)"),
-            elem_id="temperature", elem_classes=["setting-temperature"],
+            0, 2, temperature_of(example.methods[0]), step=0.05,
+            label=say("Temperature (0 = greedy)"), elem_id="temperature",
+            elem_classes=["setting-temperature"],
         )  # fmt: skip
     settings = settings_of(example, temperature)
     around("hypotheses")
     method = settings[0]
-    for name, one in zip(drawn, settings, strict=False):  # they move the bars
-        one.change(None, one, None, js=SET.format(name=name), **PRIVATE)
     both = [method, temperature]
     temperature.input(None, both, method, js=METHOD_OF, **PRIVATE)
     method.input(None, both, temperature, js=TEMPERATURE_OF, **PRIVATE)

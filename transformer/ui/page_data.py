@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +10,7 @@ from transformer.analysis.journey import last_read
 from transformer.checks import is_whole
 from transformer.inference.engines.compiled import NETWORK
 from transformer.inference.model import Model
-from transformer.interventions.descriptions import Intervention, to_dict
+from transformer.interventions.descriptions import to_dict
 from transformer.learning.exercises import EXERCISES
 from transformer.messages import language, mark, numeral, say, say_n
 from transformer.model.positions import POSITIONS
@@ -20,7 +19,7 @@ from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
 from transformer.ui.examples import shown_first
 from transformer.ui.limits import MAX_SECONDS
-from transformer.ui.page_request import state_of_run
+from transformer.ui.page_request import request_of_run
 from transformer.ui.store import SIGN, is_own
 from transformer.views.prediction.prediction import how_briefly
 
@@ -69,7 +68,7 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
         "how": how_chosen(run),
         "seed": None if run.request.sampling is None else run.request.seed,
         "interventions": [{"is": to_dict(i), "says": str(i)} for i in run.request.interventions],
-        "link": state_of_run(run),
+        "request": request_of_run(run),
         "opening": shown_first(run.model, run.config),
     }
 
@@ -153,17 +152,13 @@ def running_facts(
     }
 
 
-def batch_facts(
-    batch: Batch, key: str, interventions: Sequence[Intervention] = ()
-) -> dict[str, Any]:
-    """What the page's scripts know of a padded batch, which was read so altered."""
+def batch_facts(batch: Batch, key: str, *, padding_hidden: bool = True) -> dict[str, Any]:
+    """What the page's scripts know of a padded batch. padding_hidden: see `handlers.read_batch`."""
     return {
         "batch": key,
-        "padding_hidden": not interventions,
+        "padding_hidden": padding_hidden,
         "model": batch.model,
         "texts": list(batch.texts),
-        "link": {"lines": "\n".join(batch.texts)},
-        "alter": json.dumps([to_dict(one) for one in interventions]),
         "outputs": list(batch.outputs),
         "stacks": list(dict.fromkeys(stack for stack, _ in batch.trace.kinds())),
         "lengths": batch.padding.sum(dim=1).tolist(),

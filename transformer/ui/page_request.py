@@ -1,5 +1,5 @@
-"""A request as the page's state holds it, names and texts: the one form in which a link, the page
-and a server that makes a run again have it.
+"""A request of the page: {"model", "text", "settings", "altered"} for a run, {"model", "lines",
+"bare"} for a batch, and {"model"} alone for a model's stored example.
 
 A run is a pure function of its request: so a server that dropped it to make room, one that was
 started anew and any replica beside it give the same answers as the one that made it.
@@ -7,26 +7,27 @@ started anew and any replica beside it give the same answers as the one that mad
 
 from __future__ import annotations
 
-import json
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
-from transformer.checks import InvalidRequest, check_choice, shortened
+from transformer.checks import InvalidRequest, check_choice, check_names, shortened
 from transformer.inference import deadline
-from transformer.interventions.descriptions import to_dict
+from transformer.interventions.descriptions import to_dict, without_padding_mask
 from transformer.messages import mark
 from transformer.runs.batch import Batch
 from transformer.runs.run import Run
 from transformer.ui.errors import Busy, RunExpired
 from transformer.ui.examples import BEAM, GREEDY, METHODS, SAMPLE, STARTS, example_of
+from transformer.ui.fields import SETTINGS
 from transformer.ui.limits import MAX_MADE, MAX_SECONDS, lines_of
-from transformer.ui.link import PageState, read_state
 from transformer.ui.service import Service
 from transformer.ui.sessions import caller, current_session
 
+OF_RUN = ("model", "text", "settings", "altered")
+OF_BATCH = ("model", "lines", "bare")
 INTACT: dict[str, list[Any]] = {"interventions": [], "forced_tokens": []}
 # What the page calls the settings, which a request's own sentences begin with.
 WORDS = {
@@ -66,56 +67,59 @@ def settings_of(values: Mapping[str, Any], altered: Any = INTACT) -> dict[str, A
     return given | changes
 
 
-def state_of_run(run: Run) -> dict[str, str]:
-    """The state whose run this is; of one that was stopped early, with as many tokens as it has."""
+def request_of_run(run: Run) -> dict[str, Any]:
+    """The request whose run this is; if it was stopped early, for as many tokens as it has."""
     request = run.reproducing_request
-    state = {"model": run.model, "text": request.text}
+    asked: dict[str, Any] = {"model": run.model, "text": request.text}
     if run.config.family == "encoder":
-        return state
+        return asked
+    settings: dict[str, Any] = {"method": GREEDY}
     if request.beams > 1:
-        state |= {"method": BEAM, "beams": str(request.beams)}
-        state["penalty"] = _text(request.length_penalty)
-    elif request.sampling is None:
-        state["method"] = GREEDY
-    else:
+        settings = {"method": BEAM, "beams": request.beams, "penalty": request.length_penalty}
+    elif request.sampling is not None:
         off = {"temperature": 1, "top_k": 0, "top_p": 1}
         given = {name: getattr(request, name) for name in off}
-        drawn = {name: _text(off[name] if given[name] is None else given[name]) for name in off}
-        state |= {"method": SAMPLE, **drawn, "seed": str(request.seed)}
-    state["length"] = str(request.max_new_tokens)
-    if request.forced_tokens:
-        state["forced_tokens"] = ",".join(map(str, request.forced_tokens))
-    if request.interventions:
-        altered = [to_dict(intervention) for intervention in request.interventions]
-        state["alter"] = json.dumps(altered, separators=(",", ":"), ensure_ascii=False)
-    return state
+        drawn = {name: off[name] if given[name] is None else given[name] for name in off}
+        settings = {"method": SAMPLE, **drawn, "seed": request.seed}
+    asked["settings"] = settings | {"length": request.max_new_tokens}
+    changes = [to_dict(intervention) for intervention in request.interventions]
+    altered = {"interventions": changes, "forced_tokens": list(request.forced_tokens)}
+    return asked | ({"altered": altered} if altered != INTACT else {})
 
 
-def _text(number: float) -> str:
-    """As short as it can be read back."""
-    return str(int(number)) if number == int(number) else repr(number)
+def run_settings(asked: Mapping[str, Any], method: str = GREEDY) -> dict[str, Any]:
+    """The settings of a run's request, as `settings_of` gives them; method: where it names none."""
+    check_names("a request", asked, OF_RUN)
+    settings = asked.get("settings", {})
+    if not isinstance(settings, Mapping):
+        raise ValueError(f"settings must be an object; got {type(settings).__name__}")
+    check_names("settings", settings, SETTINGS)
+    return settings_of({"method": method, **STARTS, **settings}, asked.get("altered", INTACT))
 
 
-def run_of(service: Service, state: PageState) -> Run:
-    """The run of a state: the model's stored example where it says no more. Raises ValueError."""
-    name = state.model or next(iter(service.models))
+def run_of(service: Service, asked: Mapping[str, Any]) -> Run:
+    """The run of a request: the model's stored example where it names the model alone. Raises
+    ValueError."""
+    name = asked.get("model", next(iter(service.models)))
     model = service.model(name)
-    if not state.asks_for_a_run:
+    if not set(asked) - {"model"}:
         return service.store.run(service.example(name)[0])
     example = example_of(model)
-    text = example.text if state.text is None else state.text
+    text, chosen = asked.get("text", example.text), run_settings(asked, example.methods[0])
     if model.config.family == "encoder":
         return service.read(name, text)
-    values = {"method": example.methods[0], **STARTS} | state.settings
-    return service.generate(name, text, **settings_of(values, state.altered))
+    return service.generate(name, text, **chosen)
 
 
-def batch_of(service: Service, state: PageState, interventions: Sequence[Any] = ()) -> Batch:
-    """The batch of a state, in the same way; interventions: what is altered while it is read."""
-    name = state.model or next(iter(service.models))
-    if not state.lines:
+def batch_of(service: Service, asked: Mapping[str, Any]) -> Batch:
+    """The batch of a request, in the same way."""
+    check_names("a request", asked, OF_BATCH)
+    name = asked.get("model", next(iter(service.models)))
+    config = service.model(name).config
+    if "lines" not in asked:
         return service.store.batch(service.example(name)[1])
-    return service.batch(name, lines_of(state.lines), interventions)
+    bare = without_padding_mask(config) if asked.get("bare") is True else ()
+    return service.batch(name, lines_of(asked["lines"]), bare)
 
 
 class Regenerator:
@@ -127,24 +131,21 @@ class Regenerator:
         self._under_way: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 
     def make(self, made: Any) -> None:
-        """made: id -> the state of a run or, with "lines" in it, of a batch. Raises ValueError for
-        anything else, and if the client has left; RunExpired where too many are being made."""
+        """made: id -> the request of a run or, with "lines" in it, of a batch. Raises ValueError
+        for anything else, and if the client has left; RunExpired where too many are being made."""
         if not isinstance(made, Mapping) or len(made) > MAX_MADE:
             raise ValueError(f"made must be an object of at most {MAX_MADE} runs")
-        for key, state in made.items():
-            is_state = isinstance(state, Mapping) and all(
-                isinstance(v, str) for v in state.values()
-            )
-            if not ID.fullmatch(key) or not is_state:
+        for key, asked in made.items():
+            if not ID.fullmatch(key) or not isinstance(asked, Mapping) or "model" not in asked:
                 raise ValueError("made must name each run by its id, and say how it was made")
             if self._service.store.has(key):
                 continue
             try:
-                self._make_once(key, state)
+                self._make_once(key, asked)
             except Busy as busy:  # the page asks again
                 raise RunExpired(busy.code, busy.sentence, **busy.values) from None
 
-    def _make_once(self, key: str, state: Mapping[str, str]) -> None:
+    def _make_once(self, key: str, asked: Mapping[str, Any]) -> None:
         with self._guard:
             one = self._under_way.setdefault(key, threading.Lock())
         with one:
@@ -156,16 +157,7 @@ class Regenerator:
                 ) as place,
                 deadline.renewed(MAX_SECONDS, place.yield_slot),
             ):
-                item = self._made(state)
+                make = batch_of if "lines" in asked else run_of
+                item = make(self._service, asked)
                 deadline.check()  # a part of a run is another run
             self._service.store.put(item, current_session.get(), key)
-
-    def _made(self, state: Mapping[str, str]) -> Run | Batch:
-        if "model" not in state:
-            raise ValueError("made must name each run by its id, and say how it was made")
-        asked = read_state(state)
-        if asked.problems:
-            raise ValueError(" ".join(asked.problems))
-        if "lines" in state:
-            return batch_of(self._service, asked, asked.interventions)
-        return run_of(self._service, asked)

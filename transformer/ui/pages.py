@@ -22,9 +22,9 @@ from transformer.messages import ENGLISH, catalogue, language, languages, say, s
 from transformer.messages.catalogues import glossary_element, json_in_script, translate_html
 from transformer.runs.head_data import head_view
 from transformer.ui import handlers
-from transformer.ui.examples import cards, first_head
+from transformer.ui.examples import cards, first_controls, first_head
+from transformer.ui.fields import fields_schema
 from transformer.ui.lessons import offered
-from transformer.ui.link import fields_schema
 from transformer.ui.modules import LATER, MODULES, PAGE, STYLE, Asset, in_language
 from transformer.ui.page import TITLE, build
 from transformer.ui.service import Service
@@ -53,7 +53,11 @@ class Pages:
 
     def __init__(self, service: Service, english: gr.Blocks, root: str = "") -> None:
         self._service, self._base = service, f"{quote(root) or '.'}/"
-        self._schema = {"cards": cards(service.models), "lessons": offered(service.models)}
+        self._schema = {
+            "cards": cards(service.models),
+            "lessons": offered(service.models),
+            "controls": first_controls(next(iter(service.models.values()))),
+        }
         self._first_look = first_look(service)
         shared: Mapping[str, Any] = english.get_config_file()
         self.assets: dict[str, Asset] = {}

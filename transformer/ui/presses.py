@@ -1,11 +1,12 @@
-"""What the page's buttons do, as HTTP requests: `POST runs`, `batches` and `state`.
+"""What the page's buttons do, as HTTP requests: `POST runs`, `batches` and
+`examples`.
 
 Each answer is lines of JSON, sent as the work goes on. A line is an object with any of these:
 "before" (how many requests are served first, while this one waits), "tokens" (the text as far as
 it is written, or the finished run), "batch", "status", "running" (whether *Stop* has something to
-stop), "controls" (values and updates of Gradio's controls, by name), "told" (what an opened link
-shows). The last line of an answer that fails has "detail" and "code" instead. Work whose client
-leaves is cancelled; `POST stop` ends it early and keeps what there is.
+stop), "example" (see `connect.example_page`). The last line of an answer that fails has "detail"
+and "code" instead. Work whose client leaves is cancelled; `POST stop` ends it early and keeps what
+there is.
 """
 
 from __future__ import annotations
@@ -22,12 +23,10 @@ from fastapi.responses import StreamingResponse
 from transformer.checks import check_names
 from transformer.inference.deadline import current_flag
 from transformer.ui import handlers
-from transformer.ui.connect import opened
+from transformer.ui.connect import example_page
 from transformer.ui.errors import BUSY, public_error, reported
-from transformer.ui.examples import GREEDY, STARTS
 from transformer.ui.fair_scheduler import Line, Place
-from transformer.ui.link import SETTINGS, read_typed
-from transformer.ui.page_request import INTACT, settings_of
+from transformer.ui.page_request import OF_BATCH, run_settings
 from transformer.ui.request_guard import LINES, object_in
 from transformer.ui.service import Service
 from transformer.ui.sessions import caller, current_session
@@ -45,10 +44,7 @@ def works(service: Service) -> dict[str, Work]:
     in the object itself."""
 
     def runs(data: Mapping[str, Any]) -> Iterator[Update]:
-        check_names("runs", data, ("model", "text", "settings", "altered"))
-        settings = {"method": GREEDY, **STARTS, **_object(data, "settings")}
-        check_names("settings", settings, SETTINGS)
-        chosen = settings_of(settings, data.get("altered", INTACT))
+        chosen = run_settings(data)
         visitor = current_session.get()
         name, text = data.get("model", ""), data.get("text", "")
         for facts, status, running in handlers.generate(service, visitor, name, text, chosen):
@@ -56,22 +52,20 @@ def works(service: Service) -> dict[str, Work]:
             yield shown | {"status": status, "running": running}
 
     def batches(data: Mapping[str, Any]) -> Iterator[Update]:
-        check_names("batches", data, ("model", "lines", "bare"))
+        check_names("batches", data, OF_BATCH)
         visitor, hidden = current_session.get(), data.get("bare") is not True
         name, lines = data.get("model", ""), data.get("lines", "")
         facts, status = handlers.read_batch(service, visitor, name, lines, padding_hidden=hidden)
         yield ({} if facts is None else {"batch": facts}) | {"status": status}
 
-    def state(data: Mapping[str, Any]) -> Iterator[Update]:
-        check_names("state", data, ("query", "settings", "kept", "run", "reads"))
-        settings = dict.fromkeys(SETTINGS) | _object(data, "settings")
-        check_names("settings", settings, SETTINGS)
-        visitor, typed = current_session.get(), read_typed(data.get("kept"))
-        known, reads = data.get("run"), bool(data.get("reads"))
-        query = data.get("query")
-        yield from opened(service, visitor, query, settings, typed, known, reads=reads)
+    def examples(data: Mapping[str, Any]) -> Iterator[Update]:
+        check_names("examples", data, ("model", "typed"))
+        typed = _object(data, "typed")
+        check_names("typed", typed, ("text", "lines"))
+        page = example_page(service, current_session.get(), data.get("model"), typed)
+        yield {"example": page}
 
-    return {work.__name__: work for work in (runs, batches, state)}
+    return {work.__name__: work for work in (runs, batches, examples)}
 
 
 def add_presses(app: FastAPI, service: Service) -> None:

@@ -3,7 +3,7 @@
 
 import { requestsFor } from "./store.js";
 import { say } from "./messages.js";
-import { pictureNamed } from "./link_text.js";
+import { pictureNamed } from "./declared.js";
 
 // ---- the language of requests: the page's, whatever the browser's is ----
 

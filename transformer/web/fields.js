@@ -1,9 +1,9 @@
 // The page's view state as texts by field, as in a link, the history and a lesson. Each field is declared
-// once, in Python (see link_text.js); its value is here even before its view is on the page.
+// once, in Python (see declared.js); its value is here even before its view is on the page.
 
 import { batch as together, computed, signal } from "./preact.js";
 import { addProblem, page } from "./store.js";
-import { oneOf, wholeNumber, declared, fieldsOf, views } from "./link_text.js";
+import { oneOf, wholeNumber, declared, fieldsOf, views } from "./declared.js";
 
 const MOST_WHOLE = 2 ** 31 - 1;
 

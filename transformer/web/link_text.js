@@ -1,44 +1,12 @@
-// The fields of a link and the views' declarations, written into the page by ui/link.py, and the text of a
-// link. A declared field is {name, type, title, default, use, optional, options?, least?, most?}.
+// A link's text, the state that it holds, and the request that its run is made from.
 
+import { declared, shortened, textsOf, views } from "./declared.js";
 import { say, wholeText } from "./messages.js";
-import { siteName, sitesOf } from "./sites.js";
 
-const source = globalThis.document?.getElementById("view-schema");
-const lists = { settings: [], request: [], batch: [], views: [], cards: [], lessons: [] };
-/**
- * @typedef {object} Declared
- * @property {string[]} settings
- * @property {string[]} request all that makes a run again
- * @property {string[]} batch
- * @property {Record<string, any>} page its own fields
- * @property {any[]} views
- * @property {Record<string, string>} dark the dark theme's colour for each colour of a figure
- * @property {any[]} cards of the tour
- * @property {string[]} lessons their names
- */
-/** @type {Declared} */
-export const declared = {
-  ...lists,
-  ...{ page: {}, dark: {} },
-  ...JSON.parse(source?.textContent ?? "{}"),
-};
-export const views = declared.views;
-
-// The page's default tab; see ui/link.py.
-export const firstTab = Object.keys(declared.page.tab?.options ?? {})[0];
-
-/** @type {(name: string) => any} */
-export const pictureNamed = (name) =>
-  views.flatMap(({ pictures }) => pictures).find((one) => one.name === name);
-
-/** @type {(view: string) => Record<string, any>} */
-export const fieldsOf = (view) => views.find((one) => one.name === view)?.controls ?? {};
-
-// ---- a link's text: a query string of names and values ----
+// ---- a query string of names and values ----
 
 const MOST = 6000; // characters; beyond, the state is compressed, and beyond that there is no link
-const LARGEST = 64000; // bytes that the server inflates
+const LARGEST = 64000; // bytes of a state, inflated
 
 export const TOO_LONG = say(
   "A link to this would need more than {most} characters, even compressed, so " +
@@ -117,44 +85,101 @@ const unpackedState = async (packed) => {
     const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     const json = await new Response(stream).text();
-    return json.length > LARGEST ? null : JSON.parse(json);
+    const state = json.length > LARGEST ? null : JSON.parse(json);
+    const isFlat = state?.constructor === Object;
+    return isFlat && Object.values(state).every((one) => typeof one === "string") ? state : null;
   } catch {
     return null;
   }
 };
 
-// ---- values of a link; an Error with a sentence if invalid ----
+// ---- a state and the request for its run ----
 
-/** @type {(text: string) => string} */
-const shortened = (text) => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
-/** @type {(name: string, text: string, allowed: string[]) => string} */
-export const oneOf = (name, text, allowed) => {
-  if (allowed.includes(text)) return text;
-  throw new Error(
-    say("The link's {name} must be one of {allowed}; got {text}.", {
-      name,
-      allowed: allowed.join(", "),
-      text: shortened(text),
-    }),
+// All that makes a run again.
+export const REQUEST = ["model", "text", ...declared.settings, "forced_tokens", "alter"];
+
+/** @typedef {Record<string, string>} State the page as one plain object of texts */
+/** @type {(names: string[], a: State, b: State) => boolean} */
+const sameFields = (names, a, b) => {
+  const usual = { model: declared.controls.model }; // of a state that names none
+  const [left, right] = [a, b].map((one) => /** @type {State} */ ({ ...usual, ...one }));
+  return names.every((name) => left[name] === right[name]);
+};
+/** @type {(a: State, b: State) => boolean} */
+export const sameRequest = (a, b) => sameFields(REQUEST, a, b);
+/** @type {(a: State, b: State) => boolean} */
+export const sameSettings = (a, b) => sameFields(["model", ...declared.settings], a, b);
+
+// The state whose run a request makes.
+/** @type {(request: Record<string, any>) => Record<string, string>} */
+export const stateOfRequest = ({ model, text, settings = {}, altered = {} }) => {
+  const { forced_tokens: forced = [], interventions: alter = [] } = altered;
+  return textsOf({
+    model,
+    ...(text !== undefined && { text }),
+    ...settings,
+    ...(forced.length && { forced_tokens: forced }),
+    ...(alter.length && { alter }),
+  });
+};
+
+const NUMBER = /^-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?$/;
+/** @type {(text: string) => number} */
+const numberIn = (text) => {
+  const number = NUMBER.test(text) ? Number(text) : NaN;
+  if (!Number.isFinite(number)) throw new Error(text);
+  return number;
+};
+/** @type {(text: string) => number[]} */
+const idsIn = (text) =>
+  text.split(",").map((part) => {
+    if (!/^\d{1,9}$/.test(part)) throw new Error(text);
+    return Number(part);
+  });
+/** @type {(text: string) => any[]} */
+const listIn = (text) => {
+  const list = JSON.parse(text);
+  if (!Array.isArray(list)) throw new Error(text);
+  return list;
+};
+/** @type {Map<string, (text: string) => any>} */
+const READERS = new Map();
+for (const name of declared.settings) READERS.set(name, numberIn);
+for (const name of ["model", "text", "lines", "method"]) READERS.set(name, String);
+READERS.set("forced_tokens", idsIn).set("alter", listIn);
+// What a state asks the server for: model, text, settings, altered and lines, each only where the state has
+// it; views: its other fields; problems: a sentence for each that cannot be read.
+/** @type {(state: Record<string, string>) => Record<string, any>} */
+export const partsOf = (state) => {
+  /** @type {Record<string, any>} */
+  const values = {};
+  /** @type {Record<string, string>} */
+  const shown = {};
+  const problems = [];
+  for (const [name, text] of Object.entries(state)) {
+    try {
+      if (isViewField(name)) shown[name] = text;
+      else values[name] = /** @type {any} */ (READERS.get(name))(text);
+    } catch {
+      const part = shortened(name);
+      problems.push(say("The link's {part} is unknown or unreadable.", { part: `'${part}'` }));
+    }
+  }
+  const settings = Object.fromEntries(
+    declared.settings.filter((name) => name in values).map((name) => [name, values[name]]),
   );
+  const { model, text, lines, forced_tokens: forced = [], alter: interventions = [] } = values;
+  const altered = { forced_tokens: forced, interventions };
+  const asksForRun =
+    text !== undefined ||
+    [Object.keys(settings), forced, interventions].some(({ length }) => length);
+  return { model, text, lines, settings, altered, asksForRun, views: shown, problems };
 };
-/** @type {(name: string, text: string, first: number, last: number) => number} */
-export const wholeNumber = (name, text, first, last) => {
-  const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
-  if (number >= first && number <= last) return number;
-  throw new Error(
-    say("The link's {name} must be a whole number from {first} to {last}; got {text}.", {
-      name,
-      first,
-      last,
-      text: shortened(text),
-    }),
-  );
-};
-// A site of a run or a batch by its name. Throws for an unknown site.
-/** @type {(name: string, text: string, item: import("./sites.js").Item) => import("./store.js").Site} */
-export const siteNamed = (name, text, item) => {
-  const sites = sitesOf(item);
-  const names = sites.map(siteName);
-  return sites[names.indexOf(oneOf(name, text, names))];
-};
+/** @type {(name: string) => boolean} */
+const isViewField = (name) =>
+  Object.hasOwn(declared.page, name) || views.some(({ controls }) => Object.hasOwn(controls, name));
+
+// The part of a link that leads to a run; a stored example is its model's.
+/** @type {(run: any) => State} */
+export const linkOf = ({ example, model, request }) =>
+  stateOfRequest(example ? { model } : request);

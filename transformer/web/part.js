@@ -7,7 +7,7 @@ import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from
 import { nextPaint, page, reactive, on, predicts, showProblem } from "./store.js";
 import { ask } from "./ask.js";
 import { asSentence, say } from "./messages.js";
-import { views } from "./link_text.js";
+import { views } from "./declared.js";
 
 // ---- a section: a part of a tab behind its heading, with its finding in one line ----
 

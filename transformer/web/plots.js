@@ -3,7 +3,7 @@
 import { say } from "./messages.js";
 import { recoloured } from "./colours.js";
 import { FONT_PX, fontPx, plainLabel, shortLabel, squareCells, textWidth } from "./labels.js";
-import { declared } from "./link_text.js";
+import { declared } from "./declared.js";
 import { useLayoutEffect, useRef, useState } from "./preact.js";
 import { page, showProblem } from "./store.js";
 

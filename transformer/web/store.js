@@ -1,5 +1,6 @@
 // The page's state: a run, a batch of texts, the chosen head and the chosen token; and events about changes.
 
+import { declared, textsOf } from "./declared.js";
 import { batch as together, signal, untracked } from "./preact.js";
 
 /**
@@ -41,7 +42,8 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {Intervention[]} interventions
  * @property {any[]} hypotheses
  * @property {string} state
- * @property {Record<string, string>} link
+ * @property {boolean} [example] whether it is the stored one of its model
+ * @property {Record<string, any>} request what makes it again, see ui/page_request.py
  * @property {Record<string, string>} opening initial values of fields
  */
 /**
@@ -50,12 +52,12 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {boolean} padding_hidden whether the padding mask was in place
  * @property {string[]} texts
  * @property {string} model
- * @property {string} alter what was altered while it was read, as a link has it
  * @property {string[]} outputs
  * @property {number[]} lengths
  * @property {string[]} stacks
  * @property {Kind[]} kinds
  * @property {number} n_heads
+ * @property {boolean} [example]
  * @property {Record<string, string>} link
  */
 /**
@@ -105,6 +107,9 @@ export const page = reactive({
   projector: false, // larger type, for a projector
 });
 
+// What Gradio's boxes and settings hold, by their names in a link.
+export const controls = reactive({ ...declared.controls });
+
 /** @type {Map<string, Set<(detail: any) => void>>} */
 const listeners = new Map();
 
@@ -121,10 +126,10 @@ export const emit = (name, detail) => {
 
 // The requests that reproduce the newest runs and batches, by id, for a server that no longer keeps them. See
 // ui/page_request.py.
-/** @type {Map<string, Record<string, string>>} */
+/** @type {Map<string, Record<string, any>>} */
 const requests = new Map();
 const MOST = 128;
-/** @type {(id: string, request: Record<string, string>) => void} */
+/** @type {(id: string, request: Record<string, any>) => void} */
 const remember = (id, request) => {
   if (!id) return;
   requests.set(id, request);
@@ -137,10 +142,13 @@ export const requestsFor = ({ run, other, batch }) => {
   return known.length ? Object.fromEntries(known.map((id) => [id, requests.get(id)])) : null;
 };
 
-// Show a finished run, or a batch.
-/** @param {Run} run */
-export const setRun = (run) => {
-  remember(run.run, run.link);
+// Show a finished run, or a batch, of which the server has told the facts.
+/** @param {any} facts */
+export const setRun = (facts) => {
+  const { model, example, request, opening = {} } = facts;
+  /** @type {Run} */
+  const run = { ...facts, opening: textsOf(opening) };
+  remember(run.run, example ? { model } : request);
   together(() => {
     page.run = run;
     page.query = /** @type {any} */ (null);
@@ -149,11 +157,12 @@ export const setRun = (run) => {
   emit("run", run);
   emit("query", page.query);
 };
-/** @param {Batch} batch */
-export const setBatch = (batch) => {
-  page.batch = batch;
-  const { model, texts, alter } = batch;
-  remember(batch.batch, { model, lines: texts.join("\n"), alter });
+/** @param {any} facts */
+export const setBatch = (facts) => {
+  const { batch, model, texts, example, padding_hidden: isHidden } = facts;
+  const lines = texts.join("\n");
+  page.batch = { ...facts, link: example ? {} : { lines } };
+  remember(batch, { model, lines, bare: !isHidden });
 };
 
 /** @type {(a: Query | null | undefined, b: Query | null | undefined) => boolean} */

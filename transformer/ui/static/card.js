@@ -19,7 +19,7 @@ import { Card, CHOSEN, useAnswers, useFollowed } from "../../web/card.js";
 import { Marked } from "../../web/text.js";
 import { ask, lasting } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
-import { declared } from "../../web/link_text.js";
+import { declared } from "../../web/declared.js";
 import { siteName } from "../../web/sites.js";
 
 const KEY = "solved-lessons";

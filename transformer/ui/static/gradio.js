@@ -1,5 +1,7 @@
 // Gradio's own controls, from the page's scripts. (Its clock: first.js.)
 
+import { controls } from "../../web/store.js";
+
 const SETTLED_MS = 3000;
 
 // ---- setting them: an event of the header's, which Gradio answers by itself; see ui/connect.py ----
@@ -17,10 +19,22 @@ const sendNext = () => {
   [sent, waiting] = [waiting, []];
   send(Object.assign({}, ...sent.map(({ changes }) => changes)));
 };
+// Called by Gradio, whoever has changed it.
+/** @type {(name: string, value: any) => void} */
+export const controlChanged = (name, value) => void (controls[name] = value);
+/** @type {(changes: Changes) => void} */
+const keep = (changes) => {
+  for (const [name, change] of Object.entries(changes)) {
+    const isUpdate = change?.__type__ === "update";
+    if (name in controls && (!isUpdate || "value" in change))
+      controls[name] = isUpdate ? change.value : change;
+  }
+};
 // Resolves once the controls are set.
 /** @type {(changes: Changes) => Promise<void>} */
 export const setControls = (changes) =>
   new Promise((done) => {
+    keep(changes);
     waiting.push({ changes, done });
     sendNext();
   });
@@ -50,26 +64,10 @@ export const focusText = () => {
   box?.focus();
 };
 
-// What stands in the page's boxes and settings, by their names in a link; none of those that the page has not
-// drawn yet.
-/** @type {() => Record<string, string>} */
-export const unsent = () => {
-  /** @type {(selector: string) => any[]} */
-  const all = (selector) => [...document.querySelectorAll(selector)];
-  const set = all("[class*=setting-]").map((box) => [
-    /setting-(\w+)/.exec(box.className)?.[1],
-    box.querySelector("input")?.value,
-  ]);
-  const [model, method] = ["#model input", "#method input:checked"].map(
-    (one) => all(one)[0]?.value,
-  );
-  const typed = all("#text textarea, #lines textarea").map((box) => [
-    box.closest("#text, #lines").id,
-    box.value,
-  ]);
-  const chosen = [["model", model], ["method", method], ...set].filter(([, value]) => value);
-  return Object.fromEntries([...chosen, ...typed]);
-};
+// What the page's boxes and settings hold, by their names in a link, without the list of models.
+/** @type {() => Record<string, any>} */
+export const typed = () =>
+  Object.fromEntries(Object.entries(controls).filter(([name]) => name !== "model"));
 
 // Whether a button of Gradio's stands pressed.
 /** @type {(id: string, isPressed: boolean) => void} */

@@ -2,10 +2,10 @@
 // is done with the page as a whole.
 
 import { html, useLayoutEffect, useRef } from "../../web/preact.js";
-import { connectControls, unsent } from "./gradio.js";
+import { connectControls } from "./gradio.js";
 import { ASKED, askedIn, LANGUAGE, lasting } from "../../web/ask.js";
-import { chooseModel, linkText, setSubmit } from "./link.js";
-import { declared } from "../../web/link_text.js";
+import { chooseModel, linkText } from "./link.js";
+import { declared } from "../../web/declared.js";
 import { say } from "../../web/messages.js";
 import { page as look } from "../../web/store.js";
 import { mounted } from "../../web/part.js";
@@ -28,12 +28,8 @@ const Models = ({ props: { models } }) => {
   const hasOthers = useRef(models.length > named.length);
   hasOthers.current ||= !named.includes(shown);
   useLayoutEffect(() => void document.body.classList.toggle("more-models", hasOthers.current));
-  const choose = (name) => {
-    const { text, lines } = unsent();
-    chooseModel(name, { text, lines });
-  };
   const button = (name) => html`<button type="button" aria-pressed=${String(name === shown)}
-    data-model=${name} onClick=${() => choose(name)}>${DOES[name]}</button>`;
+    data-model=${name} onClick=${() => chooseModel(name)}>${DOES[name]}</button>`;
   return html`<div class="does" role="group" aria-label=${say("Model")} hidden=${!named.length}>${named.map(button)}</div>`;
 };
 
@@ -134,10 +130,7 @@ const Menu = ({ languages, space }) => {
 
 const Header = ({ props, submit }) => {
   const { languages, space } = props;
-  useLayoutEffect(() => {
-    setSubmit(submit); // Gradio adds what its settings are; see ui/connect.py
-    connectControls((changes) => submit(changes, "input"));
-  }, []);
+  useLayoutEffect(() => connectControls((changes) => submit(changes, "input")), []);
   return html`<div class="header">
     <button type="button" class="start" hidden=${!declared.cards.length} onClick=${begin}>${say("Start here")}</button>
     <button type="button" class="lessons-button" hidden=${!declared.lessons.length} onClick=${chooseLesson}>${say("Lessons")}</button>

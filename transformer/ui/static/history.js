@@ -3,6 +3,7 @@
 import { typeText } from "./gradio.js";
 import { alter, interventions } from "./interventions.js";
 import { shownFields } from "../../web/fields.js";
+import { linkOf } from "../../web/link_text.js";
 import { apply } from "./link.js";
 import { say } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
@@ -52,7 +53,7 @@ export const showRun = (facts) => {
   const views = shownFields();
   delete views.read; // a place in the run that was shown
   delete views.cell;
-  return apply({ ...views, ...facts.link }, facts);
+  return apply({ ...views, ...linkOf(facts) }, facts);
 };
 
 // The shown text up to a step, then the given token ids, then what the network writes.

@@ -4,31 +4,35 @@
 
 import { isReloaded } from "../../web/ask.js";
 import { fieldText, lookFields, showFields, shownFields } from "../../web/fields.js";
+import { declared, firstTab } from "../../web/declared.js";
 import {
+  REQUEST,
   TOO_LONG,
-  declared,
-  firstTab,
   foreignPart,
   holdsOwn,
+  linkOf,
   plainQuery,
   queryOf,
+  sameRequest,
+  sameSettings,
   stateOf,
 } from "../../web/link_text.js";
 import { effect, signal } from "../../web/preact.js";
 import { page, setRun, showProblem } from "../../web/store.js";
+import { asSentence, say } from "../../web/messages.js";
 import { showTabs, typeText, uncover } from "./gradio.js";
-import { press, settingsOf } from "./presses.js";
+import { openState, report } from "./opening.js";
 
 const PAUSE_MS = 300;
 const HUB = "https://huggingface.co"; // shows a Space inside a page of its own
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
 
-// The {query} that the server is asked for; while it is, the address stays. keepsTab: whatever is open.
-/** @typedef {{ query: string, kept: object, run?: string | null, reads?: boolean, keepsTab?: boolean }} Wanted */
+/** @typedef {{ state: State | null } & import("./opening.js").How} Wanted state: null if unreadable */
+// The state that is being opened; while it is, the address stays.
 const asked = signal(/** @type {Wanted | null} */ (null));
 export const isOpening = () => asked.value !== null;
 // The same of a link alone, and not of another model.
-export const isOpeningLink = () => asked.value !== null && !asked.value.keepsTab;
+export const isOpeningLink = () => asked.value !== null && !("tab" in asked.value);
 
 // What of the address belongs to the framework.
 export const foreign = () => foreignPart(window.location.search.slice(1));
@@ -37,113 +41,75 @@ const given = () =>
 
 // ---- the state ----
 
-/** @type {any} */
-let started = null;
-// The model that the page starts with.
-const first = () => (started ??= page.run?.model);
+const first = declared.controls.model; // the model that the page starts with
 
 // What is shown now, as one plain object of texts.
 /** @type {() => State} */
 export const snapshot = () => {
-  const all = { ...page.run?.link, ...page.batch?.link, ...shownFields() };
-  const isFirst = all.model === first() && fieldText("tab") === firstTab;
+  const all = { ...(page.run && linkOf(page.run)), ...page.batch?.link, ...shownFields() };
+  const isFirst = all.model === first && fieldText("tab") === firstTab;
   return isFirst && Object.keys(all).every((name) => ["model", "tab"].includes(name)) ? {} : all;
 };
 export const linkText = () => queryOf(snapshot());
 
-/** @type {(names: string[], ...states: State[]) => boolean} */
-const sameFields = (names, ...states) => {
-  const [left, right] = states.map((state) => ({ model: first(), ...state }));
-  return names.every((name) => left[name] === right[name]);
-};
-/** @type {(a: State, b: State) => boolean} */
-const sameRequest = (a, b) => sameFields(declared.request, a, b);
-/** @type {(a: State, b: State) => boolean} */
-const sameSettings = (a, b) => sameFields(["model", ...declared.settings], a, b);
 /** @type {(state: State) => State} */
 const viewsOf = (state) =>
   Object.fromEntries(
-    Object.entries(state).filter(
-      ([name]) => ![...declared.request, ...declared.batch].includes(name),
-    ),
+    Object.entries(state).filter(([name]) => ![...REQUEST, "lines"].includes(name)),
   );
 
 // Show a state. The server makes its run and batch where others are shown now. facts: those of a run
 // of this visit that is the wanted one; it is shown at once where no setting has to change with it.
 /** @type {(state: State, facts?: any) => Promise<void>} */
 export const apply = async (state, facts = null) => {
-  if (facts && isOfBatch(state) && sameSettings(state, page.run.link)) {
+  if (facts && isOfBatch(state) && sameSettings(state, linkOf(page.run))) {
     await typeText(facts.text);
     setRun(facts);
   }
-  navigate(state, await queryOf(state), facts?.run ?? null, false);
+  navigate(state, await queryOf(state), facts, false);
 };
 // text: of the state; isHere: whether the address says it already.
-/** @type {(state: State, text: string | null, run: string | null, isHere: boolean) => void} */
-const navigate = (state, text, run, isHere) => {
+/** @type {(state: State, text: string | null, facts: any, isHere: boolean) => void} */
+const navigate = (state, text, facts, isHere) => {
   // While the server is asked for another state, its answer may yet change the run that is shown.
-  if (!isOpening() && page.run && sameRequest(state, page.run.link) && isOfBatch(state)) {
+  if (!isOpening() && page.run && sameRequest(state, linkOf(page.run)) && isOfBatch(state)) {
     if (!isHere && text !== null) pushStep(state, text);
     return report(showFields(viewsOf(state)));
   }
   if (text === null) return showProblem(TOO_LONG);
   if (!isHere) pushStep(state, text);
-  return request({ query: text, kept: {}, run });
+  return void open({ state, facts });
 };
 /** @type {(state: State) => boolean} */
 const isOfBatch = ({ lines }) => lines === undefined || lines === page.batch?.link?.lines;
-/** @type {(problems: string[]) => void} */
-const report = (problems) => {
-  if (problems.length) showProblem(problems.join(" "));
-};
-
-// Another model, with the texts that stand in the boxes where they are the visitor's own; how things
-// are drawn stays, and so does the open tab. Nothing for the model that is shown. Gradio's list calls it, see ui/connect.py.
-/** @type {(model: string, texts: object) => void} */
-export const chooseModel = (model, texts) => {
+// Another model, with the texts that are in the boxes where they are the visitor's own; how things are drawn
+// stays, and so does the open tab. Nothing for the model that is shown. Gradio's list calls it, see
+// ui/connect.py.
+/** @type {(model: string) => void} */
+export const chooseModel = (model) => {
   if (!page.run || model === page.run.model) return;
-  const query = plainQuery({ model, ...lookFields() });
-  pushStep({ model, tab: fieldText("tab") }, query);
-  request({ query, kept: texts, reads: true, keepsTab: true });
+  const state = { model, ...lookFields() };
+  pushStep({ model, tab: fieldText("tab") }, plainQuery(state));
+  open({ state, isChosen: true, tab: fieldText("tab") });
 };
 
-// ---- the server's part ----
+// ---- opening ----
 
-/** @type {((wanted: Wanted) => void) | null} */
-let submit = null;
+const UNREADABLE = asSentence(say("the link cannot be read; it may have been cut off"));
 
-/** @type {(wanted: Wanted) => void} */
-const request = (wanted) => {
+// Of what is asked for meanwhile (Back, pressed twice) only the last counts. What cannot be had is said, and
+// leaves the address as it is until something is chosen.
+/** @type {(wanted: Wanted) => Promise<void>} */
+const open = async (wanted) => {
   asked.value = wanted;
-  submit?.(wanted);
-};
-// How the server is asked, once that part is on the page.
-/** @type {(how: (wanted: Wanted) => void) => void} */
-export const setSubmit = (how) => {
-  submit = how;
-  if (asked.value) submit(asked.value);
-};
-// Called by Gradio with the values of its settings. Of what is asked for meanwhile (Back, pressed twice) only
-// the last counts. What cannot be had leaves the address as it is until something is chosen.
-/** @type {(wanted: Wanted, ...settings: any[]) => Promise<void>} */
-export const openState = async (wanted, ...settings) => {
-  const isWanted = () => JSON.stringify(asked.value) === JSON.stringify(wanted);
+  const isWanted = () => asked.value === wanted;
+  const views = wanted.state
+    ? await openState(wanted.state, wanted, isWanted)
+    : report([UNREADABLE]);
   if (!isWanted()) return;
-  const { keepsTab, ...data } = wanted;
-  const isShown = await press(
-    "state",
-    { ...data, settings: settingsOf(settings) },
-    ({ told }) => told && isWanted() && show(told, keepsTab),
-  );
-  if (isShown || !isWanted()) return;
-  isQuiet = !begun;
+  if (!views) isQuiet = !begun;
   asked.value = null;
-};
-const show = ({ view, problems, run }, keepsTab) => {
-  const views = keepsTab ? { ...view, tab: fieldText("tab") } : view;
-  report([...problems, ...(run ? showFields(views) : [])]);
-  asked.value = null;
-  if (view.tab) showTabs();
+  if (views?.tab) showTabs();
 };
 
 // ---- the address ----
@@ -209,23 +175,28 @@ window.onhashchange = async () => {
   const text = given();
   const state = text === "" ? { tab: firstTab } : await stateOf(text);
   if (mine !== heeded) return;
-  written = { model: first(), ...state };
+  written = { model: first, ...state };
   if (state) navigate(written, text, null, true);
-  else open(text, {});
+  else open({ state });
   begun = isOpening();
   if (mine === heeded) isHeeding = false;
 };
 
-// ---- opening ----
+// ---- the address that the page is opened at ----
 
-/** @type {(text: string, kept: object) => void} */
-const open = (text, kept) => {
-  request({ query: text, kept, keepsTab: text === "" });
+/** @type {(kept: Record<string, any>) => Promise<void>} */
+const openAddress = async (kept) => {
+  const text = given();
+  const wanted = { state: {}, kept, ...(text === "" && { tab: fieldText("tab") }) };
+  asked.value = wanted;
+  const state = await stateOf(text);
+  if (asked.value === wanted) await open({ ...wanted, state });
 };
-// The page before lost its server: what stood in its boxes and settings then.
-export const reopen = (typed) => open(given(), typed);
+// The page before lost its server: what its boxes and settings held then.
+/** @type {(kept: Record<string, any>) => void} */
+export const reopen = (kept) => void openAddress(kept);
 // Loaded again, the list of models has those of the visit.
-if (given() !== "" || isReloaded) open(given(), {});
+if (given() !== "" || isReloaded) openAddress({});
 
 // The page is seen as its link says, or as it is written where that takes long; see page.html.
 effect(() => void (isOpening() || uncover()));

@@ -8,14 +8,8 @@ import { effect, signal, untracked, html, useState, render } from "../../web/pre
 import { page, setHead, setQuery, emit, labelsOf } from "../../web/store.js";
 import { fieldText, bindField, setField, setFields } from "../../web/fields.js";
 import { openTab } from "./gradio.js";
-import {
-  firstTab,
-  isEmbedded,
-  oneOf,
-  siteNamed,
-  wholeNumber,
-  withoutEmbed,
-} from "../../web/link_text.js";
+import { firstTab, oneOf, siteNamed, wholeNumber } from "../../web/declared.js";
+import { isEmbedded, withoutEmbed } from "../../web/link_text.js";
 import { siteName, sitesOf } from "../../web/sites.js";
 import { say } from "../../web/messages.js";
 import { useDocument } from "../../web/part.js";

@@ -8,7 +8,7 @@ import { html, useMemo } from "../../web/preact.js";
 import { chosenRow, page } from "../../web/store.js";
 import { declaredFields } from "../../web/fields.js";
 import { say } from "../../web/messages.js";
-import { views } from "../../web/link_text.js";
+import { views } from "../../web/declared.js";
 import { siteName } from "../../web/sites.js";
 
 // What the page's chosen head and token say of a picture's parameters.

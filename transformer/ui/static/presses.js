@@ -1,10 +1,10 @@
-// What the page asks the server to do: write a text, read a batch, show a state. Of texts and states one is
+// What the page asks the server to do: write a text, read a batch, show a model's example. Of texts and examples one is
 // under way at a time, and one of batches: a new press ends the one before. The answer is lines of JSON, see
 // ui/presses.py.
 
 import { LANGUAGE, SESSION, askedIn, session } from "../../web/ask.js";
 import { resetFields } from "../../web/fields.js";
-import { declared } from "../../web/link_text.js";
+import { declared } from "../../web/declared.js";
 import { say, sayN } from "../../web/messages.js";
 import { page, setBatch, setRun, showProblem, showWaiting, showStatus } from "../../web/store.js";
 import { setControls, uncover } from "./gradio.js";
@@ -89,27 +89,31 @@ const LONG_MS = 1500; // that a text is written before it is seen on a page that
 const offerStop = (isRunning) =>
   void setControls({ stop: { __type__: "update", interactive: isRunning } });
 
+// Show a finished run, or a text as far as it is written.
 /** @type {(facts: any) => void} */
-const showText = (facts) => {
+export const showText = (facts) => {
   const isDone = facts.state === "done";
   if (!isDone && !page.writing) setTimeout(uncover, LONG_MS);
   page.writing = isDone ? null : facts;
   if (isDone && facts.run !== page.run?.run) setRun(facts);
 };
 
+/** @type {(batch: any) => void} */
+export const showBatch = (batch) => {
+  if (batch.batch === page.batch?.batch) return;
+  resetFields("masks");
+  setBatch(batch);
+};
+
 /** @type {(line: Line) => void} */
-const show = ({ before, running, controls, tokens, batch, status }) => {
+const show = ({ before, running, tokens, batch, status }) => {
   if (before) {
     showWaiting(sayN("{n} request before yours …", "{n} requests before yours …", before));
     uncover();
   }
   if (running !== undefined) offerStop(running);
-  if (controls) setControls(controls);
   if (tokens) showText(tokens);
-  if (batch && batch.batch !== page.batch?.batch) {
-    resetFields("masks");
-    setBatch(batch);
-  }
+  if (batch) showBatch(batch);
   if (status) showStatus(status);
 };
 
@@ -158,7 +162,7 @@ export const press = async (name, data, take = () => {}) => {
 // ---- what Gradio's buttons call, see ui/connect.py ----
 
 /** @type {(values: any[]) => Record<string, any>} */
-export const settingsOf = (values) =>
+const settingsOf = (values) =>
   Object.fromEntries(declared.settings.map((name, place) => [name, values[place]]));
 
 /** @type {(model: string, text: string, altered: object, ...settings: any[]) => void} */

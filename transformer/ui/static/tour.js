@@ -5,7 +5,7 @@ import { ask } from "../../web/ask.js";
 import { emit, reactive, showProblem } from "../../web/store.js";
 import { bindField, shownFields } from "../../web/fields.js";
 import { apply, isOpening } from "./link.js";
-import { declared, oneOf, wholeNumber } from "../../web/link_text.js";
+import { declared, oneOf, textsOf, wholeNumber } from "../../web/declared.js";
 
 /**
  * @typedef {object} Card
@@ -25,8 +25,10 @@ import { declared, oneOf, wholeNumber } from "../../web/link_text.js";
 
 const STAYS = ["projector", "lesson"]; // of the page, whatever card is shown
 
+/** @type {(cards: any[]) => Card[]} */
+const withTexts = (cards) => cards.map((card) => ({ ...card, state: textsOf(card.state) }));
 /** @type {Deck} */
-const tour = { name: "", title: "", cards: declared.cards };
+const tour = { name: "", title: "", cards: withTexts(declared.cards) };
 // place: of the shown card in its deck, null for none; isChoosing: whether the lessons are listed.
 export const cardState = reactive({
   deck: tour,
@@ -61,7 +63,7 @@ const show = (to, among = cardState.deck) => {
 const fetchLesson = async (name) => {
   oneOf("lesson", name, declared.lessons);
   const { steps, title } = await ask("lesson", { name });
-  return { name, title, cards: steps };
+  return { name, title, cards: withTexts(steps) };
 };
 // A lesson by its name, fetched once.
 /** @type {(name: string) => Promise<Deck>} */
@@ -131,11 +133,11 @@ export const goToTour = (to) => goToCard(to, tour);
 /** @type {(name: string, to?: number) => Promise<void>} */
 export const goToLesson = async (name, to = 0) => goToCard(to, await lessonOf(name));
 // Bring the page to what answers the shown card.
-/** @type {(state: Record<string, string>) => Promise<void>} */
+/** @type {(state: Record<string, any>) => Promise<void>} */
 export const goToAnswer = (state) =>
   apply({
     ...cardShown()?.state,
-    ...state,
+    ...textsOf(state),
     ...staying(),
     lesson: `${cardState.deck.name}.${(cardState.place ?? 0) + 1}`,
   });

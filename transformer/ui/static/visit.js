@@ -2,8 +2,8 @@
 
 import { MOVED, SESSION, VISIT, session, storage } from "../../web/ask.js";
 import { effect } from "../../web/preact.js";
-import { page, showWaiting } from "../../web/store.js";
-import { unsent } from "./gradio.js";
+import { controls, page, showWaiting } from "../../web/store.js";
+import { typed } from "./gradio.js";
 import { isOpening, reopen } from "./link.js";
 import { BACK, isConnectionLost } from "./presses.js";
 
@@ -11,11 +11,11 @@ const KEPT = "viz-kept"; // in sessionStorage, from an unfinished text until the
 const moved = history.state?.[MOVED] ?? null;
 let moving = false;
 
-const isUnfinished = () => page.run && unsent().text !== page.run.text;
+const isUnfinished = () => page.run && controls.text !== page.run.text;
 window.onpagehide = () => {
   const lost = isConnectionLost();
   if (lost || (!moving && isUnfinished()))
-    storage?.setItem(KEPT, JSON.stringify({ typed: unsent(), lost }));
+    storage?.setItem(KEPT, JSON.stringify({ typed: typed(), lost }));
   if (!moving) storage?.setItem(VISIT, session);
   if (!lost && !moving) {
     const headers = { [SESSION]: session };
@@ -27,13 +27,13 @@ window.onpagehide = () => {
 /** @type {(address: string) => void} */
 export const moveTo = (address) => {
   moving = true;
-  const state = { ...history.state, [MOVED]: { session, unsent: unsent() } };
+  const state = { ...history.state, [MOVED]: { session, typed: typed() } };
   history.replaceState(state, "", window.location.pathname + address);
   window.location.reload();
 };
 if (moved) {
   history.replaceState({ ...history.state, [MOVED]: null }, "");
-  reopen(moved.unsent);
+  reopen(moved.typed);
 }
 
 const kept = JSON.parse(storage?.getItem(KEPT) ?? "null");

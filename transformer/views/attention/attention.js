@@ -2,7 +2,7 @@
 
 import { declaredFields, fieldText, setField } from "../../web/fields.js";
 import { isAblated } from "../../ui/static/interventions.js";
-import { wholeNumber } from "../../web/link_text.js";
+import { wholeNumber } from "../../web/declared.js";
 import { say } from "../../web/messages.js";
 import { setReader } from "../../web/text.js";
 import { siteName } from "../../web/sites.js";

@@ -1,6 +1,6 @@
 // The hovered, pinned or selected cell of an attention picture, and its numbers.
 
-import { views } from "../../web/link_text.js";
+import { views } from "../../web/declared.js";
 import { numeral, say } from "../../web/messages.js";
 import { useEvent, openSection } from "../../web/part.js";
 import { html, signal, useMemo, useSignalEffect } from "../../web/preact.js";

@@ -2,7 +2,7 @@
 
 import { isAblated, SwitchOff } from "../../ui/static/interventions.js";
 import { isStill } from "../../web/controls.js";
-import { pictureNamed, views } from "../../web/link_text.js";
+import { pictureNamed, views } from "../../web/declared.js";
 import { useAnswer, useEvent } from "../../web/part.js";
 import { numeral, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";

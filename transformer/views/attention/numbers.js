@@ -9,7 +9,7 @@ import { headNumbers, STAGE_NAMES } from "../../web/head_numbers.js";
 import { useAnswer, useEvent } from "../../web/part.js";
 import { headShown, on, page, setHead, tracedFrom } from "../../web/store.js";
 import { once } from "./metrics_cache.js";
-import { fieldsOf, pictureNamed } from "../../web/link_text.js";
+import { fieldsOf, pictureNamed } from "../../web/declared.js";
 import { html, useMemo, useRef, useState } from "../../web/preact.js";
 
 const KEPT = 64; // heads

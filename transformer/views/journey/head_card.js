@@ -5,7 +5,7 @@ import { isAblated, SwitchOff } from "../../ui/static/interventions.js";
 import { isOpeningLink } from "../../ui/static/link.js";
 import { cardState } from "../../ui/static/tour.js";
 import { headName, knownName } from "../../web/head_grid.js";
-import { siteNamed } from "../../web/link_text.js";
+import { siteNamed } from "../../web/declared.js";
 import { numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
 import { effect, html, useLayoutEffect } from "../../web/preact.js";
@@ -36,9 +36,9 @@ export const useAgreement = (answer) =>
   useLayoutEffect(() => {
     if (!answer) return;
     const { named } = answer;
-    const { model, text: prompt, link } = page.run;
+    const { model, text: prompt, example } = page.run;
     const text = JSON.stringify([model, prompt]);
-    const isNew = text !== known && link.text !== undefined; // and not the model's example
+    const isNew = text !== known && !example;
     const isFree = isNew && !isLinked && cardState.place === null;
     [known, isLinked] = [text, isOpeningLink()];
     if (named && isFree && (page.head === own || isUsual())) setHead(named);

@@ -6,10 +6,10 @@ import { openTab } from "../../ui/static/gradio.js";
 import { branchAt, pastRuns } from "../../ui/static/history.js";
 import { generates, headWords, isAblated } from "../../ui/static/interventions.js";
 import { capital, percentText, say, sayN, wholeText } from "../../web/messages.js";
-import { mounted, openSection, useDocument, usePart } from "../../web/part.js";
-import { html, signal, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
+import { mounted, openSection, usePart } from "../../web/part.js";
+import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
-import { headShown, page, predicts } from "../../web/store.js";
+import { controls, headShown, page, predicts } from "../../web/store.js";
 import { Token, setReader } from "../../web/text.js";
 import { firstAtlas, tokenReader } from "../attention/numbers.js";
 import { beginning, shared, useFilling, useJourney, withoutHead } from "./queries.js";
@@ -114,14 +114,11 @@ const compare = () => {
   openSection("compare");
 };
 
-// The changed values of Gradio's controls, {method, temperature, top_k, top_p}; see ui/page.py.
-const moved = signal(/** @type {Record<string, any>} */ ({}));
-
 // The bars and their text, the only parts drawn again as a control moves.
-const Drawn = ({ answer, preview, first }) => {
-  const { method, ...numbers } = { ...first, ...moved.value };
+const Drawn = ({ answer, preview }) => {
+  const { method } = controls;
   const [temperature, topK, topP] = ["temperature", "top_k", "top_p"].map((name) =>
-    Number(numbers[name]),
+    Number(controls[name]),
   );
   const settings = { method, temperature, top_k: topK, top_p: topP };
   const all = Object.values(settings);
@@ -146,13 +143,12 @@ const Drawn = ({ answer, preview, first }) => {
     <p class="drawn-says">${drawnInWords(settings, drawn.count, answer)}</p>`;
 };
 
-const NextWords = ({ props, value }) => {
+const NextWords = ({ props }) => {
   const part = usePart();
   useMemo(() => {
     firstAtlas(props.first);
     setReader(tokenReader({}, () => false)); // until Attention is mounted and sets its own reader
   }, []);
-  useDocument(["setting"], ({ detail }) => (moved.value = { ...moved.peek(), ...detail }));
   const { answer, asked } = useJourney(part);
   const isCurrent = asked?.run === page.run?.run; // the position is one of the shown run's
   const preview = usePreview(part, isCurrent ? answer?.position : undefined);
@@ -173,7 +169,7 @@ const NextWords = ({ props, value }) => {
       }
       <button type="button" class="to-tab" onClick=${() => openTab("prediction")}>${say("Prediction")}</button>
     </div>
-    ${answer && !isSaid ? html`<${Drawn} ...${{ answer, preview }} first=${value.value} />` : html`<ul hidden=${isSaid} />`}
+    ${answer && !isSaid ? html`<${Drawn} ...${{ answer, preview }} />` : html`<ul hidden=${isSaid} />`}
   </section>`;
 };
 export const mount = mounted(NextWords);

@@ -12,7 +12,7 @@ import { ask, decodeBytes, storage, takeLeft } from "../../web/ask.js";
 import { Control } from "../../web/controls.js";
 import { declaredFields } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
-import { fieldsOf } from "../../web/link_text.js";
+import { fieldsOf } from "../../web/declared.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { reactive, showProblem } from "../../web/store.js";
 

@@ -1,7 +1,7 @@
 // Masks of a padded batch, their effect on the scores of one head, and the head without one of them.
 
 import { fontPx, labelRoom } from "../../web/labels.js";
-import { siteNamed, wholeNumber } from "../../web/link_text.js";
+import { siteNamed, wholeNumber } from "../../web/declared.js";
 import { capital, say, sayN } from "../../web/messages.js";
 import { siteName, maskOf, kindOf } from "../../web/sites.js";
 import { Select, Switch } from "../../web/controls.js";

@@ -7,7 +7,7 @@ import { html, useMemo, useRef, useState } from "../../web/preact.js";
 import { Token } from "../../web/text.js";
 import { declaredFields } from "../../web/fields.js";
 import { Switch } from "../../web/controls.js";
-import { fieldsOf } from "../../web/link_text.js";
+import { fieldsOf } from "../../web/declared.js";
 import { headLookedAt, predictedPosition } from "../../web/selection.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { attentionOf } from "../../web/sites.js";

@@ -1,7 +1,7 @@
 // The positional matrix, token + position, and the map to a later position.
 
 import { declaredFields } from "../../web/fields.js";
-import { fieldsOf, wholeNumber } from "../../web/link_text.js";
+import { fieldsOf, wholeNumber } from "../../web/declared.js";
 import { numeral, percentText, say, sayWith, tinyNumber } from "../../web/messages.js";
 import { KindButtons, Select } from "../../web/controls.js";
 import { stackOf } from "../../web/sites.js";

@@ -7,7 +7,7 @@ import { Select } from "../../../web/controls.js";
 import { Figure } from "../../../web/figure.js";
 import { headNumbers } from "../../../web/head_numbers.js";
 import { thinLabels } from "../../../web/labels.js";
-import { siteNamed } from "../../../web/link_text.js";
+import { siteNamed } from "../../../web/declared.js";
 import { PredictedToken, before, predictedPosition, readPosition } from "../../../web/selection.js";
 import { capital, numeral, say, sayWith } from "../../../web/messages.js";
 import { usePart } from "../../../web/part.js";

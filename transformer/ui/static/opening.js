@@ -1,0 +1,105 @@
+// Opening a state: its model's example comes from the server, then its own batch and run.
+
+import { showFields } from "../../web/fields.js";
+import { declared, oneOf } from "../../web/declared.js";
+import { partsOf, sameRequest, stateOfRequest } from "../../web/link_text.js";
+import { say } from "../../web/messages.js";
+import { controls, showProblem, showStatus } from "../../web/store.js";
+import { setControls } from "./gradio.js";
+import { press, showBatch, showText } from "./presses.js";
+
+/**
+ * @typedef {object} How
+ * @property {Record<string, any>} [kept] what is to be in boxes and settings in the end
+ * @property {any} [facts] of its run, where this visit has shown it
+ * @property {boolean} [isChosen] another model was chosen: the visitor's own texts and settings stay
+ * @property {string} [tab] the one that stays open
+ */
+
+/** @type {(problems: string[]) => void} */
+export const report = (problems) => {
+  if (problems.length) showProblem(problems.join(" "));
+};
+
+const texts = () => ({ text: controls.text, lines: controls.lines });
+const STORED = say("A stored example, read by this model.");
+
+// Gives the fields that the state has for the views; null where it could not be opened, or another state is
+// wanted by now. What cannot be had is said, and the rest is shown.
+/** @type {(state: Record<string, string>, how: How, isWanted: () => boolean) => Promise<Record<string, string> | null>} */
+export const openState = async (state, { kept = {}, facts, isChosen, tab }, isWanted) => {
+  const parts = partsOf(state);
+  /** @type {any} */
+  let example = null;
+  const wanted = { model: parts.model ?? null, typed: isChosen ? texts() : {} };
+  const take = (/** @type {any} */ line) => (example = line.example ?? example);
+  if (!(await press("examples", wanted, take)) || !isWanted()) return null;
+  const problems = [...parts.problems, ...example.problems];
+  const { text = example.text, lines } = { ...parts, ...example.own };
+  const settings = settingsFor(parts, example, isChosen, problems);
+  furnish(example, { ...settings, text, lines: lines ?? example.lines, ...kept });
+
+  /** @type {(name: string, data: object, of: string) => Promise<any>} */
+  const made = async (name, data, of) => {
+    /** @type {any} */
+    let last = null;
+    const isComplete = await press(name, data, (line) => (last = line));
+    if (!isComplete || !isWanted()) return false;
+    if (last.status.kind === "error") problems.push(last.status.text);
+    return last[of] ?? example[of];
+  };
+  const { model } = example.run;
+  if (lines === undefined) showBatch(example.batch);
+  else if (!(await made("batches", { model, lines }, "batch"))) return null;
+  if (facts) {
+    showText(facts);
+    showStatus({ kind: "done", text: say("Shown again.") });
+  } else if (!(parts.asksForRun || example.own.text) || isStored({ ...parts, text }, example.run)) {
+    showText(example.run);
+    showStatus({ kind: "done", text: STORED });
+  } else {
+    const count = problems.length;
+    const request = { model, text, settings, altered: parts.altered };
+    if (!(await made("runs", request, "tokens"))) return null;
+    if (problems.length > count) {
+      if (isChosen) problems.push(say("A stored example is shown."));
+      showText(example.run);
+    }
+  }
+  report([...problems, ...showFields(tab === undefined ? parts.views : { ...parts.views, tab })]);
+  return parts.views;
+};
+// Whether the model's example is what the state asks for.
+/** @type {(parts: Record<string, any>, run: any) => boolean} */
+const isStored = ({ text, settings, altered }, { model, request }) =>
+  request.settings
+    ? sameRequest(stateOfRequest({ model, text, settings, altered }), stateOfRequest(request))
+    : text === request.text;
+// The settings that the state names, else those that are set; a problem is added to those.
+/** @type {(parts: Record<string, any>, example: any, isChosen: boolean | undefined, problems: string[]) => Record<string, any>} */
+const settingsFor = ({ settings: named }, example, isChosen, problems) => {
+  const { methods, length, lengths } = example;
+  const now = Object.fromEntries(declared.settings.map((name) => [name, controls[name]]));
+  if (isChosen && lengths.includes(now.length)) now.length = length; // it was left alone
+  const settings = { ...now, method: methods[0], ...named };
+  try {
+    oneOf("method", settings.method, methods);
+  } catch (error) {
+    problems.push(error.message);
+    [settings.method] = methods;
+  }
+  const usual = now.temperature || example.temperature;
+  settings.temperature = settings.method === "greedy" ? 0 : (named.temperature ?? usual);
+  return settings;
+};
+// Set Gradio's controls: their words are the model's.
+/** @type {(example: any, values: Record<string, any>) => void} */
+const furnish = ({ controls: words, methods }, { method, text, ...others }) => {
+  const chosen = methods.includes(method) ? method : methods[0]; // another model had it
+  setControls({
+    ...words,
+    ...others,
+    method: { ...words.method, value: chosen },
+    text: { ...words.text, value: text },
+  });
+};

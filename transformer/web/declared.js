@@ -1,0 +1,80 @@
+// The fields of a link and the views' declarations, written into the page by ui/fields.py, and the values
+// that fields take. A declared field is {name, type, title, default, use, optional, options?, least?, most?}.
+
+import { say } from "./messages.js";
+import { siteName, sitesOf } from "./sites.js";
+
+const source = globalThis.document?.getElementById("view-schema");
+const lists = { settings: [], views: [], cards: [], lessons: [] };
+/**
+ * @typedef {object} Declared
+ * @property {string[]} settings
+ * @property {Record<string, any>} page its own fields
+ * @property {any[]} views
+ * @property {Record<string, string>} dark the dark theme's colour for each colour of a figure
+ * @property {any[]} cards of the tour
+ * @property {string[]} lessons their names
+ * @property {Record<string, any>} controls what Gradio's boxes and settings hold at first
+ */
+/** @type {Declared} */
+export const declared = {
+  ...lists,
+  ...{ page: {}, dark: {}, controls: {} },
+  ...JSON.parse(source?.textContent ?? "{}"),
+};
+export const views = declared.views;
+
+// The page's default tab; see ui/fields.py.
+export const firstTab = Object.keys(declared.page.tab?.options ?? {})[0];
+
+/** @type {(name: string) => any} */
+export const pictureNamed = (name) =>
+  views.flatMap(({ pictures }) => pictures).find((one) => one.name === name);
+
+/** @type {(view: string) => Record<string, any>} */
+export const fieldsOf = (view) => views.find((one) => one.name === view)?.controls ?? {};
+
+/** @type {(name: string, value: any) => string} */
+const textIn = (name, value) => {
+  if (name === "forced_tokens" && Array.isArray(value)) return value.join(",");
+  return typeof value === "string" ? value : JSON.stringify(value);
+};
+// A table of plain values, as of a lesson's step, as the texts of a link.
+/** @type {(table: Record<string, any>) => Record<string, string>} */
+export const textsOf = (table) =>
+  Object.fromEntries(Object.entries(table).map(([name, value]) => [name, textIn(name, value)]));
+// ---- values of a link; an Error with a sentence if invalid ----
+
+/** @type {(text: string) => string} */
+export const shortened = (text) => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
+/** @type {(name: string, text: string, allowed: string[]) => string} */
+export const oneOf = (name, text, allowed) => {
+  if (allowed.includes(text)) return text;
+  throw new Error(
+    say("The link's {name} must be one of {allowed}; got {text}.", {
+      name,
+      allowed: allowed.join(", "),
+      text: shortened(text),
+    }),
+  );
+};
+/** @type {(name: string, text: string, first: number, last: number) => number} */
+export const wholeNumber = (name, text, first, last) => {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  if (number >= first && number <= last) return number;
+  throw new Error(
+    say("The link's {name} must be a whole number from {first} to {last}; got {text}.", {
+      name,
+      first,
+      last,
+      text: shortened(text),
+    }),
+  );
+};
+// A site of a run or a batch by its name. Throws for an unknown site.
+/** @type {(name: string, text: string, item: import("./sites.js").Item) => import("./store.js").Site} */
+export const siteNamed = (name, text, item) => {
+  const sites = sitesOf(item);
+  const names = sites.map(siteName);
+  return sites[names.indexOf(oneOf(name, text, names))];
+};
