@@ -48,7 +48,7 @@ def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif):
     whatif.see(".ablation")
     assert page.locator(".effect-body").is_hidden()
     whatif.head(0, 0).focus()
-    for key in ("ArrowRight", "ArrowDown", "ArrowDown"):  # the last one has nowhere to go
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight"):  # the last one has nowhere to go
         page.keyboard.press(key)
     assert page.locator(".ablated[aria-pressed=true]").count() == 0  # walking chooses nothing
     for pressed in ("true", "false"):
@@ -89,12 +89,12 @@ def test_importance_and_contribution_are_pythons_and_cells_select_heads(whatif):
     expect(page.locator(".matter-title bdi")).to_have_text(word)
     importance = head_importance(whatif.model, run, place, "mean")
     found = importance.change["decoder", "self"]
-    np.testing.assert_allclose(whatif.visit.numbers("importance"), found, atol=1e-5)
+    np.testing.assert_allclose(whatif.visit.numbers("importance"), found.T, atol=1e-5)
     (stack, layer, _), head = importance.most()
     expect(page.locator(".matter-most")).to_contain_text(
         f"Layer {layer}, head {head} has the largest effect"
     )
-    click_cell(whatif, "importance", 1, 2)
+    click_cell(whatif, "importance", 2, 1)
     expect(whatif.head(1, 2)).to_have_attribute("aria-pressed", "true")
     whatif.see(".contribution")
     page.locator(".contributes").click()

@@ -119,12 +119,12 @@ def test_the_head_grid_shows_each_head_at_its_place(run):
     side, pointer, shown = small.pixels.shape[-1], figure.data[1], small.masked == 0
     for layer, head in np.ndindex(2, 2):
         top, left = (
-            round(at - (side - 1) / 2) for at in (pointer.y[layer], pointer.x[head])
+            round(at - (side - 1) / 2) for at in (pointer.y[head], pointer.x[layer])
         )  # fmt: skip
         tile = pixels[top : top + side, left : left + side]
         np.testing.assert_array_equal(tile[shown], np.maximum(small.pixels[layer, head], 1)[shown])
         assert not tile[~shown].any()
-        assert list(pointer.customdata[layer][head]) == [layer, head]
+        assert list(pointer.customdata[head][layer]) == [layer, head]
 
 
 def test_mask_figures_fill_the_allowed_cells_only(batch):

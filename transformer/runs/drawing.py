@@ -62,7 +62,7 @@ class Drawable:
         return attention_heatmap(self, site, head, stage=stage, scale=scale, range_=range_, row=row)
 
     def heads(self: Any, stack: str = "decoder", kind: str = "self", *, row: int = 0) -> go.Figure:
-        """Every head of one kind of attention, small: layers down, heads across.
+        """Every head of one kind of attention, small: layers across, heads down.
 
         stack: "encoder" or "decoder". kind: "self" or "cross". row: which text of a Batch.
         Raises ValueError, listing what there is, for any other value.

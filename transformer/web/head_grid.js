@@ -1,4 +1,4 @@
-// All heads small: layers down, heads across, one small canvas each. A large grid scrolls.
+// All heads small: layers across, heads down, one small canvas each. A large grid scrolls.
 
 import { paintWords, weightWords } from "./colours.js";
 import { useButtonKeys } from "./cells.js";
@@ -90,15 +90,14 @@ const allInOne = (atlas) => {
 
 // ---- the grid ----
 
-// The number of a column; a bracket over it joins the heads that share their keys.
-const Across = ({ head, nHeads, share }) => {
+// The number of a row; a bracket beside it joins the heads that share their keys.
+const HeadNumber = ({ head, share }) => {
   const joined = share > 1 && [
     "joined",
     head % share === 0 && "first",
     head % share === share - 1 && "last",
   ];
-  const minor = nHeads > MANY && head % NUMBERS_APART > 0 && "minor";
-  const look = ["number across", minor, ...(joined || [])].filter(Boolean).join(" ");
+  const look = ["number", ...(joined || [])].filter(Boolean).join(" ");
   const title = joined && say("Head {head} {shared}", { head, shared: sharedKeys(head, share) });
   return html`<span class=${look} title=${title || undefined}>${head}</span>`;
 };
@@ -164,10 +163,10 @@ export const HeadGrid = ({
   const rev = useMemo(() => (draws.current += 1), [atlas]);
   const [nLayers, nHeads, , nKeys] = atlas.shape;
   const all = useMemo(() => (nLayers * nHeads > FEW ? allInOne(atlas) : ""), [atlas, page.dark]);
-  const place = chosen ? chosen.layer * nHeads + chosen.head : -1;
+  const place = chosen ? chosen.head * nLayers + chosen.layer : -1; // of its button
   const isMany = Math.max(nLayers, nHeads) > MANY;
-  const last = { row: nLayers - 1, column: nHeads - 1 };
-  const keysOf = useButtonKeys(last, ({ row: layer, column: head }) => choose(layer, head));
+  const last = { row: nHeads - 1, column: nLayers - 1 };
+  const keysOf = useButtonKeys(last, ({ row: head, column: layer }) => choose(layer, head));
   useLayoutEffect(() => {
     const button = grid.current.querySelectorAll("button")[place];
     if (isMany && button) bringIntoView(grid.current, button);
@@ -182,21 +181,28 @@ export const HeadGrid = ({
     attributes.class,
   ];
   const style = { "--heads": nHeads, "--layers": nLayers, "--all-heads": all || undefined };
-  const heads = Array.from({ length: nHeads }, (_, head) => head);
-  const row = (layer) => {
-    const apart = nLayers > MANY && layer > 0 && layer % LAYERS_APART === 0 ? "apart" : "";
-    const one = (head) => {
-      const at = layer * nHeads + head;
+  const layers = Array.from({ length: nLayers }, (_, layer) => layer);
+  const apartAt = (layer) =>
+    nLayers > MANY && layer > 0 && layer % LAYERS_APART === 0 ? "apart" : "";
+  const layerNumber = (layer) => {
+    const minor = nLayers > MANY && layer % NUMBERS_APART > 0 && "minor";
+    const named = ["number across", apartAt(layer), minor].filter(Boolean).join(" ");
+    return html`<span class=${named}>${layer}</span>`;
+  };
+  const row = (_, head) => {
+    const one = (layer) => {
+      const at = head * nLayers + layer;
       const signed = signs.find((each) => each.layer === layer && each.head === head && each.sign);
       return html`<${Head} isChosen=${at === place} isStop=${at === Math.max(0, place)}
-        isAblated=${isAblated(layer, head)} sign=${signed} keys=${keysOf(layer, head)} ...${{ atlas, layer, head, choose, press, apart }} />`;
+        isAblated=${isAblated(layer, head)} sign=${signed} keys=${keysOf(head, layer)}
+        apart=${apartAt(layer)} ...${{ atlas, layer, head, choose, press }} />`;
     };
-    return [html`<span class=${`number ${apart}`}>${layer}</span>`, heads.map(one)];
+    return [html`<${HeadNumber} ...${{ head, share }} />`, layers.map(one)];
   };
   return html`<div ...${attributes} class=${look.filter(Boolean).join(" ")} style=${style} ref=${grid}
     data-heads=${nHeads} data-layers=${nLayers} data-rev=${rev}>
     <span class="corner"></span>
-    ${heads.map((head) => html`<${Across} ...${{ head, nHeads, share }} />`)}
-    ${Array.from({ length: nLayers }, (_, layer) => row(layer))}
+    ${layers.map(layerNumber)}
+    ${Array.from({ length: nHeads }, row)}
   </div>`;
 };

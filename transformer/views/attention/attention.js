@@ -60,7 +60,7 @@ const Heads = ({ view }) => {
         ...${{ atlas, choose, press, isZoomed }} />`
     }
     <${HeadFinding} />
-    <p class="hint">${say("Layers go down, heads across. In each picture the rows read the columns.")}</p>
+    <p class="hint">${say("A column is a layer, a row a head. In each picture the rows read the columns.")}</p>
   </div>`;
 };
 

@@ -217,7 +217,7 @@ VIEW = View(
         Picture(
             name="atlas",
             title="All heads",
-            help="The weights of every head, layers down and heads across.",
+            help="The weights of every head, layers across and heads down.",
             figure=head_grid,
             answer=answer_atlas,
             subject="run or batch",

@@ -1,4 +1,4 @@
-"""All heads at once: small pictures, layers down and heads across."""
+"""All heads at once: small pictures, layers across and heads down."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def head_grid(run: Run | Batch, stack: str, kind: str, *, row: int = 0) -> go.Fi
     gap = _gap(small)
     colours = style.LIGHT.weights
     picture = go.Image(source=data_url(mosaic(small), colours), hoverinfo="skip")
-    rows = [layer * (height + gap) + (height - 1) / 2 for layer in range(n_layers)]
-    columns = [head * (width + gap) + (width - 1) / 2 for head in range(n_heads)]
+    rows = [head * (height + gap) + (height - 1) / 2 for head in range(n_heads)]
+    columns = [layer * (width + gap) + (width - 1) / 2 for layer in range(n_layers)]
     # one path around all the small pictures, so that a head with small weights has an edge too
     frames = "".join(
         f"M{x - width / 2},{y - height / 2}L{x + width / 2},{y - height / 2}"
@@ -45,10 +45,10 @@ def head_grid(run: Run | Batch, stack: str, kind: str, *, row: int = 0) -> go.Fi
         [picture, _pointer_cells(rows, columns), _scale()],
         f"Every head, {attention_name(stack, kind)}",
         "rows of cells: query; columns: key; colours follow the square root of the weight",
-        xaxis=style.axis(say("head"), **_places(columns), constrain="domain"),
+        xaxis=style.axis(say("layer"), **_places(columns), constrain="domain"),
         yaxis=style.axis(
-            say("layer"), **_places(rows), constrain="domain", constraintoward="top",
-            scaleanchor="x", range=[n_layers * (height + gap) - gap - 0.5, -0.5],
+            say("head"), **_places(rows), constrain="domain", constraintoward="top",
+            scaleanchor="x", range=[n_heads * (height + gap) - gap - 0.5, -0.5],
         ),
         shapes=[{"type": "path", "path": frames, "line": {"color": style.LIGHT.line, "width": 1}}],
         showlegend=False,
@@ -66,7 +66,7 @@ def _places(centres: list[float]) -> dict[str, Any]:
 
 def _pointer_cells(rows: list[float], columns: list[float]) -> go.Heatmap:
     clear = [[0, style.CLEAR], [1, style.CLEAR]]
-    numbers = [[[layer, head] for head in range(len(columns))] for layer in range(len(rows))]
+    numbers = [[[layer, head] for layer in range(len(columns))] for head in range(len(rows))]
     return go.Heatmap(
         x=columns,
         y=rows,
@@ -99,11 +99,11 @@ def tiles(small: Atlas) -> Pixels:
 
 
 def mosaic(small: Atlas) -> Pixels:
-    """All tiles in one picture, layers down and heads across."""
-    n_layers, _, height, _ = small.pixels.shape
+    """All tiles in one picture, layers across and heads down."""
+    _, n_heads, height, _ = small.pixels.shape
     gap = _gap(small)
     padded = np.pad(tiles(small), ((0, 0), (0, 0), (0, gap), (0, gap)))
-    joined = padded.transpose(0, 2, 1, 3).reshape(n_layers * (height + gap), -1)
+    joined = padded.transpose(1, 2, 0, 3).reshape(n_heads * (height + gap), -1)
     return joined[:-gap, :-gap]
 
 

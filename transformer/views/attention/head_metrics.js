@@ -165,7 +165,7 @@ const MetricMap = ({ part, of, found: { metrics }, by }) => {
   const { title, unit } = metrics.find(({ name }) => name === asked?.metric) ?? {};
   const says =
     title &&
-    say("{title}{unit}, layers down, heads across", { title, unit: unit ? ` (${unit})` : "" });
+    say("{title}{unit}, a column for each layer, a row for each head", { title, unit: unit ? ` (${unit})` : "" });
   const label = says && say("{title}; the table has the same numbers", { title: says });
   return html`<div class="ranking-map">
     <h4 class="map-title">${says ?? say("One metric of every head")}</h4>

@@ -124,11 +124,11 @@ def _plain(value: float) -> float | None:
     return None if math.isnan(value) else round(value, DIGITS)
 
 
-NUMBERS_UP_TO = 8  # heads of a layer: with more, numbers would not fit on the cells
+NUMBERS_UP_TO = 8  # layers: with more, numbers would not fit on the cells
 
 
 def metrics_figure(run: Run, stack: str, kind: str, metric: str = "entropy") -> go.Figure:
-    """One metric of every head: layers down, heads across, the baselines in the subtitle.
+    """One metric of every head: layers across, heads down, the baselines in the subtitle.
 
     Weights are coloured from 0 to 1, an order from -1 to 1, the others from 0 to the largest.
     `layout.meta` carries row_labels, column_labels and the metric's name, title and definition.
@@ -143,7 +143,7 @@ def draw_metric(found: Metrics, metric: str) -> go.Figure:
     chosen = ALL[metric]
     values = np.array([head.values[metric] for head in found.heads], dtype=np.float32)
     n_layers = found.heads[-1].layer + 1
-    cells = values.reshape(n_layers, -1)
+    cells = values.reshape(n_layers, -1).T  # heads down, layers across
     unit = f" ({say(chosen.unit)})" if chosen.unit else ""
     largest = float(np.nan_to_num(cells).max(initial=0.0)) or 1.0
     colours = {"colorscale": style.WEIGHTS, "zmin": 0, "zmax": largest if chosen.unit else 1}
@@ -151,7 +151,7 @@ def draw_metric(found: Metrics, metric: str) -> go.Figure:
         z=cells,
         texttemplate="%{z:.2f}" if cells.shape[1] <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
-        hovertemplate=style.cell_hover(say("layer"), say("head"), say(chosen.title)),
+        hovertemplate=style.cell_hover(say("head"), say("layer"), say(chosen.title)),
         colorbar=style.colorbar(say(chosen.title) + unit),
         **(style.signed(1) if metric == "order" else colours),
     )
@@ -211,7 +211,7 @@ VIEW = View(
         Picture(
             name="metric_map",
             title="One metric of every head",
-            help="One metric of every head as a picture: layers down, heads across.",
+            help="One metric of every head as a picture: layers across, heads down.",
             figure=metrics_figure,
             parameters=(OF_STACK, KIND, Text(name="metric", default="entropy", use="request")),
             idle=True,

@@ -94,21 +94,21 @@ def hatching(n_rows: int, n_columns: int, lines: int = 44) -> dict[str, Any]:
 
 
 def head_layout(shape: Sequence[int], meta: dict[str, Any]) -> dict[str, Any]:
-    """Both axes of layers x heads, layer 0 on top, and their room; meta: more than the names of the
-    rows and of the columns."""
-    n_layers, n_heads = shape
+    """Both axes of heads (down) x layers (across), head 0 on top, and their room; meta: more than
+    the names of the rows and of the columns."""
+    n_heads, n_layers = shape
     names = {
-        "row_labels": [say("layer {layer}", layer=layer) for layer in range(n_layers)],
-        "column_labels": [say("head {head}", head=head) for head in range(n_heads)],
+        "row_labels": [say("head {head}", head=head) for head in range(n_heads)],
+        "column_labels": [say("layer {layer}", layer=layer) for layer in range(n_layers)],
     }
-    room = {"height": min(484, 154 + 34 * n_layers), "margin": {"t": 72, "r": 8, "l": 44, "b": 44}}
+    room = {"height": min(484, 154 + 34 * n_heads), "margin": {"t": 72, "r": 8, "l": 44, "b": 44}}
     return room | {"meta": names | meta} | {
         f"{name}axis": style.axis(
             title, range=span, constrain="domain",
             tickmode="linear", tick0=0, dtick=max(1, -(-count // style.MAX_TICKS)),
         )
         for name, title, count, span in (
-            ("x", say("head"), n_heads, [-0.5, n_heads - 0.5]),
-            ("y", say("layer"), n_layers, [n_layers - 0.5, -0.5]),
+            ("x", say("layer"), n_layers, [-0.5, n_layers - 0.5]),
+            ("y", say("head"), n_heads, [n_heads - 0.5, -0.5]),
         )
     }  # fmt: skip

@@ -55,10 +55,10 @@ const figurePicture = async (name, box, format) => {
   return (await fetch(url)).blob();
 };
 
-// Every head in one picture: layers down, heads across, both numbered.
+// Every head in one picture: layers across, heads down, both numbered.
 const gridPicture = async (grid, format) => {
   const heads = [...grid.querySelectorAll("canvas")];
-  const across = Number(grid.dataset.heads);
+  const across = Number(grid.dataset.layers);
   const down = heads.length / across;
   const [width, height] = [EDGE_PX + across * GRID_PX, EDGE_PX + down * GRID_PX];
   const start = (place) => EDGE_PX + place * GRID_PX;
@@ -66,8 +66,8 @@ const gridPicture = async (grid, format) => {
     `<image x="${start(at % across)}" y="${start(Math.floor(at / across))}" width="${GRID_PX - 4}" height="${GRID_PX - 4}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${canvas.toDataURL()}"/>`;
   const number = (place, x, y) => `<text x="${x}" y="${y}" text-anchor="middle">${place}</text>`;
   const numbers = [
-    ...Array.from({ length: across }, (_, head) => number(head, start(head + 0.5), 15)),
-    ...Array.from({ length: down }, (_, layer) => number(layer, 10, start(layer + 0.5) + 5)),
+    ...Array.from({ length: across }, (_, layer) => number(layer, start(layer + 0.5), 15)),
+    ...Array.from({ length: down }, (_, head) => number(head, 10, start(head + 0.5) + 5)),
   ];
   const { color } = getComputedStyle(document.body);
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="sans-serif" font-size="14" fill="${color}"><rect width="100%" height="100%" fill="${paperColour()}"/>${numbers.join("")}${heads.map(image).join("")}</svg>`;

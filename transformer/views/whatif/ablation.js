@@ -65,7 +65,7 @@ const ImportanceMap = ({ part, answer, asked, toggle }) => {
     "Change of ln p of token {place}, “{token}”, when each head alone is switched off",
     tokenAt(position, answer.label),
   );
-  const choose = ({ points: [{ x: head, y: layer }] }) => toggle({ stack, kind, layer, head });
+  const choose = ({ points: [{ x: layer, y: head }] }) => toggle({ stack, kind, layer, head });
   return html`<div class="matter-box">
     <h4 class="matter-title">${title}</h4>
     <p class="matter-says">${mapInWords(answer)}</p>
@@ -131,12 +131,12 @@ const useChoices = () => {
 // colours: of the strip under each head, [layer][head].
 const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours }) => {
   const [stop, setStop] = useState({ row: 0, column: 0 }); // the one in the tab order
-  const across = page.run.n_heads;
-  const last = { row: layers - 1, column: across - 1 };
+  const nHeads = page.run.n_heads;
+  const last = { row: nHeads - 1, column: layers - 1 };
   const at = stop.row > last.row || stop.column > last.column ? { row: 0, column: 0 } : stop;
   const keysOf = useButtonKeys(last, setStop);
   const button = (layer, head) => {
-    const cell = { row: layer, column: head };
+    const cell = { row: head, column: layer };
     const one = { stack, kind, layer, head };
     const choose = () => {
       setStop(cell);
@@ -145,19 +145,15 @@ const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours
     return html`<button type="button" class="ablated" onClick=${choose}
       aria-label=${say("Switch off {head}", { head: say("layer {layer}, head {head}", { layer, head }) })}
       aria-pressed=${String(isAblated(one, chosen))}
-      tabindex=${at.row === layer && at.column === head ? 0 : -1}
-      ...${keysOf(layer, head)}>
-      <span>${head}</span><i style=${{ background: colours?.[layer][head] ?? "" }} />
+      tabindex=${at.row === head && at.column === layer ? 0 : -1}
+      ...${keysOf(head, layer)}>
+      <span>${layer}·${head}</span><i style=${{ background: colours?.[layer][head] ?? "" }} />
     </button>`;
   };
-  const heads = Array.from({ length: across }, (_, head) => head);
-  const row = (_, layer) => [
-    html`<span class="number">${layer}</span>`,
-    heads.map((head) => button(layer, head)),
-  ];
-  return html`<div class="ablation-grid" role="group" style=${{ "--heads": across }}
+  const row = (_, head) => Array.from({ length: layers }, (_each, layer) => button(layer, head));
+  return html`<div class="ablation-grid" role="group" style=${{ "--layers": layers }}
     aria-label=${say("Heads to switch off: arrow keys move, Space chooses")}>
-    ${Array.from({ length: layers }, row)}
+    ${Array.from({ length: nHeads }, row)}
   </div>`;
 };
 
@@ -189,7 +185,7 @@ const Switches = ({ state, change, toggle, colours }) => {
   const none = !chosen.length && !ablations().length;
   return html`<div>
     <${Grid} kind=${page.run.kinds[kind]} ...${{ chosen, toggle, colours }} />
-    <p class="hint">${say("Layers go down, heads across. A chosen head is crossed out; the strip under it has its colour in the map.")}</p>
+    <p class="hint">${say("A chosen head is crossed out; the strip under it has its colour in the map.")}</p>
     <div class="whatif-buttons">
       <button type="button" class="main apply" disabled=${none} onClick=${() => apply(state)}>${
         chosen.length || none

@@ -20,7 +20,7 @@ from transformer.views.drawing.bars import Series, paired_bars
 from transformer.views.drawing.matrix import head_layout
 from transformer.views.parameters import KIND, OF_STACK, POSITION, Choice
 
-NUMBERS_UP_TO = 16  # heads across; more would not leave room for a number in each cell
+NUMBERS_UP_TO = 16  # layers across; more would not leave room for a number in each cell
 _HOW = {"zero": "its output set to 0", "mean": "its output replaced by its mean"}
 
 
@@ -32,7 +32,7 @@ def importance(
     *,
     by: str = "zero",
 ) -> go.Figure:
-    """The change of ln p of one token when each head alone is ablated: layers down, heads across.
+    """The change of ln p of one token when each head alone is ablated: layers across, heads down.
 
     label: the token. by: how heads were ablated, "zero" or "mean". Blue: the token becomes less
     likely, so the head helped it; orange: likelier. Colours reach as far to both sides as the
@@ -42,7 +42,7 @@ def importance(
     known = ", ".join(f"{a} {b}" for a, b in found.change)
     if (stack, kind) not in found.change:
         raise ValueError(f"no {stack} {kind}-attention was ablated; ablated: {known}")
-    change = array(found.change[stack, kind])
+    change = array(found.change[stack, kind]).T
     limit = max(style.bound_of(array(each), 1e-6) for each in found.change.values())
     title = f"Change of ln p when each head alone is switched off, {attention_name(stack, kind)}"
     subtitle = (
@@ -53,7 +53,7 @@ def importance(
     digits = min(4, max(2, 1 + math.ceil(-math.log10(limit))))
     cells = style.signed_cells(
         change,
-        style.cell_hover(say("layer"), say("head"), say("change of ln p")),
+        style.cell_hover(say("head"), say("layer"), say("change of ln p")),
         bound=limit,
         bar=say("change of ln p"),
         texttemplate=f"%{{z:+.{digits}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,

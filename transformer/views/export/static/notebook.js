@@ -62,7 +62,7 @@ const Notebook = ({ kinds }) => {
       <span id="title"> ${title}</span>
     </p>
     <div class="heads">
-      <${HeadGrid} id="grid" role="group" aria-label="Every head: layers down, heads across"
+      <${HeadGrid} id="grid" role="group" aria-label="Every head: layers across, heads down"
         atlas=${atlas} isAblated=${isOff} chosen=${{ layer, head }} choose=${(a, b) => change({ layer: a, head: b })} />
       <div>
         <${SmallHead} id="large" role="img" tabindex="0" style=${size} atlas=${atlas} place=${place}
