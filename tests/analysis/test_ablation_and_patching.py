@@ -162,7 +162,7 @@ def test_every_break_is_measured_against_the_intact_network(tiny_model):
     for what in (None, "no-scale"):
         missing = [Break(what)] if what else []
         wanted = model.generate(TEXT, max_new_tokens=BROKEN_TOKENS, interventions=missing)
-        assert broken_ids(model, run, what) == wanted.ids
+        assert broken_ids(model, run, missing) == wanted.ids
 
 
 @pytest.mark.parametrize("content", [None, [], {}, {"texts": []}, {"texts": [3]}, {"texts": "a"}])

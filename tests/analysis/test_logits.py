@@ -22,7 +22,7 @@ from transformer.analysis.logit_lens import logit_lens
 from transformer.inference.deadline import Deadline, until
 from transformer.model.hooks import Point
 from transformer.model.primitives import NORMS, RMSNorm
-from transformer.views.whatif.contribution import contribution, sentence
+from transformer.views.journey.contribution import contribution, sentence
 
 
 def held(norm: Any, given: tuple[Tensor], _: Tensor) -> Tensor:

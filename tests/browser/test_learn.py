@@ -174,3 +174,15 @@ def test_a_lesson_is_found_given_and_graded_on_the_visitors_run(visit, ground):
     assert page.evaluate("localStorage.getItem('solved-lessons')").count("twice.") == 5
     keep.uncheck()
     assert page.evaluate("localStorage.length") == 0
+
+
+def test_a_recorded_training_plays_and_its_best_head_is_broken_in_one_press(visit):
+    page = visit().page
+    page.get_by_role("button", name="Watch a head form").click()
+    seen = "at => (window.steps ??= new Set()).add(at) && window.steps.size > 5 && at === '400'"
+    page.wait_for_function(f"() => ({seen})(document.querySelector('.learn-at')?.textContent)")
+    page.get_by_role("button", name="Break its best head").click()
+    page.wait_for_selector(".altered[data-right]")
+    data = page.locator(".altered").evaluate("({ dataset }) => ({ ...dataset })")
+    assert int(data["right"]) < int(data["rightBefore"]) - 40
+    expect(page.locator(".altered")).to_contain_text("layer 1, head 3 switched off")

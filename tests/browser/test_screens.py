@@ -140,4 +140,4 @@ def test_a_link_never_flashes_the_stored_example(held, server):
     expect(page.locator("gradio-app")).to_be_hidden()
     let_go()
     expect(page.get_by_role("tab", name="Masks")).to_have_attribute("aria-selected", "true")
-    expect(look).to_be_hidden()
+    expect(look).to_be_hidden(timeout=10_000)  # not when its 20 s are over

@@ -12,15 +12,13 @@ from kit.visitors import WhatIf
 from playwright.sync_api import expect
 
 from transformer import Run
-from transformer.analysis.ablation import head_importance, losses_without, next_token
-from transformer.analysis.logit_contribution import logit_contribution
+from transformer.analysis.ablation import head_importance, losses_without
 from transformer.analysis.patching import most_changed, patch_effect
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch, interventions_of
 from transformer.ui.examples import EXAMPLES
 from transformer.views.runs.attention_difference import attention_difference
 from transformer.views.runs.compare import generated_pairs
-from transformer.views.whatif.contribution import table
 
 CANDIDATES = "document.querySelector('[data-picture=candidates]')"
 TEXTS = count(1)
@@ -46,7 +44,6 @@ def click_cell(whatif: WhatIf, picture: str, row: int, column: int) -> None:
 def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif):
     page = whatif.page
     whatif.see(".ablation")
-    assert page.locator(".effect-body").is_hidden()
     whatif.head(0, 0).focus()
     for key in ("ArrowDown", "ArrowRight", "ArrowRight"):  # the last one has nowhere to go
         page.keyboard.press(key)
@@ -66,17 +63,11 @@ def test_chosen_heads_are_switched_off_and_one_click_brings_them_back(whatif):
         differing = page.locator(f"[data-text={line}] .differs").text_content()
         begins = max(p for p in range(same + 1) if p == 0 or run.labels[p][0] in "␣⏎⇥")
         assert differing == re.sub("[␣⏎⇥]", " ", "".join(run.labels[begins:])).strip()
-    page.locator(".altered .more").click()
-    whatif.see(".effect")
-    assert whatif.data(".effect", "place") == str(same)
-    found = next_token(whatif.model, altered, same)
-    wanted = float(found.intervened[found.ids.index(altered.ids[same])])
-    assert float(whatif.data(".effect", "altered")) == pytest.approx(wanted, abs=1e-5)
     whatif.reset()
     whatif.shows(intact)
 
 
-def test_importance_and_contribution_are_pythons_and_cells_select_heads(whatif):
+def test_importance_is_pythons_and_its_cells_choose_heads(whatif):
     """About the word after the chosen token."""
     page, run = whatif.page, whatif.run()
     whatif.see(".ablation")
@@ -96,15 +87,6 @@ def test_importance_and_contribution_are_pythons_and_cells_select_heads(whatif):
     )
     click_cell(whatif, "importance", 2, 1)
     expect(whatif.head(1, 2)).to_have_attribute("aria-pressed", "true")
-    whatif.see(".contribution")
-    page.locator(".contributes").click()
-    page.wait_for_selector(f".contribution[data-place='{place}']:not([aria-busy])")
-    rows, _, cells = table(logit_contribution(whatif.model, run, place))
-    np.testing.assert_allclose(whatif.visit.numbers("contribution"), cells, atol=1e-4)
-    click_cell(whatif, "contribution", rows.index("layer 1"), 1)
-    chosen = {"stack": "decoder", "kind": "self", "layer": 1, "head": 1}
-    assert page.evaluate("viz.head") == chosen
-    whatif.see(".ablation")
     page.locator(".ablation-most").click()
     page.wait_for_function("viz.interventions().length > 0")
     (ablated,) = interventions_of(page.evaluate("viz.interventions()"))
@@ -134,28 +116,36 @@ def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif):
     assert promised == int(run.trace["decoder.1.self"].allowed[0].sum())
 
 
-def test_every_switch_has_its_loss_its_reason_and_the_visitors_text(whatif):
-    page = whatif.page
-    whatif.see(".breaks")
+def test_each_card_has_the_text_without_its_part_and_a_press_takes_it_away(whatif):
+    page, config = whatif.page, whatif.model.config
+    page.wait_for_selector(f".breaks[data-texts='{len(breaks_of(config)) + 2}']")
     if whatif.data(".breaks", "measured") == "false":  # else a program has asked this server before
         page.get_by_role("button", name="Measure what each costs").click()
     page.wait_for_selector(".breaks[data-measured=true]")
-    page.get_by_role("button", name="Run my text through each").click()
-    page.wait_for_selector(f".breaks[data-texts='{len(breaks_of(whatif.model.config)) + 1}']")
-    rows = page.locator(".breaks-table tbody tr").all()
     wanted = losses_without(whatif.model)
-    cells = [row.locator("td").all_inner_texts() for row in rows]
-    words = {None: "The network as it was trained."} | BREAKS
-    assert [line[:2] for line in cells] == [
-        [words[it], f"{loss:.3f}"] for it, loss in wanted.items()
-    ]
-    last = [*wanted][-1]
-    cost = float(wanted[last] or 0) - float(wanted[None] or 0)
-    assert float(cells[-1][2].replace("−", "-")) == pytest.approx(cost, abs=6e-4)
-    for line, breaks in ((cells[0], []), (cells[-1], [Break(str(last))])):
-        run = whatif.model.generate(whatif.text, max_new_tokens=24, interventions=breaks)
-        assert line[3] == "".join(run.labels[run.n_prompt :])
-    expect(page.locator(".breaks-about")).to_contain_text(f"2 texts. {SAMPLE['about']}")
+    cards = {card.get_attribute("data-what"): card for card in page.locator(".what-card").all()}
+    assert [*cards] == ["", "decoder.0.self.0", *breaks_of(config)]
+    whole = whatif.model.generate(whatif.text, max_new_tokens=24)
+    missing = {what: [Break(what)] for what in breaks_of(config)}
+    missing |= {"": [], "decoder.0.self.0": [Ablate("decoder", 0, [0])]}
+    for what, card in cards.items():
+        run = whatif.model.generate(
+            whatif.text, max_new_tokens=24, interventions=missing[str(what)]
+        )
+        text = re.sub("[␣⏎⇥]", " ", "".join(run.labels[run.n_prompt :])).strip()
+        same = what != "" and run.ids == whole.ids
+        shown = "The same text." if same else text[:60]  # with the word of the prompt before it
+        expect(card.locator(".becomes")).to_contain_text(shown)
+        if what in breaks_of(config):
+            expect(card.locator(".hint")).to_have_text(BREAKS[what])
+            cost = float(wanted[what] or 0) - float(wanted[None] or 0)
+            said = card.locator(".cost").inner_text().split()[0].replace("−", "-")
+            assert float(said) == pytest.approx(cost, abs=6e-4)
+    expect(page.locator(".breaks [role=status]")).to_contain_text(f"2 texts. {SAMPLE['about']}")
+    last = [*missing][-3]
+    cards[last].get_by_role("button").click()
+    whatif.wait_for({"type": "break", "what": last})
+    whatif.shows(whatif.run(interventions=[Break(last)]))
 
 
 def branch(whatif: WhatIf, step: int) -> Run:

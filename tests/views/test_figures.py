@@ -6,12 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-import torch
 from kit.runs import planted, relabelled
 from PIL import Image
 
 from transformer import Break
-from transformer.analysis.ablation import NextToken
 from transformer.analysis.atlas import atlas
 from transformer.analysis.mask_removal import masks_of
 from transformer.analysis.masked_token import MaskedToken
@@ -23,7 +21,6 @@ from transformer.views.masks.masks import mask_figure, padded_batch
 from transformer.views.prediction.masked import masked
 from transformer.views.prediction.prediction import candidates
 from transformer.views.registry import PICTURES
-from transformer.views.whatif.ablation import predicted
 
 LOOKS = [("scores", "sqrt"), ("masked", "log"), *product(["weights"], SCALES)]
 
@@ -159,24 +156,16 @@ def test_candidates_are_the_steps_own_numbers(run):
     assert "▶" in figure.layout.yaxis.ticktext[1]
 
 
-NEXT = NextToken(
-    position=3, target=4, ids=(9, 4, 2), intact=torch.tensor([0.6, 0.3, 0.0004]),
-    intervened=torch.tensor([0.1, 0.0, 0.7]),
-)  # fmt: skip
-
-
-def test_paired_bars_are_both_networks_probabilities():
-    figure = predicted(NEXT, ["fox", "bird", "dog"], here=4)
-    intact, altered = figure.data
-    np.testing.assert_allclose(intact.x, NEXT.intact)
-    np.testing.assert_allclose(altered.x, NEXT.intervened)
-    assert list(intact.text) == ["60.0%", "30.0%", "&lt;0.1%"]
-    assert [("▶" in text) for text in figure.layout.yaxis.ticktext] == [False, True, False]
-    shares = {"probabilities": (0.7, 0.3), "from_left": (0.2, 0.1)}
+def test_paired_bars_are_probabilities_from_both_sides_and_from_the_left():
+    shares = {"probabilities": (0.7, 0.3, 0.0004), "from_left": (0.2, 0.1, 0.0)}
     token = MaskedToken(
-        position=1, token=4, label="cat", ids=(9, 4), labels=("dog", "cat"), **shares
+        position=1, token=4, label="cat", ids=(9, 4, 2), labels=("dog", "cat", "<b>"), **shares
     )
-    assert [tuple(bars.x) for bars in masked(token).data] == list(shares.values())
+    both, left = masked(token).data
+    assert [tuple(bars.x) for bars in (both, left)] == list(shares.values())
+    assert list(both.text) == ["70.0%", "30.0%", "&lt;0.1%"]
+    ticks = masked(token).layout.yaxis.ticktext
+    assert [("▶" in text) for text in ticks] == [False, True, False]
 
 
 def test_curves_are_the_losses_at_their_steps():

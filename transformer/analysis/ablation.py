@@ -181,8 +181,9 @@ def losses_without(model: LoadedModel) -> dict[str | None, float | None]:
     return losses | {what: sample_loss(model, [Break(what)]) for what in breaks_of(model.config)}
 
 
-def broken_ids(model: LoadedModel, run: Run, what: str | None) -> tuple[int, ...]:
-    """Ids of the run's prompt and its greedy continuation without one component (None: intact)."""
-    missing = [] if what is None else [Break(what)]
+def broken_ids(
+    model: LoadedModel, run: Run, missing: Sequence[Intervention] = ()
+) -> tuple[int, ...]:
+    """Ids of the run's prompt and its greedy continuation with these interventions alone."""
     request = Request(text=run.request.text, max_new_tokens=BROKEN_TOKENS, interventions=missing)
     return generated(model, request)

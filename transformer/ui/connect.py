@@ -21,7 +21,6 @@ from transformer.ui.page_data import (
     headline,
     model_card,
     settings_table,
-    whatif_introduction,
 )
 from transformer.ui.service import Service
 
@@ -29,7 +28,7 @@ Controls = Mapping[str, Any]
 KEPT = ("text", "lines", *SETTINGS)  # what the page's script knows of them, see web/store.js
 # What scripts set, the chips besides.
 SHOWN = (
-    "model", "headline", "introduction", "card", "table", "lines", *SETTINGS, "text", "start",
+    "model", "headline", "card", "table", "lines", *SETTINGS, "text", "start",
     "stop",
 )  # fmt: skip
 PRESSES = "ui/static/presses.js"
@@ -116,7 +115,6 @@ def _furnished(service: Service, visitor: str, name: str, example: Example) -> d
         "model": updated(choices=service.names(visitor), value=name),
         "method": updated(choices=methods),
         "headline": updated(value=headline(model)),
-        "introduction": updated(value=whatif_introduction(model)),
         "card": updated(value=model_card(model)),
         "table": updated(value=settings_table(model)),
         "text": updated(label=say(example.label)),

@@ -34,7 +34,6 @@ from transformer.ui.page_data import (
     how_chosen,
     model_card,
     settings_table,
-    whatif_introduction,
 )
 from transformer.ui.page_request import INTACT
 from transformer.ui.questions import answer
@@ -92,12 +91,6 @@ def _of_masks(model: Model) -> dict[str, Any]:
     return {"lines": lines, "show": show, "bare": bare}
 
 
-def _of_whatif(model: Model) -> dict[str, Any]:
-    """What all its views have in common."""
-    introduction = whatif_introduction(model)
-    return {"introduction": gr.Markdown(introduction, elem_id="whatif-introduction")}
-
-
 def _of_model(model: Model) -> dict[str, Any]:
     """Its size, the card and all settings, and the glossary."""
     size = gr.Markdown(headline(model), elem_id="headline")
@@ -110,7 +103,7 @@ def _of_model(model: Model) -> dict[str, Any]:
 
 
 # What stands above a tab's views, and below; each gives its controls by name.
-ABOVE: dict[str, Callable[[Model], dict[str, Any]]] = {"Masks": _of_masks, "What if?": _of_whatif}
+ABOVE: dict[str, Callable[[Model], dict[str, Any]]] = {"Masks": _of_masks}
 BELOW: dict[str, Callable[[Model], dict[str, Any]]] = {"Model": _of_model}
 
 

@@ -208,19 +208,6 @@ def headline(model: Model) -> str:
     return " · ".join(parts)
 
 
-def whatif_introduction(model: Model) -> str:
-    """What all experiments have in common, or why there are none."""
-    if model.config.family == "encoder":
-        return say(
-            "This network only reads, so nothing is altered in it: the other questions are for "
-            "networks that write text. Two of its runs can be compared."
-        )
-    return say(
-        "Each section changes the network for your text alone; the model itself "
-        "stays as it is. What is changed is listed with the text, before and after."
-    )
-
-
 def model_facts(model: Model) -> dict[str, Any]:
     """A model as plain values."""
     return {

@@ -11,13 +11,22 @@ export const WORD = /^[␣⏎⇥]/u; // the label of a token that begins a word
 // Labels without their signs: a text.
 /** @type {(labels: string[]) => string} */
 export const inText = (labels) => labels.join("").replace(/[␣⏎⇥]/gu, " ");
+const MOST_PIECES = 10; // of a word; a text without spaces is none
+// The place where the word begins that a token is part of; the token's own in a text without words.
+/** @type {(labels: string[], place: number, special?: number[]) => number} */
+export const wordStart = (labels, place, special = page.run.special) => {
+  let first = place;
+  while (first > 0 && !WORD.test(labels[first] ?? "") && !special.includes(first - 1)) first -= 1;
+  return place - first > MOST_PIECES ? place : first;
+};
 // The word that the token at a place is part of, as far as it is read there.
 /** @type {(place: number) => string} */
 export const wordUpTo = (place) => {
   const { labels, special } = page.run;
-  let first = place;
-  while (first > 0 && !WORD.test(labels[first]) && !special.includes(first - 1)) first -= 1;
-  return special.includes(place) ? "" : inText(labels.slice(first, place + 1)).trim();
+  const first = wordStart(labels, place);
+  const isWord =
+    first < place || first === 0 || WORD.test(labels[first]) || special.includes(first - 1);
+  return special.includes(place) || !isWord ? "" : inText(labels.slice(first, place + 1)).trim();
 };
 
 // A token of a text; its label is inserted as text only.

@@ -135,4 +135,5 @@ globalThis.document?.addEventListener("click", ({ target, isTrusted }) => {
 });
 
 // The page is seen, once its pictures stand; see page.html.
-export const uncover = () => document.getElementById("first-look")?.classList.remove("opens");
+export const uncover = () =>
+  document.getElementById("first-look")?.classList.replace("opens", "opened");

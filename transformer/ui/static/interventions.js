@@ -22,11 +22,12 @@ export const alter = (changed, forced_tokens = []) =>
 
 // Whether the shown model writes text: nothing is altered in one that only reads.
 export const generates = () => page.run?.stack === "decoder";
-// An experiment and what its heading says, for `mounted`: neither is shown of a network that only reads.
+// An experiment and what its heading says, if anything, for `mounted`: neither is shown of a network that
+// only reads.
 /** @type {(Component: any, finding?: () => any) => [any, () => any]} */
 export const experiment = (Component, finding = () => null) => [
   (/** @type {any} */ props) => generates() && html`<${Component} ...${props} />`,
-  () => generates() && finding(),
+  () => generates() && (finding() || null),
 ];
 
 // ---- ablated heads ----

@@ -6,7 +6,7 @@ import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/prea
 import { isOwn, page, setRun, showStatus } from "../../web/store.js";
 import { Arcs } from "../../web/arcs.js";
 import { fieldText } from "../../web/fields.js";
-import { inText, WORD } from "../../web/text.js";
+import { inText, wordStart } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
 import { numeral, say } from "../../web/messages.js";
 import { focusText, openTab } from "./gradio.js";
@@ -130,11 +130,6 @@ const Change = ({ says, others }) => html`<li><bdi>${says}</bdi>
     onClick=${() => alter(others)}>×</button>
 </li>`;
 
-// Whole words: the place where the word begins that a token is part of.
-const wordStart = (labels, place) => {
-  while (place > 0 && !WORD.test(labels[place] ?? "")) place -= 1;
-  return place;
-};
 // of: its data-text; both: what the server says of the intact text.
 const Line = ({ of, word, labels, both: { same, n_prompt: from } }) => {
   const changed = wordStart(labels, same);
@@ -162,11 +157,6 @@ const effectInWords = ({ same, equal }, examined) =>
     .filter(Boolean)
     .join(" ");
 
-const showEffect = () => {
-  openTab("what-if");
-  openSection("effect");
-};
-
 const Altered = ({ props, submit }) => {
   const part = usePart();
   const { run, model, labels } = page.run ?? {};
@@ -188,7 +178,6 @@ const Altered = ({ props, submit }) => {
     ...${part.attributes({ ...facts, ...grades })}>
     <div class="altered-head">
       <ul aria-label=${say("What is altered")}>${changes.map((one) => html`<${Change} ...${one} />`)}</ul>
-      <button type="button" class="more" hidden=${!interventions().length} onClick=${showEffect}>${say("More")}</button>
       <button type="button" class="intact" onClick=${() => alter([])}>${say("Reset")}</button>
     </div>
     <div class="altered-texts" role="status">

@@ -1,20 +1,19 @@
-// Learn: a small network is trained on the page: its curves, its heads, its answers; afterwards it is a model
-// of this visit.
+// Learn: a small network learns: its heads, its answers and its curves at each step of a recorded training, or
+// of the visitor's own; afterwards it is a model of this visit.
 
 import { HeadGrid, atlasOf } from "../../web/head_grid.js";
 import { say, numeral, sayN } from "../../web/messages.js";
 import { html, useMemo, useLayoutEffect, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
+import { ablationOf } from "../../ui/static/interventions.js";
 import { apply } from "../../ui/static/link.js";
 import { saveFile } from "../../ui/static/share.js";
 import { staying } from "../../ui/static/tour.js";
-import { ask, decodeBytes, storage, takeLeft } from "../../web/ask.js";
+import { ask, decodeBytes } from "../../web/ask.js";
 import { Control } from "../../web/controls.js";
-import { declaredFields } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
-import { fieldsOf } from "../../web/declared.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
-import { reactive, showProblem } from "../../web/store.js";
+import { isLive, RECORDED, trying, usePlaying, useProgress, useTraining } from "./training.js";
 
 // All heads of an exercise's example, small.
 
@@ -43,93 +42,27 @@ const LearnedHeads = ({ pictures, best, picked, pick }) => {
   return html`<div class="learn-heads">${Object.entries(pictures ?? {}).map(one)}</div>`;
 };
 
-/** @type {(facts: any) => boolean} */
-const isLive = (facts) => ["waiting", "running", "paused"].includes(facts?.state);
-
-// A slider over the steps whose network is kept.
-const LookBack = ({ facts, shown }) => {
+// A slider over the steps whose network is kept, and a button that plays them.
+const LookBack = ({ facts, shown, playing: { isPlaying, play, stop } }) => {
   const { kept, at, step } = facts ?? { kept: [], at: "–", step: 0 };
   const places = isLive(facts) && !kept.includes(step) ? [...kept, null] : kept;
   const last = Math.max(0, places.length - 1);
   const choose = ({ target }) => {
     const place = Number(target.value);
+    stop();
     shown.at = place === last ? null : places[place];
   };
-  return html`<label class="learn-slider">
-    <span>${`${say("Look back: step")} `}<output class="learn-at">${at}</output></span>
-    <input type="range" class="learn-back" min="0" max=${last} disabled=${places.length < 2}
-      value=${shown.at === null ? last : places.indexOf(shown.at)} onInput=${choose}
-      aria-valuetext=${say("step {step}", { step: at })} />
-  </label>`;
+  return html`<div class="learn-steps">
+    <button type="button" class="learn-play" disabled=${places.length < 2 || isLive(facts)}
+      onClick=${isPlaying ? stop : play}>${isPlaying ? say("Pause") : say("Play")}</button>
+    <label class="learn-slider">
+      <span>${`${say("Look back: step")} `}<output class="learn-at">${at}</output></span>
+      <input type="range" class="learn-back" min="0" max=${last} disabled=${places.length < 2}
+        value=${shown.at === null ? last : places.indexOf(shown.at)} onInput=${choose}
+        aria-valuetext=${say("step {step}", { step: at })} />
+    </label>
+  </div>`;
 };
-
-const RECORDED = "recorded-"; // see ui/learning.py
-const TRAINING = "viz-training"; // in sessionStorage: the visitor's training, for a reload
-const PAUSES_MS = { starting: 400, running: 400, waiting: 1500, paused: 1000 };
-const OUT_OF_SIGHT_MS = 5000;
-
-// Show an error in the page's status; the part does not change.
-const trying = (work) => async () => {
-  try {
-    await work();
-  } catch (error) {
-    showProblem(error.message);
-  }
-};
-
-// ---- what is to be trained, and what is shown ----
-
-// fields: the declared parameters, with declared, their declarations, and plan(), their values. shown: the
-// shown training: its id, a step of it (at, null for the last one), its question (null for the default), and
-// whether a link set the fields, which otherwise follow a recorded training.
-const useTraining = () =>
-  useMemo(() => {
-    const declared = Object.entries(fieldsOf("learn"));
-    const [[task, { default: first }]] = declared;
-    let before = first;
-    const shown = reactive({ id: "", at: null, question: null, given: false });
-    const show = (id, given = false) => {
-      Object.assign(shown, { id, at: null, question: null, given });
-      if (!id.startsWith(RECORDED)) storage?.setItem(TRAINING, id);
-    };
-    const showRecorded = () => show(RECORDED + (before = fields[task]));
-    const fields = declaredFields("learn", (now) => {
-      if (now[task] !== before) show(RECORDED + (before = now[task]), true);
-    });
-    if (!shown.id) showRecorded();
-    const own = takeLeft(TRAINING);
-    const showOwn = async () => {
-      const { plan: planned } = await ask("learned", { id: own });
-      take(planned);
-      before = fields[task];
-      show(own, true);
-    };
-    if (own) trying(showOwn)();
-    const follow = (name) => name === task && showRecorded();
-    const plan = () => Object.fromEntries(declared.map(([name, one]) => [one.name, fields[name]]));
-    const take = (values) => declared.forEach(([name, one]) => (fields[name] = values[one.name]));
-    return { declared, fields, plan, take, shown, show, showRecorded, follow };
-  }, []);
-
-// Poll a training for changes; again() then requests all of it.
-const useProgress = (part, id, facts, again) => {
-  const [looks, setLooks] = useState(0);
-  const { seen } = part;
-  const look = trying(async () => {
-    const { changed } = await ask("learned", { id, known: facts.changed });
-    if (changed === facts.changed || !seen) setLooks(looks + 1);
-    else again();
-  });
-  useLayoutEffect(() => {
-    if (!isLive(facts)) return;
-    const { state, before } = facts;
-    const pace = state === "waiting" && !before ? "starting" : state; // it may be over in a second
-    const timer = setTimeout(look, seen ? PAUSES_MS[pace] : OUT_OF_SIGHT_MS);
-    return () => clearTimeout(timer);
-  }, [facts, looks, seen]);
-};
-
-// ---- its parts ----
 
 const statusOf = (id, { state, why, before, step, total, plan }) => {
   if (state === "running") return say("Training: step {step} of {total} …", { step, total });
@@ -179,7 +112,7 @@ const Question = ({ facts, text, type, commit }) => {
   </p>`;
 };
 
-// Use the trained network as a model of this visit.
+// Use the trained network as a model of this visit: without its best head, as it is, or as a folder.
 const Afterwards = ({ shown, facts, picked }) => {
   const adopted = useMemo(() => new Map(), []); // by training and step
   const adopt = async () => {
@@ -188,15 +121,28 @@ const Afterwards = ({ shown, facts, picked }) => {
     if (!adopted.has(key)) adopted.set(key, await ask("adopt", { id, at }));
     return adopted.get(key);
   };
-  const open = trying(async () => {
+  const { best } = facts ?? {};
+  const open = async (more) => {
     const { model, length } = await adopt();
     const [stack, kind] = picked?.name.split(".") ?? [];
-    const head = picked
-      ? { site: siteName({ ...picked, stack, kind }), head: picked.head }
-      : facts.best;
+    const head = picked ? { site: siteName({ ...picked, stack, kind }), head: picked.head } : best;
     /** @type {Record<string, string>} */
     const place = head ? { site: head.site, head: String(head.head) } : {};
-    await apply({ ...staying(), model, length: String(length), tab: "attention", ...place });
+    await apply({
+      ...staying(),
+      model,
+      length: String(length),
+      tab: "attention",
+      ...place,
+      ...more,
+    });
+  };
+  const breakBest = trying(() => {
+    const [stack, layer, kind] = best.site.split(".");
+    const without = JSON.stringify([
+      ablationOf({ stack, layer: Number(layer), kind }, [best.head]),
+    ]);
+    return open({ site: best.site, head: String(best.head), alter: without });
   });
   const save = trying(async () => {
     const { id, at } = shown;
@@ -205,7 +151,8 @@ const Afterwards = ({ shown, facts, picked }) => {
   });
   const none = !facts?.kept.length;
   return html`<div class="whatif-buttons">
-      <button type="button" class="open-network" disabled=${none} onClick=${open}>${say("Open it in Attention")}</button>
+      <button type="button" class="main break-best" hidden=${!best} disabled=${none} onClick=${breakBest}>${say("Break its best head ★")}</button>
+      <button type="button" class="open-network" disabled=${none} onClick=${trying(() => open({}))}>${say("Open it in Attention")}</button>
       <button type="button" class="save-network" disabled=${none} onClick=${save}>${say("Save the network")}</button>
     </div>
     <p class="hint">${say("Opened, it stands in the list of models for you alone, in every tab and every What if?, until you leave. A head that was clicked is the one that is shown. Saved, it is a folder that transformer.load opens.")}</p>`;
@@ -255,26 +202,34 @@ const Learn = ({ props }) => {
     at: answer.at,
     shown: answer.changed,
   };
+  const [exercise, ...others] = declared;
+  const playing = usePlaying(part, facts, shown);
+  const [finding, ...more] = answer?.said ?? [];
+  const isOwn = given || !id.startsWith(RECORDED);
   return html`<section class="learn" ...${part.attributes(state)}>
     <h3>${say("Watch it learn")}</h3>
-    <p class="learn-task">${task && `${say(task.title)}: ${say(task.words)}`}</p>
-    <div class="panel-controls learn-controls">${declared.map(control)}</div>
-    <${Buttons} status=${answer && statusOf(asked.id, answer)} question=${text}
-      ...${{ props, training, facts, again }} />
+    <div class="panel-controls learn-controls">${control(exercise)}<p>${task && say(task.words)}</p></div>
+    <${LookBack} facts=${answer} ...${{ shown, playing }} />
+    <p class="learn-finding">${finding}</p>
     <div class="learn-body">
-      <div class="learn-curves-side">
-        <${Figure} part=${part} name="learning" class="learn-curves" figure=${answer?.curves}
-          label=${say("Loss and accuracy of each step")} />
-        <${LookBack} ...${{ facts: answer, shown }} />
-        <ul class="learn-said">${answer?.said.map((one) => html`<li>${one}</li>`)}</ul>
-      </div>
       <div class="learn-heads-side">
         <h4>${say("All heads, for one example")}</h4>
         <${LearnedHeads} pictures=${answer?.pictures} ...${{ best, picked, pick }} />
         <${Question} facts=${answer} ...${{ text, type, commit }} />
         <${Afterwards} ...${{ shown, facts, picked }} />
       </div>
+      <div class="learn-curves-side">
+        <${Figure} part=${part} name="learning" class="learn-curves" figure=${answer?.curves}
+          label=${say("Loss and accuracy of each step")} />
+        <ul class="learn-said">${more.map((one) => html`<li>${one}</li>`)}</ul>
+      </div>
     </div>
+    <details class="learn-own" open=${isOwn}>
+      <summary>${say("Train your own")}</summary>
+      <div class="panel-controls learn-controls">${others.map(control)}</div>
+      <${Buttons} status=${answer && statusOf(asked.id, answer)} question=${text}
+        ...${{ props, training, facts, again }} />
+    </details>
   </section>`;
 };
 export const mount = mounted(Learn);

@@ -207,6 +207,6 @@ const Editor = () => {
 
 const finding = () => {
   const edited = interventions().some(({ type }) => type === "mask");
-  return edited ? say("The mask is edited.") : say("The mask is as the network has it.");
+  return edited && say("The mask is edited.");
 };
 export const mount = mounted(...experiment(Editor, finding));

@@ -10,7 +10,7 @@ import {
   useGone,
 } from "../../ui/static/history.js";
 import { before, predictedPosition, tokenAt } from "../../web/selection.js";
-import { capital, numeral, percentText, say, sayN, sayWith } from "../../web/messages.js";
+import { capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { html, useRef, useState } from "../../web/preact.js";
 import { page, setQuery, showProblem } from "../../web/store.js";
@@ -225,6 +225,6 @@ const Branches = () => {
 };
 const finding = () => {
   const texts = pastRuns.filter(({ facts }) => isOfPrompt(facts)).length;
-  return sayN("{n} text of this prompt so far", "{n} texts of this prompt so far", texts);
+  return texts > 1 && say("{n} texts of this prompt so far", { n: texts });
 };
 export const mount = mounted(...experiment(Branches, finding));

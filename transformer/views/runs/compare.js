@@ -240,6 +240,6 @@ const Compare = () => {
 };
 const finding = () => {
   const runs = page.run ? pastRuns.length : 0;
-  return sayN("{n} run of this visit", "{n} runs of this visit", runs);
+  return runs > 1 ? say("{n} runs of this visit", { n: runs }) : null;
 };
 export const mount = mounted(Compare, finding);

@@ -238,4 +238,4 @@ const Ablation = () => {
     }
   </section>`;
 };
-export const mount = mounted(...experiment(Ablation, ablatedNow));
+export const mount = mounted(...experiment(Ablation, () => ablations().length > 0 && ablatedNow()));

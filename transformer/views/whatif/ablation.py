@@ -1,14 +1,12 @@
-"""Ablation: the importance of each head for one token, and the next token with and without an
-alteration."""
+"""Ablation: the importance of each head for one token."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from transformer.analysis.ablation import HeadImportance, NextToken, head_importance
+from transformer.analysis.ablation import HeadImportance, head_importance
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark, say
 from transformer.network_words import attention_name
@@ -16,7 +14,6 @@ from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
-from transformer.views.drawing.bars import Series, paired_bars
 from transformer.views.drawing.matrix import head_layout
 from transformer.views.parameters import KIND, OF_STACK, POSITION, Choice
 
@@ -63,26 +60,6 @@ def importance(
     return style.figure(cells, title, subtitle, **layout)
 
 
-def predicted(found: NextToken, labels: Sequence[str], here: int) -> go.Figure:
-    """Pairs of bars, one pair a token: its probability by the intact and by the altered network.
-
-    labels: of found.ids. here: the id at that position, marked with an arrow. Trace 0: intact,
-    trace 1: altered; y is the token's position, the likeliest by the intact network on top.
-    """
-    return paired_bars(
-        f"What comes at place {found.position}: intact and altered",
-        "probabilities of the next token, after the same text",
-        labels,
-        (
-            Series("intact", found.intact.tolist(), style.LIGHT.muted),
-            Series("altered", found.intervened.tolist(), style.LIGHT.key, hatched=True),
-        ),
-        ids=found.ids,
-        here=here,
-        meta={"position": found.position},
-    )
-
-
 def answer_importance(
     models: ModelQueries, item: Run, *, position: int, stack: str, kind: str, by: str = "zero"
 ) -> Answer:
@@ -111,10 +88,7 @@ VIEW = View(
     order=520,
     folded=True,
     title=mark("What if heads were switched off?"),
-    help=(
-        "How much each head alone matters for one token, and what comes next with "
-        "some switched off."
-    ),
+    help="How much each head alone matters for one token.",
     pictures=(
         Picture(
             name="importance",

@@ -1,12 +1,23 @@
-// What breaks: a switch for each idea of the architecture, its cost, and the visitor's text without it.
+// What if?: a card for the chosen head and for each idea of the architecture, with what the text becomes
+// without it. Pressing a card switches it off, or on again.
 
 import { ask } from "../../web/ask.js";
-import { alter, experiment, interventions } from "../../ui/static/interventions.js";
-import { numeral, say } from "../../web/messages.js";
+import {
+  alter,
+  generates,
+  headWords,
+  interventions,
+  isAblated,
+  withAblation,
+} from "../../ui/static/interventions.js";
+import { capital, numeral, say } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
-import { html, useRef, useState } from "../../web/preact.js";
-import { page, showProblem } from "../../web/store.js";
-import { Token } from "../../web/text.js";
+import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
+import { siteName } from "../../web/sites.js";
+import { headShown, page, showProblem } from "../../web/store.js";
+import { inText, WORD, wordUpTo } from "../../web/text.js";
+
+const SHOWN = 90; // characters of a text
 
 const isOff = (what) => interventions().some((one) => one.type === "break" && one.what === what);
 const flip = (what) => {
@@ -14,73 +25,101 @@ const flip = (what) => {
   alter(isOff(what) ? others : [...others, { type: "break", what }]);
 };
 
-// The bar ends at the loss of a uniform prediction.
-const Cost = ({ loss, intact, even }) => {
-  if (loss === null || intact === null) return html`<td class="cost">–</td>`;
-  const more = loss - intact;
-  const share = Math.max(0, more / (even - intact));
-  return html`<td class=${`cost number ${share > 1 ? "beyond" : ""}`}>
-    ${`${more < 0 ? "−" : "+"}${numeral(Math.abs(more).toFixed(3))}`}
-    <i style=${{ width: `${100 * Math.min(1, share)}%` }}></i>
-  </td>`;
-};
-const GoesOn = ({ tokens }) => {
-  if (!tokens) return html`<td class="goes-on">–</td>`;
-  const words = tokens.map((label) => html`<${Token} label=${label} />`);
-  return html`<td class="goes-on">${words.length ? words : say("(nothing)")}</td>`;
-};
-// what: null for the intact network. tokens: the continuation without it.
-const Line = ({ what, says, why, loss, found, tokens }) => {
-  const press = html`<button type="button" class="break-switch" aria-pressed=${String(isOff(what))}
-    onClick=${() => flip(what)}>${says}</button>`;
-  return html`<tr data-what=${what ?? ""}>
-    <th scope="row">${what === null ? says : press}</th>
-    <td class="why">${why}</td>
-    <td class="number">${loss === null ? "–" : numeral(loss.toFixed(3))}</td>
-    <${Cost} loss=${what === null ? null : loss} ...${found} />
-    <${GoesOn} tokens=${tokens} />
-  </tr>`;
+// What each card leaves out: {key, asks, ...}; asks: of the server. The intact network is first.
+const casesOf = (rows) => {
+  const head = headShown();
+  const of = head && { site: siteName(head), head: head.head };
+  return [
+    { key: "", asks: {}, says: say("As it is"), why: say("The network as it was trained.") },
+    head && {
+      key: `${of.site}.${of.head}`,
+      asks: of,
+      says: capital(say("without {head}", { head: headWords(head) })),
+      why: say("The chosen head. Choose another in any picture of the heads."),
+      isOff: isAblated(head),
+      press: () => alter(withAblation(head)),
+    },
+    ...rows.map(({ what, says, why, loss }) => ({
+      key: what,
+      asks: { what },
+      says: capital(says),
+      why,
+      loss,
+      isOff: isOff(what),
+      press: () => flip(what),
+    })),
+  ].filter(Boolean);
 };
 
-const aboutInWords = ({ about, n_texts: count, even }) =>
-  about === null
-    ? say("This model has no sample of text to measure a loss on.")
-    : say(
-        "The loss is the mean over a sample of {count} texts. {about} A full bar " +
-          "means that the network finds all tokens equally likely ({even} nats); a bar " +
-          "with a double end is worse than that.",
-        { count, about: say(about), even: numeral(even.toFixed(2)) },
-      );
-
-// Continuations of the prompt without each switch, {of, texts}, computed in turn; of: model and prompt.
-// Another prompt cancels it. `says` is the progress.
-const useTexts = (of) => {
+// A continuation with the word that it goes on with.
+const inWords = (labels) => {
+  const begun = WORD.test(labels[0] ?? "") ? "" : wordUpTo(page.run.n_prompt - 1);
+  return labels.length ? (begun + inText(labels)).trim() : "";
+};
+// The texts that the prompt becomes, by case, asked for one after the other while the cards are seen.
+const useTexts = (part, of, cases) => {
+  const [state, set] = useState(/** @type {any} */ ({}));
   const latest = useRef(of);
   latest.current = of;
-  const [state, set] = useState(/** @type {any} */ ({}));
-  const now = state.of === of ? state : { of, texts: new Map(), says: "", asking: false };
-  const askAll = async (switches) => {
-    const texts = new Map(now.texts);
-    const tell = (says, asking) => latest.current === of && set({ of, texts, says, asking });
-    try {
-      for (const [place, what] of switches.entries()) {
-        tell(say("Text {place} of {count} …", { place: place + 1, count: switches.length }), true);
-        const { labels } = await ask("broken_text", { run: page.run.run, what });
-        if (latest.current !== of) return;
-        texts.set(what, labels);
-      }
-      tell(say("Each one alone, at most 24 tokens."), false);
-    } catch (error) {
-      tell("", false);
-      showProblem(error.message);
-    }
-  };
-  return { ...now, askAll };
+  const texts = state.of === of ? state.texts : new Map();
+  const next = part.seen ? cases.find(({ key }) => !texts.has(key)) : undefined;
+  useLayoutEffect(() => {
+    if (!next) return;
+    const take = (text) =>
+      latest.current === of && set({ of, texts: new Map([...texts, [next.key, text]]) });
+    ask("broken_text", { run: page.run.run, ...next.asks }).then(
+      ({ labels }) => take(inWords(labels)),
+      ({ message }) => take({ problem: message }),
+    );
+  }, [of, next?.key]);
+  return texts;
 };
+
+const shortened = (text) => {
+  const signs = Array.from(text);
+  return signs.length > SHOWN ? `${signs.slice(0, SHOWN).join("")} …` : text;
+};
+const Becomes = ({ text, whole, isWhole }) => {
+  if (text === undefined) return html`<p class="becomes waiting">…</p>`;
+  if (text.problem) return html`<p class="becomes problem">${text.problem}</p>`;
+  if (!isWhole && text === whole) return html`<p class="becomes same">${say("The same text.")}</p>`;
+  return html`<p class="becomes"><bdi translate=${false}>${text ? shortened(text) : say("(nothing)")}</bdi></p>`;
+};
+// The bar ends at the loss of a uniform prediction.
+const Cost = ({ loss, intact, even }) => {
+  const more = loss - intact;
+  const share = Math.max(0, more / (even - intact));
+  return html`<p class=${`cost ${share > 1 ? "beyond" : ""}`}>
+    <i style=${{ width: `${100 * Math.min(1, share)}%` }}></i>
+    <span>${say("{nats} nats a token", { nats: `${more < 0 ? "−" : "+"}${numeral(Math.abs(more).toFixed(3))}` })}</span>
+  </p>`;
+};
+
+const Card = ({ one, text, whole, found }) => {
+  const { key, says, why, loss, press } = one;
+  const isMeasured = loss !== undefined && loss !== null && found.intact !== null;
+  const title = press
+    ? html`<button type="button" class="what-switch" aria-pressed=${String(one.isOff)} onClick=${press}>${says}</button>`
+    : html`<b>${says}</b>`;
+  return html`<li class="what-card" data-what=${key}>
+    <h4>${title}</h4>
+    <${Becomes} text=${text} whole=${whole} isWhole=${key === ""} />
+    ${isMeasured && html`<${Cost} loss=${loss} ...${found} />`}
+    <p class="hint">${why}</p>
+  </li>`;
+};
+
+const measureInWords = ({ about, n_texts: count, even }) =>
+  say(
+    "The loss is the mean over a sample of {count} texts. {about} A full bar " +
+      "means that the network finds all tokens equally likely ({even} nats); a bar " +
+      "with a double end is worse than that.",
+    { count, about: say(about), even: numeral(even.toFixed(2)) },
+  );
 
 // The cost of each switch: the server's rows, without losses until they have been measured.
 const useCosts = (part) => {
-  const { model, run } = page.run ?? {};
+  const { model } = page.run ?? {};
   const [measured, setMeasured] = useState(/** @type {any} */ ({}));
   const known = useAnswer(part, "broken", model && { model });
   const mine = measured.model === model ? measured : {};
@@ -94,48 +133,36 @@ const useCosts = (part) => {
       showProblem(error.message);
     }
   };
-  return { found, measure, measuring: mine.measuring ?? false, run };
+  return { found, measure, measuring: mine.measuring ?? false };
 };
 
-const Breaks = () => {
+const Cards = () => {
   const part = usePart();
-  const { found, measure, measuring, run } = useCosts(part);
-  const of = JSON.stringify([page.run?.model, page.run?.text]);
-  const { texts, says, asking, askAll } = useTexts(of);
-  const { rows = [], intact = null, about = null } = found ?? {};
-  const whole = {
-    what: null,
-    says: say("nothing: intact"),
-    why: say("The network as it was trained."),
-    loss: intact,
-  };
-  const lines = found && [whole, ...rows];
-  const line = (one) =>
-    html`<${Line} key=${one.what} ...${one} found=${found} tokens=${texts.get(one.what)} />`;
-  const facts = { run, measured: intact !== null, texts: texts.size };
-  const names = [
-    say("Without"),
-    say("Why it matters"),
-    say("Loss, nats per token"),
-    say("More than intact"),
-    say("How your text goes on, greedily"),
-  ];
+  const { found, measure, measuring } = useCosts(part);
+  const { run, model, text } = page.run ?? {};
+  const cases = found ? casesOf(found.rows) : [];
+  const texts = useTexts(part, JSON.stringify([model, text]), cases);
+  const isMeasured = found && found.intact !== null;
+  const facts = { run, measured: Boolean(isMeasured), texts: texts.size };
+  const card = (one) =>
+    html`<${Card} key=${one.key} text=${texts.get(one.key)} whole=${texts.get("")} ...${{ one, found }} />`;
   return html`<section class="breaks whatif" ...${part.attributes(facts)}>
-    <p>${say("Each switch takes one idea out of the whole network, which was trained with it. See what that costs, and what becomes of the text. Several can be off at once; only your text is affected.")}</p>
-    <p class="breaks-about">${found && aboutInWords(found)}</p>
-    <div class="whatif-buttons">
-      <button type="button" class="measure" hidden=${about === null || intact !== null}
-        disabled=${measuring} onClick=${measure}>${say("Measure what each costs")}</button>
-      <button type="button" class="texts" disabled=${asking || !found}
-        onClick=${() => askAll(lines.map(({ what }) => what))}>${say("Run my text through each")}</button>
-      <span class="breaks-says" role="status">${measuring ? say("Measuring each in turn …") : says}</span>
-    </div>
-    <div class="wide" tabindex="0" role="region" aria-label=${say("What breaks?")}>
-      <table class="breaks-table">
-        <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
-        <tbody>${lines && lines.map(line)}</tbody>
-      </table>
-    </div>
+    <p>${say("What the network would write after your prompt with one thing missing, always the likeliest token. Press a card to switch that off, or on again; only your text is affected.")}</p>
+    <ul class="what-cards">${cases.map(card)}</ul>
+    ${
+      found?.about &&
+      html`<div class="whatif-buttons">
+        <button type="button" class="measure" hidden=${isMeasured} disabled=${measuring} onClick=${measure}>${say("Measure what each costs")}</button>
+        <span class="hint" role="status">${measuring ? say("Measuring each in turn …") : isMeasured && measureInWords(found)}</span>
+      </div>`
+    }
   </section>`;
 };
-export const mount = mounted(...experiment(Breaks));
+const Breaks = () =>
+  generates()
+    ? html`<${Cards} />`
+    : html`<p>${say(
+        "This network only reads, so nothing is altered in it: the other questions are for " +
+          "networks that write text. Two of its runs can be compared.",
+      )}</p>`;
+export const mount = mounted(Breaks);

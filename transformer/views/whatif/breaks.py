@@ -1,17 +1,18 @@
-"""What breaks: a switch for each idea of the architecture, its cost, and the text without it."""
+"""What if?: what a prompt becomes without one head or one idea of the network, and the cost."""
 
 from __future__ import annotations
 
 import math
 
-from transformer.analysis.ablation import broken_ids
+from transformer.analysis.ablation import broken_ids, intact_ids
 from transformer.analysis.model_queries import ModelQueries
 from transformer.interventions.breaks import BREAKS, breaks_of
-from transformer.interventions.descriptions import Break
+from transformer.interventions.descriptions import Ablate, Break, Intervention
 from transformer.messages import mark, say
+from transformer.model.sites import Site
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import Bool, Text
+from transformer.views.parameters import Bool, Int, Text
 
 # The description of the bundled samples, shown by breaks.js.
 ABOUT = mark(
@@ -42,19 +43,47 @@ def answer_broken(models: ModelQueries, model: str, *, measure: bool = False) ->
     }
 
 
-def answer_broken_text(models: ModelQueries, item: Run, *, what: str | None = None) -> Answer:
-    """The greedy continuation of the run's prompt without one idea (None: intact)."""
-    ids = models.ask(broken_ids, item, what=what)
+def answer_broken_text(
+    models: ModelQueries,
+    item: Run,
+    *,
+    what: str | None = None,
+    site: str | None = None,
+    head: int = 0,
+) -> Answer:
+    """The greedy continuation of the run's prompt without one idea or one head (None: intact)."""
+    missing: list[Intervention] = [] if what is None else [Break(what)]
+    if site is not None:
+        stack, layer, kind = Site.parse(site)
+        missing.append(Ablate(stack, layer, [head], kind))
+    ids = models.ask(broken_ids, item, missing=tuple(missing))
     return {"labels": models.model(item.model).tokenizer.labels(ids[item.n_prompt :])}
+
+
+def answer_intact_text(models: ModelQueries, item: Run, *, forced: bool = True) -> Answer:
+    """The intact network's run of the same request, and where the two texts diverge.
+
+    forced False: without the tokens that were forced either.
+    """
+    ids = models.ask(intact_ids, item, forced=forced)
+    same = next(
+        (at for at, (a, b) in enumerate(zip(ids, item.ids, strict=False)) if a != b),
+        min(len(ids), len(item.ids)),
+    )
+    return {
+        "labels": models.model(item.model).tokenizer.labels(ids),
+        "n_prompt": item.n_prompt,
+        "same": same,
+        "equal": ids == item.ids,
+    }
 
 
 VIEW = View(
     name="breaks",
     tab=mark("What if?"),
-    order=550,
-    folded=True,
+    order=500,
     title=mark("What breaks?"),
-    help="A switch for each idea of the architecture: its cost, and the text without it.",
+    help="What a prompt becomes without one head or one idea of the network, and its cost.",
     pictures=(
         Picture(
             name="broken",
@@ -67,7 +96,17 @@ VIEW = View(
             name="broken_text",
             answer=answer_broken_text,
             network=True,
-            parameters=(Text(name="what", use="request", default=None, optional=True),),
+            parameters=(
+                Text(name="what", use="request", default=None, optional=True),
+                Text(name="site", use="request", default=None, optional=True),
+                Int(name="head", use="request", default=0),
+            ),
+        ),
+        Picture(
+            name="intact_text",
+            answer=answer_intact_text,
+            network=True,
+            parameters=(Bool(name="forced", default=True, use="request"),),
         ),
     ),
 )

@@ -12,9 +12,8 @@ from transformer.analysis.logit_contribution import LogitContribution, logit_con
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark, numeral, say
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer
 from transformer.views.drawing import style
-from transformer.views.parameters import POSITION, Int
 
 NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each cell
 
@@ -160,38 +159,3 @@ def answer_contribution(
         "biases": found.biases.tolist(),
         "others": dict(found.others),
     }
-
-
-VIEW = View(
-    name="contribution",
-    tab=mark("What if?"),
-    order=530,
-    folded=True,
-    title=mark("What did each part add to a token?"),
-    help=(
-        "How much each head and feed-forward adds to the logit of one token; all cells sum to it."
-    ),
-    pictures=(
-        Picture(
-            name="contribution",
-            title="Contribution to one logit",
-            help="What each head and feed-forward adds to one logit, scales of norms held.",
-            figure=contribution,
-            answer=answer_contribution,
-            network=True,
-            parameters=(
-                POSITION,
-                Int(
-                    name="target",
-                    title="Token",
-                    help=(
-                        "The id of the token whose logit it is; without one, the one that stands "
-                        "there."
-                    ),
-                    use="request",
-                    optional=True,
-                ),
-            ),
-        ),
-    ),
-)

@@ -1,0 +1,112 @@
+// The training that Learn shows: what is planned, how far it is, and which of its steps is looked at.
+
+import { ask, storage, takeLeft } from "../../web/ask.js";
+import { isStill } from "../../web/controls.js";
+import { declaredFields } from "../../web/fields.js";
+import { fieldsOf } from "../../web/declared.js";
+import { useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
+import { reactive, showProblem } from "../../web/store.js";
+import { cardState } from "../../ui/static/tour.js";
+
+export const RECORDED = "recorded-"; // see ui/learning.py
+const TRAINING = "viz-training"; // in sessionStorage: the visitor's training, for a reload
+const PAUSES_MS = { starting: 400, running: 400, waiting: 1500, paused: 1000 };
+const OUT_OF_SIGHT_MS = 5000;
+
+// Show an error in the page's status; the part does not change.
+export const trying = (work) => async () => {
+  try {
+    await work();
+  } catch (error) {
+    showProblem(error.message);
+  }
+};
+
+/** @type {(facts: any) => boolean} */
+export const isLive = (facts) => ["waiting", "running", "paused"].includes(facts?.state);
+
+// ---- what is to be trained, and what is shown ----
+
+// fields: the declared parameters, with declared, their declarations, and plan(), their values. shown: the
+// shown training: its id, a step of it (at, null for the last one), its question (null for the default), and
+// whether a link set the fields, which otherwise follow a recorded training.
+export const useTraining = () =>
+  useMemo(() => {
+    const declared = Object.entries(fieldsOf("learn"));
+    const [[task, { default: first }]] = declared;
+    let before = first;
+    const shown = reactive({ id: "", at: null, question: null, given: false });
+    const show = (id, given = false) => {
+      Object.assign(shown, { id, at: null, question: null, given });
+      if (!id.startsWith(RECORDED)) storage?.setItem(TRAINING, id);
+    };
+    const showRecorded = () => show(RECORDED + (before = fields[task]));
+    const fields = declaredFields("learn", (now) => {
+      if (now[task] !== before) show(RECORDED + (before = now[task]), true);
+    });
+    if (!shown.id) showRecorded();
+    const own = takeLeft(TRAINING);
+    const showOwn = async () => {
+      const { plan: planned } = await ask("learned", { id: own });
+      take(planned);
+      before = fields[task];
+      show(own, true);
+    };
+    if (own) trying(showOwn)();
+    const follow = (name) => name === task && showRecorded();
+    const plan = () => Object.fromEntries(declared.map(([name, one]) => [one.name, fields[name]]));
+    const take = (values) => declared.forEach(([name, one]) => (fields[name] = values[one.name]));
+    return { declared, fields, plan, take, shown, show, showRecorded, follow };
+  }, []);
+
+// Poll a training for changes; again() then requests all of it.
+export const useProgress = (part, id, facts, again) => {
+  const [looks, setLooks] = useState(0);
+  const { seen } = part;
+  const look = trying(async () => {
+    const { changed } = await ask("learned", { id, known: facts.changed });
+    if (changed === facts.changed || !seen) setLooks(looks + 1);
+    else again();
+  });
+  useLayoutEffect(() => {
+    if (!isLive(facts)) return;
+    const { state, before } = facts;
+    const pace = state === "waiting" && !before ? "starting" : state; // it may be over in a second
+    const timer = setTimeout(look, seen ? PAUSES_MS[pace] : OUT_OF_SIGHT_MS);
+    return () => clearTimeout(timer);
+  }, [facts, looks, seen]);
+};
+
+// ---- its steps as a film ----
+
+const FRAMES = 24; // of a recorded training, at most
+const FRAME_MS = 130;
+
+// Play a recorded training: {isPlaying, play, stop}. It plays by itself as it is first seen, unless the visitor
+// wants no motion, is in a lesson, or has come by a link to it.
+export const usePlaying = (part, facts, shown) => {
+  const [isPlaying, setPlaying] = useState(false);
+  const isNew = useRef(true);
+  const { kept = [], at } = facts ?? {};
+  const play = () => {
+    shown.at = kept[0];
+    setPlaying(true);
+  };
+  useLayoutEffect(() => {
+    if (!isNew.current || !facts || !part.seen) return;
+    isNew.current = false;
+    const isFree = cardState.place === null && !shown.given && shown.at === null && !isStill();
+    if (isFree && shown.id.startsWith(RECORDED)) play();
+  }, [facts, part.seen]);
+  useLayoutEffect(() => {
+    if (!isPlaying || !kept.includes(at) || shown.at !== at) return undefined;
+    const next = kept[kept.indexOf(at) + Math.ceil(kept.length / FRAMES)];
+    if (next === undefined) {
+      shown.at = null;
+      return setPlaying(false);
+    }
+    const timer = setTimeout(() => (shown.at = next), FRAME_MS);
+    return () => clearTimeout(timer);
+  }, [isPlaying, at]);
+  return { isPlaying, play, stop: () => setPlaying(false) };
+};
