@@ -20,14 +20,13 @@ ATTACKS = (
 COMPARED = (".compare", ".compare-texts", ".compare-outcomes",
             ".compare-attention")  # fmt: skip
 NAMELESS = {  # parts without tokens
-    ".ranking", ".ablation", ".contribution", ".maskedit", ".breaks", ".positions",
+    ".ranking", ".ablation", ".maskedit", ".breaks", ".positions",
     ".position-curves", ".position-shift", ".architecture", ".equations",
     ".mask-scores", ".removal", ".compare-outcomes", ".compare-attention", ".compare", ".journey",
     ".learn",
 }  # fmt: skip
 ASKED_FOR = {  # a button, and when its answer is there
     ".ablation": (".matter", ".ablation[data-matter]"),
-    ".contribution": (".contributes", ".contribution[data-total]"),
     ".patching": (".show-map", "[data-picture=patching][data-place]"),
 }
 

@@ -45,7 +45,7 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
     slider.press("Home")
     wait_for("at", 1)
     wait_for("right", "false")
-    assert page.locator(".learn-said li").first.inner_text().startswith("After step 1 of 150")
+    assert page.locator(".learn-finding").inner_text().startswith("After step 1 of 150")
     slider.press("End")
     wait_for("at", PLAN["n_steps"])
     page.get_by_role("button", name="Open it in Attention", exact=True).click()

@@ -97,14 +97,14 @@ def test_what_padding_is_and_what_without_its_mask(asker):
     in_view(says)
     share = without_mask(batch, 0, "decoder.5.self", 0, "padding").mean_freed_weight
     expect(says).to_contain_text(f"{100 * share:.1f} % of the weight would go to what it hides")
-    expect(says).to_contain_text("where the causal mask already hides it from the text")
+    expect(says).to_contain_text("where the causal mask hides it already")
     assert asker.page.locator("[data-picture=without]").is_visible()
 
 
 def test_what_without_positions(asker):
     asker.click(asker.page.get_by_role("button", name="Without positions?"))
     asker.visit.wait_drawn(".breaks")
-    asker.click(asker.page.get_by_role("button", name="no positions", exact=True))
+    asker.click(asker.page.get_by_role("button", name="No positions", exact=True))
     asker.page.wait_for_function("() => viz.run.interventions.length")
     example = example_of(model("stories"))
     broken = model("stories").generate(

@@ -55,15 +55,15 @@ PARTS = {  # of each tab: the one that it opens on, and others, each with its se
     },
     "Prediction": {".prediction": "", ".surprisal-box": "surprisal", ".lens-box": "lens"},
     "What if?": {
-        ".breaks": "breaks", ".ablation": "ablation", ".contribution": "contribution",
-        ".maskedit": "edit_mask", ".branches": "branches", ".patching": "patching",
+        ".breaks": "", ".ablation": "ablation", ".maskedit": "edit_mask",
+        ".branches": "branches", ".patching": "patching",
     },
     "Learn": {".learn": ""},
     "Model": {".architecture": "", ".equations": "equations"},
 }  # fmt: skip
 SECTIONS = {part: name for parts in PARTS.values() for part, name in parts.items() if name} | {
-    "#view-corpus .panel": "corpus", ".compare": "compare", ".effect": "effect",
-    ".tree-box": "beams", ".targets": "targets",
+    "#view-corpus .panel": "corpus", ".compare": "compare", ".tree-box": "beams",
+    ".targets": "targets",
 }  # fmt: skip
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 

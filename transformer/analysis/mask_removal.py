@@ -91,6 +91,18 @@ def without_mask(batch: Batch, row: int, site: SiteLike, head: int | str, which:
     )
 
 
+def weight_on_padding(batch: Batch, row: int, site: SiteLike, head: int | str) -> float:
+    """The share, from 0 to 1, of its weights that a head gave to padding: the mean over the
+    queries that are text.
+
+    Raises ValueError for an unknown row, site or head.
+    """
+    view = head_view(batch, site, head, row)
+    keys = batch.is_token("encoder" if view.site.kind == "cross" else view.site.stack)[row]
+    text = batch.is_token(view.site.stack)[row].cpu().numpy()
+    return float(view.weights[text][:, ~keys.cpu().numpy()].sum(axis=1).mean())
+
+
 def masks_of(
     batch: Batch, row: int, stack: str | None = None, kind: str = "self"
 ) -> dict[str, BoolArray]:

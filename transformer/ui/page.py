@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -79,15 +78,18 @@ def _number(name: str, words: str, min_width: int, **more: Any) -> gr.Number:
 
 def _of_masks(model: Model) -> dict[str, Any]:
     """The batch's box and its two buttons."""
-    lines = gr.Textbox(
-        "\n".join(example_of(model).batch), label=say("Sentences, one a line"), lines=3,
-        max_lines=8, elem_id="lines",
-    )  # fmt: skip
     with gr.Row(elem_id="read-batch"):
-        show = gr.Button(say("Show the masks"), variant="primary", size="sm", elem_id="show-masks")
-        bare = gr.Button(
-            say("What if there were no padding mask?"), size="sm", elem_id="without-padding"
-        )
+        lines = gr.Textbox(
+            "\n".join(example_of(model).batch), label=say("Sentences, one a line"), lines=3,
+            max_lines=8, elem_id="lines", scale=3,
+        )  # fmt: skip
+        with gr.Column(scale=1, min_width=220):
+            show = gr.Button(
+                say("Show the masks"), variant="primary", size="sm", elem_id="show-masks"
+            )
+            bare = gr.Button(
+                say("What if there were no padding mask?"), size="sm", elem_id="without-padding"
+            )
     return {"lines": lines, "show": show, "bare": bare}
 
 
@@ -100,11 +102,6 @@ def _of_model(model: Model) -> dict[str, Any]:
         table = gr.Markdown(settings_table(model), elem_id="settings-table")
     component("glossary", script="terms")
     return {"headline": size, "card": card, "table": table}
-
-
-# What stands above a tab's views, and below; each gives its controls by name.
-ABOVE: dict[str, Callable[[Model], dict[str, Any]]] = {"Masks": _of_masks}
-BELOW: dict[str, Callable[[Model], dict[str, Any]]] = {"Model": _of_model}
 
 
 def build(service: Service) -> gr.Blocks:
@@ -216,7 +213,8 @@ def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
         with gr.Tab(say(tab), id=tab_name(tab)) as part:
             opened = calling("ui/static/main.js", f"tabShown({tab_name(tab)!r})")
             part.select(None, js=opened, **PRIVATE)
-            placed |= ABOVE[tab](model) if tab in ABOVE else {}
-            placed |= {view.name: view_component(view, values) for view in shown}
-            placed |= BELOW[tab](model) if tab in BELOW else {}
+            for view in shown:
+                placed |= _of_masks(model) if view.name == "masks" else {}
+                placed[view.name] = view_component(view, values)
+            placed |= _of_model(model) if tab == "Model" else {}
     return placed

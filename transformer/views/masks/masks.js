@@ -64,6 +64,15 @@ const Padded = ({ part, name, place, label }) => {
     name=${name} wide=${label} height=${32 + 2 * fontPx() + 40 * texts.length} change=${widened} />`;
 };
 
+// How much of a head's weight the padding mask keeps from padding, or does not.
+const OnPadding = ({ part, fields }) => {
+  const { batch } = page.batch;
+  const { row, mask_head: head } = fields;
+  const wanted = { batch, row, site: siteName(siteChosen(fields)), head, which: "padding" };
+  const { answer } = useAnswer(part, "removal", wanted);
+  return html`<p class="on-padding" role="status">${answer?.sentence}</p>`;
+};
+
 // The effect of removing a mask on one head.
 
 // fields: of the view.
@@ -73,7 +82,7 @@ const Removal = ({ fields }) => {
   const { row, mask_head: head, without: which } = fields;
   const wanted = { batch, row, site: siteName(siteChosen(fields)), head, which };
   const { answer, asked } = useAnswer(part, "removal", wanted);
-  const none = answer?.acting.length === 0; // only masks that act here can be removed
+  const none = answer && !answer.figure; // only masks that act here can be removed
   const facts = asked && {
     batch: asked.batch,
     row: asked.row,
@@ -89,7 +98,7 @@ const Removal = ({ fields }) => {
         options=${(answer?.acting ?? []).map((name) => [name, maskOf(name)])}
         set=${(name) => (fields.without = name)} />
     </div>
-    <p class="removal-says" role="status">${none ? say("No other mask applies here.") : answer?.sentence}</p>
+    <p class="removal-says" role="status">${answer?.sentence}</p>
     <section hidden=${none}>
       <h4>${say("Weights without this mask")}</h4>
       <${Figure} part=${part} name="without" figure=${answer?.figure} fit=${square(true)} />
@@ -128,7 +137,7 @@ const EachMask = ({ one }) => {
     </section>
     <section>
       <h3>${capital(maskOf("causal"))}</h3>
-      <p>${say("Hides the keys that come after the query, in a decoder's self-attention only. A network that saw the next token while it learned would only copy it.")}</p>
+      <p>${say("Hides the keys that come after the query, in a decoder's self-attention only.")}</p>
       ${one("causal")}
     </section>
     <section>
@@ -164,6 +173,7 @@ const InPlace = ({ fields }) => {
       <${Padded} name="padded" place=${0} label=${say("The batch, padded to one length")} part=${part} />
     </section>
     <${Sentences} fields=${fields} />
+    <${OnPadding} ...${{ part, fields }} />
     <div class="masks-head">
       <label hidden=${!many}>${`${say("Attention")} `}<${Select} class="pick-kind" value=${place}
         options=${kinds.map((one, index) => [index, kindOf(one)])} set=${pickKind} /></label>
@@ -228,9 +238,9 @@ const Masks = ({ value }) => {
         finding=${say("padded among themselves")}><${Targets} ...${parts} /><//>`
     }
     <${Section} name="scores" title=${say("What it does to one head's scores")}
-      finding=${say("a hidden key's score becomes −∞, its weight 0")}><${Scores} ...${parts} /><//>
+      finding=${null}><${Scores} ...${parts} /><//>
     <${Section} name="removal" title=${say("What changes when a mask is taken away")}
-      finding=${say("the share of the weight that would go where the mask hides")}>
+      finding=${null}>
       <${Removal} ...${parts} /><//>`;
 };
 export const mount = mounted(Masks);

@@ -15,6 +15,7 @@ from transformer.analysis.mask_removal import (
     acting_masks,
     masks_of,
     masks_used,
+    weight_on_padding,
     without_mask,
 )
 from transformer.checks import check_choice
@@ -192,9 +193,8 @@ def sentence_of(found: Removal) -> str:
     )
     if found.which == "padding" and "causal" in acting_masks(site):
         right = say(
-            "Padding stands on the right, where the causal mask already hides it from the text; "
-            "only queries that are padding themselves change. An encoder reads both ways: there, "
-            "as in a translator's encoder, this mask alone keeps the text from reading padding."
+            "Padding stands on the right, where the causal mask hides it already; in an encoder, "
+            "such as the translator's, this mask alone keeps the text from reading it."
         )
         return f"{start} {right}"
     return start
@@ -206,11 +206,14 @@ def answer_removal(
     """One head's weights without one of its masks, what changes, and a sentence with the number.
 
     which: one of the masks that the network used in this attention, returned as `acting`; for
-    another, or None, the last of them. Without any mask only `acting` is returned.
+    another, or None, the last of them. Without any mask there is only the weight on padding.
     """
     acting = masks_used(item, item.trace[site].site)
-    if not acting:
-        return {"acting": [], "which": None}
+    if (which == "padding" and which not in acting) or not acting:
+        share = weight_on_padding(item, row, site, head)
+        given = f"{numeral(100 * share, '.1f')} %"
+        said = say("The padding mask is off: {share} of the weight goes to padding.", share=given)
+        return {"acting": list(acting), "which": None, "share": share, "sentence": said}
     chosen = which if which in acting else acting[-1]
     found = without_mask(item, row, site, head, chosen)
     return {

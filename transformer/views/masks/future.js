@@ -1,0 +1,52 @@
+// Why not the future?: the visitor's text as a triangle of words. Each line is what one token may read.
+
+import { say, sayWith } from "../../web/messages.js";
+import { mounted, usePart } from "../../web/part.js";
+import { html } from "../../web/preact.js";
+import { page, setQuery } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+
+const LINES = 6; // tokens, from the first of the text
+
+const Line = ({ at, places, reads }) => {
+  const word = (place) => {
+    const label = html`<${Token} label=${page.run.labels[place]} />`;
+    return reads(at, place)
+      ? html`<td class="may">${label}</td>`
+      : html`<td class="hidden" aria-label=${say("hidden")}>${label}</td>`;
+  };
+  const choose = () => setQuery({ stack: page.run.stack, index: at });
+  return html`<tr>
+    <th scope="row"><button type="button" onClick=${choose}><${Token} label=${page.run.labels[at]} /></button></th>
+    ${places.map(word)}
+  </tr>`;
+};
+
+const Future = () => {
+  const part = usePart();
+  if (!page.run) return html`<section class="future" ...${part.attributes({})}></section>`;
+  const { labels, special, stack, run } = page.run;
+  const text = labels.map((_, place) => place).filter((place) => !special.includes(place));
+  const places = text.slice(0, LINES);
+  const isCausal = stack === "decoder";
+  const reads = (at, place) => !isCausal || place <= at;
+  const token = html`<strong><${Token} label=${labels[places[0]]} /></strong>`;
+  const next = labels[places[1]] && html`<strong><${Token} label=${labels[places[1]]} /></strong>`;
+  const reason = isCausal
+    ? next &&
+      sayWith(
+        "While it learned, the network had to guess what follows every token at once: at {token} it is asked for {next}. If it could read on, it would copy {next} instead of learning.",
+        { token, next },
+      )
+    : say(
+        "This network reads both sides of every token: it has no causal mask, only one for padding.",
+      );
+  return html`<section class="future" ...${part.attributes({ run })}>
+    <h3>${isCausal ? say("Why not the future?") : say("Every token reads every other")}</h3>
+    <p>${reason}</p>
+    <table aria-label=${say("What each token may read")}>
+      <tbody>${places.map((at) => html`<${Line} ...${{ at, places, reads }} />`)}</tbody>
+    </table>
+  </section>`;
+};
+export const mount = mounted(Future);
