@@ -2,6 +2,7 @@
 what is then seen there is what a run made here says."""
 
 import re
+import struct
 from collections.abc import Iterator
 
 import numpy as np
@@ -190,3 +191,22 @@ def test_what_softmax_and_temperature_do(asker):
     asker.click(asker.page.get_by_role("button", name="Settings"))
     expect(asker.page.get_by_label("greedy: always the likeliest")).to_be_checked()
     expect(values).to_have_text(re.compile("^86 %6.1 %$"))
+
+
+@pytest.mark.parametrize(("name", "shows"), [
+    ("forget", ("#left .altered", "Little bird!")),
+    ("learn", (".learn-finding", "% of the held-out questions right")),
+    ("it", (".head-card", "layer 2, head 7")),
+])  # fmt: skip
+def test_a_short_link_has_a_title_a_picture_and_opens_its_state(visit, address, name, shows):
+    page = visit(address, tab="Journey").page
+    told = page.request.get(f"{address}{name}").text()
+    title, picture = (
+        re.search(f'og:{part}" content="([^"]+)"', told) for part in ("title", "image")
+    )
+    assert title and picture
+    png = page.request.get(picture[1])
+    assert struct.unpack(">II", png.body()[16:24]) == (1200, 630)
+    page.goto(f"{address}{name}")
+    selector, words = shows
+    expect(page.locator(selector)).to_contain_text(re.compile(words, re.IGNORECASE))

@@ -88,7 +88,11 @@ def test_a_rotary_score_depends_on_distance_alone(run):
 def test_networks_without_rotary_positions_have_no_rotary_picture(run, tiny_model):
     (together, *_) = VIEW.pictures
     answer = together.ask(run, given={"site": "decoder.0.self", "head": 1, "pair": 7})
-    assert (answer["turns"], answer["n_pairs"], answer["pair"].layout.meta["pair"]) == (True, 1, 0)
+    assert (answer["is_rotary"], answer["n_pairs"], answer["pair"].layout.meta["pair"]) == (
+        True,
+        1,
+        0,
+    )
     last = a_pair_of(run, "decoder.0.self", 0)  # with the token before it
     assert (last.query, last.key) == (len(run.ids) - 1, len(run.ids) - 2)
-    assert together.ask(tiny_model.trace("the fox"), given={}) == {"turns": False}
+    assert together.ask(tiny_model.trace("the fox"), given={}) == {"is_rotary": False}

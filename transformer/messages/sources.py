@@ -93,9 +93,10 @@ def of_script(text: str) -> Iterator[str | tuple[str, ...]]:
 
 
 def _of_cards(text: str) -> Iterator[str]:
-    """The words of a tour's cards; other TOML files have none."""
-    cards = tomllib.loads(text).get("card")
-    for card in cards if isinstance(cards, list) else []:
+    """The words of a tour's cards and short links; other TOML files have none."""
+    tour = tomllib.loads(text)
+    cards = [*tour.get("card", ()), *tour["link"]] if "link" in tour else []
+    for card in cards:
         yield from (card[word] for word in ("title", "says", "look", "start") if word in card)
 
 

@@ -32,6 +32,7 @@ from transformer.ui.request_guard import BelowPath, answer_errors, path_below, p
 from transformer.ui.resources import PREFIX, resource_app
 from transformer.ui.server import Server, url_of
 from transformer.ui.service import Service
+from transformer.ui.short_links import link_routes
 
 SWEEP_S = 10.0
 # A Space is reached through proxies of its own network alone.
@@ -134,6 +135,7 @@ async def application(
     host, port = bound.getsockname()[:2] if bound else (None, None)
     app.mount(PREFIX, resource_app(service, code_question(host, port, root)))
     app.include_router(program_routes(programs), prefix=API_PREFIX)
+    app.include_router(link_routes(service))
     gradio_patches.install()
     mount(app, page, path_below(root), mcp)
     app.router.lifespan_context = lifespan

@@ -33,6 +33,7 @@ from transformer.ui.errors import (
     place_of,
     public_error,
 )
+from transformer.ui.examples import read_tour
 from transformer.ui.fair_scheduler import Line
 from transformer.ui.language import language_of
 from transformer.ui.limits import (
@@ -47,8 +48,10 @@ from transformer.ui.sessions import ADDRESS, address_of, caller, current_session
 API = f"{programs.PREFIX}/"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 ALLOW = (b"allow", ", ".join(METHODS).encode())
+LINKS = [f"/{one['name']}" for one in read_tour()["link"]]
 # What the page, programs and tools use; the routes of the framework are many more.
 OPEN = (
+    *LINKS, *(f"{name}.png" for name in LINKS),
     "/", "/config", "/theme.css", "/favicon.ico", "/robots.txt", "/manifest.json",
     *(API + name for name in ("queue/join", "queue/data", "cancel", "reset",
                               "info", "openapi.json", "app_id", "theme.css")),

@@ -57,7 +57,7 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
         "heads_per_key": run.config.heads_per_key,
         "stacks": list(run.position_matrices),
         "d_model": run.config.d_model,
-        "turns": POSITIONS[run.config.positions].is_rotary,
+        "is_rotary": POSITIONS[run.config.positions].is_rotary,
         "biases_scores": run.config.biases_scores,
         "adds_positions": POSITIONS[run.config.positions].adds,
         "stopped": run.stopped,

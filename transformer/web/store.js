@@ -25,7 +25,7 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {number} n_heads
  * @property {number} heads_per_key how many heads of queries share one of keys and values
  * @property {number} d_model
- * @property {boolean} turns whether it rotates queries and keys
+ * @property {boolean} is_rotary whether it rotates queries and keys
  * @property {boolean} biases_scores whether it adds a number for their distance to scores
  * @property {boolean} adds_positions whether it adds a vector to each token
  * @property {number} n_prompt how many tokens were given

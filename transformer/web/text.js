@@ -29,6 +29,13 @@ export const wordUpTo = (place) => {
   return special.includes(place) || !isWord ? "" : inText(labels.slice(first, place + 1)).trim();
 };
 
+// What follows a place, with the beginning of the word that it goes on with.
+/** @type {(labels: string[], place: number) => string} */
+export const continued = (labels, place) =>
+  labels.length
+    ? ((WORD.test(labels[0]) ? "" : wordUpTo(place)) + inText(labels)).trim()
+    : say("(nothing)");
+
 // A token of a text; its label is inserted as text only.
 export const Token = ({ label, class: look }) =>
   html`<bdi translate=${false} class=${look || undefined}>${String(label)

@@ -40,6 +40,7 @@ class Theme:
     hatch: str
     groups: tuple[str, ...]
     diverging: tuple[str, ...]  # low, ..., zero, ..., high
+    effects: tuple[str, ...]  # takes away, ..., none, ..., adds
     weights: tuple[str, ...]
 
 
@@ -51,7 +52,7 @@ def _declared(selector: str) -> dict[str, str]:
 
 
 def _theme_of(said: Mapping[str, str]) -> Theme:
-    several = ("groups", "diverging", "weights")
+    several = ("groups", "diverging", "effects", "weights")
     values: dict[str, Any] = {one.name: said[one.name] for one in fields(Theme)}
     return Theme(**values | {name: tuple(said[name].split()) for name in several})
 
@@ -70,7 +71,8 @@ def _evenly(colours: Sequence[str]) -> list[list[Any]]:
 
 # From nearly the page's own colour at 0 to the farthest from it.
 WEIGHTS = _evenly(LIGHT.weights)
-DIVERGING = _evenly(LIGHT.diverging)  # blue, neutral, orange
+DIVERGING = _evenly(LIGHT.diverging)  # purple, neutral, green
+EFFECTS = _evenly(LIGHT.effects)  # purple, neutral, orange
 
 
 def signed(bound: float) -> dict[str, Any]:
@@ -95,7 +97,7 @@ def signed_cells(
     without which it has none."""
     colours = signed(bound_of(values) if bound is None else bound)
     shown = {"colorbar": colorbar(bar)} if bar else {"showscale": False}
-    return go.Heatmap(z=values, hovertemplate=hover, **colours, **shown, **more)
+    return go.Heatmap(z=values, hovertemplate=hover, **(colours | shown | more))
 
 
 def heading(text: str, x: float, y: float) -> dict[str, Any]:

@@ -31,13 +31,14 @@ def contribution(found: LogitContribution, label: str) -> go.Figure:
 
     label: the token. Rows: the token's vector, its position's, the layers, and what comes after
     them; columns: heads, feed-forward, and the rest: biases, shifts of norms and what belongs to no
-    layer. Orange adds, blue takes away. `layout.meta` has row_labels, column_labels, limit.
+    layer. Orange adds, purple takes away. `layout.meta` has row_labels, column_labels, limit.
     """
     rows, columns, cells = table(found)
     limit = style.bound_of(cells, 1e-6)
     trace = style.signed_cells(
         cells,
         "%{customdata}: %{z:+.4f}<extra></extra>",
+        colorscale=style.EFFECTS,
         bound=limit,
         bar=say("adds to the logit"),
         customdata=[[f"{row}, {column}" for column in columns] for row in rows],

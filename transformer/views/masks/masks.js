@@ -234,13 +234,10 @@ const Masks = ({ value }) => {
   return html`<${InPlace} ...${parts} />
     ${
       stacks.length > 1 &&
-      html`<${Section} name="targets" title=${say("Their translations, which the decoder reads")}
-        finding=${say("padded among themselves")}><${Targets} ...${parts} /><//>`
+      html`<${Section} name="targets" title=${say("Their translations, which the decoder reads")}><${Targets} ...${parts} /><//>`
     }
-    <${Section} name="scores" title=${say("What it does to one head's scores")}
-      finding=${null}><${Scores} ...${parts} /><//>
-    <${Section} name="removal" title=${say("What changes when a mask is taken away")}
-      finding=${null}>
+    <${Section} name="scores" title=${say("What it does to one head's scores")}><${Scores} ...${parts} /><//>
+    <${Section} name="removal" title=${say("What changes when a mask is taken away")}>
       <${Removal} ...${parts} /><//>`;
 };
 export const mount = mounted(Masks);

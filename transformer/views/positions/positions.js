@@ -288,12 +288,9 @@ const Positions = () => {
   const parts = { common, state, place };
   return html`<div class="positions-lab" hidden=${isHidden}>
     <${Matrix} ...${parts} />
-    <${Section} name="inputs" title=${say("What is added to which token")}
-      finding=${say("token + position = what the first layer reads")}><${Inputs} ...${parts} /><//>
-    <${Section} name="curves" title=${say("Single dimensions as curves over the positions")}
-      finding=${say("each dimension rises and falls at a pace of its own")}><${Curves} ...${parts} /><//>
-    <${Section} name="shift" title=${say("From one position to another")}
-      finding=${say("is there one matrix that moves every position by k?")}><${Shift} ...${parts} /><//>
+    <${Section} name="inputs" title=${say("What is added to which token")}><${Inputs} ...${parts} /><//>
+    <${Section} name="curves" title=${say("Single dimensions as curves over the positions")}><${Curves} ...${parts} /><//>
+    <${Section} name="shift" title=${say("From one position to another")}><${Shift} ...${parts} /><//>
   </div>`;
 };
 export const mount = mounted(Positions);

@@ -10,7 +10,7 @@ import { chosenRow, page } from "../../web/store.js";
 
 // The request for the chosen head, or for the text's first head if the chosen one reads another text.
 const asked = ({ run, head }, pair) => {
-  if (!run?.turns) return null;
+  if (!run?.is_rotary) return null;
   const self = head?.kind === "self";
   const stack = self ? head.stack : run.stack;
   return {
@@ -33,7 +33,7 @@ const Rotary = () => {
     html`<p class=${`${name}-says`}>${answer?.says && `${answer.says[name]}.`}</p>`;
   const picture = (name, height) =>
     html`${says(name)}<${Figure} part=${part} name=${name} figure=${answer?.[name]} height=${height} />`;
-  return html`<div class="rotary" hidden=${!page.run?.turns} ...${part.attributes({ run: of?.run, pair: of?.pair })}>
+  return html`<div class="rotary" hidden=${!page.run?.is_rotary} ...${part.attributes({ run: of?.run, pair: of?.pair })}>
     <p>${say("This network adds no positions to its tokens. Instead each head rotates its queries and keys: feature i and feature i + half are a point in a plane, which is rotated by the token's position times the pair's own speed. Rotating two tokens equally leaves their score unchanged: it depends on their distance, and on nothing else of their positions.")}</p>
     <h3>${say("By what angle, token by pair")}</h3>
     ${picture("angles", 356)}

@@ -155,7 +155,7 @@ def answer_rotary(
 ) -> Answer:
     """All three pictures of one head and pair; nothing for a network that rotates nothing."""
     if not is_rotary(item) or site.endswith("cross"):
-        return {"turns": False}
+        return {"is_rotary": False}
     stack = site.split(".")[0]
     n_pairs = angles_of(item, stack).shape[1]
     pair = min(pair, n_pairs - 1)
@@ -166,7 +166,7 @@ def answer_rotary(
     }
     # Plain text: Plotly's own is escaped.
     says = {name: unescape(one.layout.title.subtitle.text) for name, one in drawn.items()}
-    return {"turns": True, "n_pairs": n_pairs, "says": says, **drawn}
+    return {"is_rotary": True, "n_pairs": n_pairs, "says": says, **drawn}
 
 
 _HEAD = Int(name="head", title="Head", use="selection", default=0)

@@ -248,8 +248,7 @@ const Deeper = ({ fields }) => {
   return html`<div>
     <${Section} name="surprisal" title=${say("Surprisal of each token, −log₂ p")}
       finding=${run && bitsInWords(run)}><${Surprisal} /><//>
-    <${Section} name="lens" title=${say("Logit lens: what each layer would have said")}
-      finding=${say("The token that each layer holds for the best, all along the text")}>
+    <${Section} name="lens" title=${say("Logit lens: what each layer would have said")}>
       <${Lens} fields=${fields} /><//>
     ${
       searched > 0 &&

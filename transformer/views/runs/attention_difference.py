@@ -104,7 +104,12 @@ def attention_difference(
     )
     hover = cell_hover(queries, keys, ending, weights)
     cells = style.signed_cells(
-        change, hover.pop("hovertemplate"), bar=say("weight in B − in A"), hoverongaps=True, **hover
+        change,
+        hover.pop("hovertemplate"),
+        bar=say("weight in B − in A"),
+        colorscale=style.EFFECTS,
+        hoverongaps=True,
+        **hover,
     )
     meta = {
         "queries": [list(pair[:2]) for pair in rows],

@@ -126,7 +126,7 @@ const nearest = (facts, { stack, layer, kind, head }) => {
 };
 const says = ({ limit, kept: [a, b] }) =>
   say(
-    "Orange: read more in B. Blue: read more in A. The colours go from {least} to {most}. Of " +
+    "Orange: read more in B. Purple: read more in A. The colours go from {least} to {most}. Of " +
       "all weight in these rows, {share_a} in A and {share_b} in B is on tokens of both.",
     { ...colourEnds(limit), share_a: percentText(a, 1), share_b: percentText(b, 1) },
   );

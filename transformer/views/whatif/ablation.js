@@ -52,7 +52,7 @@ const mapInWords = ({ log_probability: intact, limit }) =>
     say("With all heads the intact network gives it p = {probability}.", {
       probability: numeral(Math.exp(intact).toFixed(4)),
     }),
-    say("Blue: the token becomes less likely, so the head helped it. Orange: likelier."),
+    say("Purple: the token becomes less likely, so the head helped it. Orange: likelier."),
     say(
       "The colours go from {least} to {most}. Click a cell to choose its head.",
       colourEnds(limit),
@@ -96,7 +96,7 @@ const Matter = ({ part, answer, asked, toggle, change }) => {
 };
 // The colour of each head in the map, [layer][head].
 const coloursOf = ({ change, limit }) => {
-  const scale = (page.dark, scaleOf(themed("diverging").split(" ")));
+  const scale = (page.dark, scaleOf(themed("effects").split(" ")));
   return change.map((row) => row.map((value) => colourAt(scale, (value / limit + 1) / 2)));
 };
 

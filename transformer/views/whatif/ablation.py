@@ -31,7 +31,7 @@ def importance(
 ) -> go.Figure:
     """The change of ln p of one token when each head alone is ablated: layers across, heads down.
 
-    label: the token. by: how heads were ablated, "zero" or "mean". Blue: the token becomes less
+    label: the token. by: how heads were ablated, "zero" or "mean". Purple: the token becomes less
     likely, so the head helped it; orange: likelier. Colours reach as far to both sides as the
     largest change of any kind of attention; `layout.meta` has row_labels, column_labels, limit.
     Raises ValueError, listing what there is, for an unknown kind of attention.
@@ -51,6 +51,7 @@ def importance(
     cells = style.signed_cells(
         change,
         style.cell_hover(say("head"), say("layer"), say("change of ln p")),
+        colorscale=style.EFFECTS,
         bound=limit,
         bar=say("change of ln p"),
         texttemplate=f"%{{z:+.{digits}f}}" if change.shape[1] <= NUMBERS_UP_TO else None,

@@ -15,7 +15,7 @@ import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
 import { headShown, page, showProblem } from "../../web/store.js";
-import { inText, WORD, wordUpTo } from "../../web/text.js";
+import { continued } from "../../web/text.js";
 
 const SHOWN = 90; // characters of a text
 
@@ -51,11 +51,6 @@ const casesOf = (rows) => {
   ].filter(Boolean);
 };
 
-// A continuation with the word that it goes on with.
-const inWords = (labels) => {
-  const begun = WORD.test(labels[0] ?? "") ? "" : wordUpTo(page.run.n_prompt - 1);
-  return labels.length ? (begun + inText(labels)).trim() : "";
-};
 // The texts that the prompt becomes, by case, asked for one after the other while the cards are seen.
 const useTexts = (part, of, cases) => {
   const [state, set] = useState(/** @type {any} */ ({}));
@@ -68,7 +63,7 @@ const useTexts = (part, of, cases) => {
     const take = (text) =>
       latest.current === of && set({ of, texts: new Map([...texts, [next.key, text]]) });
     ask("broken_text", { run: page.run.run, ...next.asks }).then(
-      ({ labels }) => take(inWords(labels)),
+      ({ labels }) => take(continued(labels, page.run.n_prompt - 1)),
       ({ message }) => take({ problem: message }),
     );
   }, [of, next?.key]);
@@ -83,7 +78,7 @@ const Becomes = ({ text, whole, isWhole }) => {
   if (text === undefined) return html`<p class="becomes waiting">…</p>`;
   if (text.problem) return html`<p class="becomes problem">${text.problem}</p>`;
   if (!isWhole && text === whole) return html`<p class="becomes same">${say("The same text.")}</p>`;
-  return html`<p class="becomes"><bdi translate=${false}>${text ? shortened(text) : say("(nothing)")}</bdi></p>`;
+  return html`<p class="becomes"><bdi translate=${false}>${shortened(text)}</bdi></p>`;
 };
 // The bar ends at the loss of a uniform prediction.
 const Cost = ({ loss, intact, even }) => {

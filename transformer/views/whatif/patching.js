@@ -36,7 +36,7 @@ const inWords = ({ before, other, limit, lengths: [here, there], altered }) =>
       p_there: probability(other),
     }),
     say(
-      "Orange: the patch makes the token likelier. Blue: it makes it less likely. The colours " +
+      "Orange: the patch makes the token likelier. Purple: it makes it less likely. The colours " +
         "go from {least} to {most}.",
       colourEnds(limit),
     ),

@@ -64,6 +64,7 @@ def patching(
     change, changes = array(found.change), say("change of ln p")
     cells = style.signed_cells(
         change, "%{hovertext}<br>" + style.cell_hover(say("layer"), say("token"), changes),
+        colorscale=style.EFFECTS,
         bound=limit, bar=changes, xgap=1, ygap=1,
         hovertext=[list(map(style.hover, names))] * n_layers,
     )  # fmt: skip
