@@ -297,12 +297,12 @@ def test_the_finding_names_the_clearest_cell_of_order_and_most_read(translation)
 # --- the picture ----------------------------------------------------------------------------------
 
 
-def test_the_picture_has_a_row_a_layer_and_a_column_a_head(run):
+def test_the_picture_has_a_column_a_layer_and_a_row_a_head(run):
     run = relabelled(run, ("a", "b", "c"))
     found = head_metrics(run, "decoder", "self")
     for metric in found.metrics:
         figure = metrics_figure(run, "decoder", "self", metric.name)
-        expected = np.reshape([head.values[metric.name] for head in found.heads], (2, 2))
+        expected = np.reshape([head.values[metric.name] for head in found.heads], (2, 2)).T
         np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
         title = figure.layout.title
         assert metric.title in title.text

@@ -28,12 +28,11 @@ const flip = (what) => {
 // What each card leaves out: {key, asks, ...}; asks: of the server. The intact network is first.
 const casesOf = (rows) => {
   const head = headShown();
-  const of = head && { site: siteName(head), head: head.head };
   return [
     { key: "", asks: {}, says: say("As it is"), why: say("The network as it was trained.") },
     head && {
-      key: `${of.site}.${of.head}`,
-      asks: of,
+      key: `${siteName(head)}.${head.head}`,
+      asks: { site: siteName(head), head: head.head },
       says: capital(say("without {head}", { head: headWords(head) })),
       why: say("The chosen head. Choose another in any picture of the heads."),
       isOff: isAblated(head),
