@@ -176,7 +176,7 @@ def test_a_lesson_is_found_given_and_graded_on_the_visitors_run(visit, ground):
     assert page.evaluate("localStorage.length") == 0
 
 
-def test_a_recorded_training_plays_and_its_best_head_is_broken_in_one_press(visit):
+def test_a_recorded_training_plays_and_one_press_breaks_its_best_head(visit):
     page = visit(tab="Journey").page
     page.get_by_role("button", name="Watch a head form").click()
     seen = "at => (window.steps ??= new Set()).add(at) && window.steps.size > 5 && at === '400'"

@@ -4,6 +4,7 @@ title, a sentence and a picture for the message that it is sent in. They are dat
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -18,7 +19,7 @@ from transformer.analysis.atlas import Atlas, atlas
 from transformer.learning.training_record import bundled_recording
 from transformer.messages import language, say
 from transformer.model.sites import Site
-from transformer.ui.examples import as_link, read_tour
+from transformer.ui.examples import read_tour
 from transformer.ui.service import Service
 from transformer.ui.threads import in_thread
 from transformer.views.attention.grid import indexed_png, mosaic, tiles
@@ -42,6 +43,15 @@ PAGE = """<!doctype html>
 """
 
 
+def link_text(state: Mapping[str, Any]) -> str:
+    """A state as it stands in the page's address, behind the #."""
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in state.items()
+    }
+    return urlencode(texts)
+
+
 def short_links(models: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Those whose model is served, by their name in the address."""
     return {one["name"]: one for one in read_tour()["link"] if one["state"]["model"] in models}
@@ -62,7 +72,7 @@ def link_routes(service: Service) -> APIRouter:
                 "title": say(one["title"]),
                 "says": say(one["says"]),
                 "picture": str(request.url).partition("?")[0] + ".png",
-                "state": urlencode(as_link(one["state"])),
+                "state": link_text(one["state"]),
             }
             return HTMLResponse(PAGE.format_map({k: html.escape(v) for k, v in words.items()}))
 
