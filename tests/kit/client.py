@@ -15,7 +15,7 @@ from transformer.ui.errors import RunExpired, public_error
 from transformer.ui.fields import SETTINGS
 from transformer.ui.questions import questions
 from transformer.ui.service import Service
-from transformer.ui.sessions import current_session
+from transformer.ui.sessions import reset_caller, set_caller
 from transformer.ui.store import RunStore
 from transformer.views.declaration import is_figure
 
@@ -46,11 +46,11 @@ def asking(of: RunStore | Service, name: str) -> Callable[[Any], dict[str, Any]]
 @contextmanager
 def visiting(name: str) -> Iterator[None]:
     """Make requests in this block as this visitor."""
-    token = current_session.set(name)
+    token = set_caller(session=name)
     try:
         yield
     finally:
-        current_session.reset(token)
+        reset_caller(token)
 
 
 def queries(model: Model) -> Any:

@@ -32,7 +32,7 @@ from transformer.ui.limits import MAX_LISTED, table
 from transformer.ui.page_data import model_facts
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
-from transformer.ui.sessions import current_session
+from transformer.ui.sessions import caller
 from transformer.ui.threads import in_thread
 from transformer.views.declaration import is_figure
 from transformer.views.registry import PICTURES, VIEWS
@@ -55,7 +55,7 @@ class Endpoint(NamedTuple):
 
         def work() -> Any:
             line = service.shares[self.line]
-            with service.sessions.request(current_session.get(), line) as deadline, until(deadline):
+            with service.sessions.request(caller().session, line) as deadline, until(deadline):
                 return service.memory.call(lambda: self.function(*args, **kwargs))
 
         return await in_thread(service.shares, self.line, work)

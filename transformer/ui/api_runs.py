@@ -17,14 +17,14 @@ from transformer.runs.run import Run
 from transformer.ui.limits import check_input
 from transformer.ui.page_data import kinds_of, run_values
 from transformer.ui.service import Service
-from transformer.ui.sessions import current_session
+from transformer.ui.sessions import caller
 
 
 def run_endpoints(service: Service) -> list[Callable[..., Any]]:
     """Those that read texts or continue them."""
 
     def kept(run: Run) -> dict[str, Any]:
-        return run_values(run, service.store.put(run, current_session.get()))
+        return run_values(run, service.store.put(run, caller().session))
 
     default = next(iter(service.models))
     families = {name: model.config.family for name, model in service.models.items()}
@@ -148,7 +148,7 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
         """
         read = service.batch(model, texts, interventions or ())
         values = {
-            "run": service.store.put(read, current_session.get()),
+            "run": service.store.put(read, caller().session),
             "model": read.model,
             "tokens": [list(row) for row in read.labels],
             "ids": read.ids.tolist(),

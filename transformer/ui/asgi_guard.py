@@ -43,7 +43,7 @@ from transformer.ui.limits import (
 from transformer.ui.modules import MODULES, PREFIX
 from transformer.ui.process import Shutdown
 from transformer.ui.request_guard import POLICY, Refused, RequestGuard
-from transformer.ui.sessions import ADDRESS, address_of, caller, current_session
+from transformer.ui.sessions import address_of, caller, set_caller
 
 API = f"{programs.PREFIX}/"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
@@ -109,7 +109,7 @@ class AsgiGuard:
             with speaking(language_of(scope)), self.shutdown.underway(guard):
                 try:
                     host, _ = scope.get("client") or ("", 0)
-                    ADDRESS.set(address_of(host))  # for this request's task alone
+                    set_caller(address=address_of(host))  # for this request's task alone
                     await self._answer(plain_query(scope), guard)
                 except Refused as refused:
                     await guard.answer(refused.status, public_error(refused.error))
@@ -192,7 +192,7 @@ class AsgiGuard:
             self._leave(session)
             await guard.answer(204, None)
         else:
-            current_session.set(session)  # for this request's task alone
+            set_caller(session=session)  # for this request's task alone
             await (self._post if scope["method"] == "POST" else self._pass_on)(scope, guard)
 
     async def _post(self, scope: Scope, guard: RequestGuard) -> None:

@@ -22,7 +22,7 @@ from transformer.messages import mark, numeral, say
 from transformer.ui.examples import example_of
 from transformer.ui.limits import MAX_TRAINING_S, RECORDS, check_interventions
 from transformer.ui.service import Service
-from transformer.ui.sessions import current_session
+from transformer.ui.sessions import caller
 from transformer.ui.trainings import CROWDED, ENDED, PUSHED_OUT, WAITING, Training
 from transformer.views.learn import learning_curves
 from transformer.views.registry import VIEWS
@@ -45,13 +45,13 @@ def train(service: Service, data: Mapping[str, Any]) -> Answer:
     plan = plan_of(data.get("plan"))
     question = data.get("question", "")
     usable = isinstance(question, str) and set(question) <= set(plan.exercise.letters)
-    training = service.trainings.begin(current_session.get(), plan, question if usable else "")
+    training = service.trainings.begin(caller().session, plan, question if usable else "")
     return {"id": training.key}
 
 
 def steer(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"id", "do"}: pause, go, step or stop."""
-    training = service.trainings.find(current_session.get(), data.get("id"))
+    training = service.trainings.find(caller().session, data.get("id"))
     service.trainings.steer(training, data.get("do"))
     return {}
 
@@ -107,7 +107,7 @@ def learned(service: Service, data: Mapping[str, Any]) -> Answer:
 def adopt(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"id", "at"}: the network of a step becomes a model of this visit; its name, and what
     it is to be asked first."""
-    visitor, (record, step) = current_session.get(), _chosen(service, data)
+    visitor, (record, step) = caller().session, _chosen(service, data)
     exercise = record.plan.exercise
     label = say("{task}, step {step} (yours)", task=say(exercise.title), step=numeral(step))
     model = service.own.add(
@@ -158,7 +158,7 @@ def examined(service: Service, data: Mapping[str, Any]) -> Answer:
 def _training(service: Service, key: Any) -> Training:
     task = str(key).removeprefix(RECORDED)
     if key == task or task not in BUNDLED:
-        return service.trainings.find(current_session.get(), key)
+        return service.trainings.find(caller().session, key)
     record: Record | None = service.budget.get(RECORDS, task)
     if record is None:
         record = bundled_recording(task)

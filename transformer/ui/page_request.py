@@ -24,7 +24,7 @@ from transformer.ui.examples import BEAM, GREEDY, METHODS, SAMPLE, STARTS, examp
 from transformer.ui.fields import SETTINGS
 from transformer.ui.limits import MAX_MADE, MAX_SECONDS, lines_of
 from transformer.ui.service import Service
-from transformer.ui.sessions import caller, current_session
+from transformer.ui.sessions import caller
 
 OF_RUN = ("model", "text", "settings", "altered")
 OF_BATCH = ("model", "lines", "bare")
@@ -160,4 +160,4 @@ class Regenerator:
                 make = batch_of if "lines" in asked else run_of
                 item = make(self._service, asked)
                 deadline.check()  # a part of a run is another run
-            self._service.store.put(item, current_session.get(), key)
+            self._service.store.put(item, caller().session, key)

@@ -29,7 +29,7 @@ from transformer.ui.fair_scheduler import Line, Place
 from transformer.ui.page_request import OF_BATCH, run_settings
 from transformer.ui.request_guard import LINES, object_in
 from transformer.ui.service import Service
-from transformer.ui.sessions import caller, current_session
+from transformer.ui.sessions import caller
 from transformer.ui.threads import begin
 
 ALIVE_S = 10.0  # an empty line is sent after so long without another one
@@ -45,7 +45,7 @@ def works(service: Service) -> dict[str, Work]:
 
     def runs(data: Mapping[str, Any]) -> Iterator[Update]:
         chosen = run_settings(data)
-        visitor = current_session.get()
+        visitor = caller().session
         name, text = data.get("model", ""), data.get("text", "")
         for facts, status, running in handlers.generate(service, visitor, name, text, chosen):
             shown = {} if facts is None else {"tokens": facts}
@@ -53,7 +53,7 @@ def works(service: Service) -> dict[str, Work]:
 
     def batches(data: Mapping[str, Any]) -> Iterator[Update]:
         check_names("batches", data, OF_BATCH)
-        visitor, hidden = current_session.get(), data.get("bare") is not True
+        visitor, hidden = caller().session, data.get("bare") is not True
         name, lines = data.get("model", ""), data.get("lines", "")
         facts, status = handlers.read_batch(service, visitor, name, lines, padding_hidden=hidden)
         yield ({} if facts is None else {"batch": facts}) | {"status": status}
@@ -62,7 +62,7 @@ def works(service: Service) -> dict[str, Work]:
         check_names("examples", data, ("model", "typed"))
         typed = _object(data, "typed")
         check_names("typed", typed, ("text", "lines"))
-        page = example_page(service, current_session.get(), data.get("model"), typed)
+        page = example_page(service, caller().session, data.get("model"), typed)
         yield {"example": page}
 
     return {work.__name__: work for work in (runs, batches, examples)}
@@ -76,7 +76,7 @@ def add_presses(app: FastAPI, service: Service) -> None:
     @app.post("/stop", status_code=204)
     async def stop() -> Response:
         """End what this visitor has under way; its answer is what there is by then."""
-        service.sessions.stop(current_session.get())
+        service.sessions.stop(caller().session)
         return Response(status_code=204)
 
 

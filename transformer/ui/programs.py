@@ -38,7 +38,7 @@ from transformer.ui.errors import (
 from transformer.ui.limits import CALLS, MAX_CALLS, MAX_HASH
 from transformer.ui.request_guard import Refused, object_in
 from transformer.ui.service import Service
-from transformer.ui.sessions import current_session
+from transformer.ui.sessions import set_caller
 
 PREFIX = "/gradio_api"
 ALIVE_S = 10.0  # a heartbeat is sent after so long without another message
@@ -153,7 +153,7 @@ class Programs:
                 self._service.sessions.leave(call.session)
 
     async def _answer(self, call: Call) -> Message:
-        current_session.set(call.session)  # in this task alone
+        set_caller(session=call.session)  # in this task alone
         try:
             with until(Deadline(math.inf, call.cancelled)):
                 found = await call.endpoint.call(self._service, *call.inputs)

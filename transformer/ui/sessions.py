@@ -7,22 +7,31 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any
 
 from transformer.inference.deadline import Deadline, current_flag
 from transformer.ui import limits
 from transformer.ui.fair_scheduler import Caller, Line, Resource
 
-# The session whose request this thread or task answers, and the address that it came from.
-current_session: ContextVar[str] = ContextVar("current_session", default="")
-ADDRESS: ContextVar[str] = ContextVar("address", default="")
+NOBODY = Caller()
+_CALLER: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
 SLICE_S = 1.0  # that a request runs the network before it steps aside for those who wait
 
 
 def caller() -> Caller:
     """The address and session of the request that this thread or task answers."""
-    return Caller(ADDRESS.get(), current_session.get())
+    return _CALLER.get()
+
+
+def set_caller(**of: str) -> Token[Caller]:
+    """Say whose request this task answers from now on: its address, its session, or both."""
+    return _CALLER.set(_CALLER.get()._replace(**of))
+
+
+def reset_caller(token: Token[Caller]) -> None:
+    """Undo `set_caller`."""
+    _CALLER.reset(token)
 
 
 def address_of(host: str) -> str:
@@ -89,7 +98,7 @@ class Sessions:
             if line is None:
                 yield Deadline(seconds, flag)
             else:
-                who = Caller(ADDRESS.get(), visitor)
+                who = caller()._replace(session=visitor)
                 with line.taken(who, lambda: not flag.is_set()) as place:
                     yield Deadline(seconds, flag, place.yield_slot)
         finally:

@@ -19,7 +19,7 @@ from transformer.runs.run import Run
 from transformer.ui.errors import RunExpired
 from transformer.ui.limits import MODELS, RUNS, memory_budget
 from transformer.ui.memory_budget import MemoryBudget
-from transformer.ui.sessions import current_session
+from transformer.ui.sessions import caller
 
 Item = TypeVar("Item", Run, Batch)
 
@@ -156,9 +156,9 @@ class OwnModels:
     def find(self, name: str, visitor: str | None = None) -> Own:
         """The model of a name. visitor: the session that asks, by default the current one; "" finds
         every visit's. Raises ValueError for a model that is gone or another visit's."""
-        caller = current_session.get() if visitor is None else visitor
+        who = caller().session if visitor is None else visitor
         own: Own | None = self._budget.get(MODELS, name)
-        if own is None or (caller and caller != own.visitor):
+        if own is None or (who and who != own.visitor):
             raise InvalidRequest(
                 "model_expired",
                 "model {name} was trained in a visit: it belonged to that visit alone, and "

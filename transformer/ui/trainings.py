@@ -15,7 +15,7 @@ from transformer.learning.training_record import Pictures, Record
 from transformer.learning.worker import STOPPED, Job, Trainer
 from transformer.messages import language
 from transformer.ui.errors import Busy
-from transformer.ui.fair_scheduler import Caller, Line, Place
+from transformer.ui.fair_scheduler import Line, Place
 from transformer.ui.limits import (
     ABSENT_S,
     MAX_TRAINING_S,
@@ -25,7 +25,7 @@ from transformer.ui.limits import (
     memory_budget,
 )
 from transformer.ui.memory_budget import MemoryBudget
-from transformer.ui.sessions import ADDRESS
+from transformer.ui.sessions import caller
 
 WAITING, RUNNING, PAUSED, ENDED = "waiting", "running", "paused", "ended"
 DO = ("pause", "go", "step", "stop")
@@ -107,7 +107,7 @@ class Trainings:
             training = Training(key=key, visitor=visitor, record=record, question=question)
             self._underway[key] = training
             self._budget.put(TRAININGS, key, training, 0, visitor)
-            who = Caller(ADDRESS.get(), visitor)
+            who = caller()._replace(session=visitor)
             try:
                 place = self._line.join(who, lambda place: self._turn(training, place, words))
             except Busy:
