@@ -19,6 +19,7 @@ from transformer.interventions.descriptions import (
     without_padding_mask,
 )
 from transformer.interventions.hooks import ActivationCache, hooks_of
+from transformer.model.blocks import FeedForward
 from transformer.model.hooks import ForwardContext, Point
 from transformer.model.sites import sites_of
 from transformer.runs.request import MAX_SEED
@@ -84,6 +85,26 @@ def test_another_divisor_or_softmax_is_another_size_of_the_queries(family, what)
     close(read(model, text, hooks=hooks, trace=trace), read(by_hand(model, alter), text))
     if what == "hard-attention":
         assert all(set(record.pattern.unique().tolist()) == {0.0, 1.0} for record in trace)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_switched_off_sublayer_adds_its_output_bias_or_nothing(family):
+    model = network(family)
+    text = given(model)
+
+    def no_heads(other):
+        for site in sites_of(other.config):
+            attention_of(other, site).output.weight.zero_()
+
+    def no_feed_forward(other):
+        for module in other.modules():
+            if isinstance(module, FeedForward):
+                module.contract.weight.zero_()
+                module.contract.bias.zero_()
+
+    for what, change in {"no-attention": no_heads, "no-feed-forward": no_feed_forward}.items():
+        wanted = read(by_hand(model, change), text)
+        close(read(model, text, hooks=hooks_of([Break(what)], model.config)), wanted)
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal"])

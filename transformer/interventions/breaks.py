@@ -75,6 +75,7 @@ NAMES = (
     mark("no scale"), mark("model scale"), mark("no positions"), mark("no rotation"),
     mark("shuffled positions"), mark("no residual"), mark("no final norm"), mark("unscaled norm"),
     mark("one key head"), mark("hard attention"), mark("uniform attention"),
+    mark("no attention"), mark("no feed forward"),
 )  # fmt: skip
 SWITCHES: dict[str, Switch] = {
     "no-scale": Switch(
@@ -169,6 +170,16 @@ SWITCHES: dict[str, Switch] = {
         mark("Each query reads all allowed keys alike: what it asks for no longer matters."),
         "pattern",
         _all_keys_alike,
+    ),
+    "no-attention": Switch(
+        mark("All heads are switched off: each token knows only itself and its place."),
+        "z",
+        lambda config, point, z, **context: torch.zeros_like(z),
+    ),
+    "no-feed-forward": Switch(
+        mark("Only attention is left: what was read is passed on, but no longer worked on."),
+        "mlp_out",
+        lambda config, point, added: torch.zeros_like(added),
     ),
 }
 

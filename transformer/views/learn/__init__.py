@@ -116,7 +116,7 @@ VIEW = View(
         Int(name="n_steps", title=mark("Steps"), default=400, least=1, most=2000),
         Number(
             name="learning_rate", title=mark("Learning rate"), default=0.01,
-            least=0.0001, most=0.05,
+            least=0.0001, most=0.5,
         ),
         Int(name="seed", title=mark("Seed"), default=0, most=2**32 - 1),
     ),
