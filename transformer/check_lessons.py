@@ -1,9 +1,10 @@
 """Check lessons with the models that they need: every state opens, every check can be passed and
-failed, every hint leads to the answer.
+failed, every hint leads to the answer, every number in a text is what the model gives.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,13 +13,14 @@ from typing import Any
 from transformer.checkpoint import bundled_names
 from transformer.command_line import Parser
 from transformer.inference.model import load
-from transformer.learning.training_record import bundled_recording
+from transformer.learning.stepwise import Plan
+from transformer.learning.training_record import Record, bundled_recording, watched
 from transformer.lessons import FOLDER, read_folder
 from transformer.lessons.attention_measures import first_row
 from transformer.lessons.checks import Answer, Check, Choose
 from transformer.lessons.lesson import Lesson, Step
-from transformer.lessons.measures import GradingContext
-from transformer.lessons.output_check import OutputCheck
+from transformer.lessons.measures import GradingContext, counted, of
+from transformer.lessons.output_check import OutputCheck, written
 from transformer.messages import speaking
 from transformer.runs.run import Run
 from transformer.ui.examples import shown_first
@@ -47,6 +49,7 @@ def verify(lesson: Lesson, service: Service) -> Iterator[Found]:
     for number, (step, title) in enumerate(zip(lesson.steps, titles, strict=True), 1):
         try:
             context = _opened(service, step, context)
+            _check_numbers(service, lesson, number, context)
             after, says = _held(service, lesson, step, context)
             if step.check is not None:
                 for language, parts in lesson.words.items():
@@ -97,11 +100,13 @@ def _held(
 
 
 def _solved(service: Service, step: Step, context: GradingContext) -> GradingContext:
+    if "train" in step.solution:
+        return GradingContext(run=_trained(service, step.solution["train"]), models=service.queries)
     if "learn" in step.solution:
         return GradingContext(run=_learned(service, step.solution, context), models=service.queries)
     if not step.solution:
         raise ValueError("it needs a solution: a state of the page that answers it")
-    return shown_by(service, step.solution)
+    return shown_by(service, {**step.state, **step.solution})
 
 
 def _learned(service: Service, solution: Mapping[str, Any], context: GradingContext) -> Run:
@@ -122,6 +127,56 @@ def _learned(service: Service, solution: Mapping[str, Any], context: GradingCont
     return service.generate(
         name, example.request.text, max_new_tokens=length, interventions=solution["alter"]
     )
+
+
+def _trained(service: Service, values: Mapping[str, Any]) -> Run:
+    """The example run of a network that is trained by this plan to the end."""
+    plan = Plan(**values)
+    record = Record(plan=plan)
+    for report in watched(plan):
+        report.put_into(record)
+    step = max(record.snapshots)
+    name = service.own.add(
+        CHECKER, plan.task, lambda name: record.model(step, name), f"{plan.task}-{step}"
+    ).name
+    return service.store.run(service.example(name)[0])
+
+
+_NUMBER = re.compile(r"(?<![\d·.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\d·])(?: ?%)?")
+_NAMED = re.compile(r"\([^()]*\b(?:19|20)\d\d\)|\b(?:layer|head|step|token|seed)s? \d+|`[^`]*`")
+SMALL = 12  # numbers up to this one may count what the reader sees
+
+
+def _check_numbers(service: Service, lesson: Lesson, number: int, context: GradingContext) -> None:
+    """Raise ValueError unless each number in a step's text is measured, and so large."""
+    step, words = lesson.steps[number - 1], next(iter(lesson.words.values()))[number]
+    text = " ".join(words.texts)
+    for one in step.measured:
+        says = str(one["says"])
+        if says not in text:
+            raise ValueError(f"{says} is measured and not in the text")
+        shown = context
+        if one.get("state"):
+            shown = shown_by(service, {**step.state, **one["state"]})
+        asked = {name: value for name, value in one.items() if name not in ("says", "of", "state")}
+        if "of" in one:
+            _check_number(says, of(shown, one["of"], asked))
+        elif says not in written(shown):
+            raise ValueError(f"the network says {written(shown)}; the text {says}")
+    measured = {one for given in step.measured for one in _NUMBER.findall(str(given["says"]))}
+    measured |= {*_NUMBER.findall(f"{step.state} {step.measured} {step.check}")}  # what is set
+    for found in _NUMBER.findall(_NAMED.sub("", " ".join(words.explains))):
+        if found not in measured and not (found.isdecimal() and int(found) <= SMALL):
+            raise ValueError(f"{found} is in the text and not measured")
+
+
+def _check_number(says: str, value: float) -> None:
+    digits = _NUMBER.findall(says)[0]  # "7 of 100"
+    value *= 100 if digits.endswith("%") else 1
+    digits = digits.rstrip(" %").replace(",", "")
+    room = 0.5001 * 10 ** -len(digits.partition(".")[2])
+    if abs(abs(value) - float(digits)) > room:
+        raise ValueError(f"the text says {says}; measured: {value:.6g}")
 
 
 def _not_there_yet(check: Check, step: Step, context: GradingContext) -> None:
@@ -174,6 +229,7 @@ def _check_selected(check: Check, fields: Mapping[str, Any], context: GradingCon
     asked = dict(check.arguments)
     if isinstance(check, Choose):
         asked = dict(check.measured()[0 if check.bounds else check.best(context)])
+    asked = counted(context, asked)
     for name, shown in _selected(fields, context.run).items():
         if name in asked and asked[name] != shown:
             raise ValueError(f"{name} {shown} is selected; the question is about {asked[name]}")

@@ -20,7 +20,7 @@ ON_ITS_WAY = """n => { const d = document.querySelector(".learn")?.dataset ?? {}
 
 def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit, server):
     fields = "&".join(f"learn.{name}={value}" for name, value in PLAN.items())
-    page = visit(f"{server.url}#tab=learn&{fields}&lesson=learning.5").page
+    page = visit(f"{server.url}#tab=learn&{fields}").page
 
     def wait_for(name: str, value: object) -> None:
         page.wait_for_function(STATE, arg=[name, str(value)])
@@ -53,8 +53,6 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
         """() => viz.run.model.startsWith("copy-150~") && !viz.isOpening()
             && document.querySelector(".attention")?.dataset.run === viz.run.run"""
     )
-    expect(page.locator(".card-verdict")).to_contain_text("Right. The network says")  # the lesson's
-    page.locator(".card-end").click()
     expect(page.locator(".attention")).to_have_attribute("data-site", "decoder.0.cross")
     assert page.locator("#model input").input_value() == "Copy, step 150 (yours)"
     page.locator("#attention .switch-off").click()
@@ -139,9 +137,16 @@ def test_a_lesson_is_found_given_and_graded_on_the_visitors_run(visit, ground):
     seen.tokens.nth(int(row.argmax())).click()
     verdict(page, "Right.")
 
-    # a number: what is no number, a wrong one, the right one
+    # a number, after a guess: what is no number, a wrong one, the right one, and the explanation
     turn(seen, "A number")
     box = page.get_by_label("Your answer:")
+    expect(box).to_be_hidden()
+    expect(page.locator("#right")).to_have_css("visibility", "hidden")
+    page.get_by_label("few", exact=True).click()
+    expect(page.locator(".card-guessed")).to_have_text("Your guess: few")
+    expect(page.locator("#right")).to_have_css("visibility", "visible")
+    expect(page.locator(".token-says")).to_have_css("visibility", "hidden")
+    expect(page.locator(".card-explains p")).to_have_count(0)
     hidden = len(ground.run.labels) - 7
     right = f"Right. The number of hidden keys is {hidden}"
     wrong = {"many": "Give a number", "0": "Not yet. It is not 0"}
@@ -149,6 +154,8 @@ def test_a_lesson_is_found_given_and_graded_on_the_visitors_run(visit, ground):
         box.fill(typed)
         box.press("Enter")
         verdict(page, said)
+    expect(page.locator(".card-explains")).to_have_text("All later ones.")
+    expect(page.locator(".token-says")).to_have_css("visibility", "visible")
 
     # a sentence, by keyboard
     turn(seen, "A sentence")

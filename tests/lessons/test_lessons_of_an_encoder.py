@@ -26,22 +26,24 @@ def chances(model: Model, ids: tuple[int, ...], place: int) -> torch.Tensor:
         return model.network(torch.tensor([ids]))[0, place].softmax(dim=-1)
 
 
-def test_an_encoder_is_measured_from_both_sides_and_from_the_left(service):
+def test_an_encoder_is_measured_at_its_first_hidden_word(service):
     ground = shown_by(service, {"model": "tiny", "text": HIDDEN, "tab": "prediction"})
     model, ids = service.model("tiny"), ground.run.ids
     places = [at for at, index in enumerate(ids) if index == model.tokenizer.mask_id]
     first = places[0]
-    both, left = chances(model, ids, first), chances(model, ids[: first + 1], first)
+    both = chances(model, ids, first)
     texts = {index: model.tokenizer.text(index) for index in both.topk(8).indices.tolist()}
     whole = {index: text for index, text in texts.items() if "\ufffd" not in text}  # no lone byte
     assert len(whole) > 2
     for index, text in whole.items():
-        given = {"token": first, "text": text}
-        assert of(ground, "guess", given) == pytest.approx(float(both[index]), abs=1e-6)
-        assert of(ground, "guess_from_left", given) == pytest.approx(float(left[index]), abs=1e-6)
-    assert of(ground, "guess", {"token": first, "text": "nowhere"}) == 0
-    with pytest.raises(ValueError, match="token must be a whole number from 0"):
-        of(ground, "guess", {"token": len(ids), "text": "dog"})
+        if model.tokenizer.encode(text) == [index]:
+            found = of(ground, "hidden_word", {"text": text})
+            assert found == pytest.approx(float(both[index]), abs=1e-6)
+    assert of(ground, "hidden_best", {}) == pytest.approx(float(both.max()), abs=1e-6)
+    other = model.prepare("The dog [MASK].").ids
+    moved = (both - chances(model, tuple(other), other.index(model.tokenizer.mask_id))).abs().sum()
+    given = {"other": "The dog [MASK].", "without": ""}
+    assert of(ground, "moved", given) == pytest.approx(float(moved) / 2, abs=1e-6)
     best = (int(chances(model, ids, place).argmax()) for place in places)
     said = "".join(map(model.tokenizer.text, best))
     verdict = check_of({"run": {"has": said}}).grade(ground, {})

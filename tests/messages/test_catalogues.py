@@ -166,8 +166,10 @@ def numbers(text, language):
 
 def of_lessons(language):
     for lesson in read_folder(LESSONS).values():
+        if lesson.of_others or language not in lesson.words:
+            continue
         for pair in zip(lesson.words["en"], lesson.words[language], strict=True):
-            both = ([p.title, *p.says, p.task, *p.options, *p.hints] for p in pair)
+            both = (part.texts for part in pair)
             yield from (([english], said) for english, said in zip(*both, strict=True))
 
 

@@ -21,7 +21,7 @@ from transformer.interventions.descriptions import ABLATED_BY, Break, Interventi
 from transformer.interventions.hooks import ablated_one_by_one, hooks_of
 from transformer.model.hooks import unchanged
 from transformer.model.sites import Site, sites_of
-from transformer.model.transformer import EncoderDecoder
+from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.request import Request
 from transformer.runs.run import Run
 
@@ -65,17 +65,18 @@ class NextToken:
 
 @torch.no_grad()
 def head_importance(
-    model: LoadedModel, run: Run, position: int, by: str = "zero"
+    model: LoadedModel, run: Run, position: int, by: str = "zero", target: int | None = None
 ) -> HeadImportance:
     """Ablate every head of the intact network alone, for the token at `position` of the run's ids;
     at their end, for the likeliest that would follow.
 
-    by: "zero" or "mean" (see Ablate). Raises ValueError for a token that nothing predicts.
+    by: "zero" or "mean" (see Ablate). target: another token's id. Raises ValueError for a token
+    that nothing predicts.
     """
     check_choice("by", by, ABLATED_BY)
     text = TextBefore.of(model, run, position)
     intact = text.log_probabilities([unchanged])[0]
-    target = token_asked(run, position, intact)
+    target = token_asked(run, position, intact) if target is None else target
     before = intact[target]
     change = {}
     for kind in dict.fromkeys((site.stack, site.kind) for site in sites_of(run.config)):
@@ -114,6 +115,17 @@ def next_token(model: LoadedModel, run: Run, position: int, n_kept: int = 8) -> 
         intact=intact[ids].cpu(),
         intervened=intervened[ids].cpu(),
     )
+
+
+@torch.no_grad()
+def log_probabilities_at(model: LoadedModel, run: Run, position: int) -> Tensor:
+    """(V,) of the token at `position` of the run's ids, with the run's interventions; by an encoder
+    from the whole text. Raises ValueError for a token that nothing predicts."""
+    is_encoder = isinstance(model.network, EncoderOnly)
+    text = (TextBefore.up_to if is_encoder else TextBefore.of)(model, run, position)
+    prepared = Prepared(list(run.source_ids), list(run.ids[: run.n_prompt]))
+    hooks = hooks_for(model, run.request, prepared) or [unchanged]
+    return text.log_probabilities(hooks)[0].cpu()
 
 
 def intact_ids(model: LoadedModel, run: Run, forced: bool = True) -> tuple[int, ...]:

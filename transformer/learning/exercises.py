@@ -222,6 +222,19 @@ def share_right(
 
 
 @torch.inference_mode()
+def share_right_at(
+    network: Transformer, exercise: Exercise, rows: Sequence[Row], place: int
+) -> float:
+    """The share of rows whose answer's letter at a place, from 0, the network would give after the
+    right ones before it. Every answer must be that long."""
+    asked = examples(exercise, network.config.family, rows)
+    logits, wanted, where = predictions(network, asked, exercise.tokenizer().padding_id, ())
+    lengths = where.nonzero()[:, 0].bincount().tolist()
+    right = (logits.argmax(dim=-1) == wanted).split(lengths)
+    return sum(float(one[place]) for one in right) / len(rows)
+
+
+@torch.inference_mode()
 def weight_on_wanted(
     network: Transformer, exercise: Exercise, rows: Sequence[Row]
 ) -> dict[Site, Tensor]:

@@ -19,7 +19,7 @@ def summary(record: Record, step: int) -> list[str]:
     now = record.measured_by(step)
     if now is None:
         return []
-    loss = numeral(_smooth(record.losses, step), ".2f")
+    loss = numeral(smoothed(record.losses, step), ".2f")
     right = say("{percent} %", percent=numeral(100 * now.accuracy, ".0f"))
     words = [
         say(
@@ -46,7 +46,7 @@ def _fall(record: Record, first: int, last: int) -> Iterator[str]:
     """The stretch in which the loss fell most, and the head that formed in it."""
     before, after = record.measured_by(first), record.measured_by(last)
     assert after is not None
-    high, low = (numeral(_smooth(record.losses, one), ".2f") for one in (first, last))
+    high, low = (numeral(smoothed(record.losses, one), ".2f") for one in (first, last))
     fall = {"first": numeral(first), "last": numeral(last), "high": high, "low": low}
     yield say("From step {first} to {last} the loss fell from {high} to {low}.", **fall)
     rise = 0.0 if before is None else (after.score or 0.0) - (before.score or 0.0)
@@ -62,9 +62,9 @@ def sudden_fall(losses: Sequence[float]) -> tuple[int, int] | None:
     """The STRETCH steps in which the loss fell most; None where no fall is steep, or it fell from
     the first step on."""
     ends = range(STRETCH + SMOOTH, len(losses) + 1, SMOOTH)
-    falls = [(_smooth(losses, end - STRETCH) - _smooth(losses, end), end) for end in ends]
+    falls = [(smoothed(losses, end - STRETCH) - smoothed(losses, end), end) for end in ends]
     fall, end = max(falls, default=(0.0, 0))
-    return (end - STRETCH, end) if falls and fall >= SUDDEN * _smooth(losses, 1) else None
+    return (end - STRETCH, end) if falls and fall >= SUDDEN * smoothed(losses, 1) else None
 
 
 def head_words(found: Measurement) -> str:
@@ -74,7 +74,7 @@ def head_words(found: Measurement) -> str:
     return say("layer {layer}, head {head}", layer=site.layer, head=found.head)
 
 
-def _smooth(losses: Sequence[float], step: int) -> float:
+def smoothed(losses: Sequence[float], step: int) -> float:
     """The mean loss of the steps up to this one."""
     part = losses[max(0, step - SMOOTH) : max(1, step)]
     return sum(part) / len(part)

@@ -17,8 +17,8 @@ from transformer.lessons.lesson import Lesson, read_lesson
 FOLDER = Path(__file__).parent / "texts"
 # The bundled lessons, in teaching order.
 ORDER = (
-    "attention", "masks", "positions", "heads", "prediction", "translation", "filling",
-    "breaking", "learning",
+    "opener", "prediction", "tokens", "attention", "values", "stream", "sampling", "learning",
+    "filling", "translation", "evidence", "route",
 )  # fmt: skip
 
 
@@ -27,8 +27,9 @@ def read_folder(folder: str | Path) -> dict[str, Lesson]:
     found = Path(folder)
     if not found.is_dir():
         raise ValueError(f"{folder} is no folder of lessons")
-    lessons = (read_lesson(one) for one in sorted(found.iterdir()) if any(one.glob("*.md")))
-    return {lesson.name: lesson for lesson in lessons}
+    read = (read_lesson(one) for one in sorted(found.iterdir()) if any(one.glob("*.md")))
+    lessons = {lesson.name: lesson for lesson in read}
+    return {name: lesson.with_steps_of(lessons) for name, lesson in lessons.items()}
 
 
 _LESSONS: dict[str, Lesson] = {}

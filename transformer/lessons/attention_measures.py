@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.head_metrics import head_metrics
+from transformer.analysis.row_arithmetic import heads_of
 from transformer.checks import check_whole
+from transformer.interventions.descriptions import Ablate
 from transformer.lessons.measures import (
     MEASURES,
     Function,
@@ -39,11 +41,56 @@ def score(context: GradingContext, site: str, head: int, query: int, key: int) -
     return float(record.scores[0, head, _row(context, record, query), _column(record, key)])
 
 
-@measured(mark("the sum of the row"))
-def row_sum(context: GradingContext, site: str, head: int, query: int) -> float:
-    """The sum of one query's weights."""
+@measured(mark("the ratio of the two weights"))
+def weight_ratio(
+    context: GradingContext, site: str, head: int, query: int, key: int, other: int
+) -> float:
+    """The weight on one key divided by that on another."""
+    first, second = (weight(context, site, head, query, one) for one in (key, other))
+    return first / second
+
+
+@measured(mark("the mean weight"))
+def mean_weight(context: GradingContext, site: str, head: int, key: int) -> float:
+    """The weight on a key, averaged over the queries that may read it."""
     record = record_of(context, site, head)
-    return float(record.pattern[0, head, _row(context, record, query)].sum())
+    column = _column(record, key)
+    may_read = record.allowed[0, :, column]
+    return float(record.pattern[0, head, may_read, column].mean())
+
+
+@measured(mark("this number of the head's output"))
+def head_output(context: GradingContext, site: str, head: int, query: int, dimension: int) -> float:
+    """One dimension of the weighted sum of values, recomputed from the recording."""
+    record = record_of(context, site, head)
+    _, _, values = heads_of(record)
+    check_whole("dimension", dimension, 0, values.shape[-1] - 1)
+    weights = record.pattern[0, head, _row(context, record, query)]
+    shared = head * values.shape[1] // record.pattern.shape[1]
+    return float(weights @ values[0, shared, :, dimension])
+
+
+@measured(mark("the largest weight of the head that is switched off"))
+def switched_off_weight(context: GradingContext) -> float:
+    """The largest weight, in the row of the last token of the given text, of the heads that are
+    ablated; they still compute their weights."""
+    run, found = context.run, [0.0]
+    row = run.n_prompt - 1 - run.trace_start
+    for one in run.request.interventions:
+        if isinstance(one, Ablate) and one.stack == "decoder":
+            pattern = run.trace[one.site].pattern
+            found += [float(pattern[0, head, row].max()) for head in one.heads]
+    return max(found)
+
+
+@measured(mark("the mean over the model's texts"))
+def over_texts(context: GradingContext, metric: str, unit: str) -> float:
+    """A metric of a head, "5.0", averaged over the texts that come with the model."""
+    heads = (context.models.model(context.run.model).heads or {}).get("heads", ())
+    found = [one for one in heads if f"{one['layer']}.{one['head']}" == unit]
+    if not found or metric not in found[0]["metrics"]:
+        raise not_measurable(metric)
+    return float(found[0]["metrics"][metric]["mean"])
 
 
 @measured(mark("the entropy of the row, in bits,"))

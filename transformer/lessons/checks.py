@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer.checks import shortened
+from transformer.lessons import prediction_measures, training_measures  # noqa: F401 (registered)
 from transformer.lessons.attention_measures import OF_A_BATCH, first_row  # registers its measures
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.messages import capital, numeral, say
@@ -40,11 +41,13 @@ class CheckResult:
 
 
 class Check(ABC):
-    """kind: how it is answered. n_options: how many sentences to choose from. arguments: of its
-    measure. stack: whose tokens can be clicked, the text's ("own") or the "encoder"'s."""
+    """kind: how it is answered. n_options: how many sentences to choose from. is_ordered: whether
+    they are ranges, in the order of the numbers. arguments: of its measure. stack: whose tokens can
+    be clicked, the text's ("own") or the "encoder"'s."""
 
     kind: str = ""
     n_options: int = 0
+    is_ordered: bool = False
     arguments: Mapping[str, Any]
 
     @property
@@ -90,12 +93,9 @@ class Click(Check):
             key = ("worst and best", repr(self))
             worst, best = memoize_on_run(context.run, key, lambda: self._ends(context))
         right = abs(value - best) <= self.within * abs(best - worst)
-        quantity, shown = worded(self.of), _number(value)
+        quantity, shown = worded(self.of), written_number(value)
         if not right:
-            says = say(
-                "{quantity} is {value} here; elsewhere it is {best}.",
-                quantity=quantity, value=shown, best=_number(best),
-            )  # fmt: skip
+            says = say("{quantity} is {value}.", quantity=quantity, value=shown)
         elif self.least:
             says = say("{quantity} is {value}: the least.", quantity=quantity, value=shown)
         else:
@@ -141,7 +141,9 @@ class Click(Check):
         run = context.run
         if "key" in self.free:
             return range(run.trace[Site.parse(self.arguments["site"])].pattern.shape[3])
-        return range(0 if self.of == "surprisal" else run.n_prompt - 1, len(run.labels) - 1)
+        if self.of == "surprisal":  # nothing predicts the first token
+            return range(1, len(run.labels))
+        return range(run.n_prompt - 1, len(run.labels) - 1)
 
     def _ends(self, context: GradingContext) -> tuple[float, float]:
         values = [self.value(context, one) for one in self.answers(context)]
@@ -151,7 +153,7 @@ class Click(Check):
         """The measured number of a click. Raises ValueError if it cannot be measured."""
         given = {k: v for k, v in self.arguments.items() if k != "kind"}
         said = dict(zip(self.free, (got[name] for name in CLICKED[self.kind]), strict=True))
-        return of(context, self.of, given | said)
+        return of(context, self.of, given, **said)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,8 +172,8 @@ class Number(Check):
             raise ValueError(f"the answer must be a number; got {shortened(got)}")
         value = of(context, self.of, self.arguments)
         if abs(got - value) > self.tolerance + 1e-9:
-            return CheckResult(right=False, says=say("It is not {got}.", got=_number(got)))
-        says = say("{quantity} is {value}.", quantity=worded(self.of), value=_number(value))
+            return CheckResult(right=False, says=say("It is not {got}.", got=written_number(got)))
+        says = say("{quantity} is {value}.", quantity=worded(self.of), value=written_number(value))
         return CheckResult(right=True, says=says)
 
     def right_answer(self, context: GradingContext) -> Answer | None:
@@ -202,6 +204,11 @@ class Choose(Check):
         """The number of ranges or of values."""
         return len(self.bounds) + 1 if self.bounds else len(self._each())
 
+    @property
+    def is_ordered(self) -> bool:  # type: ignore[override]
+        """Whether the sentences are ranges."""
+        return bool(self.bounds)
+
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
         """Right if it is the best option."""
         got = answer.get("option")
@@ -211,12 +218,13 @@ class Choose(Check):
         if self.bounds and not right:
             return CheckResult(right=False, says=say("That is not so on this run."))
         arguments = self.arguments if self.bounds else self._each()[got]
-        quantity, value = worded(self.of), _number(of(context, self.of, arguments))
-        if right:
-            says = say("{quantity} is {value}.", quantity=quantity, value=value)
-        else:
-            says = say("{quantity} is {value}; another has more.", quantity=quantity, value=value)
-        return CheckResult(right=right, says=says)
+        number = of(context, self.of, arguments)
+        if yes := MEASURES[self.of].yes:
+            return CheckResult(right=right, says=say(yes if number else MEASURES[self.of].no))
+        quantity, value = worded(self.of), written_number(number)
+        return CheckResult(
+            right=right, says=say("{quantity} is {value}.", quantity=quantity, value=value)
+        )
 
     def right_answer(self, context: GradingContext) -> Answer | None:
         """The best option."""
@@ -248,6 +256,7 @@ def worded(name: str) -> str:
     return capital(say(MEASURES[name].words))
 
 
-def _number(value: float) -> str:
+def written_number(value: float) -> str:
+    """A measured number, with two decimals unless it is whole."""
     whole = abs(value - round(value)) < 1e-4 and abs(value) < 1e6
     return numeral(round(value)) if whole else numeral(value, ".2f")

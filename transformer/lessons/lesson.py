@@ -3,7 +3,7 @@
 A lesson is written in a few kinds of Markdown block:
 
 # Title                     of the lesson
-```toml                     its header: minutes, model
+```toml                     its header: minutes, or also the steps of other lessons
 ```
 A paragraph about it.
 
@@ -11,9 +11,12 @@ A paragraph about it.
 ```toml                     its header, see `Step`; only in the first language
 ```
 Paragraphs: what the step says.
+? What do you guess?        before the picture opens; not graded
+- A guess                   and the next one
 > What there is to do.
 - An option                 of a question with several
 1. A hint                   and the next one
+Paragraphs after that: the explanation, shown once it is answered.
 """
 
 from __future__ import annotations
@@ -30,27 +33,40 @@ from typing import Any
 from transformer.checks import check_choice, check_names, check_whole, shortened
 from transformer.lessons.checks import CLICKED, Check, Choose, Click, Number
 from transformer.lessons.measures import MEASURES
-from transformer.lessons.output_check import OutputCheck
+from transformer.lessons.output_check import COMPARED, OutputCheck
 from transformer.messages import ENGLISH
 
 MAX_BYTES = 100_000  # of a language's file
-IN_HEADER = ("minutes", "model")
+IN_HEADER = ("minutes", "steps")
 CHECKS = ("click", "number", "choose", "run")
-IN_STEP = ("state", "types", "check", "solution", "hints")
+IN_STEP = ("state", "types", "check", "solution", "hints", "measured")
 FENCE = "```"
 _ITEM = re.compile(r"(-|\d+\.)\s+(.*)")
 
 
 @dataclass(kw_only=True, slots=True)
 class Part:
-    """The title part of a lesson, or one of its steps. header: None if there is none."""
+    """The title part of a lesson, or one of its steps. header: None if there is none.
+
+    guess, guesses: a question before the picture opens, and what can be said to it. explains: the
+    paragraphs after the guess and the task.
+    """
 
     title: str
     header: dict[str, Any] | None = None
     says: list[str] = field(default_factory=list)
+    guess: str = ""
+    guesses: list[str] = field(default_factory=list)
     task: str = ""
     options: list[str] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
+    explains: list[str] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        """Everything that is read, in order."""
+        asked = [self.guess, *self.guesses, self.task, *self.options, *self.hints]
+        return [self.title, *self.says, *asked, *self.explains]
 
 
 def read(text: str) -> list[Part]:
@@ -101,16 +117,19 @@ def _block(lines: list[str], start: int, part: Part) -> int:
         at += 1
     if found[0].startswith(">"):
         part.task = " ".join(line.removeprefix(">").strip() for line in found)
+    elif found[0].startswith("? "):
+        part.guess = " ".join(line.removeprefix("?").strip() for line in found)
     elif _ITEM.fullmatch(found[0]):
+        into = part.options if part.task else part.guesses
+        into = into if found[0].startswith("-") else part.hints
         for line in found:
             item = _ITEM.fullmatch(line)
-            into = part.options if found[0].startswith("-") else part.hints
             if item:
                 into.append(item[2])
             else:
                 into[-1] += f" {line}"
     else:
-        part.says.append(" ".join(found))
+        (part.explains if part.task or part.guess else part.says).append(" ".join(found))
     return at
 
 
@@ -120,8 +139,11 @@ class Step:
 
     check: the question, if any. types: whether text and settings are shown, to be changed; always
     for a check of the output. solution: a state that answers a check without a right answer to
-    compute; {learn = "copy"} opens the network of that bundled recording. hints: by a hint's
-    number, the fields of a state that select the token, head or cell that it names.
+    compute; {learn = "copy"} opens the network of that bundled recording, {train = {…}} that of a
+    training by this plan. hints: by a hint's number, the fields of a state that select the token,
+    head or cell that it names. measured: the numbers in its text, each {says, of, …, state}: the
+    measure `of` of the run that the step's state, changed by `state`, shows; without `of`, what
+    that run says.
     """
 
     state: Mapping[str, Any]
@@ -129,16 +151,39 @@ class Step:
     check: Check | None = None
     solution: Mapping[str, Any] = field(default_factory=dict)
     hints: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    measured: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
-    """A folder NAME/ with a LANGUAGE.md per language; the first with headers sets the steps."""
+    """A folder NAME/ with a LANGUAGE.md per language; the first with headers sets the steps.
+
+    of_others: its steps are those of other lessons, each "NAME.STEP".
+    """
 
     name: str
     minutes: int
     steps: tuple[Step, ...]
     words: Mapping[str, list[Part]] = field(repr=False)
+    of_others: tuple[str, ...] = ()
+
+    def with_steps_of(self, others: Mapping[str, Lesson]) -> Lesson:
+        """The lesson with the steps that it names. Raises ValueError for an unknown one."""
+        if not self.of_others:
+            return self
+        found: list[tuple[Lesson, int]] = []
+        for named in self.of_others:
+            name, _, number = named.rpartition(".")
+            check_choice("steps", name, others)
+            steps = {str(at): at for at in range(1, len(others[name].steps) + 1)}
+            check_choice("steps", number, steps)
+            found.append((others[name], steps[number]))
+        words = {
+            language: [parts[0], *(one.in_language(language)[at] for one, at in found)]
+            for language, parts in self.words.items()
+        }
+        steps_of = tuple(one.steps[at - 1] for one, at in found)
+        return dataclasses.replace(self, steps=steps_of, words=words)
 
     def in_language(self, language: str) -> list[Part]:
         """Its parts in this language, else in English, else in its first language."""
@@ -170,11 +215,12 @@ def read_lesson(folder: Path) -> Lesson:
         header = words[own.stem][0].header or {}
         check_names("header", header, IN_HEADER)
         minutes = check_whole("minutes", header.get("minutes"), 1, 90)
+        of_others = tuple(map(str, header.get("steps", ())))
     except ValueError as error:
         raise ValueError(_in(own, error)) from error
     for language, parts in words.items():
         _check_alike(folder / f"{language}.md", parts, words[own.stem])
-    return Lesson(name=folder.name, minutes=minutes, steps=steps, words=words)
+    return Lesson(name=folder.name, minutes=minutes, steps=steps, words=words, of_others=of_others)
 
 
 def _in(path: Path, error: object) -> str:
@@ -203,6 +249,7 @@ def _step(part: Part) -> Step:
             types=bool(header.get("types", check is not None and check.kind == "run")),
             solution=header.get("solution", {}),
             hints={numbers[number]: fields for number, fields in hints.items()},
+            measured=tuple(header.get("measured", ())),
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"the step “{part.title}”: {error}") from error
@@ -213,7 +260,9 @@ def _check_alike(path: Path, parts: list[Part], own: list[Part]) -> None:
     if len(parts) != len(own):
         raise ValueError(_in(path, f"{len(own) - 1} steps are needed; got {len(parts) - 1}"))
     for part, other in zip(parts, own, strict=True):
-        here, there = ((len(p.options), len(p.hints), bool(p.task)) for p in (part, other))
+        here, there = (
+            (len(p.guesses), len(p.options), len(p.hints), bool(p.task)) for p in (part, other)
+        )
         if here != there:
             needed = "as many options and hints, and a task where the lesson's own language has one"
             raise ValueError(_in(path, f"the step “{part.title}” needs {needed}"))
@@ -267,7 +316,11 @@ def _output_check(given: Any) -> OutputCheck:
     for name, value in given.items():
         if not isinstance(value, allowed[name]):
             raise ValueError(f"run takes {[*allowed]}; got {name} = {shortened(value)}")
-    return OutputCheck(**given | {"alters": tuple(given.get("alters", ()))})
+    for one in given.get("numbers", ()):
+        asked = {name: value for name, value in one.items() if name not in (*COMPARED, "of")}
+        _check_arguments(one.get("of"), asked, ())
+    lists = {name: tuple(given.get(name, ())) for name in ("alters", "numbers")}
+    return OutputCheck(**given | lists)
 
 
 def _arguments(name: Any) -> tuple[str, ...]:

@@ -1,17 +1,20 @@
 """Check a run's output and the settings that produced it.
 
 check = {run = {has = "Bram", alters = ["ablate"]}}
+check = {run = {numbers = [{of = "top_probability", token = -1, temperature = 1, above = 0.5}]}}
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from transformer.analysis.ablation import intact_ids
 from transformer.analysis.masked_token import masked_token
-from transformer.lessons.checks import Answer, Check, CheckResult
-from transformer.lessons.measures import GradingContext
+from transformer.interventions.descriptions import Ablate
+from transformer.lessons.checks import Answer, Check, CheckResult, worded, written_number
+from transformer.lessons.measures import GradingContext, of
 from transformer.messages import mark, say
 from transformer.runs.run import Run
 
@@ -20,18 +23,26 @@ from transformer.runs.run import Run
 class OutputCheck(Check):
     """Conditions on a run's output (generated text, or tokens found for [MASK]) and its request.
 
-    has, lacks: words that the output contains or lacks. text: a part of the input. alters: kinds
-    of interventions in the network. forced: a token was replaced by another. changed: the intact
-    network writes something else. method: greedy, sample or beam. model: a prefix of the model's
-    name. All conditions must hold.
+    has, lacks: words that the output contains or lacks. text, other_than: a part that the input has
+    or has not. alters: kinds of interventions in the network. off, keeps: a head that is switched
+    off, or stays on, "5.0". forced: a token was replaced by another. changed, same: the intact
+    network writes something else, or the same. method: greedy, sample or beam. model: a prefix of
+    the model's name. numbers: measures with their arguments, each with `above` or `below`, the
+    least or largest right number.
+    All conditions must hold.
     """
 
     has: str = ""
     lacks: str = ""
     text: str = ""
+    other_than: str = ""
     alters: tuple[str, ...] = ()
+    off: str = ""
+    keeps: str = ""
     forced: bool = False
     changed: bool = False
+    same: bool = False
+    numbers: tuple[Mapping[str, Any], ...] = ()
     method: str = ""
     model: str = ""
     kind: str = field(default="run", init=False)
@@ -42,9 +53,20 @@ class OutputCheck(Check):
             return CheckResult(right=False, says=missing)
         said = written(context)
         right = self.has in said and not (self.lacks and self.lacks in said)
-        if right and self.changed:
-            right = context.models.ask(intact_ids, context.run, forced=False) != context.run.ids
-        return CheckResult(right=right, says=say("The network says “{text}”.", text=said.strip()))
+        if right and (self.changed or self.same):
+            intact = context.models.ask(intact_ids, context.run, forced=False)
+            right = (intact == context.run.ids) == self.same
+        says = say("The network says “{text}”.", text=said.strip())
+        for one in self.numbers if right else ():
+            asked = {name: value for name, value in one.items() if name not in COMPARED}
+            number = of(context, asked.pop("of"), asked)
+            right = one.get("above", number) <= number <= one.get("below", number)
+            says = say(
+                "{quantity} is {value}.", quantity=worded(one["of"]), value=written_number(number)
+            )
+            if not right:
+                break
+        return CheckResult(right=right, says=says)
 
     def _missing(self, run: Run) -> str:
         """A sentence on the first unmet condition, or ""."""
@@ -53,6 +75,14 @@ class OutputCheck(Check):
             return say("This is the model {got}; another one is asked for.", got=run.model)
         if self.text not in run.request.text:
             return say("The text that it is given does not hold “{text}” yet.", text=self.text)
+        if self.other_than and self.other_than in run.request.text:
+            return say("The text still holds “{text}”.", text=self.other_than)
+        ablated = [one for one in run.request.interventions if isinstance(one, Ablate)]
+        off = {f"{one.layer}.{head}" for one in ablated for head in one.heads}
+        if self.keeps in off:
+            return say("Head {head} is switched off.", head=self.keeps.replace(".", "·"))
+        if self.off and self.off not in off:
+            return say("Head {head} is not switched off yet.", head=self.off.replace(".", "·"))
         if missing := [one for one in self.alters if one not in altered]:
             return say("Nothing of the kind “{what}” is altered in the network yet.",
                        what=say(KINDS[missing[0]]))  # fmt: skip
@@ -72,6 +102,7 @@ class OutputCheck(Check):
         yield {}
 
 
+COMPARED = ("above", "below")
 KINDS = {
     "ablate": mark("ablation"), "break": mark("break"), "patch": mark("patch"),
     "mask": mark("mask"),

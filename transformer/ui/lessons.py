@@ -43,7 +43,7 @@ def lesson(service: Service, data: Mapping[str, Any]) -> Answer:
     steps = [
         _words(part) | {
             "state": step.state, "check": step.check.kind if step.check else "",
-            "types": step.types,
+            "types": step.types, "ordered": bool(step.check and step.check.is_ordered),
         }
         for step, part in zip(lesson.steps, words, strict=True)
     ]  # fmt: skip
@@ -64,7 +64,7 @@ def grade(service: Service, data: Mapping[str, Any]) -> Answer:
 def solve(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"name", "step", "run", "batch"}: the answer, as the page would show it."""
     check, step = _check(data), _steps(data)
-    if "learn" in step.solution:
+    if step.solution.keys() & {"learn", "train"}:
         return {"state": {"tab": "learn"}}
     if step.solution:
         return {"state": step.solution}
@@ -112,7 +112,7 @@ def request_in(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _words(part: Part) -> dict[str, Any]:
-    names = ("title", "says", "task", "options", "hints")
+    names = ("title", "says", "guess", "guesses", "task", "options", "hints", "explains")
     return {name: getattr(part, name) for name in names}
 
 

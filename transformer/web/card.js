@@ -12,26 +12,63 @@ import { Marked } from "./text.js";
  * @property {string} title
  * @property {string[]} says its paragraphs
  * @property {any} [look] what to look at
+ * @property {string} [guess] a question before the picture opens
+ * @property {string[]} [guesses]
  * @property {string} [task] what there is to do
  * @property {string[]} [options]
+ * @property {boolean} [ordered] whether the options are ranges, in the order of the numbers
  * @property {string[]} [hints]
+ * @property {string[]} [explains] paragraphs that are shown once it is answered
  */
 
-const NOTHING = { text: "", option: null, hints: 0, right: null, says: "", solved: false };
+const NOTHING = {
+  guess: /** @type {number | null} */ (null),
+  text: "",
+  option: null,
+  hints: 0,
+  right: null,
+  says: "",
+  solved: false,
+};
 const LEAFING = { ArrowRight: 1, ArrowLeft: -1 };
 
-// The answer to a card and its verdict, by the card's name. tell(right, says): set the verdict, right null
-// for none; give({number} or {option}): fill in the form.
+// The guess at a card, the answer to it and the verdict, by the card's name. tell(right, says): set the
+// verdict, right null for none; give({number} or {option}): fill in the form.
 /** @type {(name: string) => any} */
 export const useAnswers = (name) => {
   const [all, setAll] = useState(/** @type {any} */ ({}));
-  const of = (known) => (known.name === name ? known : { ...NOTHING, name });
-  const set = (change) => setAll((known) => ({ ...of(known), ...change }));
+  const of = (known) => known[name] ?? NOTHING;
+  const set = (change) => setAll((known) => ({ ...known, [name]: { ...of(known), ...change } }));
   const tell = (right, says) =>
-    setAll((known) => ({ ...of(known), right, says, solved: of(known).solved || right === true }));
+    setAll((known) => {
+      const solved = of(known).solved || right === true;
+      return { ...known, [name]: { ...of(known), right, says, solved } };
+    });
   const give = ({ number, option }) =>
     set(option === undefined ? { text: String(number ?? "") } : { option });
   return { ...of(all), set, tell, give };
+};
+// Whether a card's picture is still closed, and whether its explanation is open.
+/** @type {(words: any, state: any) => boolean} */
+export const isGuessing = ({ guess }, state) => Boolean(guess) && state.guess === null;
+/** @type {(words: any, state: any) => boolean} */
+export const isExplained = (words, state) =>
+  !isGuessing(words, state) && (!words.task || state.solved);
+
+// The places of n options, in an order of this visit that does not change.
+/** @type {Map<string, number[]>} */
+const orders = new Map();
+/** @type {(name: string, n: number) => number[]} */
+const shuffled = (name, n) => {
+  if (!orders.has(name)) {
+    const drawn = [...Array(n).keys()].map((at) => ({ at, by: Math.random() }));
+    drawn.sort((a, b) => a.by - b.by);
+    orders.set(
+      name,
+      drawn.map(({ at }) => at),
+    );
+  }
+  return /** @type {number[]} */ (orders.get(name));
 };
 
 // The part of the page's selection that answers a card, by kind of question; null: nothing is chosen yet.
@@ -64,7 +101,7 @@ export const useFollowed = (name, read, grade, isReady = () => true) => {
     card.previous = now;
     if (isNew) grade(answer);
   };
-  useLayoutEffect(() => void follow(), [name]);
+  useLayoutEffect(() => void follow(), [name, Boolean(read)]);
   useDocument(["pointerup", "keyup", "change"], follow, true);
   for (const event of ["run", "head", "query"]) useEvent(event, follow);
 };
@@ -83,14 +120,21 @@ const NumberForm = ({ state, answer }) => {
     <button type="submit">${say("Check")}</button>
   </form>`;
 };
-const ChoiceForm = ({ options, state, answer }) => {
-  const choose = (option) => {
-    state.give({ option });
-    answer({ option });
-  };
-  const one = (text, at) => html`<label><input type="radio" name="answer" value=${at}
-    checked=${state.option === at} onChange=${() => choose(at)} />${" "}<${Marked} text=${text} /></label>`;
-  return html`<form class="card-form" novalidate>${options.map(one)}</form>`;
+const ChoiceForm = ({ options, order, chosen, choose }) => {
+  const one = (at) => html`<label key=${at}><input type="radio" name="answer" value=${at}
+    checked=${chosen === at} onChange=${() => choose(at)} />${" "}<${Marked} text=${options[at]} /></label>`;
+  return html`<form class="card-form" novalidate>${order.map(one)}</form>`;
+};
+
+const Guess = ({ words, state }) => {
+  const { guess, guesses } = words;
+  const choose = (at) => state.set({ guess: at });
+  if (!isGuessing(words, state)) {
+    return html`<p class="card-guessed">${say("Your guess:")} <${Marked} text=${guesses[state.guess]} /></p>`;
+  }
+  return html`<div class="card-guess"><p class="card-task"><${Marked} text=${guess} /></p>
+    <${ChoiceForm} options=${guesses} order=${[...guesses.keys()]} chosen=${null} choose=${choose} />
+    <p class="hint">${say("Guess first: then the picture opens.")}</p></div>`;
 };
 
 const Verdict = ({
@@ -101,13 +145,18 @@ const Verdict = ({
     right !== null && html`<strong>${right ? say("Right.") : say("Not yet.")}</strong> `
   }${says}</p>`;
 
-const Check = ({ words, kind, state, answer, solve }) => {
-  const { task, options = [], hints = [] } = words;
+const Check = ({ words, name, kind, state, answer, solve }) => {
+  const { task, options = [], hints = [], ordered } = words;
   const shown = state.hints;
-  return html`<div class="card-check" hidden=${!task}>
+  const order = ordered ? [...options.keys()] : shuffled(name, options.length);
+  const choose = (option) => {
+    state.give({ option });
+    answer({ option });
+  };
+  return html`<div class="card-check" hidden=${!task || isGuessing(words, state)}>
     <p class="card-task"><${Marked} text=${task ?? ""} /></p>
     ${kind === "number" && html`<${NumberForm} ...${{ state, answer }} />`}
-    ${kind === "choose" && html`<${ChoiceForm} ...${{ options, state, answer }} />`}
+    ${kind === "choose" && html`<${ChoiceForm} ...${{ options, order, choose }} chosen=${state.option} />`}
     <${Verdict} ...${state} />
     <ol class="card-hints" aria-live="polite">${hints
       .slice(0, shown)
@@ -158,7 +207,11 @@ export const Card = ({ words, deck, over, place, count, leaf, end, onward, focus
       <div class="card-says">${words.says.map(paragraph)}</div>
       <p class="card-look" hidden=${!words.look}>${words.look}</p>
     </div>
-    <${Check} words=${words} ...${check} />
+    ${words.guess && html`<${Guess} words=${words} state=${check.state} />`}
+    <${Check} words=${words} name=${`${deck}.${place}`} ...${check} />
+    <div class="card-explains" aria-live="polite">${
+      isExplained(words, check.state) && (words.explains ?? []).map(paragraph)
+    }</div>
     <div class="card-buttons">
       <button type="button" class="card-back" disabled=${place === 0} onClick=${() => leaf(-1)}>${say("‹ Back")}</button>
       <button type="button" class="card-next" hidden=${!next} onClick=${next?.go}>${next?.words}</button>

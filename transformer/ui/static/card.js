@@ -15,7 +15,7 @@ import {
   isSettled,
   opener,
 } from "./tour.js";
-import { Card, CHOSEN, useAnswers, useFollowed } from "../../web/card.js";
+import { Card, CHOSEN, isExplained, isGuessing, useAnswers, useFollowed } from "../../web/card.js";
 import { Marked } from "../../web/text.js";
 import { ask, lasting } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
@@ -159,7 +159,16 @@ const Guide = () => {
     }
   };
   const read = ANSWERS[card?.check ?? ""];
-  useFollowed(name, read, grade, () => isSettled() && Boolean(page.run?.run));
+  const follows = card && !isGuessing(card, state) ? read : undefined;
+  useFollowed(name, follows, grade, () => isSettled() && Boolean(page.run?.run));
+  // The pictures stay closed until a guess, the sentences that answer it until it is answered.
+  const closed = {
+    guessing: card !== null && isGuessing(card, state),
+    asking: card !== null && Boolean(card.check) && !isExplained(card, state),
+  };
+  useLayoutEffect(() => {
+    for (const [look, is] of Object.entries(closed)) document.body.classList.toggle(look, is);
+  }, [closed.guessing, closed.asking]);
 
   const leaf = (by) => {
     const to = (cardState.place ?? 0) + by;

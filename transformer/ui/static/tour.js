@@ -13,6 +13,9 @@ import { declared, oneOf, textsOf, wholeNumber } from "../../web/declared.js";
  * @property {string | string[]} says
  * @property {string} [look] what to look at
  * @property {string} [start] the words of a button that leads here
+ * @property {string} [guess] of a lesson: a question before the picture opens
+ * @property {string[]} [guesses]
+ * @property {string[]} [explains] paragraphs that are shown once it is answered
  * @property {string} [task] of a lesson: what there is to do
  * @property {string} [check] how that is answered: click (head, token, cell), number, choose, run
  * @property {boolean} [types] whether the text and the settings stay in sight

@@ -1,0 +1,275 @@
+"""Measures for lessons of what comes next, of hidden words, and of the parts behind both."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from transformer.analysis.ablation import head_importance, log_probabilities_at
+from transformer.analysis.logit_contribution import LogitContribution, logit_contribution
+from transformer.analysis.logit_lens import streams_of
+from transformer.checks import InvalidRequest, check_whole
+from transformer.inference.generation import apply_sampling, draw
+from transformer.inference.model import Model
+from transformer.interventions.descriptions import Break
+from transformer.lessons.measures import GradingContext, measured, not_measurable, record_of
+from transformer.messages import mark
+from transformer.model.sites import Site
+from transformer.runs.request import Sampling
+from transformer.runs.run import Run
+from transformer.runs.steps import GenerationStep
+
+EQUAL = 1e-3  # relative difference of streams that are the same up to rounding
+
+
+@measured(mark("the probability"))
+def probability(context: GradingContext, token: int) -> float:
+    """Of the token written after `token`, before temperature and filters."""
+    return float(_step(context, token).chosen.probability)
+
+
+@measured(mark("the likeliest token's probability"))
+def top_probability(context: GradingContext, token: int, temperature: float) -> float:
+    """Of the likeliest token after `token`, at a temperature."""
+    return float((_after(context, token) / temperature).softmax(dim=-1).max())
+
+
+@measured(mark("the probability beyond the best"))
+def tail(context: GradingContext, token: int, temperature: float, best: int) -> float:
+    """The probability of all tokens but the `best` likeliest after `token`, at a temperature."""
+    chances = (_after(context, token) / temperature).softmax(dim=-1)
+    return 1 - float(chances.topk(best).values.sum())
+
+
+@measured(mark("the probability of this token"))
+def candidate(context: GradingContext, token: int, text: str) -> float:
+    """Of another token after `token`."""
+    return float(_after(context, token)[_id(context, text)].exp())
+
+
+@measured(mark("its place in the list"))
+def rank(context: GradingContext, token: int, text: str) -> float:
+    """The place of a token among all that may come after `token`; 1: the likeliest."""
+    chances = _after(context, token)
+    return 1.0 + float((chances > chances[_id(context, text)]).sum())
+
+
+@measured(mark("the number of tokens that the filters left"))
+def kept(context: GradingContext, token: int) -> float:
+    """Tokens of the vocabulary from which the next one was drawn."""
+    return float(_step(context, token).n_kept)
+
+
+@measured(mark("the surprisal, in bits,"))
+def surprisal(context: GradingContext, token: int) -> float:
+    """-log2 of the token's own probability, as the network gave it before it read the token."""
+    found = context.models.with_lens(context.run).surprisal or ()
+    value = found[check_whole("token", token, 0, len(found) - 1)]
+    return 0.0 if value is None else float(value)
+
+
+@measured(mark("the mean surprisal, in bits,"))
+def mean_surprisal(context: GradingContext) -> float:
+    """Bits a token of the given text."""
+    found = (context.models.with_lens(context.run).surprisal or ())[: context.run.n_prompt]
+    values = [one for one in found if one is not None]
+    if not values:
+        raise not_measurable("surprisal")
+    return sum(values) / len(values)
+
+
+@measured(mark("the number of draws in a hundred that give this token"))
+def draws(context: GradingContext, token: int, text: str) -> float:
+    """How often seeds 0 to 99 draw a token after the given text, by the run's settings."""
+    sampling = context.run.request.sampling or Sampling()
+    chances = apply_sampling(_after(context, token)[None], sampling).softmax(dim=-1)
+    seeds = [torch.Generator().manual_seed(seed) for seed in range(100)]
+    return float((draw(chances.expand(100, -1), seeds) == _id(context, text)).sum())
+
+
+# ---- a word that is hidden from an encoder ----
+
+
+@measured(mark("the probability at the first hidden token"))
+def hidden_word(context: GradingContext, text: str) -> float:
+    """Of a token at the first [MASK] of the text."""
+    return float(_after(context, _hidden(context))[_id(context, text)].exp())
+
+
+@measured(mark("the likeliest token's probability at the first hidden token"))
+def hidden_best(context: GradingContext) -> float:
+    """Of the likeliest token at the first [MASK] of the text."""
+    return float(_after(context, _hidden(context)).max().exp())
+
+
+@measured(mark("the probability that moves"))
+def moved(context: GradingContext, other: str, without: str) -> float:
+    """Total variation between the first [MASK] of this text and of another one, by the network
+    without a switch such as "no-positions", or intact (""): 0 for the same probabilities."""
+    texts = (context.run.request.text, other)
+    here, there = (
+        context.models.ask(hidden_in, context.run, other=text, without=without).exp()
+        for text in texts
+    )
+    return float((here - there).abs().sum() / 2)
+
+
+def hidden_in(model: Model, run: Run, other: str, without: str) -> Tensor:
+    """Log probabilities (V,) at the first [MASK] of a text, see `moved`."""
+    found = model.trace(other, [Break(without)] if without else [])
+    assert isinstance(found, Run)
+    mask = model.tokenizer.mask_id
+    if mask is None or mask not in found.ids:
+        raise not_measurable("[MASK]")
+    return log_probabilities_at(model, found, found.ids.index(mask))
+
+
+def _hidden(context: GradingContext) -> int:
+    mask = context.models.model(context.run.model).tokenizer.mask_id
+    if mask is None or mask not in context.run.ids:
+        raise not_measurable("[MASK]")
+    return context.run.ids.index(mask)
+
+
+# ---- layers ----
+
+
+@measured(mark("the share of places where the lens agrees"))
+def lens_agreement(context: GradingContext, layers: int) -> float:
+    """The share of the given text's places at which the logit lens after so many layers has the
+    last layer's token."""
+    lens = context.models.with_lens(context.run).lens
+    if lens is None:
+        raise not_measurable("logit lens")
+    best = lens.ids[:, : context.run.n_prompt, 0]
+    check_whole("layers", layers, 0, len(best) - 1)
+    return float((best[layers] == best[-1]).double().mean())
+
+
+@measured(mark("the number of layers after which the two are still equal"))
+def equal_layers(context: GradingContext, token: int, other: str) -> float:
+    """Layers after which the stream of a token is, up to rounding, that of the last prompt token of
+    another text, with the same interventions."""
+    return float(context.models.ask(layers_alike, context.run, token=token, other=other))
+
+
+def layers_alike(model: Model, run: Run, token: int, other: str) -> int:
+    """How many layers leave the two streams equal."""
+    found = model.trace(other, run.request.interventions)
+    assert isinstance(found, Run)
+    stack = model.network.last_stack.name
+    here, there = streams_of(model, run, stack), streams_of(model, found, stack)
+    differ = [
+        float((a[0, token] - b[0, -1]).norm() / b[0, -1].norm()) > EQUAL
+        for a, b in zip(here[1:], there[1:], strict=True)
+    ]
+    return differ.index(True) if True in differ else len(differ)
+
+
+# ---- parts of the network, for one token ----
+
+
+@measured(mark("the logit"))
+def logit(context: GradingContext, token: int) -> float:
+    """The next token's logit in the intact network."""
+    return _contribution(context, token).logit
+
+
+@measured(mark("what this head adds to the token's logit"))
+def contribution(context: GradingContext, site: str, head: int, token: int) -> float:
+    """Direct logit attribution in the intact network, with the scales of norms held fixed."""
+    at = Site.parse(site)
+    record_of(context, site, head)
+    if at.stack == "encoder" and context.run.config.family != "encoder":
+        raise not_measurable("contribution")
+    return float(_contribution(context, token).heads[at.kind][at.layer, head])
+
+
+@measured(mark("what all heads add to the token's logit"))
+def heads_add(context: GradingContext, token: int) -> float:
+    """The sum of all heads' contributions."""
+    return float(sum(one.sum() for one in _contribution(context, token).heads.values()))
+
+
+@measured(mark("what all feed-forwards add to the token's logit"))
+def feed_forwards_add(context: GradingContext, token: int) -> float:
+    """The sum of all feed-forwards' contributions."""
+    return float(_contribution(context, token).feed_forward.sum())
+
+
+@measured(mark("the change of the token's log probability without this head"))
+def importance(context: GradingContext, site: str, head: int, token: int) -> float:
+    """|change| of the next token's log probability if the head is ablated, in nats."""
+    at = Site.parse(site)
+    record_of(context, site, head)
+    found = context.models.ask(head_importance, context.run, position=token + 1, by="zero")
+    return abs(float(found.change[at.stack, at.kind][at.layer, head]))
+
+
+@measured(mark("what this head adds to the lead over the runner-up"))
+def lead_added(context: GradingContext, unit: str, token: int) -> float:
+    """The direct effect of a head, "5.0": on the next token's logit less the runner-up's."""
+    layer, head = _unit(context, unit)
+    both = [_contribution(context, token, target) for target in _leading(context, token)]
+    first, second = (float(one.heads["self"][layer, head]) for one in both)
+    return first - second
+
+
+@measured(mark("what the lead over the runner-up loses without this head"))
+def lead_lost(context: GradingContext, unit: str, token: int, by: str) -> float:
+    """The total effect of a head, "5.0", on the same lead: its fall when the head is ablated, by
+    "zero" or "mean"."""
+    layer, head = _unit(context, unit)
+    first, second = (
+        float(
+            context.models.ask(
+                head_importance, context.run, position=token + 1, by=by, target=target
+            ).change["decoder", "self"][layer, head]
+        )
+        for target in _leading(context, token)
+    )
+    return second - first
+
+
+def _unit(context: GradingContext, unit: str) -> tuple[int, int]:
+    layer, _, head = unit.partition(".")
+    site = f"decoder.{layer}.self"
+    record_of(context, site, int(head))
+    return int(layer), int(head)
+
+
+def _leading(context: GradingContext, token: int) -> tuple[int, int]:
+    """The next token, and the likeliest other one, by the intact network."""
+    run = context.run
+    chances = context.models.ask(log_probabilities_at, run, position=token + 1)
+    best = chances.topk(2).indices.tolist()
+    first = run.ids[token + 1] if token + 1 < len(run.ids) else best[0]
+    return first, next(one for one in best if one != first)
+
+
+def _contribution(
+    context: GradingContext, token: int, target: int | None = None
+) -> LogitContribution:
+    is_encoder = context.run.config.family == "encoder"
+    position = token if is_encoder else token + 1
+    return context.models.ask(logit_contribution, context.run, position=position, target=target)
+
+
+def _after(context: GradingContext, token: int) -> Tensor:
+    """Log probabilities (V,) of what follows a token, or by an encoder of the token itself."""
+    is_encoder = context.run.config.family == "encoder"
+    position = token if is_encoder else token + 1
+    found: Tensor = context.models.ask(log_probabilities_at, context.run, position=position)
+    return found
+
+
+def _id(context: GradingContext, text: str) -> int:
+    ids = context.models.model(context.run.model).tokenizer.encode(text)
+    if len(ids) != 1:
+        raise InvalidRequest("no_single_token", "“{text}” is not one token", text=text)
+    return int(ids[0])
+
+
+def _step(context: GradingContext, token: int) -> GenerationStep:
+    run, first = context.run, context.run.n_prompt - 1
+    return run.steps[check_whole("token", token, first, first + len(run.steps) - 1) - first]

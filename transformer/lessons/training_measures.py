@@ -1,0 +1,95 @@
+"""Measures for lessons of trainings: the recorded ones, and a visitor's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformer.checks import check_choice, check_whole
+from transformer.inference.loaded import Prepared, hooks_for
+from transformer.inference.model import Model
+from transformer.interventions.descriptions import Ablate
+from transformer.interventions.hooks import hooks_of
+from transformer.learning.exercises import EXERCISES, held_out, share_right, share_right_at
+from transformer.learning.summary import smoothed
+from transformer.learning.training_record import BUNDLED, Record, bundled_recording
+from transformer.lessons.measures import GradingContext, measured, not_measurable
+from transformer.messages import mark
+from transformer.runs.run import Run
+
+ASKED = 100  # held-out questions
+
+
+@measured(mark("the loss at this step"))
+def recorded_loss(context: GradingContext, task: str, step: int) -> float:
+    """The loss of a bundled recording at a step, as the page says it: nats a token."""
+    losses = _recording(task).losses
+    return smoothed(losses, check_whole("step", step, 1, len(losses)))
+
+
+@measured(mark("the number of tokens that it knows"))
+def recorded_tokens(context: GradingContext, task: str) -> float:
+    """The size of the vocabulary of a bundled recording's networks."""
+    return float(_recording(task).plan.config().output_vocab_size)
+
+
+@measured(mark("the number of right answers in a hundred"))
+def recorded_right(context: GradingContext, task: str, step: int) -> float:
+    """Of a hundred held-out questions, by a bundled recording after a step."""
+    found = _recording(task).measured_by(step)
+    return 0.0 if found is None else 100 * found.accuracy
+
+
+@measured(mark("the share of answers with this letter right"))
+def recorded_place(context: GradingContext, task: str, step: int, place: int) -> float:
+    """The share of held-out answers whose letter at a place, from 0, a bundled recording's network
+    of a kept step would give after the right letters before it."""
+    record = _recording(task)
+    check_choice("step", str(step), {str(one): one for one in record.snapshots})
+    model, exercise = record.model(step, task), record.plan.exercise
+    rows = held_out(exercise, ASKED)
+    return share_right_at(model.network, exercise, rows, place)
+
+
+@measured(mark("the number of right answers in a hundred"))
+def recorded_without(context: GradingContext, task: str, unit: str) -> float:
+    """Of a hundred held-out questions, by a recording's last network without a head, "1.3"."""
+    record = _recording(task)
+    model, exercise = record.model(max(record.snapshots), task), record.plan.exercise
+    layer, _, head = unit.partition(".")
+    hooks = hooks_of([Ablate("decoder", int(layer), [int(head)])], model.config)
+    return 100 * share_right(model.network, exercise, held_out(exercise, ASKED), hooks)
+
+
+@measured(mark("this setting of its training"))
+def trained_with(context: GradingContext, setting: str) -> float:
+    """A number of the plan by which the shown network was trained, or its "steps"."""
+    about = _own(context).metadata
+    return float(about["steps"] if setting == "steps" else about["training"][setting])
+
+
+@measured(mark("the number of right answers in a hundred"))
+def right_answers(context: GradingContext) -> float:
+    """Of a hundred held-out questions, by a network that was trained on the page, with the run's
+    interventions."""
+    _own(context)
+    return float(context.models.ask(right_of, context.run))
+
+
+def right_of(model: Model, run: Run) -> float:
+    """The number of right answers of a hundred held-out questions."""
+    exercise = EXERCISES[str((model.metadata or {})["exercise"])]
+    prepared = Prepared(list(run.source_ids), list(run.ids[: run.n_prompt]))
+    hooks = hooks_for(model, run.request, prepared)
+    return 100 * share_right(model.network, exercise, held_out(exercise, ASKED), hooks)
+
+
+def _own(context: GradingContext) -> Any:
+    model = context.models.model(context.run.model)
+    if not isinstance(model.metadata, dict) or "training" not in model.metadata:
+        raise not_measurable("training")
+    return model
+
+
+def _recording(task: str) -> Record:
+    check_choice("task", task, BUNDLED)
+    return bundled_recording(task)
