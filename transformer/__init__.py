@@ -18,7 +18,7 @@ from transformer.command_line import __version__ as __version__
 from transformer.inference.model import Model, load
 from transformer.inference.stream import Stream
 from transformer.interventions.breaks import BREAKS
-from transformer.interventions.descriptions import Ablate, Break, EditMask, Patch
+from transformer.interventions.descriptions import Ablate, Add, Break, EditMask, Patch
 from transformer.model.config import PRESETS, ModelConfig
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
@@ -34,6 +34,7 @@ __all__ = [
     "BREAKS",
     "PRESETS",
     "Ablate",
+    "Add",
     "AttentionRecord",
     "Batch",
     "Break",

@@ -48,8 +48,8 @@ def test_a_trace_iterates_over_its_records_and_has_a_repr(tiny_model):
     assert [record.site for record in trace] == trace.sites
     assert repr(trace).endswith(".self; decoder residual stream>")
     for wrong, said in (
-        (3, "a site is .*; recorded: decoder.0.self, decoder.1"),
-        (("decoder", 0), "a site is .*; recorded: decoder.0.self, decoder.1"),
+        (3.5, "a site is .*; recorded: decoder.0.self, decoder.1"),
+        (9, "no record of site decoder.9.self; recorded: decoder.0"),
         ("attention", "a site is written STACK.LAYER.KIND"),
         (Site("decoder", 9, "self"), "no record of site decoder.9.self; recorded: decoder.0"),
     ):

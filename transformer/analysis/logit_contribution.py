@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -56,23 +56,43 @@ class LogitContribution:
 
 @torch.no_grad()
 def logit_contribution(
-    model: LoadedModel, run: Run, position: int, target: int | None = None
+    model: LoadedModel,
+    run: Run,
+    position: int,
+    target: int | None = None,
+    minus: int | None = None,
 ) -> LogitContribution:
     """What each part of the intact network adds to the logit of `target` as the token at `position`
     of the run's ids, predicted from the text before it; by an encoder, from the whole text.
 
-    target: id of a token; None = the token at that position, after the end the likeliest. The scale
+    target: id of a token; None = the token at that position, after the end the likeliest. minus:
+    another token, whose logit and contributions are subtracted. The scale
     of every norm that the stream passes is held. Raises ValueError for a token that nothing
     predicts, for an unknown id, and for a network whose logits are no such sum.
     """
     is_encoder = isinstance(model.network, EncoderOnly)
     text = (TextBefore.up_to if is_encoder else TextBefore.of)(model, run, position)
-    if target is not None:
-        check_whole("target", target, 0, run.config.output_vocab_size - 1)
+    for name, token in (("target", target), ("minus", minus)):
+        if token is not None:
+            check_whole(name, token, 0, run.config.output_vocab_size - 1)
     written = WrittenAt(text.network.last_stack.name, text.at)
     logits = text.logits([written])[0]
     wanted = token_asked(run, position, logits) if target is None else target
-    return attributed(model, written, position, wanted, float(logits[wanted]))
+    found = attributed(model, written, position, wanted, float(logits[wanted]))
+    if minus is None:
+        return found
+    return _difference(found, attributed(model, written, position, minus, float(logits[minus])))
+
+
+def _difference(one: LogitContribution, other: LogitContribution) -> LogitContribution:
+    return replace(
+        one,
+        logit=one.logit - other.logit,
+        heads={kind: heads - other.heads[kind] for kind, heads in one.heads.items()},
+        feed_forward=one.feed_forward - other.feed_forward,
+        biases=one.biases - other.biases,
+        others={name: value - other.others[name] for name, value in one.others.items()},
+    )
 
 
 def attributed(

@@ -154,7 +154,7 @@ def check_interventions(model: LoadedModel, request: Request, prepared: Prepared
     """Raise ValueError for a part that the network or a patch's other text lacks."""
     check_all(request.interventions, model.config)
     for patch in request.interventions:
-        if not isinstance(patch, Patch):
+        if not isinstance(patch, Patch) or patch.values is not None:
             continue
         source, ids = model.prepare(patch.text)
         read = source if patch.stack == "encoder" and source else ids
@@ -184,7 +184,7 @@ def hooks_for(model: LoadedModel, request: Request, prepared: Prepared) -> Seque
     Raises ValueError as `check_interventions` does.
     """
     check_interventions(model, request, prepared)
-    texts = {i.text: None for i in request.interventions if isinstance(i, Patch)}
+    texts = {i.text: None for i in request.interventions if isinstance(i, Patch) and i.text}
     decoded = [*prepared.ids, *request.forced_tokens]
     caches = {text: activations_of(model, text, decoded) for text in texts}
     return hooks_of(request.interventions, model.config, caches)

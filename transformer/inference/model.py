@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack
+from typing import Unpack, overload
 
 import torch
 
@@ -25,6 +25,7 @@ from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
 from transformer.inference.run_builder import batch_of, run_of
 from transformer.inference.stream import Stream, search
 from transformer.interventions.descriptions import Intervention
+from transformer.model.hooks import Hook, called
 from transformer.runs.batch import Batch
 from transformer.runs.request import Request, Settings, request_of
 from transformer.runs.run import Run
@@ -74,23 +75,56 @@ class Model(LoadedModel):
             heads=self.heads,
         )
 
-    def stream(self, text: str, **settings: Unpack[Settings]) -> Stream:
-        """Generate token by token; `settings` are Request's fields."""
+    def stream(
+        self, text: str, *, hooks: Sequence[Hook] = (), **settings: Unpack[Settings]
+    ) -> Stream:
+        """Generate token by token; `settings` are Request's fields.
+
+        hooks: see `model/hooks.py`; they alter every pass, after the interventions.
+        """
         request = request_of(text, settings)
         self.check(request)
-        return Stream(self, request)
+        if hooks and request.beams > 1:
+            raise ValueError("a beam search takes no hooks; allowed: beams=1")
+        return Stream(self, request, hooks)
 
-    def generate(self, text: str, **settings: Unpack[Settings]) -> Run:
-        """Generate to the end; `settings` are Request's fields."""
-        return self.stream(text, **settings).finish()
+    @overload
+    def generate(
+        self, text: str, *, hooks: Sequence[Hook] = (), **settings: Unpack[Settings]
+    ) -> Run: ...
+
+    @overload
+    def generate(
+        self, text: list[str], *, hooks: Sequence[Hook] = (), **settings: Unpack[Settings]
+    ) -> list[Run]: ...
+
+    def generate(
+        self, text: str | list[str], *, hooks: Sequence[Hook] = (), **settings: Unpack[Settings]
+    ) -> Run | list[Run]:
+        """Generate to the end; `settings` are Request's fields. A list of texts gives a list of
+        runs, as `generate_batch` does. hooks: see `stream`.
+        """
+        if isinstance(text, list):
+            return self.generate_batch(text, hooks=hooks, **settings)
+        return self.stream(text, hooks=hooks, **settings).finish()
+
+    def samples(self, text: str, n: int, **settings: Unpack[Settings]) -> list[Run]:
+        """n runs of one text, generated at once, with seeds that count up from the request's."""
+        first = settings.get("seed", 0)
+        return self.generate_batch([text] * n, range(first, first + n), **settings)
 
     def generate_batch(
-        self, texts: Sequence[str], seeds: Sequence[int] | None = None, **settings: Unpack[Settings]
+        self,
+        texts: Sequence[str],
+        seeds: Sequence[int] | None = None,
+        *,
+        hooks: Sequence[Hook] = (),
+        **settings: Unpack[Settings],
     ) -> list[Run]:
         """Generate for several texts at once, with the same runs as one by one.
 
-        seeds: one per text; by default all use the request's seed. Raises ValueError that names the
-        text at fault.
+        seeds: one per text; by default all use the request's seed. hooks: see `stream`. Raises
+        ValueError that names the text at fault.
         """
         check_texts(texts)
         shared = settings.pop("seed", 0)
@@ -104,8 +138,8 @@ class Model(LoadedModel):
         self.check(requests[0])
         if requests[0].beams > 1:
             return search(self, requests)
-        if requests[0].interventions or requests[0].forced_tokens:
-            return [Stream(self, request).finish() for request in requests]
+        if requests[0].interventions or requests[0].forced_tokens or hooks:
+            return [Stream(self, request, hooks).finish() for request in requests]
         prepared: list[Prepared] = []
         check_each(texts, lambda text: prepared.append(self.prepare(text)))
         return [
@@ -119,23 +153,43 @@ class Model(LoadedModel):
         """Predict each [MASK] of a text, see `inference.fill.fill`."""
         return fill(self, text, n_best)
 
+    @overload
     def trace(
-        self, texts: str | Sequence[str], interventions: Sequence[Intervention] = ()
+        self, texts: str, interventions: Sequence[Intervention] = (), *, hooks: Sequence[Hook] = ()
+    ) -> Run: ...
+
+    @overload
+    def trace(
+        self,
+        texts: list[str] | tuple[str, ...],
+        interventions: Sequence[Intervention] = (),
+        *,
+        hooks: Sequence[Hook] = (),
+    ) -> Batch: ...
+
+    def trace(
+        self,
+        texts: str | Sequence[str],
+        interventions: Sequence[Intervention] = (),
+        *,
+        hooks: Sequence[Hook] = (),
     ) -> Run | Batch:
         """Read without generating: one text gives a Run, several give a padded Batch.
 
-        Raises ValueError for interventions on parts that the network lacks.
+        hooks: see `model/hooks.py`; they come after the interventions. Raises ValueError for
+        interventions on parts that the network lacks.
         """
+        own = called(hooks)
         if isinstance(texts, str):
             request = Request(text=texts, max_new_tokens=0, interventions=interventions)
             prepared = self.prepare(texts)
-            hooks = hooks_for(self, request, prepared)
-            return run_of(self, request, prepared, [], ended=False, hooks=hooks)
+            all_hooks = (*hooks_for(self, request, prepared), *own)
+            return run_of(self, request, prepared, [], ended=False, hooks=all_hooks)
         check_texts(texts)
         rows: list[Prepared] = []
         check_each(texts, lambda text: rows.append(self.prepare(text)))
         request = Request(text=texts[0], max_new_tokens=0, interventions=interventions)
-        return batch_of(self, texts, rows, hooks=hooks_for(self, request, rows[0]))
+        return batch_of(self, texts, rows, hooks=(*hooks_for(self, request, rows[0]), *own))
 
     def translate_batch(
         self,

@@ -10,7 +10,7 @@ from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import generate
 from transformer.inference.loaded import LoadedModel, check_interventions, hooks_for
 from transformer.inference.run_builder import run_of, text_of
-from transformer.model.hooks import Hook
+from transformer.model.hooks import Hook, called
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.request import Request
 from transformer.runs.run import Run
@@ -23,9 +23,11 @@ class Stream:
     A beam search yields all its steps at the end.
     """
 
-    def __init__(self, model: LoadedModel, request: Request) -> None:
+    def __init__(self, model: LoadedModel, request: Request, hooks: Sequence[Hook] = ()) -> None:
+        """hooks: the caller's own, applied after the request's interventions."""
         self._model = model
         self.request = request
+        self._own_hooks = called(hooks)
         self._prepared = model.prepare(request.text)
         check_interventions(model, request, self._prepared)
         self.steps: list[GenerationStep] = []
@@ -101,7 +103,7 @@ class Stream:
 
     @functools.cached_property
     def _hooks(self) -> Sequence[Hook]:
-        return hooks_for(self._model, self.request, self._prepared)
+        return (*hooks_for(self._model, self.request, self._prepared), *self._own_hooks)
 
     def _generate(self) -> Iterator[GenerationStep]:
         source, ids = self._prepared

@@ -7,9 +7,12 @@ architecture. Layers, heads and positions count from 0.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import torch
 
 from transformer.checks import check_choice, check_whole, shortened
 from transformer.interventions.breaks import BREAKS, breaks_of
@@ -28,26 +31,40 @@ from transformer.network_words import attention_name, without_mask
 ABLATED_BY = ("zero", "mean")
 MASKS = ("causal", "padding")
 PARTS = ("resid_post", "z", "mlp_out")
+ABLATED = (
+    "z",
+    "mlp_out",
+    "layer",
+)  # "layer": attentions and feed-forward, so that nothing is added
 
 
 @dataclass(frozen=True, slots=True)
 class Ablate:
-    """Heads of one attention switched off: their z is 0, or its mean over the text.
+    """Heads of one attention switched off: their z is 0, or its mean over the text. Or another
+    part: "mlp_out", the feed-forward's output, or a whole "layer".
 
-    by="mean": in a decoder the mean over the positions up to the query's, so that nothing of the
-    future leaks; in an encoder over the whole text.
+    heads None: all. positions None: all, the generated ones too. by="mean": in a decoder the mean
+    over the positions up to the query's, so that nothing of the future leaks; in an encoder over
+    the whole text.
     """
 
     type: ClassVar[str] = "ablate"
     stack: str
     layer: int
-    heads: Sequence[int]
+    heads: Sequence[int] | None = None
     kind: str = "self"
     by: str = "zero"
+    part: str = "z"
+    positions: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         check_names(self.stack, self.layer, self.kind)
-        object.__setattr__(self, "heads", indices_of("heads", self.heads))
+        check_choice("part", self.part, ABLATED)
+        for name in ("heads", "positions"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, indices_of(name, getattr(self, name)))
+        if self.heads is not None and self.part != "z":
+            raise ValueError(f"heads are for part='z'; got part={shortened(self.part)}")
         check_choice("by", self.by, ABLATED_BY)
 
     @property
@@ -58,10 +75,49 @@ class Ablate:
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError unless the network has the site and the heads."""
         check_site(self.site, config)
-        check_heads(self.heads, config)
+        check_heads(self.heads or (), config)
 
     def __str__(self) -> str:
-        return _ablation_words(self.site, self.heads, self.by)
+        if self.part == "z" and self.heads is not None and self.positions is None:
+            return _ablation_words(self.site, self.heads, self.by)
+        heads = "" if self.heads is None else f" of heads {_listed(self.heads)}"
+        where = "" if self.positions is None else f" at {_listed(self.positions)}"
+        return f"{self.site}: {self.part}{heads} ablated by {self.by}{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """A vector added to a part of one layer, by default to the stream after it: steering.
+
+    vector: (C,) numbers. positions None: all, the generated ones too. part: "resid_post" or
+    "mlp_out".
+    """
+
+    type: ClassVar[str] = "add"
+    stack: str
+    layer: int
+    vector: Sequence[float]
+    positions: Sequence[int] | None = None
+    part: str = "resid_post"
+
+    def __post_init__(self) -> None:
+        check_names(self.stack, self.layer, "self")
+        check_choice("part", self.part, ("resid_post", "mlp_out"))
+        if self.positions is not None:
+            object.__setattr__(self, "positions", indices_of("positions", self.positions))
+        object.__setattr__(self, "vector", _numbers("vector", self.vector))
+
+    def check(self, config: ModelConfig) -> None:
+        """Raise ValueError unless the network has the layer, and the vector its size."""
+        check_site(Site(self.stack, self.layer, "self"), config)
+        if torch.as_tensor(self.vector).shape != (config.d_model,):
+            raise ValueError(
+                f"a vector of {config.d_model} numbers is needed; got {len(self.vector)}"
+            )
+
+    def __str__(self) -> str:
+        where = "" if self.positions is None else f" at {_listed(self.positions)}"
+        return f"a vector added to {self.part} of {self.stack} layer {self.layer}{where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +193,21 @@ class Patch:
     """Activations of another run instead of this one's, at chosen positions.
 
     text: the other run's text (in an encoder-decoder its source; the other decoder reads the same
-    tokens as this one). part: one of PARTS, see `model/hooks.py`: "resid_post", the residual stream
-    after the layer; "z", heads' outputs; "mlp_out", the feed-forward's output. heads None: all.
+    tokens as this one). values: the activations themselves in its place, a row for each position:
+    (P, C), or for part "z" (P, H, D), or (P, D) that all chosen heads get.
+    part: one of PARTS, see `model/hooks.py`: "resid_post", the residual stream after the layer;
+    "z", heads' outputs; "mlp_out", the feed-forward's output. heads None: all.
     """
 
     type: ClassVar[str] = "patch"
     stack: str
     layer: int
     positions: Sequence[int]
-    text: str
+    text: str = ""
     part: str = "resid_post"
     heads: Sequence[int] | None = None
     kind: str = "self"
+    values: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         check_names(self.stack, self.layer, self.kind)
@@ -156,7 +215,15 @@ class Patch:
         object.__setattr__(self, "positions", indices_of("positions", self.positions))
         if self.heads is not None:
             object.__setattr__(self, "heads", indices_of("heads", self.heads))
-        if not isinstance(self.text, str) or not self.text.strip():
+        if self.values is not None:
+            object.__setattr__(self, "values", _numbers("values", self.values))
+            if len(self.values) != len(self.positions) or self.text:
+                raise ValueError(
+                    "a patch with values needs one row a position and no text; got "
+                    f"{len(self.values)} rows for {len(self.positions)} positions, text="
+                    f"{shortened(self.text)}"
+                )
+        elif not isinstance(self.text, str) or not self.text.strip():
             raise ValueError(f"a patch needs the text of the other run; got {shortened(self.text)}")
 
     @property
@@ -173,9 +240,9 @@ class Patch:
         return _patch_words(self.stack, self.layer, self.part, self.heads, self.positions)
 
 
-Intervention = Ablate | EditMask | Break | Patch
-TYPES: dict[str, type[Ablate] | type[EditMask] | type[Break] | type[Patch]] = {
-    kind.type: kind for kind in (Ablate, EditMask, Break, Patch)
+Intervention = Ablate | EditMask | Break | Patch | Add
+TYPES: dict[str, type[Ablate] | type[EditMask] | type[Break] | type[Patch] | type[Add]] = {
+    kind.type: kind for kind in (Ablate, EditMask, Break, Patch, Add)
 }
 
 
@@ -225,6 +292,21 @@ def _of(values: Any) -> Intervention:
     if missing := [name for name in needed if name not in options]:
         raise ValueError(f"'{kind.type}' needs {needed}; '{missing[0]}' is missing")
     return kind(**options)
+
+
+def _numbers(name: str, got: Any) -> tuple[Any, ...]:
+    """Finite numbers, in tuples within tuples; else raise ValueError."""
+    try:
+        tensor = torch.as_tensor(got, dtype=torch.float32).detach()
+    except (TypeError, ValueError, RuntimeError):
+        tensor = torch.tensor(math.nan)
+    if not tensor.dim() or not tensor.numel() or not bool(tensor.isfinite().all()):
+        raise ValueError(f"{name} must be finite numbers, a tensor or a list; got {shortened(got)}")
+    return _tuples(tensor.tolist())
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _plain(value: Any) -> Any:

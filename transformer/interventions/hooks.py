@@ -6,7 +6,7 @@ Every tensor has a batch dimension of 1 or B: rows may differ.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,6 +15,8 @@ from torch import Tensor
 
 from transformer.interventions.breaks import SWITCHES, SwitchedOff
 from transformer.interventions.descriptions import (
+    Ablate,
+    Add,
     Break,
     EditMask,
     Intervention,
@@ -43,6 +45,28 @@ class AblatedHeads:
         intact = self.intact[Site(*point[1:])].to(value.device)
         ablated = _mean(point.stack, value, context["padding_mask"]) if self.by_mean else 0.0
         return intact * value + (1 - intact) * ablated
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changed:
+    """A part of one layer, changed at some positions. change(value, padding) -> (B, T, C) or
+    (B, H, T, D); positions None: all."""
+
+    points: Sequence[Point]
+    change: Callable[[Tensor, Tensor | None], Tensor]
+    positions: Sequence[int] | None = None
+
+    def __call__(self, point: Point, value: Any, **context: Any) -> Any:
+        """See Hook."""
+        if point not in self.points:
+            return value
+        changed = self.change(value, context.get("padding_mask"))
+        if self.positions is None:
+            return changed
+        at = [position for position in self.positions if position < value.shape[-2]]
+        here = torch.zeros(value.shape[-2], 1, dtype=torch.bool, device=value.device)
+        here[at] = True
+        return torch.where(here, changed, value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +171,7 @@ def edited_mask(edit: EditMask, mask: Tensor | None, scores: Tensor) -> Tensor |
 def patched(patch: Patch, config: ModelConfig, cache: ActivationCache) -> Patched | None:
     """The hook of a patch; None for a patch without positions or heads."""
     point = Point(patch.part, patch.stack, patch.layer, patch.kind * (patch.part == "z"))
-    values = cache.activations[point]
+    values = _given(patch) if patch.values is not None else cache.activations[point]
     where = torch.zeros(values.shape[-2], dtype=torch.bool)
     where[list(patch.positions)] = True
     if patch.part == "z":
@@ -161,18 +185,63 @@ def patched(patch: Patch, config: ModelConfig, cache: ActivationCache) -> Patche
     return Patched(point, Replacement(full.to(values.device), values))
 
 
+def _given(patch: Patch) -> Tensor:
+    """The values of a patch at their positions: (1, T, C), or (1, 1 or H, T, D) for part "z"."""
+    rows = torch.tensor(patch.values)
+    rows = rows.movedim(0, -2)  # (P, C), or (H, P, D)
+    values = rows.new_zeros(*rows.shape[:-2], max(patch.positions, default=-1) + 1, rows.shape[-1])
+    values[..., list(patch.positions), :] = rows
+    return values[None, None] if patch.part == "z" and values.dim() == 2 else values[None]
+
+
+def _ablated(ablation: Ablate, config: ModelConfig) -> Hook:
+    """The hook of an ablation at chosen positions, or of another part than heads."""
+    stack, layer, by_mean = ablation.stack, ablation.layer, ablation.by == "mean"
+    names = {"z": ["z"], "mlp_out": ["mlp_out"], "layer": ["attn_out", "mlp_out"]}[ablation.part]
+    kinds = ["self", "cross"] if ablation.part == "layer" else [ablation.kind]
+    points = [
+        Point(name, stack, layer, kind)
+        for name in names
+        for kind in (kinds if name in ("z", "attn_out") else [""])
+    ]
+    intact = torch.ones(config.n_heads, 1, 1)
+    intact[list(range(config.n_heads) if ablation.heads is None else ablation.heads)] = 0.0
+
+    def change(value: Tensor, padding: Tensor | None) -> Tensor:
+        heads = value if value.dim() == 4 else value[:, None]
+        ablated = _mean(stack, heads, padding).expand_as(heads) if by_mean else heads * 0
+        if value.dim() == 3:
+            return ablated[:, 0]
+        kept = intact.to(value.device)
+        return kept * value + (1 - kept) * ablated
+
+    return Changed(points, change, ablation.positions)
+
+
+def _added(steering: Add) -> Hook:
+    vector = torch.tensor(steering.vector)
+    point = Point(steering.part, steering.stack, steering.layer)
+    return Changed(
+        [point], lambda value, _: value + vector.to(value.device, value.dtype), steering.positions
+    )
+
+
 def _hook_of(
     intervention: Intervention, config: ModelConfig, caches: Mapping[str, ActivationCache]
 ) -> Hook | None:
     if isinstance(intervention, Patch):
-        return patched(intervention, config, caches[intervention.text])
+        return patched(intervention, config, caches.get(intervention.text) or ActivationCache())
+    if isinstance(intervention, Add):
+        return _added(intervention)
     if isinstance(intervention, Break):
         return SwitchedOff(SWITCHES[intervention.what], config)
     if isinstance(intervention, EditMask):
         edits = intervention.without or intervention.allow or intervention.forbid
         return EditedMask(intervention, intervention.sites(config)) if edits else None
-    if not intervention.heads:
+    if intervention.heads == ():
         return None
+    if intervention.heads is None or intervention.positions is not None:
+        return _ablated(intervention, config)
     intact = torch.ones(1, config.n_heads, 1, 1)
     intact[:, list(intervention.heads)] = 0.0
     return AblatedHeads({intervention.site: intact}, intervention.by == "mean")

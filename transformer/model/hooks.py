@@ -132,11 +132,36 @@ PLAIN = ForwardContext()
 def called(hooks: Any) -> tuple[Hook, ...]:
     """Hooks as a pass calls them: each gets only the context arguments that it takes.
 
-    Raises ValueError for anything but a list of functions of a point and a value.
+    A hook may be a pair of a place and a function, which is then called there alone. Places are
+    names of POINTS, "mlp_out", or of one stack, layer and kind: "decoder.3.mlp_out",
+    "decoder.3.self.z", "decoder.embed".
+    Raises ValueError for anything but a list of functions of a point and a value, or of such pairs,
+    and for an unknown place.
     """
-    if not isinstance(hooks, Sequence):
+    if not isinstance(hooks, Sequence) or isinstance(hooks, str):
         raise ValueError(f"hooks must be a list of functions; got {type(hooks).__name__}")
-    return tuple(map(_called, hooks))
+    return tuple(
+        _at_place(*hook) if isinstance(hook, tuple) and len(hook) == 2 else _called(hook)
+        for hook in hooks
+    )
+
+
+def _at_place(place: Any, function: Any) -> Hook:
+    """A hook that is called at one place alone."""
+    *where, name = str(place).split(".")
+    if name not in POINTS:
+        raise ValueError(
+            f"a hook's place must end with one of {list(POINTS)}; got {shortened(place)}"
+        )
+    hook = _called(function)
+
+    def placed(point: Point, value: Any, **context: Any) -> Any:
+        here = [part for part in (point.stack, str(point.layer), point.kind) if part]
+        is_here = point.name == name and where == here[: len(where)]
+        return hook(point, value, **context) if is_here else None
+
+    placed.fused = getattr(function, "fused", False)  # type: ignore[attr-defined]
+    return placed
 
 
 def _called(hook: Any) -> Hook:

@@ -120,10 +120,16 @@ class Trace:
         """Recorded sites, in the order of the data."""
         return list(self.records)
 
-    def find(self, site: Site | tuple[str, int, str] | str) -> Site:
-        """The recorded site of a name. Raises ValueError that lists the recorded ones."""
+    def find(self, site: Site | tuple[str, int, str] | tuple[str, int] | str | int) -> Site:
+        """The recorded site of a name. A layer's number, with a stack or of the last one, is its
+        self-attention. Raises ValueError that lists the recorded ones."""
+        parts: Any = site
+        if isinstance(site, int) and self.records:
+            parts = (self.sites[-1].stack, site)
+        if isinstance(parts, tuple) and len(parts) == 2:
+            parts = (*parts, "self")
         try:
-            key = Site.parse(site) if isinstance(site, str) else Site(*site)
+            key = Site.parse(site) if isinstance(site, str) else Site(*parts)
         except TypeError as error:
             raise ValueError(
                 f"a site is (stack, layer, kind) or its name; got {shortened(site)}; recorded: "
@@ -133,7 +139,9 @@ class Trace:
             raise ValueError(f"no record of site {key}; recorded: {_names(self.records)}")
         return key
 
-    def __getitem__(self, site: Site | tuple[str, int, str] | str) -> AttentionRecord:
+    def __getitem__(
+        self, site: Site | tuple[str, int, str] | tuple[str, int] | str | int
+    ) -> AttentionRecord:
         return self.records[self.find(site)]
 
     def __iter__(self) -> Iterator[AttentionRecord]:

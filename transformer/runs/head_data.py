@@ -102,7 +102,11 @@ def switched_off(run: Run | Batch, site: Site) -> tuple[int, ...]:
     statements on what heads read leave them out."""
     interventions = run.request.interventions if isinstance(run, Run) else ()
     ablations = (i for i in interventions if isinstance(i, Ablate) and i.site == site)
-    return tuple(sorted({head for ablation in ablations for head in ablation.heads}))
+    everywhere = [a for a in ablations if a.positions is None and a.part != "mlp_out"]
+    heads = range(run.config.n_heads)
+    return tuple(
+        sorted({head for a in everywhere for head in (heads if a.heads is None else a.heads)})
+    )
 
 
 def weights_read(run: Run | Batch, site: Site, weights: torch.Tensor) -> torch.Tensor:

@@ -131,6 +131,18 @@ class Request:
         return None if greedy else sampling
 
 
+# Other libraries' names of settings, and what to use here.
+THEIR_NAMES = {
+    "num_beams": "beams",
+    "max_length": "max_new_tokens, which does not count the prompt",
+    "max_tokens": "max_new_tokens",
+    "do_sample": "temperature: None or 0 takes the likeliest token, a number samples",
+    "num_return_sequences": "model.samples(text, n)",
+    "n": "model.samples(text, n)",
+    "fwd_hooks": "hooks",
+}
+
+
 def request_to_dict(request: Request, *, defaults: bool = True) -> dict[str, Any]:
     """A request as plain JSON values, for files, links and the page.
 
@@ -155,7 +167,8 @@ def request_from_dict(values: Mapping[str, Any]) -> Request:
     """
     known = [field.name for field in fields(Request) if field.name != "text"]
     for name in values.keys() - {"text", *known}:
-        raise ValueError(f"unknown setting {shortened(name)}; allowed: {known}")
+        ours = f"; here it is {THEIR_NAMES[name]}" if name in THEIR_NAMES else ""
+        raise ValueError(f"unknown setting {shortened(name)}{ours}; allowed: {known}")
     return Request(**values)
 
 

@@ -117,6 +117,22 @@ class Run(DrawableRun):
         """The labels: one for each id."""
         return self.labels
 
+    @property
+    def attentions(self) -> tuple[Tensor, ...]:
+        """Each layer's weights in the last stack's self-attention, (1, H, T, T), as transformers
+        has them."""
+        return tuple(self.trace.weights(self._last_stack))
+
+    @property
+    def hidden_states(self) -> tuple[Tensor, ...]:
+        """The last stack's residual stream, (1, T, C), before its first layer and after each, as
+        in transformers; but the last is not normalised yet."""
+        return tuple(self.trace.residuals[self._last_stack])
+
+    @property
+    def _last_stack(self) -> str:
+        return self.trace.sites[-1].stack
+
     def special_positions(self) -> dict[str, list[int]]:
         """The positions of special tokens in the text and in its source."""
         special = frozenset(self.special_ids)

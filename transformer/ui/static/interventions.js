@@ -34,9 +34,14 @@ export const experiment = (Component, finding = () => null) => [
 
 /** @type {(one: Plain) => string} */
 const kindOf = ({ kind }) => kind ?? "self"; // plain values leave out what is the default
+// Whether it switches heads off, in every token: a program may ablate other parts.
+/** @type {(one: Plain) => boolean} */
+export const ablatesHeads = ({ type, heads, positions }) =>
+  type === "ablate" && heads && !positions;
+
 /** @type {(head: Head) => (one: Plain) => boolean} */
 const isOf = (head) => (one) =>
-  one.type === "ablate" &&
+  ablatesHeads(one) &&
   one.stack === head.stack &&
   kindOf(one) === head.kind &&
   one.layer === head.layer;
@@ -67,7 +72,7 @@ export const withAblation = (head, all = interventions(), by = "zero") => {
   if (isAblated(head, all)) {
     return all
       .map((one) => (same(one) ? { ...one, heads: one.heads.filter(isOther(head)) } : one))
-      .filter((one) => one.type !== "ablate" || one.heads.length > 0);
+      .filter((one) => !ablatesHeads(one) || one.heads.length > 0);
   }
   const at = all.findIndex((one) => same(one) && (one.by ?? "zero") === by);
   if (at < 0) return [...all, ablationOf(head, [head.head], by)];

@@ -6,6 +6,7 @@ import {
   withAblation,
   experiment,
   interventions,
+  ablatesHeads,
   ablationOf,
 } from "../../ui/static/interventions.js";
 import { colourAt, scaleOf, themed } from "../../web/colours.js";
@@ -100,7 +101,7 @@ const coloursOf = ({ change, limit }) => {
   return change.map((row) => row.map((value) => colourAt(scale, (value / limit + 1) / 2)));
 };
 
-const ablations = () => interventions().filter(({ type }) => type === "ablate");
+const ablations = () => interventions().filter(ablatesHeads);
 const headsOf = (all) =>
   all.flatMap(({ stack, kind = "self", layer, heads }) =>
     heads.map((head) => ({ stack, kind, layer, head })),
