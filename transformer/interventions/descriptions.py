@@ -96,7 +96,7 @@ class Add:
     type: ClassVar[str] = "add"
     stack: str
     layer: int
-    vector: Sequence[float]
+    vector: Sequence[float] = dataclasses.field(repr=False)
     positions: Sequence[int] | None = None
     part: str = "resid_post"
 
@@ -207,7 +207,7 @@ class Patch:
     part: str = "resid_post"
     heads: Sequence[int] | None = None
     kind: str = "self"
-    values: Sequence[Any] | None = None
+    values: Sequence[Any] | None = dataclasses.field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_names(self.stack, self.layer, self.kind)

@@ -79,7 +79,7 @@ def switched_off_weight(context: GradingContext) -> float:
     for one in run.request.interventions:
         if isinstance(one, Ablate) and one.stack == "decoder":
             pattern = run.trace[one.site].pattern
-            found += [float(pattern[0, head, row].max()) for head in one.heads]
+            found += [float(pattern[0, head, row].max()) for head in one.heads or ()]
     return max(found)
 
 

@@ -78,7 +78,7 @@ class OutputCheck(Check):
         if self.other_than and self.other_than in run.request.text:
             return say("The text still holds “{text}”.", text=self.other_than)
         ablated = [one for one in run.request.interventions if isinstance(one, Ablate)]
-        off = {f"{one.layer}.{head}" for one in ablated for head in one.heads}
+        off = {f"{one.layer}.{head}" for one in ablated for head in one.heads or ()}
         if self.keeps in off:
             return say("Head {head} is switched off.", head=self.keeps.replace(".", "·"))
         if self.off and self.off not in off:
