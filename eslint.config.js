@@ -23,7 +23,7 @@ const unsaid = [
 const BY_HAND = {
   "web/part.js": "the hook that hears the whole document",
   "web/declared.js": "reads what Python wrote into the page's head",
-  "web/plots.js": "Plotly's box and script",
+  "web/plots.js": "Plotly's box and script; saves a file",
   "web/labels.js": "a canvas that measures text",
   "web/head_grid.js": "a canvas; moves the focus",
   "web/arcs.js": "measures where tokens are",
@@ -31,7 +31,6 @@ const BY_HAND = {
   "ui/static/main.js": "mounts what is above the page",
   "ui/static/gradio.js": "Gradio's own boxes, tabs and buttons",
   "ui/static/terms.js": "marks words in the texts of others",
-  "ui/static/share.js": "saves a file",
   "views/export/exports.js": "saves pictures of every part",
   "views/export/static/page.js": "mounts the saved page",
 };

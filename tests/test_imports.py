@@ -2,6 +2,7 @@
 -> analysis -> views -> ui."""
 
 import ast
+import re
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -129,6 +130,18 @@ def by_name(source):
             yield from IMPORTS_BY_NAME & {alias.name for alias in node.names}
         elif name in IMPORTS_BY_NAME:
             yield name
+
+
+SCRIPTS = {"web": ("web",), "views": ("web", "views")}  # whose modules each folder may import
+
+
+def test_a_views_scripts_never_import_the_pages_own():
+    package = ROOT / "transformer"
+    for folder, allowed in SCRIPTS.items():
+        for path in (package / folder).rglob("*.js"):
+            for name in re.findall(r'from "(\..*?)"', path.read_text(encoding="utf-8")):
+                there = (path.parent / name).resolve().relative_to(package)
+                assert there.parts[0] in allowed, f"{path} imports {name}"
 
 
 def test_imports_follow_the_rooms_and_form_no_cycle():

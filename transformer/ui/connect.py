@@ -25,35 +25,27 @@ from transformer.ui.page_data import (
 from transformer.ui.service import Service
 
 Controls = Mapping[str, Any]
-KEPT = ("text", "lines", *SETTINGS)  # what the page's script knows of them, see web/store.js
+# Those whose values the page's script knows, see web/store.js.
+KEPT = ("model", "text", "lines", *SETTINGS)
 # What scripts set, the chips besides.
 SHOWN = (
     "model", "headline", "card", "table", "lines", *SETTINGS, "text", "start",
     "stop",
 )  # fmt: skip
-PRESSES = "ui/static/presses.js"
-# Pressed again, the button brings the mask back.
-IS_BARE = 'document.querySelector("#without-padding").ariaPressed !== "true"'
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 EACH: dict[str, Any] = PRIVATE | {"trigger_mode": "multiple"}
 
 
 def connect_buttons(controls: Controls) -> None:
-    """What generates: Enter, the button, an alteration and a new seed; what stops it; and what
-    reads the batch, with its padding mask or without."""
-    read = [controls[name] for name in ("model", "text", "altered", *SETTINGS)]
-    generate = calling(PRESSES, "generate(...values)", "...values")
-    triggers = [controls["text"].submit, controls["start"].click, controls["altered"].submit]
-    gr.on(triggers, None, read, None, js=generate, **PRIVATE)
-    draw, seed = controls["drawn"], controls["seed"]
-    drawn = draw.submit(None, draw, seed, js="(seed) => seed", **PRIVATE)
-    drawn.then(None, read, None, js=generate, **PRIVATE)
-    controls["stop"].click(None, None, None, js=calling(PRESSES, "stop()"), **PRIVATE)
-    lines = [controls["model"], controls["lines"]]
-    show = calling(PRESSES, "readBatch(model, lines)", "model", "lines")
-    controls["show"].click(None, lines, None, js=show, **PRIVATE)
-    bare = calling(PRESSES, f"readBatch(model, lines, {IS_BARE})", "model", "lines")
-    controls["bare"].click(None, lines, None, js=bare, **PRIVATE)
+    """What generates: Enter and the button; what stops it; and what reads the batch, with its
+    padding mask or without."""
+    for triggers, call in (
+        ([controls["text"].submit, controls["start"].click], "generate()"),
+        ([controls["stop"].click], "stop()"),
+        ([controls["show"].click], "readBatch()"),
+        ([controls["bare"].click], "toggleMask()"),
+    ):
+        gr.on(triggers, None, None, None, js=calling("ui/static/presses.js", call), **PRIVATE)
 
 
 def connect_state(controls: Controls) -> None:
@@ -64,7 +56,7 @@ def connect_state(controls: Controls) -> None:
     module = "ui/static/gradio.js"
     for name in KEPT:
         told = calling(module, f"controlChanged({name!r}, value)", "value")
-        controls[name].change(None, controls[name], None, js=told, **PRIVATE)
+        controls[name].change(None, controls[name], None, js=told, **EACH)
     choose = calling("ui/static/link.js", "chooseModel(model)", "model")
     controls["model"].input(None, controls["model"], None, js=choose, **PRIVATE)
     header = controls["share"]  # the component whose event carries what is set

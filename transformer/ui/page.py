@@ -34,7 +34,6 @@ from transformer.ui.page_data import (
     model_card,
     settings_table,
 )
-from transformer.ui.page_request import INTACT
 from transformer.ui.questions import answer
 from transformer.ui.service import Service
 from transformer.views.declaration import tab_name, tabs
@@ -164,14 +163,12 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
     of all heads."""
     around = partial(component, script="prompt_panel")
     with gr.Column(elem_id="story"):
-        tokens = around("tokens", run)
+        around("tokens", run)
         with gr.Row(elem_id="buttons"):
             start = gr.Button(say(example.action), variant="primary", elem_id="generate")
             stop = gr.Button(say("Stop"), interactive=False, elem_id="stop")
             around("own_text")
-            status = around(
-                "status", handlers.said("done", say("A stored example, read by this model."))
-            )
+            around("status", handlers.said("done", say("A stored example, read by this model.")))
         with gr.Group(elem_id="prompt"):
             text = gr.Textbox(
                 example.text, label=say(example.label), lines=1, max_lines=5, elem_id="text"
@@ -180,8 +177,8 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
                 chips = [gr.Button(suggestion, size="sm") for suggestion in example.suggestions]
                 for chip in chips:
                     chip.click(None, chip, text, js="(text) => text", **PRIVATE)
-        altered = around("altered", INTACT)
-        drawn_seed = around("seed")
+        around("altered")
+        around("seed")
     with gr.Column(elem_id="next"):
         component("hidden_words", folder="views/prediction")
         component("next_words", first=first, folder="views/journey")
@@ -197,8 +194,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
     temperature.input(None, both, method, js=METHOD_OF, **PRIVATE)
     method.input(None, both, temperature, js=TEMPERATURE_OF, **PRIVATE)
     return {
-        "text": text, "start": start, "stop": stop, "drawn": drawn_seed, "status": status,
-        "tokens": tokens, "altered": altered, **dict(zip(SETTINGS, settings, strict=True)),
+        "text": text, "start": start, "stop": stop, **dict(zip(SETTINGS, settings, strict=True)),
         **{f"chip {place}": chip for place, chip in enumerate(chips)},
     }  # fmt: skip
 

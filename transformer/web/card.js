@@ -1,11 +1,34 @@
 // A card of the tour or of a lesson: its words, what it asks, its hints and the verdict.
 
-import { useDocument, useEvent } from "./part.js";
+import { useDocument } from "./part.js";
 import { say } from "./messages.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 import { siteName } from "./sites.js";
-import { page, nextPaint } from "./store.js";
+import { page, nextPaint, reactive } from "./store.js";
 import { Marked } from "./text.js";
+
+/**
+ * @typedef {object} CardOf a deck
+ * @property {string} title
+ * @property {string | string[]} says
+ * @property {string} [look] what to look at
+ * @property {string} [start] the words of a button that leads here
+ * @property {string} [task] of a lesson: what there is to do
+ * @property {string} [check] how that is answered: click (head, token, cell), number, choose, run
+ * @property {boolean} [types] whether the text and the settings stay in sight
+ * @property {boolean} [presses] whether the button that generates does, with the bars of what comes next
+ * @property {string[]} [options]
+ * @property {string[]} [hints]
+ * @property {Record<string, string>} state fields of a link; none: the page stays as it is
+ */
+/** @typedef {{ name: string, title: string, cards: CardOf[] }} Deck the tour's name is "" */
+
+// place: of the shown card in its deck, null for none; isChoosing: whether the lessons are listed.
+export const cardState = reactive({
+  deck: /** @type {Deck} */ ({ name: "", title: "", cards: [] }),
+  place: /** @type {number | null} */ (null),
+  isChoosing: false,
+});
 
 /**
  * @typedef {object} Words of a card
@@ -103,7 +126,7 @@ export const useFollowed = (name, read, grade, isReady = () => true) => {
   };
   useLayoutEffect(() => void follow(), [name, Boolean(read)]);
   useDocument(["pointerup", "keyup", "change"], follow, true);
-  for (const event of ["run", "head", "query"]) useEvent(event, follow);
+  useLayoutEffect(() => void follow(), [page.run, page.head, page.query]);
 };
 
 const NumberForm = ({ state, answer }) => {

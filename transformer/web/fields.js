@@ -61,6 +61,14 @@ export const lookFields = () => {
   return Object.fromEntries(Object.entries(shown).filter(([name]) => every[name].use !== "place"));
 };
 
+const STAYS = ["projector", "lesson"]; // of the page, whatever is shown
+// What of the page stays as it is where something else is shown: a lesson goes on.
+/** @type {() => Record<string, string>} */
+export const staying = () => {
+  const shown = Object.entries(shownFields());
+  return Object.fromEntries(shown.filter(([name]) => STAYS.includes(name)));
+};
+
 // Listeners for links, by view.
 /** @type {Map<string, (given: Fields) => string | null>} */
 const linked = new Map();

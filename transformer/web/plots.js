@@ -213,3 +213,14 @@ export const drawPicture = async (box, made, { height, fit, change } = {}) => {
   await plotly.react(box, figure.data, layout, PLAIN);
   return figure;
 };
+
+// Have the browser save a file that the page made.
+/** @type {(blob: Blob, name: string) => void} */
+export const saveFile = (blob, name) => {
+  const link = Object.assign(document.createElement("a"), {
+    href: URL.createObjectURL(blob),
+    download: name,
+  });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+};

@@ -1,8 +1,8 @@
 // The selected token: the chosen token is the last one read, and the predicted token is the one that follows
 // it. For an encoder it is the chosen token itself.
 
-import { html } from "./preact.js";
-import { chosenRow, headShown, on, page, setQuery, tracedFrom } from "./store.js";
+import { html, effect } from "./preact.js";
+import { chosenRow, headShown, on, page, setQuery, tracedFrom, setHead } from "./store.js";
 import { siteName } from "./sites.js";
 import { Token } from "./text.js";
 import { sayWith } from "./messages.js";
@@ -75,3 +75,31 @@ on("run", (run) => {
 on("query", (query) => {
   if (last) last.chosen = query;
 });
+
+// ---- the head that reads a chosen token ----
+
+export const firstHead = ({ stack, kind }) => ({ stack, kind, layer: 0, head: 0 });
+// The default kind of attention for a stack's tokens.
+export const usualKind = (stack) => {
+  const own = page.run.kinds.filter((one) => one.stack === stack);
+  return own.find(({ kind }) => kind === "cross") ?? own[0];
+};
+// The stack whose tokens are read.
+export const readStack = ({ stack, kind }) => (kind === "cross" ? "encoder" : stack);
+
+const lastHeads = new Map(); // of each kind of attention
+let modelOf = "";
+on("run", ({ model }) => {
+  if (model !== modelOf) lastHeads.clear();
+  modelOf = model;
+});
+effect(() => {
+  if (page.head) lastHeads.set(`${page.head.stack} ${page.head.kind}`, page.head);
+});
+// Choosing a token that the shown head does not read shows the last head of that token's stack.
+export const followStack = (stack) => {
+  const at = headShown();
+  if (!at || [at.stack, readStack(at)].includes(stack)) return;
+  const usual = usualKind(stack);
+  setHead(lastHeads.get(`${stack} ${usual.kind}`) ?? firstHead(usual));
+};

@@ -96,11 +96,16 @@ export const predicts = () => page.run !== null && (page.run.head ?? "tokens") =
 export const page = reactive({
   run: /** @type {Run} */ (/** @type {unknown} */ (null)),
   batch: /** @type {Batch} */ (/** @type {unknown} */ (null)),
+  opening: /** @type {any} */ (null), // the state that is being opened, see ui/static/link.js
   writing: /** @type {any} */ (null), // the text as far as it is written, while it is
   status: { kind: "done", text: "", rev: 0 }, // one line; kind: "busy", "done" or "error"
   query: /** @type {Query} */ (/** @type {unknown} */ (null)),
   key: /** @type {Query | null} */ (null), // the key whose weight is asked about
   asksKey: false, // whether the next token that is pressed is that key
+  pointed: /** @type {Query | null} */ (null), // the token of the text that the pointer is over
+  // The tokens of the cell that the pointer is over.
+  lit: /** @type {{ query: Query, key: Query } | null} */ (null),
+  readings: 0, // how often the picture whose weights shade the text has changed
   head: /** @type {Head} */ (/** @type {unknown} */ (null)),
   playing: false, // whether the text is being played
   dark: false,
@@ -113,7 +118,7 @@ export const controls = reactive({ ...declared.controls });
 /** @type {Map<string, Set<(detail: any) => void>>} */
 const listeners = new Map();
 
-// Events: run, query and head follow `page`; the others carry their sender's detail.
+// Events: "run" and "query", for what must happen before anything is drawn, and "escape".
 /** @type {(name: string, listener: (detail: any) => void) => void} */
 export const on = (name, listener) => {
   if (!listeners.has(name)) listeners.set(name, new Set());
@@ -165,6 +170,9 @@ export const setBatch = (facts) => {
   remember(batch, { model, lines, bare: !isHidden });
 };
 
+// Whether a link is being opened, and not another model.
+export const isOpeningLink = () => page.opening !== null && !("tab" in page.opening);
+
 /** @type {(a: Query | null | undefined, b: Query | null | undefined) => boolean} */
 export const sameToken = (a, b) => a?.stack === b?.stack && a?.index === b?.index;
 // Choose a token, {stack, index}: its position in the whole text that a stack reads; null for none.
@@ -197,7 +205,6 @@ export const sameHead = (a, b) => HEAD.every((part) => a?.[part] === b?.[part]);
 export const setHead = (head) => {
   if (sameHead(page.head, head)) return;
   page.head = head;
-  emit("head", head);
 };
 
 // The chosen head, or the first of the run, with the number of layers of its kind of attention; null without

@@ -3,11 +3,11 @@
 // arcs from a token to those that it reads, and what would follow.
 
 import { Player } from "./controls.js";
-import { readPosition } from "./selection.js";
+import { readPosition, followStack } from "./selection.js";
 import { numeral, say } from "./messages.js";
 import { useAnswer, useEvent, usePart } from "./part.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
-import { emit, page, sameToken, setKey, setQuery } from "./store.js";
+import { page, sameToken, setKey, setQuery } from "./store.js";
 import { inText, ReadingInWords, Token, readingOf, weightAt, WORD } from "./text.js";
 
 const FEW = 1.5; // the shade is a root of the weight, so that 0.05 is visible as well as 0.5
@@ -35,10 +35,9 @@ const describe = (facts, { stack, index }) => {
 
 // The weights of a token in the shown picture, {token, reading}; null for none.
 const useReading = (part, token) => {
-  const [times, setTimes] = useState(0);
   const run = page.run?.run;
-  useEvent("reading", () => setTimes((n) => n + 1)); // another head or picture was chosen
-  const wanted = token && { stack: token.stack, index: token.index, run, times };
+  const { readings } = page;
+  const wanted = token && { stack: token.stack, index: token.index, run, readings };
   const { answer, asked } = useAnswer(part, readingOf, wanted);
   return token && answer && asked.run === run ? { token: asked, reading: answer } : null;
 };
@@ -91,7 +90,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, g
     return button ? { stack, index: Number(button.dataset.index) } : null;
   };
   const choose = (place) => {
-    emit("choose", place);
+    followStack(place.stack);
     setQuery(place);
   };
   const click = (event) => {
@@ -171,10 +170,8 @@ export const WhoReads = () => {
 export const Text = ({ facts, Arcs = null }) => {
   const isStory = Arcs !== null;
   const part = usePart();
-  const [pointed, setPointed] = useState(/** @type {any} */ (null));
-  const [lit, setLit] = useState(/** @type {any} */ (null));
+  const { pointed, lit } = page;
   const [written, setWritten] = useState(Infinity);
-  useEvent("light", setLit);
   for (const event of ["escape", "run", "query"]) useEvent(event, () => (page.asksKey = false));
   const ready = facts.state === "done" && page.run?.run === facts.run;
   const usual = ready && isStory ? { stack: facts.stack, index: readPosition() } : null;
@@ -183,9 +180,7 @@ export const Text = ({ facts, Arcs = null }) => {
   const next = useAnswer(part, "continuation", ends && { run: facts.run, position: usual.index });
   const ghost = ends && next.asked?.run === facts.run ? inText(next.answer.labels) : "";
   const point = (token) => {
-    if (sameToken(token, pointed)) return;
-    emit("point", token);
-    setPointed(token);
+    if (!sameToken(token, pointed)) page.pointed = token;
   };
   const translates = facts.source_labels.length > 0;
   const chosen = page.query && labelsOf(facts, page.query.stack)[page.query.index] !== undefined;

@@ -3,19 +3,18 @@
 
 import { useAnswer, usePart, mounted, useDocument } from "../../web/part.js";
 import { html, useLayoutEffect, useRef } from "../../web/preact.js";
-import { emit, reactive, showProblem, page } from "../../web/store.js";
+import { reactive, showProblem, page } from "../../web/store.js";
 import { say, sayN } from "../../web/messages.js";
+import { goToLesson, cardShown, endTour, goToAnswer, goToCard, isSettled, opener } from "./tour.js";
 import {
-  goToLesson,
+  Card,
   cardState,
-  cardShown,
-  endTour,
-  goToAnswer,
-  goToCard,
-  isSettled,
-  opener,
-} from "./tour.js";
-import { Card, CHOSEN, isExplained, isGuessing, useAnswers, useFollowed } from "../../web/card.js";
+  CHOSEN,
+  isExplained,
+  isGuessing,
+  useAnswers,
+  useFollowed,
+} from "../../web/card.js";
 import { Marked } from "../../web/text.js";
 import { ask, lasting } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
@@ -178,7 +177,6 @@ const Guide = () => {
     const by = leafing(event);
     if (!by) return;
     event.preventDefault(); // else the page would scroll
-    emit("leaf"); // close what covers the card
     leaf(by);
   });
   // The focus comes from the button that began the tour, and goes back there.

@@ -1,6 +1,8 @@
 // Gradio's own controls, from the page's scripts. (Its clock: first.js.)
 
-import { controls } from "../../web/store.js";
+import { effect } from "../../web/preact.js";
+import { shell } from "../../web/shell.js";
+import { controls, page } from "../../web/store.js";
 
 const SETTLED_MS = 3000;
 
@@ -54,10 +56,6 @@ export const controlsSet = () => {
   sendNext();
 };
 
-// Type into the page's text box what the next run is to read.
-/** @type {(text: string) => Promise<void>} */
-export const typeText = (text) => setControls({ text });
-
 export const focusText = () => {
   /** @type {HTMLElement | null} */
   const box = document.querySelector("#text textarea");
@@ -69,12 +67,12 @@ export const focusText = () => {
 export const typed = () =>
   Object.fromEntries(Object.entries(controls).filter(([name]) => name !== "model"));
 
-// Whether a button of Gradio's stands pressed.
-/** @type {(id: string, isPressed: boolean) => void} */
-export const setPressed = (id, isPressed) => {
-  const button = document.getElementById(id);
-  if (button) button.ariaPressed = String(isPressed);
-};
+// Whether the batch's button that takes the padding mask away is pressed.
+effect(() => {
+  const isBare = Boolean(page.batch) && !page.batch.padding_hidden;
+  const button = globalThis.document?.getElementById("without-padding");
+  if (button) button.ariaPressed = String(isBare);
+});
 
 // The buttons of the page's tabs by the tabs' names in links; on a narrow screen some are in a menu,
 // where Gradio keeps the tabs' order but not their ids.
@@ -103,6 +101,7 @@ export const openTab = (name) => {
   if (button?.getAttribute("aria-selected") !== "true") button?.click();
   return button;
 };
+shell.openTab = openTab;
 
 // Where the text fills the window, a link to a tab leads down to it, and so does a press on one; the
 // text above may still grow. led: whether there is nothing to wait for.

@@ -11,7 +11,8 @@ import { page as look } from "../../web/store.js";
 import { mounted } from "../../web/part.js";
 import { useCode, CopyLink, pageAddress } from "./share.js";
 import { moveTo } from "./visit.js";
-import { endTour, goToTour, opener, cardState } from "./tour.js";
+import { cardState } from "../../web/card.js";
+import { endTour, goToTour, opener } from "./tour.js";
 
 // ---- the models: bundled ones by what they do; Gradio's list has all, and is shown where there are others ----
 

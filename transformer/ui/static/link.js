@@ -17,10 +17,11 @@ import {
   sameSettings,
   stateOf,
 } from "../../web/link_text.js";
-import { effect, signal } from "../../web/preact.js";
+import { effect } from "../../web/preact.js";
+import { shell } from "../../web/shell.js";
 import { page, setRun, showProblem } from "../../web/store.js";
 import { asSentence, say } from "../../web/messages.js";
-import { showTabs, typeText, uncover } from "./gradio.js";
+import { setControls, showTabs, uncover } from "./gradio.js";
 import { openState, report } from "./opening.js";
 
 const PAUSE_MS = 300;
@@ -28,11 +29,8 @@ const HUB = "https://huggingface.co"; // shows a Space inside a page of its own
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
 
 /** @typedef {{ state: State | null } & import("./opening.js").How} Wanted state: null if unreadable */
-// The state that is being opened; while it is, the address stays.
-const asked = signal(/** @type {Wanted | null} */ (null));
-export const isOpening = () => asked.value !== null;
-// The same of a link alone, and not of another model.
-export const isOpeningLink = () => asked.value !== null && !("tab" in asked.value);
+// While a state is being opened the address stays.
+export const isOpening = () => page.opening !== null;
 
 // What of the address belongs to the framework.
 export const foreign = () => foreignPart(window.location.search.slice(1));
@@ -63,7 +61,7 @@ const viewsOf = (state) =>
 /** @type {(state: State, facts?: any) => Promise<void>} */
 export const apply = async (state, facts = null) => {
   if (facts && isOfBatch(state) && sameSettings(state, linkOf(page.run))) {
-    await typeText(facts.text);
+    setControls({ text: facts.text });
     setRun(facts);
   }
   navigate(state, await queryOf(state), facts, false);
@@ -80,6 +78,7 @@ const navigate = (state, text, facts, isHere) => {
   if (!isHere) pushStep(state, text);
   return void open({ state, facts });
 };
+shell.apply = apply;
 /** @type {(state: State) => boolean} */
 const isOfBatch = ({ lines }) => lines === undefined || lines === page.batch?.link?.lines;
 // Another model, with the texts that are in the boxes where they are the visitor's own; how things are drawn
@@ -101,14 +100,14 @@ const UNREADABLE = asSentence(say("the link cannot be read; it may have been cut
 // leaves the address as it is until something is chosen.
 /** @type {(wanted: Wanted) => Promise<void>} */
 const open = async (wanted) => {
-  asked.value = wanted;
-  const isWanted = () => asked.value === wanted;
+  page.opening = wanted;
+  const isWanted = () => page.opening === wanted;
   const views = wanted.state
     ? await openState(wanted.state, wanted, isWanted)
     : report([UNREADABLE]);
   if (!isWanted()) return;
   if (!views) isQuiet = !begun;
-  asked.value = null;
+  page.opening = null;
   if (views?.tab) showTabs();
 };
 
@@ -188,9 +187,9 @@ window.onhashchange = async () => {
 const openAddress = async (kept) => {
   const text = given();
   const wanted = { state: {}, kept, ...(text === "" && { tab: fieldText("tab") }) };
-  asked.value = wanted;
+  page.opening = wanted;
   const state = await stateOf(text);
-  if (asked.value === wanted) await open({ ...wanted, state });
+  if (page.opening === wanted) await open({ ...wanted, state });
 };
 // The page before lost its server: what its boxes and settings held then.
 /** @type {(kept: Record<string, any>) => void} */

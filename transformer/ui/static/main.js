@@ -3,7 +3,7 @@
 
 import "./link.js";
 import "./visit.js";
-import "./history.js";
+import "../../web/history.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
 import { page, setHead, setQuery, emit, labelsOf } from "../../web/store.js";
 import { fieldText, bindField, setField, setFields } from "../../web/fields.js";

@@ -1,12 +1,12 @@
 // Opening a state: its model's example comes from the server, then its own batch and run.
 
 import { showFields } from "../../web/fields.js";
-import { declared, oneOf } from "../../web/declared.js";
+import { oneOf } from "../../web/declared.js";
 import { partsOf, sameRequest, stateOfRequest } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { controls, showProblem, showStatus } from "../../web/store.js";
 import { setControls } from "./gradio.js";
-import { press, showBatch, showText } from "./presses.js";
+import { press, settings as settingsNow, showBatch, showText } from "./presses.js";
 
 /**
  * @typedef {object} How
@@ -79,7 +79,7 @@ const isStored = ({ text, settings, altered }, { model, request }) =>
 /** @type {(parts: Record<string, any>, example: any, isChosen: boolean | undefined, problems: string[]) => Record<string, any>} */
 const settingsFor = ({ settings: named }, example, isChosen, problems) => {
   const { methods, length, lengths } = example;
-  const now = Object.fromEntries(declared.settings.map((name) => [name, controls[name]]));
+  const now = settingsNow();
   if (isChosen && lengths.includes(now.length)) now.length = length; // it was left alone
   const settings = { ...now, method: methods[0], ...named };
   try {

@@ -6,7 +6,17 @@ import { LANGUAGE, SESSION, askedIn, session } from "../../web/ask.js";
 import { resetFields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { say, sayN } from "../../web/messages.js";
-import { page, setBatch, setRun, showProblem, showWaiting, showStatus } from "../../web/store.js";
+import { interventions } from "../../web/interventions.js";
+import { shell } from "../../web/shell.js";
+import {
+  controls,
+  page,
+  setBatch,
+  setRun,
+  showProblem,
+  showWaiting,
+  showStatus,
+} from "../../web/store.js";
 import { setControls, uncover } from "./gradio.js";
 
 /** @typedef {Record<string, any>} Line one of an answer */
@@ -161,17 +171,27 @@ export const press = async (name, data, take = () => {}) => {
 
 // ---- what Gradio's buttons call, see ui/connect.py ----
 
-/** @type {(values: any[]) => Record<string, any>} */
-const settingsOf = (values) =>
-  Object.fromEntries(declared.settings.map((name, place) => [name, values[place]]));
+/** @type {() => Record<string, any>} */
+export const settings = () =>
+  Object.fromEntries(declared.settings.map((name) => [name, controls[name]]));
 
-/** @type {(model: string, text: string, altered: object, ...settings: any[]) => void} */
-export const generate = (model, text, altered, ...settings) =>
-  void press("runs", { model, text, altered, settings: settingsOf(settings) });
+// What is altered in the network stays for the next text; the tokens of a branch belong to one run.
+const altered = () => ({ interventions: interventions(), forced_tokens: [] });
 
-/** @type {(model: string, lines: string, bare?: boolean) => void} */
-export const readBatch = (model, lines, bare = false) =>
-  void press("batches", { model, lines, bare });
+// Write on; `given`: what is altered. text: another than the box has.
+/** @type {(given?: Record<string, any>, text?: string) => void} */
+export const generate = (given = altered(), text = controls.text) => {
+  if (text !== controls.text) setControls({ text });
+  press("runs", { model: controls.model, text, altered: given, settings: settings() });
+};
+shell.generate = generate;
+
+// hidden: whether the padding mask is in place.
+/** @type {(hidden?: boolean) => void} */
+export const readBatch = (hidden = true) =>
+  void press("batches", { model: controls.model, lines: controls.lines, bare: !hidden });
+// Pressed again, the button brings the mask back.
+export const toggleMask = () => readBatch(!page.batch.padding_hidden);
 
 // What is written by now becomes the run.
 export const stop = () => {

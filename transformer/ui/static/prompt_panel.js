@@ -1,7 +1,7 @@
 // The text of the run that is shown or being written, and what stands around it: the seed, the n-best list of a
 // beam search, one line that says how it went, and, at the window's lower edge, what is altered in the network.
 
-import { mounted, openSection, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { isOwn, page, setRun, showStatus } from "../../web/store.js";
 import { Arcs } from "../../web/arcs.js";
@@ -9,8 +9,9 @@ import { fieldText } from "../../web/fields.js";
 import { inText, wordStart } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
 import { numeral, say } from "../../web/messages.js";
-import { focusText, openTab } from "./gradio.js";
-import { alter, interventions } from "./interventions.js";
+import { alter, interventions } from "../../web/interventions.js";
+import { focusText, openTab, setControls } from "./gradio.js";
+import { generate } from "./presses.js";
 
 // ---- a text of one's own: Gradio's box opens in place ----
 
@@ -48,7 +49,7 @@ const inWords = (seed, again) => {
     : say("Seed {seed} again: the same text.", { seed });
 };
 
-const Seed = ({ submit }) => {
+const Seed = () => {
   const before = useRef("");
   const { run } = page;
   const again = useMemo(() => {
@@ -60,7 +61,8 @@ const Seed = ({ submit }) => {
   const seed = run?.seed ?? null;
   const draw = () => {
     const other = Math.floor(Math.random() * (MOST - 1));
-    submit(other < (seed ?? MOST) ? other : other + 1);
+    setControls({ seed: other < (seed ?? MOST) ? other : other + 1 });
+    generate();
   };
   return html`<div class="seed" hidden=${seed === null && !again}>
     <span class="seed-says" role="status">${inWords(seed, again)}</span>
@@ -157,14 +159,9 @@ const effectInWords = ({ same, equal }, examined) =>
     .filter(Boolean)
     .join(" ");
 
-const Altered = ({ props, submit }) => {
+const Altered = () => {
   const part = usePart();
   const { run, model, labels } = page.run ?? {};
-  useEvent("alter", submit);
-  // The tokens of a branch belong to one run; what is altered stays for the next text.
-  useLayoutEffect(() => {
-    props.value = { interventions: interventions(), forced_tokens: [] };
-  }, [run]);
   const changes = run ? changesOf(page.run) : [];
   const texts = useAnswer(part, "intact_text", changes.length && { run, forced: false });
   const both = changes.length > 0 && texts.asked?.run === run && texts.answer;

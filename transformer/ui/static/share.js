@@ -1,23 +1,13 @@
 // What a visitor takes along: the link to what is shown, its QR code in a window above the page (the server
-// draws it, and knows an address that others can open), and files that the page makes.
+// draws it, and knows an address that others can open).
 
-import { useEvent } from "../../web/part.js";
-import { html, useRef, useState } from "../../web/preact.js";
+import { cardState } from "../../web/card.js";
+import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { isOwn, page as shown } from "../../web/store.js";
 import { isInHub, linkText, snapshot } from "./link.js";
 import { TOO_LONG, shortQueryOf } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { ask } from "../../web/ask.js";
-
-/** @type {(blob: Blob, name: string) => void} */
-export const saveFile = (blob, name) => {
-  const link = Object.assign(document.createElement("a"), {
-    href: URL.createObjectURL(blob),
-    download: name,
-  });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-};
 
 // The button that copies the link to what is shown.
 
@@ -95,8 +85,8 @@ export const useCode = (page) => {
     const code = await draw(page).catch(({ message }) => ({ says: message }));
     setCode({ ...code, rev: rev + 1 });
   };
-  const close = () => box.current.close();
-  useEvent("leaf", close);
+  const close = () => box.current?.close();
+  useLayoutEffect(close, [cardState.place]);
   const title = say("This page on another device");
   const outside = ({ target }) => target === box.current && close();
   const code = html`<dialog class="code-window" aria-label=${title} data-rev=${rev || undefined} ref=${box} onClick=${outside}>

@@ -2,42 +2,20 @@
 
 import { batch as together, effect } from "../../web/preact.js";
 import { ask } from "../../web/ask.js";
-import { emit, reactive, showProblem } from "../../web/store.js";
-import { bindField, shownFields } from "../../web/fields.js";
+import { cardState } from "../../web/card.js";
+import { showProblem } from "../../web/store.js";
+import { bindField, staying } from "../../web/fields.js";
 import { apply, isOpening } from "./link.js";
 import { declared, oneOf, textsOf, wholeNumber } from "../../web/declared.js";
 
-/**
- * @typedef {object} Card
- * @property {string} title
- * @property {string | string[]} says
- * @property {string} [look] what to look at
- * @property {string} [start] the words of a button that leads here
- * @property {string} [guess] of a lesson: a question before the picture opens
- * @property {string[]} [guesses]
- * @property {string[]} [explains] paragraphs that are shown once it is answered
- * @property {string} [task] of a lesson: what there is to do
- * @property {string} [check] how that is answered: click (head, token, cell), number, choose, run
- * @property {boolean} [types] whether the text and the settings stay in sight
- * @property {boolean} [presses] whether the button that generates does, with the bars of what comes next
- * @property {string[]} [options]
- * @property {string[]} [hints]
- * @property {Record<string, string>} state fields of a link; none: the page stays as it is
- */
-/** @typedef {{ name: string, title: string, cards: Card[] }} Deck the tour's name is "" */
-
-const STAYS = ["projector", "lesson"]; // of the page, whatever card is shown
+/** @typedef {import("../../web/card.js").Deck} Deck the tour's name is "" */
+/** @typedef {import("../../web/card.js").CardOf} Card */
 
 /** @type {(cards: any[]) => Card[]} */
 const withTexts = (cards) => cards.map((card) => ({ ...card, state: textsOf(card.state) }));
 /** @type {Deck} */
 const tour = { name: "", title: "", cards: withTexts(declared.cards) };
-// place: of the shown card in its deck, null for none; isChoosing: whether the lessons are listed.
-export const cardState = reactive({
-  deck: tour,
-  place: /** @type {number | null} */ (null),
-  isChoosing: false,
-});
+cardState.deck = tour;
 // The button that began it, to which the focus goes back.
 export const opener = { current: /** @type {any} */ (null) };
 let ended = false; // while the state of the card that was put away is still on its way
@@ -56,7 +34,6 @@ const show = (to, among = cardState.deck) => {
     Object.assign(cardState, { deck: among, place: to });
     if (to !== null) cardState.isChoosing = false;
   });
-  if (to !== null) emit("card");
   const { types = false, presses = false } = cardShown() ?? {};
   const looks = { touring: to !== null && !types, typing: types, pressing: presses };
   for (const [name, is] of Object.entries(looks)) document.body.classList.toggle(name, is);
@@ -107,13 +84,6 @@ const keptAsCard = (field) => {
 keptAsCard("tour");
 keptAsCard("lesson");
 effect(() => void (ended &&= isOpening()));
-
-// What of the page stays as it is where something else is shown: a lesson goes on.
-/** @type {() => Record<string, string>} */
-export const staying = () => {
-  const shown = Object.entries(shownFields());
-  return Object.fromEntries(shown.filter(([name]) => STAYS.includes(name)));
-};
 
 // Show a card: the page as it says.
 /** @type {(to: number, among?: Deck) => Promise<void>} */

@@ -1,7 +1,8 @@
 // Attention: the grid of all heads, the chosen head large, and the numbers under the pointer.
 
+import { readStack } from "../../web/selection.js";
 import { declaredFields, fieldText, setField } from "../../web/fields.js";
-import { isAblated } from "../../ui/static/interventions.js";
+import { isAblated } from "../../web/interventions.js";
 import { wholeNumber } from "../../web/declared.js";
 import { say } from "../../web/messages.js";
 import { setReader } from "../../web/text.js";
@@ -9,7 +10,7 @@ import { siteName } from "../../web/sites.js";
 import { HeadGrid, MANY, sharedKeys } from "../../web/head_grid.js";
 import { mounted, usePart } from "../../web/part.js";
 import { computed, html, signal, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
-import { emit, headShown, labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
+import { headShown, labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
 import { HeadFinding } from "./finding.js";
 import { knownHeads } from "./metrics_cache.js";
 import { CellNumbers, newShown, useCell } from "./cell.js";
@@ -18,7 +19,6 @@ import {
   HeadKinds,
   isHeatmap,
   numbersAsked,
-  readStack,
   store,
   tokenReader,
   useAtlas,
@@ -114,7 +114,7 @@ export const Attention = () => {
   const view = useMemo(() => ({ ...made, cell }), []);
   useFollowing(cell);
   const { isHidden } = part;
-  useLayoutEffect(() => emit("reading"), [isHidden]);
+  useLayoutEffect(() => void (page.readings += 1), [isHidden]);
 
   const at = headShown();
   const { stage, scale, range } = fields;

@@ -4,7 +4,7 @@ import { views } from "../../web/declared.js";
 import { numeral, say } from "../../web/messages.js";
 import { useEvent, openSection } from "../../web/part.js";
 import { html, signal, useMemo, useSignalEffect } from "../../web/preact.js";
-import { emit, page, reactive, sameToken, setQuery, tracedFrom } from "../../web/store.js";
+import { page, reactive, sameToken, setQuery, tracedFrom } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
 /**
@@ -68,7 +68,7 @@ const newCell = (shown, pinned) => {
     Number(row) < Number(shown.labels?.query.length) &&
     Number(column) < Number(shown.labels?.key.length);
   const chosen = () => {
-    const pointed = cell.pointed && cellOf(cell.pointed);
+    const pointed = page.pointed && cellOf(page.pointed);
     const found = cell.over ?? pointed ?? cell.pin ?? cellOf(page.query);
     return found && fits(found) ? found : null;
   };
@@ -87,7 +87,6 @@ const newCell = (shown, pinned) => {
         : say("Pinned: {cell}", { cell: inWords(at, shown) });
     }
     setQuery(same ? null : tokenOf(shown.queries, at.row));
-    emit("pin", cell.pin);
   };
   const letGo = () => Object.assign(cell, { pin: null, over: null });
   const start = () => cell.pin ?? cellOf(page.query);
@@ -109,12 +108,14 @@ export const newShown = (more = {}) =>
 export const useCell = (shown, pinned = undefined) => {
   const cell = useMemo(() => newCell(shown, pinned ?? signal(null)), []);
   useEvent("query", (token) => {
-    cell.pointed = null;
+    page.pointed = null;
     if (token && !cell.isPinned(token)) cell.pin = null;
   });
-  useEvent("point", (token) => Object.assign(cell, { over: null, pointed: token }));
+  useSignalEffect(() => {
+    if (page.pointed) cell.over = null;
+  });
   useEvent("escape", cell.letGo);
-  useSignalEffect(() => emit("light", cell.lights()));
+  useSignalEffect(() => void (page.lit = cell.lights()));
   return cell;
 };
 

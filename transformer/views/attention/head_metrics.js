@@ -1,10 +1,11 @@
 // A table of all heads: one number a column, sorted by any of them; a row chooses its head.
 
+import { looked } from "./numbers.js";
 import { capital, numeral, say, sayN } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
-import { isAblated } from "../../ui/static/interventions.js";
-import { setHead, emit, page } from "../../web/store.js";
+import { isAblated } from "../../web/interventions.js";
+import { setHead, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { kindShown, headMetrics, knownHeads, once, sortHeads } from "./metrics_cache.js";
 import { declaredFields } from "../../web/fields.js";
@@ -62,7 +63,7 @@ const HeadRow = ({ one, metrics, by, of: { stack, kind } }) => {
   const chosen = page.head?.layer === layer && page.head.head === head;
   const choose = () => {
     setHead({ stack, kind, layer, head });
-    emit("look"); // the picture is above the table, on a small screen far above; the focus stays
+    looked.value += 1; // the picture is above the table, on a small screen far above; the focus stays
   };
   const read = label === say("reads one token") && [
     ": ",
@@ -165,7 +166,10 @@ const MetricMap = ({ part, of, found: { metrics }, by }) => {
   const { title, unit } = metrics.find(({ name }) => name === asked?.metric) ?? {};
   const says =
     title &&
-    say("{title}{unit}, a column for each layer, a row for each head", { title, unit: unit ? ` (${unit})` : "" });
+    say("{title}{unit}, a column for each layer, a row for each head", {
+      title,
+      unit: unit ? ` (${unit})` : "",
+    });
   const label = says && say("{title}; the table has the same numbers", { title: says });
   return html`<div class="ranking-map">
     <h4 class="map-title">${says ?? say("One metric of every head")}</h4>

@@ -1,18 +1,18 @@
 // The large picture of attention: a heatmap of a head or of many, or lines between tokens.
 
-import { isAblated, SwitchOff } from "../../ui/static/interventions.js";
+import { isAblated, SwitchOff } from "../../web/interventions.js";
 import { isStill } from "../../web/controls.js";
 import { pictureNamed, views } from "../../web/declared.js";
-import { useAnswer, useEvent } from "../../web/part.js";
+import { useAnswer } from "../../web/part.js";
 import { numeral, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";
 import { Figure, useMeta } from "../../web/figure.js";
 import { knownName, SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
-import { headShown, emit, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
+import { headShown, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
 import { headLabel } from "./metrics_cache.js";
-import { isHeatmap, numbersAsked, pictureTitle, Switches } from "./numbers.js";
+import { isHeatmap, numbersAsked, pictureTitle, Switches, looked } from "./numbers.js";
 
 const LEAST_PX = 480; // the least side of the cells on a wide screen
 const MOST_ABOVE_PX = 200; // on a phone the content above is scrolled away
@@ -148,11 +148,12 @@ export const Large = ({ view }) => {
   useNumbers(view, at);
   const { picture, which, stage, scale, range, by, depth, over_heads: over } = fields;
   // The text's shading follows this picture.
-  useLayoutEffect(() => emit("reading"), [shown.key, picture, which, by, depth, over]);
+  useLayoutEffect(() => void (page.readings += 1), [shown.key, picture, which, by, depth, over]);
   const side = useRef(/** @type {any} */ (null));
-  useEvent("look", () => {
+  useLayoutEffect(() => {
+    if (!looked.value) return;
     side.current.scrollIntoView({ block: "nearest", behavior: isStill() ? "instant" : "smooth" });
-  });
+  }, [looked.value]);
   if (!at) return html`<div class="large-side" ref=${side}></div>`;
 
   const ofOne =

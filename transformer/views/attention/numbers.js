@@ -1,5 +1,6 @@
 // The numbers of an attention picture, its title, and the page's cache of them.
 
+import { firstHead, readStack, usualKind } from "../../web/selection.js";
 import { ask } from "../../web/ask.js";
 import { say } from "../../web/messages.js";
 import { KindButtons, Switch } from "../../web/controls.js";
@@ -7,10 +8,10 @@ import { attentionOf, siteName } from "../../web/sites.js";
 import { atlasOf, headName } from "../../web/head_grid.js";
 import { headNumbers, STAGE_NAMES } from "../../web/head_numbers.js";
 import { useAnswer, useEvent } from "../../web/part.js";
-import { headShown, on, page, setHead, tracedFrom } from "../../web/store.js";
+import { headShown, page, setHead, tracedFrom } from "../../web/store.js";
 import { once } from "./metrics_cache.js";
 import { fieldsOf, pictureNamed } from "../../web/declared.js";
-import { html, useMemo, useRef, useState } from "../../web/preact.js";
+import { html, useMemo, useRef, useState, signal, useSignalEffect } from "../../web/preact.js";
 
 const KEPT = 64; // heads
 const CELLS_KEPT = 8_000_000; // of all of them: 9 bytes each
@@ -22,7 +23,6 @@ export const shownAs = (fields, at) =>
   fields.picture === "flow" ? combined(fields, at) : fields.picture;
 export const isHeatmap = (picture) => !["lines", "alignment"].includes(picture);
 
-export const firstHead = ({ stack, kind }) => ({ stack, kind, layer: 0, head: 0 });
 // The kinds of attention as buttons: each leads to its first head. at: the chosen one.
 export const HeadKinds = ({ at }) => {
   const kinds = page.run?.kinds ?? [];
@@ -30,28 +30,8 @@ export const HeadKinds = ({ at }) => {
   const choose = (index) => setHead(firstHead(kinds[index]));
   return html`<${KindButtons} name=${say("Which attention")} ...${{ kinds, chosen, choose }} />`;
 };
-// The default kind of attention for a stack's tokens.
-export const usualKind = (stack) => {
-  const own = page.run.kinds.filter((one) => one.stack === stack);
-  return own.find(({ kind }) => kind === "cross") ?? own[0];
-};
-// The stack whose tokens are read.
-export const readStack = ({ stack, kind }) => (kind === "cross" ? "encoder" : stack);
-
-// Choosing a token that the shown head does not read shows the last head of that token's stack.
-const lastHeads = new Map(); // of each kind of attention
-let modelOf = "";
-on("run", ({ model }) => {
-  if (model !== modelOf) lastHeads.clear();
-  modelOf = model;
-});
-on("head", (head) => lastHeads.set(`${head.stack} ${head.kind}`, head));
-on("choose", ({ stack }) => {
-  const at = headShown();
-  if (!at || [at.stack, readStack(at)].includes(stack)) return;
-  const usual = usualKind(stack);
-  setHead(lastHeads.get(`${stack} ${usual.kind}`) ?? firstHead(usual));
-});
+// How often the large picture was asked to be brought into sight.
+export const looked = signal(0);
 
 // Update the selection after a change of run or head.
 export const useFollowing = (cell) => {
@@ -65,10 +45,10 @@ export const useFollowing = (cell) => {
     settle();
   });
   const kind = useRef("");
-  useEvent("head", (head) => {
-    const now = `${head.stack} ${head.kind}`;
-    if (kind.current && kind.current !== now) cell.letGo();
-    kind.current = now;
+  useSignalEffect(() => {
+    const now = page.head && `${page.head.stack} ${page.head.kind}`;
+    if (now && kind.current && kind.current !== now) cell.letGo();
+    kind.current = now ?? kind.current;
   });
   useMemo(settle, []); // a link may have chosen a head before this part was mounted
 };

@@ -3,7 +3,7 @@
 
 import { ask, decodeBytes } from "../../web/ask.js";
 import { figureIn, paperColour, loadPlotly } from "../../web/plots.js";
-import { saveFile } from "../../ui/static/share.js";
+import { saveFile } from "../../web/plots.js";
 import { escapeLabel } from "../../web/labels.js";
 import { capital, numeral, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";

@@ -1,16 +1,15 @@
 // What the chosen head does, in three sentences: what it reads, what it adds to the next word, and what would be
 // written without it; and the head that is chosen as a new text is read: the one that adds most.
 
-import { isAblated, SwitchOff } from "../../ui/static/interventions.js";
-import { isOpeningLink } from "../../ui/static/link.js";
-import { cardState } from "../../ui/static/tour.js";
+import { isAblated, SwitchOff } from "../../web/interventions.js";
+import { cardState } from "../../web/card.js";
 import { headName, knownName } from "../../web/head_grid.js";
 import { siteNamed } from "../../web/declared.js";
 import { numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
 import { effect, html, useLayoutEffect } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
-import { page, sameHead, setHead } from "../../web/store.js";
+import { page, sameHead, setHead, isOpeningLink } from "../../web/store.js";
 import { inText, Token, WORD, wordUpTo } from "../../web/text.js";
 import { WhoReads } from "../../web/tokens.js";
 import { amountOf } from "./geometry.js";

@@ -1,8 +1,9 @@
 // The journey: one token's way through the network, each part's contribution to the next word, and the chosen
 // head large.
 
-import { openTab } from "../../ui/static/gradio.js";
-import { isAblated } from "../../ui/static/interventions.js";
+import { readStack, firstHead } from "../../web/selection.js";
+import { shell } from "../../web/shell.js";
+import { isAblated } from "../../web/interventions.js";
 import { numeral, say, sayWith } from "../../web/messages.js";
 import { kindOf, siteName } from "../../web/sites.js";
 import { headName, knownName, SmallHead } from "../../web/head_grid.js";
@@ -11,7 +12,6 @@ import { useAnswer, openSection, mounted, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo } from "../../web/preact.js";
 import {
   headShown,
-  emit,
   labelsOf,
   page,
   setHead,
@@ -21,14 +21,7 @@ import {
 } from "../../web/store.js";
 import { Token, WORD } from "../../web/text.js";
 import { useNumbers } from "../attention/large.js";
-import {
-  readStack,
-  store,
-  firstHead,
-  HeadKinds,
-  numbersAsked,
-  useAtlas,
-} from "../attention/numbers.js";
+import { store, HeadKinds, numbersAsked, useAtlas } from "../attention/numbers.js";
 import { headLabel, headMetrics } from "../attention/metrics_cache.js";
 import { HEATMAP, readers, shared, useJourney } from "./queries.js";
 import { newShown, useCell } from "../attention/cell.js";
@@ -68,14 +61,14 @@ const Readers = ({ found }) => {
     <h3>${sayWith("Which heads read {to} at {from}?", { from, to })}</h3>
     <ol>${found.ranked.slice(0, 5).map(row)}</ol>
     <p class="hint">${say("Their weights light up in the picture.")}${" "}
-      <button type="button" class="to-tab" onClick=${() => openTab("what-if")}>${say("What if one is switched off?")}</button></p>
+      <button type="button" class="to-tab" onClick=${() => shell.openTab("what-if")}>${say("What if one is switched off?")}</button></p>
   </section>`;
 };
 
 // ---- the chosen head ----
 
 const openArithmetic = () => {
-  openTab("attention");
+  shell.openTab("attention");
   openSection("attention_math");
 };
 // A cell in words: the hovered one, else that of the two chosen tokens.
@@ -120,7 +113,7 @@ const Large = ({ part, view, at, row }) => {
         title=${name} keys="journey-keys" room=${room} lit=${lit}
         start=${() => lit} over=${cell.moves.over} pin=${pin}
         meanwhile=${meanwhile} />
-      ${masked && html`<button type="button" class="to-tab to-masks" onClick=${() => openTab("masks")}>${say("hidden by the mask")}</button>`}
+      ${masked && html`<button type="button" class="to-tab to-masks" onClick=${() => shell.openTab("masks")}>${say("hidden by the mask")}</button>`}
     </div>
     <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(shown, lit, isOff)}</span>
       <button type="button" class="to-tab" onClick=${openArithmetic}>${say("Its arithmetic")}</button></p>
@@ -225,7 +218,7 @@ const Body = ({ part, answer, asked, shown, cell }) => {
   const place = query?.stack === at.stack ? query.index : isOwn ? answer.position : null;
   const row = place === null ? null : place - tracedFrom(at.stack);
   useNumbers({ part, fields: HEATMAP, shown, store }, at);
-  useLayoutEffect(() => emit("reading"), [shown.key]);
+  useLayoutEffect(() => void (page.readings += 1), [shown.key]);
   useAnswer(part, headMetrics, { run: run.run, stack: at.stack, kind: at.kind });
   const label = headLabel(run.run, siteName(at), at.head);
   const { isLarge } = shared;

@@ -3,8 +3,8 @@
 
 import { fontPx } from "../../web/labels.js";
 import { numeral, say, percentText } from "../../web/messages.js";
-import { openTab } from "../../ui/static/gradio.js";
-import { isAblated } from "../../ui/static/interventions.js";
+import { shell } from "../../web/shell.js";
+import { isAblated } from "../../web/interventions.js";
 import { attentionOf } from "../../web/sites.js";
 import { useButtonKeys, inPx } from "../../web/cells.js";
 import { headName, knownName, SmallHead } from "../../web/head_grid.js";
@@ -96,14 +96,14 @@ const FeedForward = ({ layer, view: { answer, most }, box, words }) => {
   const title = answer.feed_forward ? inWords(name, amount, answer.target_label) : name;
   const { class: look, style } = share(amount, most);
   return html`<button type="button" class=${`feed-forward cell ${look}`} aria-label=${title} title=${title}
-    style=${{ ...(box && inPx(box)), ...style }} onClick=${() => openTab("model")}>${words}</button>`;
+    style=${{ ...(box && inPx(box)), ...style }} onClick=${() => shell.openTab("model")}>${words}</button>`;
 };
 
 const Embedding = ({ at }) => {
   const name = page.run.adds_positions ? say("token + position") : say("token");
   const label = say("What the token starts with: its embedding and its position. Opens Positions.");
   return html`<button type="button" class="embedding" style=${inPx(at.start)} aria-label=${label} title=${label}
-    onClick=${() => openTab("positions")}>${name}</button>`;
+    onClick=${() => shell.openTab("positions")}>${name}</button>`;
 };
 
 const lensWords = ({ lens, position }) =>

@@ -2,9 +2,9 @@
 // page; a bar's width is the sampling probability. Below each is the same without the hovered head, else the
 // chosen one.
 
-import { openTab } from "../../ui/static/gradio.js";
-import { branchAt, pastRuns } from "../../ui/static/history.js";
-import { generates, headWords, isAblated } from "../../ui/static/interventions.js";
+import { shell } from "../../web/shell.js";
+import { branchAt, pastRuns } from "../../web/history.js";
+import { generates, headWords, isAblated } from "../../web/interventions.js";
 import { capital, percentText, say, sayN, wholeText } from "../../web/messages.js";
 import { mounted, openSection, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
@@ -110,7 +110,7 @@ const drawnInWords = (settings, count, { logits }) => {
 };
 
 const compare = () => {
-  openTab("what-if");
+  shell.openTab("what-if");
   openSection("compare");
 };
 
@@ -167,7 +167,7 @@ const NextWords = ({ props }) => {
         pastRuns.length > 1 &&
         html`<button type="button" class="to-tab" onClick=${compare}>${say("Compare with another run")}</button>`
       }
-      <button type="button" class="to-tab" onClick=${() => openTab("prediction")}>${say("Prediction")}</button>
+      <button type="button" class="to-tab" onClick=${() => shell.openTab("prediction")}>${say("Prediction")}</button>
     </div>
     ${answer && !isSaid ? html`<${Drawn} ...${{ answer, preview }} />` : html`<ul hidden=${isSaid} />`}
   </section>`;

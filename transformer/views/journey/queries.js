@@ -1,8 +1,9 @@
 // Requests of the journey and the next-word bars, each once per run for both; the hovered head; and a token as
 // the beginning of a word.
 
+import { cardState } from "../../web/card.js";
 import { useAnswer } from "../../web/part.js";
-import { useLayoutEffect, useRef } from "../../web/preact.js";
+import { effect, useLayoutEffect, useRef } from "../../web/preact.js";
 import { on, page, predicts, reactive } from "../../web/store.js";
 import { WORD, wordUpTo } from "../../web/text.js";
 import { once } from "../attention/metrics_cache.js";
@@ -18,7 +19,9 @@ const FILL_MS = 500;
 export const shared = reactive({ preview: /** @type {Head | null} */ (null), isLarge: false });
 const letGo = () => (shared.preview = null);
 on("escape", letGo);
-on("card", letGo);
+effect(() => {
+  if (cardState.place !== null) letGo();
+});
 
 const journey = once("journey");
 export const withoutHead = once("without_head");

@@ -1,7 +1,6 @@
 // Where to go on from the first tab: questions, each of which another tab answers, and all tabs.
 
-import { openTab } from "../../ui/static/gradio.js";
-import { apply } from "../../ui/static/link.js";
+import { shell } from "../../web/shell.js";
 import { say } from "../../web/messages.js";
 import { openSection } from "../../web/part.js";
 import { effect, html, signal } from "../../web/preact.js";
@@ -9,13 +8,13 @@ import { page } from "../../web/store.js";
 
 /** @type {(tab: string, section?: string) => () => void} */
 const opens = (tab, section) => () => {
-  openTab(tab);
+  shell.openTab(tab);
   if (section) openSection(section);
 };
 // A text that the page offers, at its last token.
 const IT = { text: ["Lily", "loved", "the", "dog", "because", "it"].join(" "), read: "6" };
 const readIt = () =>
-  apply({ model: "stories", ...IT, method: "greedy", length: "20", tab: "journey" });
+  shell.apply({ model: "stories", ...IT, method: "greedy", length: "20", tab: "journey" });
 // fits: whether a run can answer it.
 const QUESTIONS = [
   { says: say("Which word does it read?"), go: readIt, fits: ({ model }) => model === "stories" },

@@ -5,10 +5,10 @@ import { HeadGrid, atlasOf } from "../../web/head_grid.js";
 import { say, numeral, sayN } from "../../web/messages.js";
 import { html, useMemo, useLayoutEffect, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
-import { ablationOf } from "../../ui/static/interventions.js";
-import { apply } from "../../ui/static/link.js";
-import { saveFile } from "../../ui/static/share.js";
-import { staying } from "../../ui/static/tour.js";
+import { ablationOf } from "../../web/interventions.js";
+import { shell } from "../../web/shell.js";
+import { saveFile } from "../../web/plots.js";
+import { staying } from "../../web/fields.js";
 import { ask, decodeBytes } from "../../web/ask.js";
 import { Control } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
@@ -128,7 +128,7 @@ const Afterwards = ({ shown, facts, picked }) => {
     const head = picked ? { site: siteName({ ...picked, stack, kind }), head: picked.head } : best;
     /** @type {Record<string, string>} */
     const place = head ? { site: head.site, head: String(head.head) } : {};
-    await apply({
+    await shell.apply({
       ...staying(),
       model,
       length: String(length),

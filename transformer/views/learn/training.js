@@ -6,7 +6,7 @@ import { declaredFields } from "../../web/fields.js";
 import { fieldsOf } from "../../web/declared.js";
 import { useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { reactive, showProblem } from "../../web/store.js";
-import { cardState } from "../../ui/static/tour.js";
+import { cardState } from "../../web/card.js";
 
 export const RECORDED = "recorded-"; // see ui/learning.py
 const TRAINING = "viz-training"; // in sessionStorage: the visitor's training, for a reload

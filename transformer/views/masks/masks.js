@@ -7,9 +7,8 @@ import { siteName, maskOf, kindOf } from "../../web/sites.js";
 import { Select, Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart, mounted, Section } from "../../web/part.js";
-import { html, useLayoutEffect, useMemo } from "../../web/preact.js";
+import { html, useMemo } from "../../web/preact.js";
 import { page, setBatch } from "../../web/store.js";
-import { setPressed } from "../../ui/static/gradio.js";
 import { declaredFields } from "../../web/fields.js";
 
 // The pictures of a batch and of its masks.
@@ -227,8 +226,6 @@ const Masks = ({ value }) => {
     if (!page.batch) setBatch(value.value);
     return declaredFields("masks", check);
   }, []);
-  const isBare = !page.batch.padding_hidden;
-  useLayoutEffect(() => setPressed("without-padding", isBare), [isBare]);
   const parts = { fields };
   const { stacks } = page.batch;
   return html`<${InPlace} ...${parts} />

@@ -2,7 +2,8 @@
 
 import { inPx } from "../../web/cells.js";
 import { setField } from "../../web/fields.js";
-import { openTab, tabButtons } from "../../ui/static/gradio.js";
+import { declared } from "../../web/declared.js";
+import { shell } from "../../web/shell.js";
 import { capital, say, wholeText } from "../../web/messages.js";
 import { stackOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
@@ -98,11 +99,11 @@ const follow = ({ stack, kind }, leads) => {
     setField("equation", equation);
     openSection("equations");
   }
-  if (!tabButtons().has(name)) return;
+  if (!(name in declared.page.tab.options)) return;
   if (name === "attention" && (page.head?.stack !== stack || page.head?.kind !== kind)) {
     setHead({ stack, kind, layer: 0, head: 0 });
   }
-  const tab = openTab(name);
+  const tab = shell.openTab(name);
   tab?.focus();
   tab?.scrollIntoView({ block: "nearest" });
 };

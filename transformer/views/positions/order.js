@@ -1,6 +1,6 @@
 // Order: what the visitor's text becomes when the network is not told where its tokens stand.
 
-import { alter, experiment, interventions } from "../../ui/static/interventions.js";
+import { alter, experiment, interventions } from "../../web/interventions.js";
 import { say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";

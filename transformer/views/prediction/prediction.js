@@ -13,7 +13,7 @@ import { Figure, Pager, useMeta } from "../../web/figure.js";
 import { useAnswer, usePart, Section, mounted, useEvent } from "../../web/part.js";
 import { html, useMemo, useState, useLayoutEffect, useRef } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
-import { branchAt } from "../../ui/static/history.js";
+import { branchAt } from "../../web/history.js";
 import { declaredFields } from "../../web/fields.js";
 import { PredictedToken, before, predictedPosition, readPosition } from "../../web/selection.js";
 import { Token } from "../../web/text.js";

@@ -9,7 +9,7 @@ import { Figure, useMeta } from "../../web/figure.js";
 import { before } from "../../web/selection.js";
 import { kindOf, siteName, sitesOf } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
-import { compared, pastRun, pastRuns, runName, useGone } from "../../ui/static/history.js";
+import { compared, pastRun, pastRuns, runName, useGone } from "../../web/history.js";
 
 // The tokens of two runs, side by side.
 

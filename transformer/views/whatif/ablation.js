@@ -8,7 +8,7 @@ import {
   interventions,
   ablatesHeads,
   ablationOf,
-} from "../../ui/static/interventions.js";
+} from "../../web/interventions.js";
 import { colourAt, scaleOf, themed } from "../../web/colours.js";
 import { Figure } from "../../web/figure.js";
 import { PredictedToken, predictedPosition, tokenAt } from "../../web/selection.js";

@@ -9,7 +9,7 @@ import {
   interventions,
   isAblated,
   withAblation,
-} from "../../ui/static/interventions.js";
+} from "../../web/interventions.js";
 import { capital, numeral, say } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";

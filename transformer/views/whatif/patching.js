@@ -1,7 +1,6 @@
 // Patching: another text's activations at each layer and position, and their effect on one token.
 
-import { typeText } from "../../ui/static/gradio.js";
-import { alter, experiment, generates, interventions } from "../../ui/static/interventions.js";
+import { alter, experiment, generates, interventions } from "../../web/interventions.js";
 import { cellBox, useCells } from "../../web/cells.js";
 import { Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
@@ -73,11 +72,11 @@ const bringIntoSight = ({ row, column }, box) => {
     frame.scrollLeft = left - frame.clientWidth / 2;
   }
 };
-const apply = async ({ row, column }, { stack, part, kind, other }) => {
+const apply = ({ row, column }, { stack, part, kind, other }) => {
   const patch = { type: "patch", stack, layer: row, positions: [column], text: other, part };
   if (kind !== "self") Object.assign(patch, { kind });
-  await typeText(page.run.text); // positions are those of this text
-  alter([...interventions().filter(({ type }) => type !== "patch"), patch]);
+  const others = interventions().filter(({ type }) => type !== "patch");
+  alter([...others, patch], [], page.run.text); // positions are those of this text
 };
 
 const Found = ({ part, answer, asked }) => {
@@ -171,10 +170,9 @@ const Patching = () => {
     setChosen(choices);
     if (asked) showMap(choices);
   };
-  const tryPair = async () => {
+  const tryPair = () => {
     type(null);
-    await typeText(other.teaching);
-    alter([]);
+    alter([], [], other.teaching);
   };
   const show =
     !run || position === null || position === run.labels.length

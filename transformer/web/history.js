@@ -1,13 +1,12 @@
 // Every finished run that this page has shown, oldest first; to show one again, and to branch from one.
 
-import { typeText } from "./gradio.js";
 import { alter, interventions } from "./interventions.js";
-import { shownFields } from "../../web/fields.js";
-import { linkOf } from "../../web/link_text.js";
-import { apply } from "./link.js";
-import { say } from "../../web/messages.js";
-import { useAnswer } from "../../web/part.js";
-import { on, page, reactive, requestsFor, setQuery } from "../../web/store.js";
+import { shownFields } from "./fields.js";
+import { linkOf } from "./link_text.js";
+import { say } from "./messages.js";
+import { useAnswer } from "./part.js";
+import { shell } from "./shell.js";
+import { on, page, reactive, requestsFor, setQuery } from "./store.js";
 
 const MOST = 64; // runs; the server keeps fewer
 const NAME = 34; // characters of a text in a run's name
@@ -53,15 +52,12 @@ export const showRun = (facts) => {
   const views = shownFields();
   delete views.read; // a place in the run that was shown
   delete views.cell;
-  return apply({ ...views, ...linkOf(facts) }, facts);
+  return shell.apply({ ...views, ...linkOf(facts) }, facts);
 };
 
 // The shown text up to a step, then the given token ids, then what the network writes.
-/** @type {(forced: number[]) => Promise<void>} */
-export const continueFrom = async (forced) => {
-  await typeText(page.run.text); // whatever was typed since: the tokens are of this text
-  alter(interventions(), forced);
-};
+/** @type {(forced: number[]) => void} */
+export const continueFrom = (forced) => alter(interventions(), forced, page.run.text); // whatever was typed since
 // Another token at a step of the shown run: the text goes on from there.
 export const branchAt = (step, id) => {
   const { ids, n_prompt: start } = page.run;

@@ -1,24 +1,25 @@
 // What is altered in the network of the shown run, as plain values; and asking for a run with other
 // alterations.
 
-import { say } from "../../web/messages.js";
-import { html } from "../../web/preact.js";
-import { kindOf as kindWords } from "../../web/sites.js";
-import { emit, page } from "../../web/store.js";
+import { say } from "./messages.js";
+import { html } from "./preact.js";
+import { kindOf as kindWords } from "./sites.js";
+import { shell } from "./shell.js";
+import { page } from "./store.js";
 
 /**
  * @typedef {Record<string, any>} Plain an intervention as plain values
- * @typedef {import("../../web/store.js").Head} Head
- * @typedef {import("../../web/store.js").Site} Site
+ * @typedef {import("./store.js").Head} Head
+ * @typedef {import("./store.js").Site} Site
  */
 
 /** @type {() => Plain[]} */
 export const interventions = () => (page.run?.interventions ?? []).map((one) => one.is);
 
-// A new run with these; prompt_panel.js asks for it.
-/** @type {(changed: Plain[], forced?: number[]) => void} */
-export const alter = (changed, forced_tokens = []) =>
-  emit("alter", { interventions: changed, forced_tokens });
+// A new run with these, of the text in the box or of another one.
+/** @type {(changed: Plain[], forced?: number[], text?: string) => void} */
+export const alter = (changed, forced_tokens = [], text = undefined) =>
+  shell.generate({ interventions: changed, forced_tokens }, text);
 
 // Whether the shown model writes text: nothing is altered in one that only reads.
 export const generates = () => page.run?.stack === "decoder";

@@ -1,0 +1,14 @@
+// What the page around the views does for them. Its scripts (ui/static) put it here as they start; a saved page
+// has none of it.
+
+export const shell = {
+  // Show a state, texts by field; facts: of its run, where this visit has shown it.
+  /** @type {(state: Record<string, string>, facts?: any) => Promise<void>} */
+  apply: async () => {},
+  // Write the text of the box on, or another one. altered: what is changed in the network.
+  /** @type {(altered: Record<string, any>, text?: string) => void} */
+  generate: () => {},
+  // Open a tab by its name in links; gives its button.
+  /** @type {(name: string) => HTMLElement | undefined} */
+  openTab: () => undefined,
+};
