@@ -78,6 +78,10 @@ def arguments() -> argparse.Namespace:
         help="folders with views of your own, see transformer/views/declaration.py",
     )  # fmt: skip
     parser.add_argument(
+        "--debug", action="store_true",
+        help="show the traceback of a view that fails in place of its figure",
+    )  # fmt: skip
+    parser.add_argument(
         "--lessons", nargs="+", metavar="FOLDER", default=[],
         help="folders with lessons of your own, see transformer/lessons",
     )  # fmt: skip
@@ -178,7 +182,7 @@ def serve() -> None:
         os.environ["no_proxy"] = os.environ["no_proxy"].removesuffix(",*")
         models = load_all(asked.checkpoints, device, asked.engine, asked.max_len)
         launch(
-            models, bound, mcp=asked.mcp, trainings=asked.trainings,
+            models, bound, mcp=asked.mcp, trainings=asked.trainings, debug=asked.debug,
             embed_on=asked.embed_on, trusted_hosts=asked.trusted_hosts,
         )  # fmt: skip
     except (ValueError, RuntimeError, OSError) as error:

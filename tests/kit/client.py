@@ -30,7 +30,7 @@ def asking(of: RunStore | Service, name: str) -> Callable[[Any], dict[str, Any]]
 
     A store is enough where the network is not asked.
     """
-    service: Any = SimpleNamespace(store=of) if isinstance(of, RunStore) else of
+    service: Any = SimpleNamespace(store=of, debug=False) if isinstance(of, RunStore) else of
     question = questions(service)[name]
 
     def ask(data: dict[str, Any]) -> dict[str, Any]:

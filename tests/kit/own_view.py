@@ -35,11 +35,10 @@ def write(folder: Path) -> Path:
 
 
 def put_into(package: Path) -> None:
-    """The same as views of the package itself, whose catalogues have their sentences then."""
+    """The same as views of the package itself."""
     for name, text in blocks().items():
-        if not name.endswith(".po"):
-            (package / "views" / name).parent.mkdir(exist_ok=True)
-            (package / "views" / name).write_text(text, encoding="utf-8")
+        (package / "views" / name).parent.mkdir(exist_ok=True)
+        (package / "views" / name).write_text(text, encoding="utf-8")
 
 
 def renamed(text: str) -> str:

@@ -150,7 +150,7 @@ def test_a_calls_error_is_answered_and_logged_without_its_values(
     assert mistake["output"] == {"error": str(MISTAKE), "title": MISTAKE.code}
     assert not mistake["success"]
     logged = capfd.readouterr().err
-    assert logged.startswith("a mistake: AttributeError in test_programs.py, line ")
+    assert logged.startswith("a mistake: AttributeError in ui/test_programs.py, fails, line ")
     assert "my words" not in logged
     sentence = "the place must be 1; got 2"
     assert answer(ValueError(sentence))["output"]["error"] == sentence

@@ -1,18 +1,37 @@
 """A view declares itself once; requests, links and exported pages follow from that."""
 
+import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Annotated, Any, cast
 
+import plotly.graph_objects as go
 import pytest
 from kit import own_view as written
 from kit.client import asking
 
 from transformer import views
 from transformer.messages import catalogues
+from transformer.runs.batch import Batch
+from transformer.ui.errors import place_of
+from transformer.ui.questions import answer
 from transformer.ui.store import RunStore
+from transformer.views.declaration import view
 from transformer.views.export.gallery import gallery
-from transformer.views.parameters import Bool, Choice, HeadOrMean, Int, IntList, Number, Text
+from transformer.views.parameters import (
+    SITE,
+    Bool,
+    Choice,
+    HeadOrMean,
+    Int,
+    IntList,
+    Number,
+    Range,
+    Text,
+)
 from transformer.views.registry import PICTURES, VIEWS, add_views, find_views
 
 
@@ -67,6 +86,57 @@ def test_a_new_view_answers_requests_and_is_exported(own_view, run):
     assert "takes ['least', 'unit']; got 'most'" in ask({"run": key, "most": 1})["error"]
     drawn = [picture.view for picture in gallery(run)]
     assert drawn[-2:] == ["own_lengths", "own_letters"]
+
+
+def test_a_signature_and_a_docstring_declare_a_view():
+    @view(tab="Prediction", order=3)
+    def lengths(
+        batch: Batch,
+        least: Annotated[int, "Longer than", Range(1, 20)],
+        share: Annotated[float, Range(0.5, 2)] = 1.0,
+        unit: Annotated[str, "Counted in", {"b": "bytes"}] = "b",
+        note: str = "",
+        *,
+        all_: bool = False,
+        site: Annotated[str, SITE] = "",
+    ) -> go.Figure:
+        """Length of labels.
+
+        How long
+        they are.
+        """
+        return go.Figure()
+
+    declared = cast(Any, lengths).view
+    (picture,) = declared.pictures
+    assert (declared.name, declared.tab, declared.order) == ("lengths", "Prediction", 3)
+    assert (declared.title, declared.help) == ("Length of labels", "How long they are.")
+    assert (picture.figure, picture.subject, picture.title) == (lengths, "batch", declared.title)
+    assert picture.parameters == (
+        Int(name="least", title="Longer than", least=1, most=20),
+        Number(name="share", default=1.0, least=0.5, most=2),
+        Choice(name="unit", title="Counted in", options={"b": "bytes"}, default="b"),
+        Text(name="note"),
+        Bool(name="all_"),
+        SITE,
+    )
+
+
+def test_a_figure_that_fails_is_drawn_as_its_traceback_if_asked(own_view, run, monkeypatch, capsys):
+    def failing(*_: Any, **__: Any) -> Any:
+        raise NameError("<b>shown</b> only here")
+
+    monkeypatch.setitem(PICTURES, "own_lengths", replace(PICTURES["own_lengths"], figure=failing))
+    store = RunStore()
+    service = SimpleNamespace(store=store, queries=None, debug=True)
+    figure = answer(service, PICTURES["own_lengths"], {"run": store.put(run)})["figure"]
+    assert "NameError: &lt;b&gt;shown" in figure.layout.annotations[0].text
+    assert "in failing" in figure.layout.annotations[0].text
+    service.debug = False
+    with pytest.raises(NameError) as raised:
+        answer(service, PICTURES["own_lengths"], {"run": store.put(run)})
+    place = place_of(raised.value)
+    assert re.fullmatch(r"NameError in views/test_declaration\.py, failing, line \d+", place)
 
 
 def test_a_folder_without_a_view_is_reported(tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ from transformer.messages.catalogues import (
     read_catalog,
 )
 
-NETWORK = FOLDER.parent / "model"
+NETWORK, VIEWS = FOLDER.parent / "model", FOLDER.parent / "views"
 _WORDS = ("title", "does", "short")  # fields of the network's tables that the page shows
 _FIRST, _SECOND = slice(1), slice(1, 2)
 # Which arguments of each function are sentences.
@@ -40,9 +40,13 @@ _CALL = re.compile(rf"\b(say|sayWith|sayN)\(\s*({_TEXT})(?:\s*,\s*({_TEXT}))?")
 
 
 def sources() -> list[Path]:
-    """The files that may contain sentences."""
+    """The files that may contain sentences. A folder with a decorated view has its own catalogues
+    for them, or none."""
     paths = (path for path in FOLDER.parent.rglob("*") if path.suffix in _EXTRACTORS)
-    return sorted(path for path in paths if path.parent != FOLDER and "vendor" not in path.parts)
+    apart = {path.parent for path in VIEWS.glob("*/*.py") if "\n@view(" in path.read_text("utf-8")}
+    return sorted(
+        path for path in paths if path.parent not in {FOLDER, *apart} and "vendor" not in path.parts
+    )
 
 
 def sentences(path: Path) -> Iterator[str | tuple[str, ...]]:

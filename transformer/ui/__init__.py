@@ -46,16 +46,18 @@ def launch(
     *,
     mcp: bool = False,
     trainings: int = MAX_TRAININGS,
+    debug: bool = False,
     embed_on: Sequence[str] = (),
     trusted_hosts: Sequence[str] = (),
 ) -> None:
     """Serve the page until interrupted.
 
     bound: a socket from `server.listen`. mcp: serve the API's endpoints as tools too. trainings:
-    networks trained at the same time. embed_on: origins of other pages that may show this one
-    inside them. trusted_hosts: names by which a server that listens on this machine alone may be
-    asked besides localhost, as a proxy passes them on; "*": any. Raises ValueError for models that
-    cannot be served together, for what is no origin, or without the package that tools need.
+    networks trained at the same time. debug: see `Service`. embed_on: origins of other pages that
+    may show this one inside them. trusted_hosts: names by which a server that listens on this
+    machine alone may be asked besides localhost, as a proxy passes them on; "*": any. Raises
+    ValueError for models that cannot be served together, for what is no origin, or without the
+    package that tools need.
     """
     if mcp:
         check_tools()
@@ -65,7 +67,7 @@ def launch(
     shorten_logs()
     # uvicorn reads it; by default no proxy is trusted to state a client's address.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", PRIVATE if "SPACE_ID" in os.environ else "")
-    service = Service(models, trainings)
+    service = Service(models, trainings, debug=debug)
     print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
     hosts = hosts_for(bound.getsockname()[0], trusted_hosts, root_path())
     site = asyncio.run(application(service, bound, mcp=mcp, policy=policy, hosts=hosts))

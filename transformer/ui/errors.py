@@ -87,7 +87,12 @@ def reported(error: Exception) -> dict[str, str]:
 
 
 def place_of(error: BaseException) -> str:
-    """The type and the place of an exception, without its values."""
+    """The type and the place of an exception, without its values: the last of our own lines, or
+    a view's, that it passed."""
     frames = traceback.extract_tb(error.__traceback__)
-    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{where}"
+    own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
+    if not own:
+        return type(error).__name__
+    path = Path(own[-1].filename)
+    place = f"{path.parent.name}/{path.name}, {own[-1].name}, line {own[-1].lineno}"
+    return f"{type(error).__name__} in {place}"

@@ -3,6 +3,7 @@ page looks at. `resources` serves each by its name."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ from transformer.ui import learning, lessons
 from transformer.ui.limits import MAX_ASKED, check_input
 from transformer.ui.service import Service
 from transformer.views.declaration import Answer, Picture
+from transformer.views.drawing.style import of_text
 from transformer.views.export import export
 from transformer.views.registry import PICTURES
 
@@ -60,7 +62,14 @@ def answer(service: Service, picture: Picture, data: Mapping[str, Any]) -> Answe
     if picture.subject != "runs" and "other" in given:
         check_input(given["other"])
     item = of[0] if of and not isinstance(of[0], str) else None
-    return picture.ask(*([service.queries] if picture.network else []), *of, given=given, item=item)
+    network = [service.queries] if picture.network else []
+    try:
+        return picture.ask(*network, *of, given=given, item=item)
+    except Exception as error:
+        if not service.debug or isinstance(error, ValueError | RecursionError):
+            raise
+        traceback.print_exc()
+        return {"figure": of_text("".join(traceback.format_exception(error)))}
 
 
 def _subjects(service: Service, picture: Picture, given: dict[str, Any]) -> list[Any]:

@@ -44,7 +44,10 @@ class Service:
     models of visits. trainings: how many networks may be trained at the same time.
     """
 
-    def __init__(self, models: Sequence[Model], trainings: int = MAX_TRAININGS) -> None:
+    def __init__(
+        self, models: Sequence[Model], trainings: int = MAX_TRAININGS, *, debug: bool = False
+    ) -> None:
+        self.debug = debug  # whether a picture that fails is drawn as its traceback
         if not models:
             raise ValueError("the page needs at least one model; got none")
         check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))

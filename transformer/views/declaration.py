@@ -1,24 +1,38 @@
 """How a view declares itself: its name, its parameters, its pictures.
 
 A folder of `transformer/views/` (or of a folder named by `--views`) holds the views of one
-question: each a module (or the folder's `__init__.py`) with a `VIEW`. From that declaration follow
-a view's place on the page, the fields of a share link, the requests of programs, and the table of
-its numbers. NAME.js in the folder draws the view in place of the controls and pictures that the
-page makes by itself; NAME.css and LANGUAGE.po, its sentences in a language, are found there too.
+question: each a module (or the folder's `__init__.py`) with a function that is decorated with
+`view`, or with a `VIEW` that says more. From that declaration follow a view's place on the page,
+the fields of a share link, the requests of programs, and the table of its numbers. NAME.js in the
+folder draws the view in place of the controls and pictures that the page makes by itself; NAME.css
+and LANGUAGE.po, its sentences in a language, are found there too.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import plotly.graph_objects as go
 
 from transformer.checks import check_names
-from transformer.views.parameters import Item, Parameter
+from transformer.runs.batch import Batch
+from transformer.runs.run import Run
+from transformer.views.parameters import (
+    Bool,
+    Choice,
+    Int,
+    IntList,
+    Item,
+    Number,
+    Parameter,
+    Range,
+    Text,
+)
 
 Subject = Literal["run", "batch", "run or batch", "model", "runs"]
 Answer = dict[str, Any]  # plain values, figures and arrays
@@ -121,6 +135,59 @@ class View:
             "controls": {link: p.schema() for link, p in self.controls().items()},
             "pictures": [picture.schema() for picture in self.pictures],
         }  # fmt: skip
+
+
+Function = TypeVar("Function", bound=Callable[..., go.Figure])
+SUBJECTS: dict[Any, Subject] = {Run: "run", Batch: "batch", Run | Batch: "run or batch"}
+PARAMETERS: dict[Any, type[Parameter]] = {
+    int: Int, float: Number, bool: Bool, str: Text, list[int]: IntList,
+}  # fmt: skip
+
+
+def view(*, tab: str, **more: Any) -> Callable[[Function], Function]:
+    """Declare the view whose figure the decorated function draws.
+
+    Its name is the function's, its title the first line of the docstring, its help what follows.
+    The first parameter is the run or the batch; each other one is a control of the page, of the
+    type, the words and the range or choices in its annotation, such as `Annotated[int, "Longer
+    than", Range(0, 20)] = 0` or `Annotated[str, "Counted in", {"bytes": "bytes"}] = "bytes"`, or a
+    `Parameter` to take as it is. more: other fields of `View`.
+    """
+
+    def declare(function: Function) -> Function:
+        name, (title, _, text) = function.__name__, inspect.getdoc(function).partition("\n")  # type: ignore[union-attr]
+        title, text = title.rstrip("."), " ".join(text.split())
+        hints = get_type_hints(function, include_extras=True)
+        first, *others = inspect.signature(function).parameters.values()
+        picture = Picture(
+            name=name, title=title, help=text, figure=function, subject=SUBJECTS[hints[first.name]],
+            parameters=tuple(_parameter(one, hints[one.name]) for one in others),
+        )  # fmt: skip
+        function.view = View(  # type: ignore[attr-defined]
+            name=name, tab=tab, title=title, help=text, pictures=(picture,), **more
+        )
+        return function
+
+    return declare
+
+
+def _parameter(of: inspect.Parameter, hint: Any) -> Parameter:
+    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    given = next((one for one in notes if isinstance(one, Parameter)), None)
+    if given is not None:
+        return replace(given, name=of.name)
+    told: dict[str, Any] = {"name": of.name}
+    if of.default is not of.empty:
+        told["default"] = of.default
+    made = PARAMETERS[kind]
+    for one in notes:
+        if isinstance(one, str):
+            told["title"] = one
+        elif isinstance(one, Range):
+            told |= {"least": one.least, "most": one.most}
+        else:
+            made, told["options"] = Choice, one
+    return made(**told)
 
 
 def tabs(views: Iterable[View]) -> dict[str, list[View]]:

@@ -31,6 +31,14 @@ Use = Literal["control", "place", "selection", "request"]
 LONGEST = 2000  # characters of a text, and of a wrong value quoted in an error
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The least and the most that a number of a decorated view may be; see `declaration.view`."""
+
+    least: float
+    most: float
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parameter(ABC):
     """One value that a view takes.

@@ -1,6 +1,6 @@
 """Every view and every picture, by name.
 
-To add a view: a folder in this one, with a module that has a `VIEW` (see `declaration.py`).
+To add a view: a folder in this one, with a module that declares it (see `declaration.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import pkgutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from transformer import views
 from transformer.checks import shortened
@@ -39,22 +41,29 @@ def add_views(folders: Sequence[str | Path]) -> None:
 
 
 def find_views(folders: Sequence[str]) -> list[View]:
-    """The VIEW of every module in the packages of these folders, sorted by name.
+    """What every module in the packages of these folders declares, sorted by name.
 
     Raises ValueError for a VIEW that is not a `View`, and for a name that is used twice.
     """
     found: dict[str, View] = {}
     for name in _modules(folders):
         module = importlib.import_module(f"{views.__name__}.{name}")
-        view = getattr(module, "VIEW", None)
-        if view is None:
-            continue
-        if not isinstance(view, View):
-            raise ValueError(f"VIEW of {name} must be a View; got {shortened(view)}")
-        view = replace(view, folder=Path(str(module.__file__)).parent)
-        if found.setdefault(view.name, view) != view:
-            raise ValueError(f"VIEW of {name} needs a name of its own; got {shortened(view.name)}")
+        for view in _declared(module):
+            if not isinstance(view, View):
+                raise ValueError(f"VIEW of {name} must be a View; got {shortened(view)}")
+            view = replace(view, folder=Path(str(module.__file__)).parent)
+            if found.setdefault(view.name, view) != view:
+                raise ValueError(f"two views are called {shortened(view.name)}")
     return [found[name] for name in sorted(found)]
+
+
+def _declared(module: ModuleType) -> Iterator[Any]:
+    """The module's VIEW, and those of its functions that are decorated."""
+    if hasattr(module, "VIEW"):
+        yield module.VIEW
+    for one in vars(module).values():
+        if getattr(one, "__module__", None) == module.__name__ and hasattr(one, "view"):
+            yield one.view
 
 
 def _modules(folders: Sequence[str]) -> Iterator[str]:

@@ -161,6 +161,19 @@ def axis_labels(labels: Sequence[str]) -> tuple[list[int], list[str]]:
     return places, [label(labels[place]) for place in places]
 
 
+def of_text(text: str) -> go.Figure:
+    """Lines of plain text as a figure, as of a traceback."""
+    lines = "<br>".join(escape(line) for line in text.splitlines())
+    font = {"family": "monospace", "size": 11}
+    told = {"text": lines, "align": "left", "showarrow": False, "font": font}
+    corner = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "top"}
+    layout = {"annotations": [told | corner], "height": 16 * len(text.splitlines()) + 40}
+    return go.Figure(layout=layout | {"template": "none", "xaxis": _NO_AXIS, "yaxis": _NO_AXIS})
+
+
+_NO_AXIS = {"visible": False}
+
+
 def figure(data: Any, title: str, subtitle: str = "", **more: Any) -> go.Figure:
     """Traces with the layout and light colours of every figure; `more` adds or replaces parts.
 

@@ -1,0 +1,74 @@
+// A view's component and what it declares in Python: the fields, and the answer of its picture.
+
+import { views } from "./declared.js";
+import { declaredFields } from "./fields.js";
+import { useAnswer, usePart } from "./part.js";
+import { useMemo } from "./preact.js";
+import { siteName } from "./sites.js";
+import { chosenRow, page } from "./store.js";
+
+// What the page's chosen head and token say of a picture's parameters.
+const selection = () => {
+  const { run, head, query } = page;
+  const position = query && query.stack === run.stack ? query.index : null;
+  const step = position === null ? 0 : position - run.n_prompt;
+  const last = run.probabilities.length - 1;
+  return {
+    site: head && siteName(head),
+    stack: head?.stack,
+    kind: head?.kind,
+    layer: head?.layer,
+    head: head?.head,
+    query: head ? chosenRow(head.stack) : null,
+    position,
+    step: Math.max(0, Math.min(step, last)),
+  };
+};
+
+const viewNamed = (name) => views.find((one) => one.name === name);
+// A view's fields by the names of its function's parameters; setting one changes the page's state.
+const named = (name) => {
+  const fields = declaredFields(name);
+  const found = {};
+  for (const [field, declared] of Object.entries(viewNamed(name).controls))
+    Object.defineProperty(found, declared.name, {
+      get: () => fields[field],
+      set: (value) => {
+        fields[field] = value;
+      },
+      enumerable: true,
+    });
+  return found;
+};
+// What a picture is asked with: the fields' values, and what is chosen on the page.
+const wanted = ({ takes, parameters }, fields) => {
+  if (takes === "batch") return page.batch && { batch: page.batch.batch, ...fields };
+  if (!page.run) return null;
+  const chosen = selection();
+  const values = {};
+  for (const { name, use } of parameters) {
+    if (name in fields) values[name] = fields[name];
+    else if (use === "selection" && chosen[name] !== undefined) values[name] = chosen[name];
+  }
+  return { ...(takes === "model" ? { model: page.run.model } : { run: page.run.run }), ...values };
+};
+// The answer of a picture, {answer, asked}, as `useAnswer` gives it.
+export const usePicture = (part, picture, fields) =>
+  useAnswer(part, picture.name, wanted(picture, fields));
+
+// A view of one picture: run: the shown one; fields: see `named`; answer: of its picture, null before the first;
+// ref: the attributes of its element, in which the values asked with become data-NAME; part: for its Figure.
+/** @type {(name: string) => { run: any, fields: any, answer: any, ref: any, part: any }} */
+export const useView = (name) => {
+  const part = usePart();
+  const fields = useMemo(() => named(name), []);
+  const { answer, asked } = usePicture(part, viewNamed(name).pictures[0], fields);
+  return { run: page.run, fields, answer, ref: part.attributes({ ...asked }), part };
+};
+// The same of a view of any pictures, each of which asks by itself.
+/** @type {(name: string) => { view: any, fields: any, part: any }} */
+export const useDeclared = (name) => {
+  const part = usePart();
+  const fields = useMemo(() => named(name), []);
+  return { view: viewNamed(name), fields, part };
+};
