@@ -42,6 +42,7 @@ TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf
 PREFIX = "modules/"
 MAIN = "ui/static/main.js"
 PAGE = "ui/static/page.js"  # a bundle of MAIN and of all that is mounted as the page opens
+PANEL = "ui/static/panel.js"  # of views without a script
 LATER = "ui/static/later.js"  # mounted when another tab is first opened
 STYLE = "ui/static/style.css"
 # What components share, before their own.
@@ -171,7 +172,7 @@ def script_of(view: View) -> str:
 def is_later(name: str) -> bool:
     """Whether a script that can be mounted is one of LATER."""
     _, *others = tabs(VIEWS.values()).values()
-    return name in {script_of(view) for shown in others for view in shown}
+    return name == PANEL or name in {script_of(view) for shown in others for view in shown}
 
 
 def in_language(name: str, language: str) -> str:
