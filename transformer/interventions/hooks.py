@@ -106,7 +106,7 @@ class Patched:
         """See Hook."""
         if point != self.point:
             return value
-        where, values = self.replacement
+        where, values = (x.to(value.device) for x in self.replacement)
         n = min(value.shape[-2], where.shape[-2])  # the generated text may still be shorter
         changed = torch.where(where[..., :n, :], values[..., :n, :], value[..., :n, :])
         return torch.cat([changed, value[..., n:, :]], dim=-2) if n < value.shape[-2] else changed
@@ -182,7 +182,7 @@ def patched(patch: Patch, config: ModelConfig, cache: ActivationCache) -> Patche
         full = where[None, :, None]
     if not bool(full.any()):
         return None
-    return Patched(point, Replacement(full.to(values.device), values))
+    return Patched(point, Replacement(full, values))
 
 
 def _given(patch: Patch) -> Tensor:
