@@ -19,8 +19,10 @@ from transformer.analysis.journey import (
     journey,
     last_read,
     reading_weights,
+    telling,
     without_head,
 )
+from transformer.analysis.logit_contribution import logit_contribution
 from transformer.model.sites import sites_of
 from transformer.ui import experiments as module
 from transformer.ui.questions import answer
@@ -147,6 +149,27 @@ def test_a_continuation_takes_the_likeliest_tokens_to_the_sentences_end(tiny_mod
             off = likeliest(read)
         assert list(continuation(tiny_model, run, position, "decoder.1.self", 0)) == off
     assert continuation(tiny_model, run, run.n_prompt, "decoder.1.self", 99) == ()
+
+
+def test_the_telling_place_is_where_a_head_leads_all_other_parts_by_most(tiny_model):
+    run = tiny_model.generate(TEXT, max_new_tokens=8)
+    leads = {}
+    for position in range(run.n_prompt - 1, len(run.ids) - 1):
+        parts = logit_contribution(tiny_model, run, position + 1)
+        heads = parts.heads["self"].flatten()
+        (most, second), where = heads.topk(2)
+        place = divmod(int(where[0]), run.config.n_heads)
+        leads[position, *place] = float(most) - max(float(second), float(parts.feed_forward.max()))
+    found = telling(tiny_model, run)
+    assert found is not None
+    best = max(leads, key=lambda one: leads[one])
+    if leads[best] > 0:
+        assert (found.position, found.site.layer, found.head) == best
+        assert found.lead == pytest.approx(leads[best], abs=1e-4)
+    else:  # the most surprising one
+        bits = {at: -run.steps[at + 1 - run.n_prompt].chosen.probability for at, *_ in leads}
+        assert found.position == max(bits, key=lambda at: bits[at])
+    assert telling(tiny_model, tiny_model.trace(TEXT)) is None  # nothing was written
 
 
 def test_an_altered_runs_journey_is_of_the_altered_network(tiny_model):

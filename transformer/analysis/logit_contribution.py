@@ -128,10 +128,13 @@ def attributed(
 
 @dataclass(slots=True, eq=False)
 class WrittenAt:
-    """A hook that keeps what a stack's parts write at one row, and the stream there, as doubles."""
+    """A hook that keeps what a stack's parts write at one row, and the stream there, as doubles.
+
+    row: None keeps every row, for `at`.
+    """
 
     stack: str
-    row: int
+    row: int | None
     kept: dict[Point, Tensor] = field(default_factory=dict)
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
@@ -139,8 +142,14 @@ class WrittenAt:
         wanted = ("embed", "pos_embed", "z", "mlp_out", "resid_pre", "resid_post")
         if point.stack == self.stack and point.name in wanted:
             rows = value if value.dim() > 2 else value[None]
-            self.kept[point] = rows[0, ..., self.row, :].double()
+            one = rows[0] if self.row is None else rows[0, ..., self.row, :]
+            self.kept[point] = one.double()
         return value
+
+    def at(self, row: int) -> WrittenAt:
+        """One of all rows."""
+        kept = {point: value[..., row, :] for point, value in self.kept.items()}
+        return WrittenAt(self.stack, row, kept)
 
 
 class _Parts:

@@ -74,6 +74,15 @@ class TextBefore:
             logits = self.network(ids, where=where, hooks=hooks)
         return logits.float()
 
+    def all_logits(self, hooks: Sequence[Hook]) -> Tensor:
+        """(T, V): of the token after each of the text's tokens."""
+        device = self.network.device
+        ids = torch.tensor([self.ids], device=device)
+        if isinstance(self.network, EncoderDecoder):
+            source = torch.tensor([self.source], device=device)
+            return self.network(source, ids, hooks=hooks)[0].float()
+        return self.network(ids, hooks=hooks)[0].float()
+
     def resumed(self, run: Run, hooks: Sequence[Hook]) -> Tensor:
         """(1, V) as `logits`, of a run without interventions: its last token alone is read anew,
         with the keys and values that the run recorded. The hooks see this one row.

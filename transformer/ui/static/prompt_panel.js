@@ -137,10 +137,11 @@ const Line = ({ of, word, labels, both: { same, n_prompt: from } }) => {
   const changed = wordStart(labels, same);
   const start = Math.min(changed, Math.max(from, wordStart(labels, same - shared())));
   const alike = inText(labels.slice(start, changed));
-  const differs = inText(labels.slice(changed, same + SHOWN)).trim();
+  const differs = inText(labels.slice(changed, same + SHOWN)).trimEnd();
+  const gap = alike && differs.startsWith(" ") ? " " : "";
   return html`<p class="altered-text"><span class="which">${word}</span>${" "}
-    <bdi data-text=${of} translate=${false}>${start > from && "… "}${alike}${
-      differs ? html`<span class="differs">${differs}</span>` : say("(nothing)")
+    <bdi data-text=${of} translate=${false}>${start > from && "… "}${alike}${gap}${
+      differs ? html`<span class="differs">${differs.trim()}</span>` : say("(nothing)")
     }</bdi>
   </p>`;
 };

@@ -7,13 +7,13 @@ import { headName, knownName } from "../../web/head_grid.js";
 import { siteNamed } from "../../web/declared.js";
 import { numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
-import { effect, html, useLayoutEffect } from "../../web/preact.js";
+import { effect, html, signal, useLayoutEffect } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
-import { page, sameHead, setHead, isOpeningLink } from "../../web/store.js";
+import { page, sameHead, setHead, setQuery, isOpeningLink } from "../../web/store.js";
 import { inText, Token, WORD, wordUpTo } from "../../web/text.js";
 import { WhoReads } from "../../web/tokens.js";
 import { amountOf } from "./geometry.js";
-import { continuation, shared } from "./queries.js";
+import { continuation, shared, telling } from "./queries.js";
 
 const READ_TOO = 0.15; // a weight that is named after the largest
 
@@ -40,9 +40,23 @@ export const useAgreement = (answer) =>
     const isNew = text !== known && !example;
     const isFree = isNew && !isLinked && cardState.place === null;
     [known, isLinked] = [text, isOpeningLink()];
-    if (named && isFree && (page.head === own || isUsual())) setHead(named);
-    if (named && sameHead(page.head, named)) own = page.head;
+    if (isFree && (page.head === own || isUsual())) lookAt(named);
+    else if (named && sameHead(page.head, named)) own = page.head;
   }, [answer]);
+
+// Of a text that the network wrote, the place where one head leads; else the head that adds most at its end.
+const lookAt = async (named) => {
+  const { run, stack, labels, n_prompt: start } = page.run;
+  const { head, query } = page;
+  const wrote = stack === "decoder" && labels.length > start;
+  const found = wrote ? await telling({ run }) : { position: null };
+  if (page.run.run !== run || page.head !== head || page.query !== query) return;
+  if (found.position !== null) setQuery({ stack, index: found.position });
+  surprising.value = found.leads === false ? { run, place: found.position } : null;
+  if (found.head ?? named) setHead(found.head ?? named);
+  own = page.head;
+};
+const surprising = signal(/** @type {any} */ (null)); // where no head leads: {run, place}
 
 // ---- the sentences ----
 
@@ -164,11 +178,14 @@ export const HeadCard = ({ part, answer, isCurrent, shown, at, row, label }) => 
         texts && html`<${Writes} word=${wordUpTo(answer.position)} texts=${texts} />`,
       ];
   const name = knownName(headName(at.layer, at.head), isOff);
+  const { run, place } = surprising.value ?? {};
+  const isSurprise = run === page.run.run && place === answer.position;
   const decision = say("One head of {n} decides", { n: nHeads });
   // Two lines, whichever are filled, and room for three sentences: the buttons stay where they are.
   return html`<section class="head-card" aria-live="polite">
     <h3><span class="card-line">${decides ? decision : name}</span>
       <small>${decides && name}${" "}${label && html`<span class="head-label">${label}</span>`}</small></h3>
+    ${isSurprise && html`<p class="hint">${say("No head stands out in this text; its most surprising word comes next here.")}</p>`}
     <ol>${sentences.filter(Boolean).map((one) => html`<li>${one}</li>`)}</ol>
     <div class="card-actions"><${SwitchOff} of=${at} />
       <button type="button" class="enlarge" aria-expanded=${String(shared.isLarge)}

@@ -14,6 +14,7 @@ from transformer.analysis.journey import (
     continuation,
     journey,
     reading_weights,
+    telling,
     without_head,
 )
 from transformer.analysis.model_queries import ModelQueries
@@ -79,6 +80,15 @@ def named_head(item: Run, found: Journey) -> dict[str, Any] | None:
         return None
     layer, head = divmod(int(heads.argmax()), heads.shape[1])
     return {"stack": stack, "kind": kind, "layer": layer, "head": head}
+
+
+def answer_telling(models: ModelQueries, item: Run) -> Answer:
+    """The written token that is worth a look, as the place before it, and the head that leads."""
+    found = models.ask(telling, item)
+    if found is None:
+        return {"position": None}
+    head = found.site._asdict() | {"head": found.head}
+    return {"position": found.position, "head": head, "leads": found.lead > 0}
 
 
 def answer_without_head(
@@ -238,6 +248,13 @@ VIEW = View(
                 dataclasses.replace(SITE, default=None, optional=True),
                 Int(name="head", title="Head", use="selection", default=0),
             ),
+        ),
+        Picture(
+            name="telling",
+            title="What is worth a look",
+            help="The written token to which one head adds most beyond any other part.",
+            answer=answer_telling,
+            network=True,
         ),
         Picture(
             name="readers",

@@ -26,6 +26,7 @@ effect(() => {
 const journey = once("journey");
 export const withoutHead = once("without_head");
 export const continuation = once("continuation");
+export const telling = once("telling");
 export const readers = once("readers");
 
 // The last token read: the chosen one; null for the server's default.
