@@ -87,6 +87,8 @@ def test_candidates_surprisal_and_lens_are_of_the_chosen_token(page, run):
     page.wait_drawn(".lens-box")
     middle = page.place_in("lens", 3, 1)
     page.page.mouse.move(*middle, steps=3)
+    pointed = "document.querySelector('[data-picture=lens]')._hoverdata?.[0].x"
+    page.page.wait_for_function(f"() => Math.round({pointed}) === 3")
     page.page.mouse.click(*middle)
     assert page.page.evaluate("viz.query.index") == 3 + run.trace_start
 

@@ -39,7 +39,7 @@ def sinusoidal_matrix(
     pair = torch.arange(0, d_model, 2, dtype=torch.float64)
     if fairseq:
         position = position + FIRST_OF_FAIRSEQ
-    angle = position * torch.exp(-math.log(10_000.0) * pair / (d_model - 2 * fairseq))
+    angle = position * torch.exp(-math.log(10_000.0) * pair / max(1, d_model - 2 * fairseq))
     if halves:
         return torch.cat([angle.sin(), angle.cos()], dim=1).float()
     matrix = torch.empty(max_len, d_model, dtype=torch.float64)
