@@ -177,6 +177,12 @@ class _Parts:
         if isinstance(norm, nn.LayerNorm) and norm.bias is not None:
             self.add([shift], norm.bias.double())
 
+    def pass_map(self, linear: nn.Linear, shift: tuple[Any, ...]) -> None:
+        """Put each part through a linear map; its bias is a part of its own."""
+        self.rows = [torch.cat(self.rows) @ linear.weight.double().T]
+        if linear.bias is not None:
+            self.add([shift], linear.bias.double())
+
     def along(self, weight: Tensor) -> dict[tuple[Any, ...], float]:
         """The dot product of each name's parts with a vector (C,)."""
         found: dict[tuple[Any, ...], float] = defaultdict(float)
@@ -192,9 +198,11 @@ def _read_in(parts: _Parts, network: Any, written: WrittenAt) -> None:
     position = written.kept[Point("pos_embed", here)]
     if bool(position.any()):
         parts.add([("position",)], position)
-    norm = network.embeddings[here].norm
-    if norm is not None:
-        parts.pass_norm(norm, ("embedding norm",))
+    embedding = network.embeddings[here]
+    if embedding.norm is not None:
+        parts.pass_norm(embedding.norm, ("embedding norm",))
+    if embedding.project is not None:
+        parts.pass_map(embedding.project, ("embedding norm",))
 
 
 def _add_layer(parts: _Parts, made: Any, layer: int, written: WrittenAt) -> None:
