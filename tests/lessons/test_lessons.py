@@ -358,6 +358,7 @@ def test_every_bundled_lesson_works_in_every_language(capsys):
     lessons = read_folder(FOLDER)
     assert set(lessons) == set(ORDER)
     for lesson in lessons.values():
+        assert set(lesson.languages) == {"en", "de", "es", "fr", "zh"}
         assert all(len(" ".join(one.explains).split()) <= 60 for one in lesson.words["en"])
 
 
