@@ -94,6 +94,12 @@ def test_a_token_waits_once(settings, tiny_model, tmp_path, monkeypatch):
     assert generate(9) - generate(3) == 6
 
 
+def test_a_pass_waits_once_a_layer_with_interventions_and_never_without(tiny_model, monkeypatch):
+    for interventions, count in (([], 0), ([Ablate("decoder", 0, [0])], 2)):
+        read = lambda altered=interventions: tiny_model.trace("the fox", altered)  # noqa: E731
+        assert waits(monkeypatch, read) == count
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; none is present")
 @pytest.mark.parametrize("name", ["stories", "translate-en-fr", "fill-in"])
