@@ -40,7 +40,7 @@ def score_bias(
     return matrix_figure(
         cells,
         f"Scores of layer {view.site.layer}, head {view.head}: {part}",
-        "red: above 0; blue: below 0",
+        "green: above 0; purple: below 0",
         view.query_labels,
         view.key_labels,
         meta={"site": str(view.site), "head": view.head},
