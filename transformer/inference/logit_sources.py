@@ -11,6 +11,7 @@ from torch import Tensor
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.compiled import Greedy
 from transformer.model.cache import KeyValueCache
+from transformer.model.functional import on_device
 from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
@@ -50,7 +51,7 @@ def text_in(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor | Non
     lengths = [len(row) for row in rows]
     if len(set(lengths)) == 1:
         return None
-    return (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]).to(device)
+    return on_device(torch.arange(max(lengths)) < torch.tensor(lengths)[:, None], device)
 
 
 def logit_source_of(
@@ -118,7 +119,7 @@ class _DecoderSource(LogitSource):
     def _read(self, rows: list[list[int]]) -> Tensor:
         """Logits of rows as a batch, padded on the left."""
         reverse = [row[::-1] for row in rows]
-        ids = pad(reverse, self.model.config.padding_id or 0).to(self.model.device)
+        ids = on_device(pad(reverse, self.model.config.padding_id or 0), self.model.device)
         is_text = text_in(reverse, ids.device)
         if is_text is not None:
             is_text = is_text.flip(-1)
@@ -146,7 +147,7 @@ class _EncoderDecoderSource(LogitSource):
         if self.memory is None:
             self.memory = self.model.encode(self.source, src_is_text=self.is_text)
         target = torch.tensor([row[self.cache.length :] for row in self.rows])
-        target = target.to(self.model.device)
+        target = on_device(target, self.model.device)
         decoded = self.model.decode(
             target, self.memory, self.source, src_is_text=self.is_text, cache=self.cache
         )
@@ -209,7 +210,7 @@ class _IntervenedSource(LogitSource):
     def logits(self) -> Tensor:
         """(1, V), for the token after the row."""
         (start,) = self.starts()
-        ids = torch.tensor([self.row[start:]], device=self.network.device)
+        ids = on_device(torch.tensor([self.row[start:]]), self.network.device)
         if isinstance(self.network, EncoderDecoder):
             logits = self.network.decode(ids, self.memory, self.source, hooks=self.hooks)
         else:

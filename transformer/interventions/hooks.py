@@ -24,6 +24,7 @@ from transformer.interventions.descriptions import (
     check_all,
 )
 from transformer.model.config import ModelConfig
+from transformer.model.functional import on_device
 from transformer.model.hooks import Hook, Point
 from transformer.model.sites import Site
 
@@ -42,7 +43,7 @@ class AblatedHeads:
         """See Hook."""
         if point.name != "z" or point[1:] not in self.intact:
             return value
-        intact = self.intact[Site(*point[1:])].to(value.device)
+        intact = on_device(self.intact[Site(*point[1:])], value.device)
         ablated = _mean(point.stack, value, context["padding_mask"]) if self.by_mean else 0.0
         return intact * value + (1 - intact) * ablated
 
@@ -106,7 +107,7 @@ class Patched:
         """See Hook."""
         if point != self.point:
             return value
-        where, values = (x.to(value.device) for x in self.replacement)
+        where, values = (on_device(x, value.device) for x in self.replacement)
         n = min(value.shape[-2], where.shape[-2])  # the generated text may still be shorter
         changed = torch.where(where[..., :n, :], values[..., :n, :], value[..., :n, :])
         return torch.cat([changed, value[..., n:, :]], dim=-2) if n < value.shape[-2] else changed
@@ -212,7 +213,7 @@ def _ablated(ablation: Ablate, config: ModelConfig) -> Hook:
         ablated = _mean(stack, heads, padding).expand_as(heads) if by_mean else heads * 0
         if value.dim() == 3:
             return ablated[:, 0]
-        kept = intact.to(value.device)
+        kept = on_device(intact, value.device)
         return kept * value + (1 - kept) * ablated
 
     return Changed(points, change, ablation.positions)
@@ -222,7 +223,9 @@ def _added(steering: Add) -> Hook:
     vector = torch.tensor(steering.vector)
     point = Point(steering.part, steering.stack, steering.layer)
     return Changed(
-        [point], lambda value, _: value + vector.to(value.device, value.dtype), steering.positions
+        [point],
+        lambda value, _: value + on_device(vector, value.device).to(value.dtype),
+        steering.positions,
     )
 
 

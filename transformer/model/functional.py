@@ -13,6 +13,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
+def on_device(x: Tensor, device: torch.device) -> Tensor:
+    """x on a device. A CUDA device is not waited for: from pinned memory, a copy takes its turn."""
+    if device.type == "cuda" and x.device.type == "cpu":
+        return x.pin_memory().to(device, non_blocking=True)
+    return x.to(device)
+
+
 def attention_scores(q: Tensor, k: Tensor, size: float | None = None) -> Tensor:
     """q kT / sqrt(D): how well each query agrees with each key.
 
