@@ -1,10 +1,15 @@
 """Lesson files, what they can ask, and the grading: against numbers worked out here."""
 
 import itertools
+import json
 import re
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from fastapi import FastAPI
+from kit import aio
 
 import transformer
 from transformer import Model, bundled_names
@@ -16,7 +21,8 @@ from transformer.lessons import FOLDER, ORDER, add_lessons, all_lessons, read_fo
 from transformer.lessons.lesson import check_of, read_lesson
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.ui import lessons as lessons_of_page
-from transformer.ui.lessons import shown_by
+from transformer.ui.asgi_guard import AsgiGuard
+from transformer.ui.lessons import shown_by, teacher_routes
 from transformer.ui.service import Service
 
 TEXT = "Once upon a time a little fox met a bird."
@@ -396,6 +402,59 @@ def test_no_fixed_answer_passes_more_than_a_third_of_the_course():
                 passed["largest"] += check.of in ("weight", "mean_weight", "surprisal")
     assert asked >= 50
     assert max(passed.values()) <= asked / 3, passed
+
+
+HOSTILE = "<img src=x onerror=alert(1)> &amp; \"' {title} </p><script>alert(1)</script> **<b>**"
+ELEMENTS = {
+    "a", "body", "dd", "dl", "dt", "em", "h1", "h2", "head", "html", "li", "meta", "p", "section",
+    "span", "strong", "style", "title", "ul",
+}  # fmt: skip
+
+
+class Elements(HTMLParser):
+    """The elements and attributes of a page, and its texts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names, self.attributes, self.text = set[str](), set[str](), ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_teachers_page_has_each_step_and_no_markup_of_a_lesson(tmp_path, monkeypatch):
+    hostile = json.dumps(HOSTILE)
+    notes = "".join(f"{name} = {hostile}\n" for name in ("aim", "misconception", "ask"))
+    text = LESSON.replace("minutes = 3", f"minutes = 3\naim = {hostile}")
+    text = re.sub("state = .*", lambda _: f'{notes}project = true\nstate = {{tab = "masks"}}', text)
+    text = re.sub(r"(?m)^(#+ |> |1\. )?(?=[A-Z])", lambda mark: f"{mark[0]}{HOSTILE} ", text)
+    name = 'a "b" <i> \''
+    written(tmp_path, text, name, 'e"n')
+    monkeypatch.setattr("transformer.lessons._LESSONS", dict(all_lessons()))
+    add_lessons([tmp_path])
+    inside, service = FastAPI(), Service([transformer.load("stories")], trainings=0)
+    inside.include_router(teacher_routes(service))
+    app = AsgiGuard(inside, health=dict, line=service.shares["pages"], leave=print)
+
+    lesson = all_lessons()["prediction"]
+    bundled = aio.answer(app, "/lessons/prediction/teacher").text
+    for number, part in enumerate(lesson.in_language("en")[1:], 1):
+        assert f'"../../#lesson=prediction.{number}"' in bundled
+        assert f"{number}. {part.title}" in Elements(bundled).text
+        if part.guess:  # the last step is what to keep
+            assert part.for_teacher["misconception"] in Elements(bundled).text
+    own = Elements(aio.answer(app, f"/lessons/{quote(name)}/teacher").text)
+    assert own.names <= ELEMENTS
+    assert own.attributes == {"charset", "class", "content", "href", "lang", "name"}
+    assert own.text.count(HOSTILE.replace("**", "")) == 15
+    unknown = aio.answer(app, "/lessons/other/teacher")
+    assert unknown.status_code == 404
+    assert unknown.json()["detail"].startswith("lesson must be one of")
 
 
 @pytest.mark.slow

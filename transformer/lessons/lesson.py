@@ -3,12 +3,12 @@
 A lesson is written in a few kinds of Markdown block:
 
 # Title                     of the lesson
-```toml                     its header: minutes, or also the steps of other lessons
+```toml                     its header: minutes, an aim, or also the steps of other lessons
 ```
 A paragraph about it.
 
 ## Title                    of a step
-```toml                     its header, see `Step`; only in the first language
+```toml                     its header, see `Step`; others than the first may translate FOR_TEACHER
 ```
 Paragraphs: what the step says.
 ? What do you guess?        before the picture opens; not graded
@@ -30,16 +30,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from transformer.checks import check_choice, check_names, check_whole, shortened
+from transformer.checks import check_choice, check_flag, check_names, check_whole, shortened
 from transformer.lessons.checks import CLICKED, Check, Choose, Click, Number
 from transformer.lessons.measures import MEASURES
 from transformer.lessons.output_check import COMPARED, OutputCheck
 from transformer.messages import ENGLISH
 
 MAX_BYTES = 100_000  # of a language's file
-IN_HEADER = ("minutes", "steps")
+IN_HEADER = ("minutes", "aim", "steps")
 CHECKS = ("click", "number", "choose", "run")
-IN_STEP = ("state", "types", "check", "solution", "hints", "measured")
+# What it teaches, a wrong idea that it corrects, a question for the class.
+FOR_TEACHER = ("aim", "misconception", "ask")
+IN_STEP = (
+    "state", "types", "check", "solution", "hints", "measured", *FOR_TEACHER, "project",
+)  # fmt: skip
 FENCE = "```"
 _ITEM = re.compile(r"(-|\d+\.)\s+(.*)")
 
@@ -49,7 +53,7 @@ class Part:
     """The title part of a lesson, or one of its steps. header: None if there is none.
 
     guess, guesses: a question before the picture opens, and what can be said to it. explains: the
-    paragraphs after the guess and the task.
+    paragraphs after the guess and the task. for_teacher: what FOR_TEACHER names.
     """
 
     title: str
@@ -61,10 +65,11 @@ class Part:
     options: list[str] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
     explains: list[str] = field(default_factory=list)
+    for_teacher: dict[str, str] = field(default_factory=dict)
 
     @property
     def texts(self) -> list[str]:
-        """Everything that is read, in order."""
+        """Everything that a visitor reads, in order."""
         asked = [self.guess, *self.guesses, self.task, *self.options, *self.hints]
         return [self.title, *self.says, *asked, *self.explains]
 
@@ -103,8 +108,12 @@ def _header(lines: list[str], start: int, part: Part) -> int:
         raise ValueError(f"line {start + 1}: a header without an end")
     try:
         part.header = tomllib.loads("\n".join(lines[start + 1 : end]))
+        part.for_teacher = {name: part.header[name] for name in FOR_TEACHER if name in part.header}
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"line {start + 1}: {error}") from error
+    for name, text in part.for_teacher.items():
+        if not isinstance(text, str):
+            raise ValueError(f"line {start + 1}: {name} must be a text; got {shortened(text)}")
     return end
 
 
@@ -143,7 +152,7 @@ class Step:
     training by this plan. hints: by a hint's number, the fields of a state that select the token,
     head or cell that it names. measured: the numbers in its text, each {says, of, …, state}: the
     measure `of` of the run that the step's state, changed by `state`, shows; without `of`, what
-    that run says.
+    that run says. project: whether a teacher should show it on the projector.
     """
 
     state: Mapping[str, Any]
@@ -152,6 +161,7 @@ class Step:
     solution: Mapping[str, Any] = field(default_factory=dict)
     hints: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     measured: tuple[Mapping[str, Any], ...] = ()
+    project: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,10 +196,12 @@ class Lesson:
         return dataclasses.replace(self, steps=steps_of, words=words)
 
     def in_language(self, language: str) -> list[Part]:
-        """Its parts in this language, else in English, else in its first language."""
-        return next(
-            self.words[one] for one in (language, ENGLISH, *self.words) if one in self.words
-        )
+        """Its parts in the language that is nearest to this one."""
+        return self.words[self.nearest(language)]
+
+    def nearest(self, language: str) -> str:
+        """This language if it is written in it, else English, else its first language."""
+        return next(one for one in (language, ENGLISH, *self.words) if one in self.words)
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
@@ -220,6 +232,8 @@ def read_lesson(folder: Path) -> Lesson:
         raise ValueError(_in(own, error)) from error
     for language, parts in words.items():
         _check_alike(folder / f"{language}.md", parts, words[own.stem])
+        for part, first in zip(parts, words[own.stem], strict=True):
+            part.for_teacher = first.for_teacher | part.for_teacher
     return Lesson(name=folder.name, minutes=minutes, steps=steps, words=words, of_others=of_others)
 
 
@@ -244,12 +258,14 @@ def _step(part: Part) -> Step:
         hints: Mapping[str, Any] = header.get("hints", {})
         for number in hints:
             check_choice("hint", number, numbers)
+        check_flag("project", header.get("project", False))
         return Step(
             state=header.get("state", {}), check=check,
             types=bool(header.get("types", check is not None and check.kind == "run")),
             solution=header.get("solution", {}),
             hints={numbers[number]: fields for number, fields in hints.items()},
             measured=tuple(header.get("measured", ())),
+            project=header.get("project", False),
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"the step “{part.title}”: {error}") from error

@@ -19,6 +19,7 @@ from transformer.inference.model import Model
 from transformer.ui import gradio_patches, process
 from transformer.ui.api import check_tools, endpoints_of, tools
 from transformer.ui.asgi_guard import AsgiGuard, host_of, is_local
+from transformer.ui.lessons import teacher_routes
 from transformer.ui.limits import MAX_TRAININGS, MAX_WAITING
 from transformer.ui.modules import MODULES
 from transformer.ui.modules import PREFIX as MODULES_PREFIX
@@ -138,6 +139,7 @@ async def application(
     app.mount(PREFIX, resource_app(service, code_question(host, port, root)))
     app.include_router(program_routes(programs), prefix=API_PREFIX)
     app.include_router(link_routes(service))
+    app.include_router(teacher_routes(service))
     gradio_patches.install()
     mount(app, page, path_below(root), mcp)
     app.router.lifespan_context = lifespan

@@ -1,9 +1,13 @@
-"""The lessons' endpoints: list them, send a lesson's steps, grade an answer, show the answer."""
+"""The lessons' endpoints: list them, send a lesson's steps, grade an answer, show the answer; and
+the teacher's page of each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from transformer.checks import InvalidRequest, check_choice, check_names, check_whole, shortened
 from transformer.lessons import all_lessons
@@ -11,9 +15,11 @@ from transformer.lessons.attention_measures import first_row
 from transformer.lessons.checks import Check, Click
 from transformer.lessons.lesson import Lesson, Part, Step
 from transformer.lessons.measures import GradingContext
+from transformer.lessons.teacher import teacher_page
 from transformer.messages import language
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
+from transformer.ui.errors import public_error
 from transformer.ui.fields import SETTINGS, view_fields
 from transformer.ui.page_request import OF_RUN, batch_of, run_of
 from transformer.ui.service import Service
@@ -80,6 +86,21 @@ def solve(service: Service, data: Mapping[str, Any]) -> Answer:
     if check.kind == "token":
         return {"state": {"read": f"{check.stack}.{found['token']}".removeprefix("own.")}}
     return {"state": found}
+
+
+def teacher_routes(service: Service) -> APIRouter:
+    """The teacher's page of each lesson, at /lessons/NAME/teacher."""
+    router = APIRouter()
+
+    async def page(name: str) -> Response:
+        try:
+            check_choice("lesson", name, offered(service.models))
+        except InvalidRequest as error:
+            return JSONResponse(public_error(error), 404)
+        return HTMLResponse(teacher_page(all_lessons()[name], "../../"))
+
+    router.add_api_route("/lessons/{name}/teacher", page, methods=["GET", "HEAD"])
+    return router
 
 
 def _context(service: Service, data: Mapping[str, Any]) -> GradingContext:

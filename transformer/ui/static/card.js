@@ -16,7 +16,7 @@ import {
   useFollowed,
 } from "../../web/card.js";
 import { Marked } from "../../web/text.js";
-import { ask, lasting } from "../../web/ask.js";
+import { ask, askedIn, LANGUAGE, lasting } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { siteName } from "../../web/sites.js";
@@ -53,10 +53,14 @@ const Lesson = ({ name, title, about, minutes, checks }) => {
   const done = solvedSteps(name);
   const facts = [sayN("{n} minute", "{n} minutes", minutes)];
   if (done) facts.push(say("{done} of {all} solved", { done, all: checks }));
+  const forTeacher = say("For the teacher");
+  const guide = `lessons/${encodeURIComponent(name)}/teacher${askedIn("", LANGUAGE)}`;
   const open = () => goToLesson(name).catch(({ message }) => showProblem(message));
   return html`<li class=${done >= checks ? "solved" : ""}>
     <button type="button" class="lesson" onClick=${open}>${title}</button>
-    <span class="lesson-facts">${facts.join(" · ")}</span><p>${about}</p>
+    <span class="lesson-facts">${facts.join(" · ")} · <a href=${guide} target="_blank"
+      aria-label=${`${title}: ${forTeacher}`}>${forTeacher}</a></span>
+    <p>${about}</p>
   </li>`;
 };
 

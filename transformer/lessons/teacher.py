@@ -1,0 +1,108 @@
+"""The teacher's page of a lesson: HTML to print, without scripts, made from the lesson's file."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from urllib.parse import urlencode
+
+from transformer.lessons.lesson import Lesson, Part, Step
+from transformer.messages import language, say, say_n, speaking
+
+_STRESS = re.compile(r"\*\*([^*]+)\*\*|\*([^*]+)\*|`([^`]+)`")  # as in web/text.js
+_ELEMENTS = {1: "strong", 2: "em", 3: "code"}
+_STYLE = """
+      body { max-width: 46em; margin: 2em auto; padding: 0 1em; color: #1f2328; background: #fff }
+      body { font: 16px/1.4 system-ui, sans-serif }
+      a { color: #0a5cad }
+      h1 { margin: 0; font-size: 26px }
+      h2 { margin: 0; font-size: 18px }
+      p, ul { margin: 0 0 4px }
+      section { margin-top: 14px; border-top: 1px solid #d1d9e0; padding-top: 10px }
+      section { break-inside: avoid }
+      dl { display: grid; grid-template-columns: 9em 1fr; gap: 4px 12px; margin: 8px 0 0 }
+      dt, .facts { color: #59636e }
+      dd { margin: 0 }
+      ul { padding-left: 1.2em }
+      .projected { border: 1px solid; border-radius: 3px; padding: 0 6px; font: 14px sans-serif }
+      @media (max-width: 32em) { dl { display: block } dd { margin-bottom: 8px } }
+      @page { margin: 15mm }
+      @media print { body { max-width: none; margin: 0; padding: 0; font-size: 11pt } }
+"""
+_PAGE = """<!doctype html>
+<html lang="{language}">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width">
+    <title>{name}</title>
+    <style>{style}    </style>
+  </head>
+  <body>
+    <p class="facts">{facts}</p>
+    <h1>{title}</h1>
+    {sections}
+  </body>
+</html>
+"""
+
+
+def teacher_page(lesson: Lesson, page: str) -> str:
+    """The lesson for its teacher, in the language of this request or else the lesson's own.
+
+    page: the address of the page that opens the steps.
+    """
+    spoken = lesson.nearest(language())
+    intro, *parts = lesson.words[spoken]
+    with speaking(spoken):
+        title, for_teacher = html.escape(intro.title), html.escape(say("For the teacher"))
+        minutes = say_n("{n} minute", "{n} minutes", lesson.minutes)
+        sections = [_paragraphs(intro.says) + f"<dl>{_note(say('Aim'), 'aim', intro)}</dl>"]
+        for number, (step, part) in enumerate(zip(lesson.steps, parts, strict=True), 1):
+            address = f"{page}#{urlencode({'lesson': f'{lesson.name}.{number}'})}"
+            sections.append(_section(number, address, step, part))
+    return _PAGE.format(
+        language=html.escape(spoken), name=f"{title} · {for_teacher}", style=_STYLE,
+        facts=f"{for_teacher} · {html.escape(minutes)}", title=_inline(intro.title),
+        sections="\n    ".join(sections),
+    )  # fmt: skip
+
+
+def _section(number: int, address: str, step: Step, part: Part) -> str:
+    link = f'<a href="{html.escape(address)}">{number}. {_inline(part.title)}</a>'
+    badge = f' <span class="projected">{html.escape(say("Projector"))}</span>'
+    rows = (
+        _note(say("Aim"), "aim", part),
+        _row(say("Guess"), [part.guess], part.guesses),
+        _row(say("Task"), [part.task], part.options),
+        _row(say("Explanation"), part.explains),
+        _note(say("Misconception"), "misconception", part),
+        _note(say("Ask the class"), "ask", part),
+    )
+    heading = f"<h2>{link}{badge if step.project else ''}</h2>"
+    return f"<section>{heading}{_paragraphs(part.says)}<dl>{''.join(rows)}</dl></section>"
+
+
+def _note(label: str, name: str, part: Part) -> str:
+    return _row(label, [part.for_teacher.get(name, "")])
+
+
+def _row(label: str, texts: Sequence[str], options: Sequence[str] = ()) -> str:
+    """A label, and beside it the texts with their options; "" without texts."""
+    items = "".join(f"<li>{_inline(option)}</li>" for option in options)
+    said = _paragraphs(texts) + (f"<ul>{items}</ul>" if items else "")
+    return f"<dt>{html.escape(label)}</dt><dd>{said}</dd>" if said else ""
+
+
+def _paragraphs(texts: Sequence[str]) -> str:
+    return "".join(f"<p>{_inline(text)}</p>" for text in texts if text)
+
+
+def _inline(text: str) -> str:
+    """A lesson's text as HTML: **strong**, *emphasis*, `code`, and nothing else."""
+    return _STRESS.sub(_element, html.escape(text))
+
+
+def _element(match: re.Match[str]) -> str:
+    name = _ELEMENTS[match.lastindex or 1]
+    return f"<{name}>{match[match.lastindex or 1]}</{name}>"
