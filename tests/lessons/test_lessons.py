@@ -448,6 +448,8 @@ def test_the_teachers_page_has_each_step_and_no_markup_of_a_lesson(tmp_path, mon
         assert f"{number}. {part.title}" in Elements(bundled).text
         if part.guess:  # the last step is what to keep
             assert part.for_teacher["misconception"] in Elements(bundled).text
+    french = aio.answer(app, "/lessons/prediction/teacher?__lang=fr").text
+    assert "Idée fausse</dt><dd><p>Il va chercher des phrases" in french
     own = Elements(aio.answer(app, f"/lessons/{quote(name)}/teacher").text)
     assert own.names <= ELEMENTS
     assert own.attributes == {"charset", "class", "content", "href", "lang", "name"}
