@@ -71,7 +71,7 @@ class Visitor:
         if last["status"]["kind"] != "done":
             raise Refused(last["status"]["text"])
         facts = last["tokens"]
-        self._again[facts["run"]] = facts["link"]
+        self._again[facts["run"]] = facts["request"]
         return dict(facts)
 
     async def ask(self, question: str, /, **data: Any) -> dict[str, Any]:

@@ -70,7 +70,14 @@ QUESTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("heatmap", {"run": RUN, LONG: 1}, NAMES),
     ("heatmap", {"run": RUN, "site": LONG}, TEXT),
     ("heatmap", {"run": RUN, "stage": DEEP}, CHOICE),
-    ("heatmap", {"run": OTHER, "made": {OTHER: {"model": "tiny", "method": LONG}}}, CHOICE),
+    (
+        "heatmap",
+        {
+            "run": OTHER,
+            "made": {OTHER: {"model": "tiny", "text": "a", "settings": {"method": LONG}}},
+        },
+        CHOICE,
+    ),
     ("kept", {"runs": LONG}, "runs must be a list of at most {most} ids; got {got}"),
 ]
 

@@ -113,9 +113,11 @@ def test_the_large_head_is_the_one_that_the_sentence_names(door):
                 && document.querySelector(".journey").dataset.run === viz.run.run""",
             arg=old,
         )
-        address = f"{page.url.split('#')[0]}resources/journey"
-        named = page.request.get(address, params={"run": door.shown_run()}).json()["named"]
-        expect(title).to_contain_text(f"Layer {named['layer']}, head {named['head']}")
+        address = f"{page.url.split('#')[0]}resources/telling"
+        told = page.request.get(address, params={"run": door.shown_run()}).json()
+        at = told["head"]
+        expect(title).to_contain_text(f"Layer {at['layer']}, head {at['head']}")
+        assert page.evaluate("viz.query.index") == told["position"]
     door.head(0, 0).click()  # who presses another keeps it
     old = door.shown_run()
     door.enter("Tom and Mia went to the park. They saw a")

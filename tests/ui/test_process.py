@@ -240,7 +240,7 @@ def test_a_fault_that_repeats_is_logged_once_and_without_its_values(monkeypatch)
 
     first = logged(f"a fault: {WORDS}\n{WORDS}")
     assert first is not None
-    assert first.startswith("a fault: KeyError in test_process.py, line ")
+    assert first.startswith("a fault: KeyError in ui/test_process.py, logged, line ")
     assert [logged(f"a fault: {place}") for place in range(3)] == [None] * 3
     assert logged("another") is not None
     now = 61.0

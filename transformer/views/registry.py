@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from transformer import views
@@ -62,8 +62,8 @@ def _declared(module: ModuleType) -> Iterator[Any]:
     if hasattr(module, "VIEW"):
         yield module.VIEW
     for one in vars(module).values():
-        if getattr(one, "__module__", None) == module.__name__ and hasattr(one, "view"):
-            yield one.view
+        if isinstance(one, FunctionType) and one.__module__ == module.__name__:
+            yield from (one.view,) if hasattr(one, "view") else ()
 
 
 def _modules(folders: Sequence[str]) -> Iterator[str]:

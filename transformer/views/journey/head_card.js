@@ -40,17 +40,17 @@ export const useAgreement = (answer) =>
     const isNew = text !== known && !example;
     const isFree = isNew && !isLinked && cardState.place === null;
     [known, isLinked] = [text, isOpeningLink()];
-    if (isFree && (page.head === own || isUsual())) lookAt(named);
+    if (isFree && page.query === null && (page.head === own || isUsual())) lookAt(named);
     else if (named && sameHead(page.head, named)) own = page.head;
   }, [answer]);
 
 // Of a text that the network wrote, the place where one head leads; else the head that adds most at its end.
 const lookAt = async (named) => {
   const { run, stack, labels, n_prompt: start } = page.run;
-  const { head, query } = page;
+  const { head } = page;
   const wrote = stack === "decoder" && labels.length > start;
   const found = wrote ? await telling({ run }) : { position: null };
-  if (page.run.run !== run || page.head !== head || page.query !== query) return;
+  if (page.run.run !== run || page.head !== head || page.query !== null) return; // something was chosen
   if (found.position !== null) setQuery({ stack, index: found.position });
   surprising.value = found.leads === false ? { run, place: found.position } : null;
   if (found.head ?? named) setHead(found.head ?? named);

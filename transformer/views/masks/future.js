@@ -44,9 +44,11 @@ const Future = () => {
   return html`<section class="future" ...${part.attributes({ run })}>
     <h3>${isCausal ? say("Why not the future?") : say("Every token reads every other")}</h3>
     <p>${reason}</p>
-    <table aria-label=${say("What each token may read")}>
-      <tbody>${places.map((at) => html`<${Line} ...${{ at, places, reads }} />`)}</tbody>
-    </table>
+    <div class="wide" tabindex="0" role="region" aria-label=${say("What each token may read")}>
+      <table>
+        <tbody>${places.map((at) => html`<${Line} ...${{ at, places, reads }} />`)}</tbody>
+      </table>
+    </div>
   </section>`;
 };
 export const mount = mounted(Future);

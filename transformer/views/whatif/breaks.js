@@ -96,7 +96,7 @@ const Card = ({ one, text, whole, found }) => {
     ? html`<button type="button" class="what-switch" aria-pressed=${String(one.isOff)} onClick=${press}>${says}</button>`
     : html`<b>${says}</b>`;
   return html`<li class="what-card" data-what=${key}>
-    <h4>${title}</h4>
+    <h3>${title}</h3>
     <${Becomes} text=${text} whole=${whole} isWhole=${key === ""} />
     ${isMeasured && html`<${Cost} loss=${loss} ...${found} />`}
     <p class="hint">${why}</p>
