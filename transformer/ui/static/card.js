@@ -56,7 +56,7 @@ const Lesson = ({ name, title, about, minutes, checks }) => {
   const forTeacher = say("For the teacher");
   const guide = `lessons/${encodeURIComponent(name)}/teacher${askedIn("", LANGUAGE)}`;
   const open = () => goToLesson(name).catch(({ message }) => showProblem(message));
-  return html`<li class=${done >= checks ? "solved" : ""}>
+  return html`<li class=${checks && done >= checks ? "solved" : ""}>
     <button type="button" class="lesson" onClick=${open}>${title}</button>
     <span class="lesson-facts">${facts.join(" · ")} · <a href=${guide} target="_blank"
       aria-label=${`${title}: ${forTeacher}`}>${forTeacher}</a></span>
