@@ -8,12 +8,15 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.analysis.logit_contribution import LogitContribution, logit_contribution
+from transformer.analysis.journey import journey
+from transformer.analysis.logit_contribution import LogitContribution
 from transformer.analysis.model_queries import ModelQueries
+from transformer.checks import InvalidRequest
 from transformer.messages import mark, numeral, say
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer
+from transformer.views.declaration import Answer, Picture, View
 from transformer.views.drawing import style
+from transformer.views.parameters import Int
 
 NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each cell
 
@@ -61,7 +64,12 @@ def contribution(found: LogitContribution, label: str) -> go.Figure:
         width=180 + style.COLUMN_PX * len(columns),
         height=172 + 30 * len(rows),
         margin={"t": 72, "r": 8, "l": 110, "b": 100},
-        xaxis=style.named_axis(say("part"), columns, constrain="domain", tickangle=-90),
+        xaxis=style.named_axis(
+            f"{say('part')} (Σ = {numeral(found.logit, '.2f')})",
+            columns,
+            constrain="domain",
+            tickangle=-90,
+        ),
         yaxis=style.named_axis(say("layer"), rows, constrain="domain", range=down),
     )
 
@@ -142,21 +150,57 @@ def feed_forward_name(layer: int) -> str:
 
 
 def answer_contribution(
-    models: ModelQueries, item: Run, *, position: int, target: int | None = None
+    models: ModelQueries, item: Run, *, position: int | None = None, target: int | None = None
 ) -> Answer:
-    """The map of contributions, their sum and the network's own logit, and a sentence."""
-    found = models.ask(logit_contribution, item, position=position, target=target)
-    label = models.model(item.model).tokenizer.label(found.target)
-    figure = contribution(found, label)
+    """The map of contributions to the token after the last one read, as of the journey."""
+    made = models.ask(journey, item, position=position, target=target)
+    if made.parts is None:
+        raise InvalidRequest(
+            "no_sum",
+            "a logit of {model} is not the sum of what its parts add",
+            model=item.model,
+        )
+    label = models.model(item.model).tokenizer.label(made.target)
     return {
-        "figure": figure,
-        "label": label,
-        "logit": found.logit,
-        "total": found.total,
-        "limit": figure.layout.meta["limit"],
-        "sentence": sentence(found),
-        "heads": {kind: heads.tolist() for kind, heads in found.heads.items()},
-        "feed_forward": found.feed_forward.tolist(),
-        "biases": found.biases.tolist(),
-        "others": dict(found.others),
+        "figure": contribution(made.parts, label),
+        "logit": made.parts.logit,
+        "sentence": sentence(made.parts),
     }
+
+
+VIEW = View(
+    name="contribution",
+    tab=mark("What if?"),
+    order=530,
+    folded=True,
+    title=mark("What did each part add to a token?"),
+    help=(
+        "How much each head and feed-forward adds to the logit of one token; all cells sum to it."
+    ),
+    pictures=(
+        Picture(
+            name="contribution",
+            title="Contribution to one logit",
+            help="What each head and feed-forward adds to one logit, scales of norms held.",
+            figure=contribution,
+            answer=answer_contribution,
+            network=True,
+            parameters=(
+                Int(
+                    name="position",
+                    title="Last token read",
+                    help="Its place in the text; without one, the last.",
+                    use="selection",
+                    optional=True,
+                ),
+                Int(
+                    name="target",
+                    title="Token",
+                    help="The id of the token whose logit it is; without one, the likeliest.",
+                    use="request",
+                    optional=True,
+                ),
+            ),
+        ),
+    ),
+)

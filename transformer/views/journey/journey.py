@@ -24,8 +24,7 @@ from transformer.runs.head_data import array, switched_off
 from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
 from transformer.views.declaration import Answer, Picture, View
-from transformer.views.journey.contribution import answer_contribution, contribution
-from transformer.views.parameters import KIND, OF_STACK, POSITION, SITE, Int
+from transformer.views.parameters import KIND, OF_STACK, SITE, Int
 
 N_LIKELIEST, N_WITHOUT, N_RANKED = 10, 5, 10
 
@@ -198,27 +197,6 @@ VIEW = View(
                     name="target",
                     title="Token",
                     help="The id of the token that parts add to; without one, the likeliest.",
-                    use="request",
-                    optional=True,
-                ),
-            ),
-        ),
-        Picture(
-            name="contribution",
-            title="Contribution to one logit",
-            help="What each head and feed-forward adds to one logit, scales of norms held.",
-            figure=contribution,
-            answer=answer_contribution,
-            network=True,
-            parameters=(
-                POSITION,
-                Int(
-                    name="target",
-                    title="Token",
-                    help=(
-                        "The id of the token whose logit it is; without one, the one that stands "
-                        "there."
-                    ),
                     use="request",
                     optional=True,
                 ),
