@@ -60,6 +60,7 @@ def test_how_two_prompts_differ(asker):
     asker.page.wait_for_function("old => viz.run.run !== old", arg=old)
     asker.click(asker.page.get_by_role("button", name="Compare with another run"))
     asker.visit.wait_drawn(".compare")
+    asker.page.wait_for_selector(".side-a .pair")
     a, b = (asker.page.locator(f".side-{side} .pair").all_inner_texts() for side in "ab")
     assert a == asker.visit.labels()
     assert b == list(opening("stories").labels)

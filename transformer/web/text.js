@@ -11,7 +11,8 @@ export const WORD = /^[␣⏎⇥]/u; // the label of a token that begins a word
 // Labels without their signs: a text.
 /** @type {(labels: string[]) => string} */
 export const inText = (labels) => labels.join("").replace(/[␣⏎⇥]/gu, " ");
-const MOST_PIECES = 10; // of a word; a text without spaces is none
+// Pieces of a word; a text without spaces is none.
+const MOST_PIECES = 10;
 // The place where the word begins that a token is part of; the token's own in a text without words.
 /** @type {(labels: string[], place: number, special?: number[]) => number} */
 export const wordStart = (labels, place, special = page.run.special) => {
@@ -24,8 +25,7 @@ export const wordStart = (labels, place, special = page.run.special) => {
 export const wordUpTo = (place) => {
   const { labels, special } = page.run;
   const first = wordStart(labels, place);
-  const isWord =
-    first < place || first === 0 || WORD.test(labels[first]) || special.includes(first - 1);
+  const isWord = first < place || !place || WORD.test(labels[place]) || special.includes(place - 1);
   return special.includes(place) || !isWord ? "" : inText(labels.slice(first, place + 1)).trim();
 };
 

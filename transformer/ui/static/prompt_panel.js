@@ -146,11 +146,9 @@ const Line = ({ of, word, labels, both: { same, n_prompt: from } }) => {
   </p>`;
 };
 
-const effectInWords = ({ same, equal }, examined) =>
+const effectInWords = ({ equal }, examined) =>
   [
-    equal
-      ? say("It changes no token of this text.")
-      : say("Token {place} is the first that differs.", { place: same }),
+    equal && say("It changes no token of this text."),
     examined &&
       say(
         "Held-out questions answered right: {intact} of {asked} before, {altered} after.",

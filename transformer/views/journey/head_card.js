@@ -10,7 +10,7 @@ import { useAnswer } from "../../web/part.js";
 import { effect, html, signal, useLayoutEffect } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
 import { page, sameHead, setHead, setQuery, isOpeningLink } from "../../web/store.js";
-import { inText, Token, WORD, wordUpTo } from "../../web/text.js";
+import { continued, Token, WORD } from "../../web/text.js";
 import { WhoReads } from "../../web/tokens.js";
 import { amountOf } from "./geometry.js";
 import { continuation, shared, telling } from "./queries.js";
@@ -45,18 +45,24 @@ export const useAgreement = (answer) =>
   }, [answer]);
 
 // Of a text that the network wrote, the place where one head leads; else the head that adds most at its end.
+// Nothing is shown if something was chosen meanwhile.
 const lookAt = async (named) => {
   const { run, stack, labels, n_prompt: start } = page.run;
   const { head } = page;
   const wrote = stack === "decoder" && labels.length > start;
-  const found = wrote ? await telling({ run }) : { position: null };
-  if (page.run.run !== run || page.head !== head || page.query !== null) return; // something was chosen
-  if (found.position !== null) setQuery({ stack, index: found.position });
-  surprising.value = found.leads === false ? { run, place: found.position } : null;
-  if (found.head ?? named) setHead(found.head ?? named);
+  const {
+    position: index = null,
+    head: leading = named,
+    leads,
+  } = wrote ? await telling({ run }) : {};
+  if (page.run.run !== run || page.head !== head || page.query) return;
+  if (index !== null) setQuery({ stack, index });
+  surprising.value = leads === false && { run, place: index };
+  if (leading) setHead(leading);
   own = page.head;
 };
-const surprising = signal(/** @type {any} */ (null)); // where no head leads: {run, place}
+// Where no head leads: {run, place}.
+const surprising = signal(/** @type {any} */ ({}));
 
 // ---- the sentences ----
 
@@ -132,13 +138,13 @@ const Adds = ({ answer, at }) => {
     : sayWith("To {word} it adds {amount}; most is added by {part}: {most}.", values);
 };
 
-const Writes = ({ word, texts }) => {
-  if (!texts) return null;
-  const [whole, without] = texts.map((labels) => {
-    const begun = WORD.test(labels[0] ?? "") ? "" : word;
-    return html`<strong><bdi translate=${false}>“${(begun + inText(labels)).trim()}”</bdi></strong>`;
-  });
-  return inText(texts[0]) === inText(texts[1])
+// place: after which the texts follow.
+const Writes = ({ place, texts }) => {
+  const written = texts.map((labels) => continued(labels, place));
+  const [whole, without] = written.map(
+    (text) => html`<strong><bdi translate=${false}>“${text}”</bdi></strong>`,
+  );
+  return written[0] === written[1]
     ? sayWith("Without it, too, the network would write {whole}.", { whole })
     : sayWith("With it the network writes {whole}, without it {without}.", { whole, without });
 };
@@ -175,17 +181,17 @@ export const HeadCard = ({ part, answer, isCurrent, shown, at, row, label }) => 
     : [
         html`<${Reads} ...${{ shown, row, isSelf }} />`,
         isOwn && html`<${Adds} ...${{ answer, at }} />`,
-        texts && html`<${Writes} word=${wordUpTo(answer.position)} texts=${texts} />`,
+        texts && html`<${Writes} place=${answer.position} texts=${texts} />`,
       ];
   const name = knownName(headName(at.layer, at.head), isOff);
-  const { run, place } = surprising.value ?? {};
+  const { run, place } = surprising.value;
   const isSurprise = run === page.run.run && place === answer.position;
   const decision = say("One head of {n} decides", { n: nHeads });
   // Two lines, whichever are filled, and room for three sentences: the buttons stay where they are.
   return html`<section class="head-card" aria-live="polite">
     <h3><span class="card-line">${decides ? decision : name}</span>
       <small>${decides && name}${" "}${label && html`<span class="head-label">${label}</span>`}</small></h3>
-    ${isSurprise && html`<p class="hint">${say("No head stands out in this text; its most surprising word comes next here.")}</p>`}
+    ${isSurprise && html`<p class="hint">${say("No head leads in this text: its most surprising word.")}</p>`}
     <ol>${sentences.filter(Boolean).map((one) => html`<li>${one}</li>`)}</ol>
     <div class="card-actions"><${SwitchOff} of=${at} />
       <button type="button" class="enlarge" aria-expanded=${String(shared.isLarge)}
