@@ -107,7 +107,7 @@ const Question = ({ facts, text, type, commit }) => {
     <label>${`${say("Ask it")} `}<input type="text" class="learn-question" autocomplete="off"
       spellcheck=${false} value=${text} onInput=${({ target }) => type(target.value)}
       onChange=${commit} /></label>
-    <span aria-live="polite">→ <bdi class="learn-answer">${facts ? answer || "…" : "–"}</bdi>${" "}
+    <span aria-live="polite">→ <bdi class="learn-answer" translate=${false}>${facts ? answer || "…" : "–"}</bdi>${" "}
       <span class="learn-wanted">${facts && right}</span></span>
   </p>`;
 };
