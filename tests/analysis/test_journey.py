@@ -19,10 +19,10 @@ from transformer.analysis.journey import (
     journey,
     last_read,
     reading_weights,
-    telling,
     without_head,
 )
 from transformer.analysis.logit_contribution import logit_contribution
+from transformer.analysis.telling import telling
 from transformer.model.sites import sites_of
 from transformer.ui import experiments as module
 from transformer.ui.questions import answer

@@ -71,7 +71,7 @@ def journey(
     if _is_recorded(run) and not isinstance(model.network, EncoderOnly):
         logits = text.resumed(run, [written])[0]
     else:
-        logits = text.logits([*_altered(model, run), written])[0]
+        logits = text.logits([*altered(model, run), written])[0]
     target = int(logits.argmax()) if target is None else target
     check_whole("target", target, 0, len(logits) - 1)
     stream = _stream(written, run.config.n_layers)
@@ -80,71 +80,11 @@ def journey(
         position=position,
         target=target,
         logits=logits.cpu(),
-        parts=_parts(model, written, position, target, float(logits[target])),
+        parts=parts_of(model, written, position, target, float(logits[target])),
         stream=stream.cpu(),
         lens_ids=best.indices.cpu(),
         lens_probabilities=best.values.cpu(),
     )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Telling:
-    """A written token that is worth a look: `position` is of the token before it.
-
-    site, head: the head that adds most to its logit; lead: how much more than any other part, below
-    0 for less.
-    """
-
-    position: int
-    site: Site
-    head: int
-    lead: float
-
-
-@torch.no_grad()
-def telling(model: LoadedModel, run: Run) -> Telling | None:
-    """The written token to which one head adds most beyond any other part; where no head leads, the
-    most surprising one. One pass over the text. None where nothing was written, and for a logit
-    that is no sum of parts.
-    """
-    first, last = max(run.n_prompt - 1, run.trace_start), len(run.ids) - 1
-    if run.config.family == "encoder" or first >= last or last >= run.config.output_max_len:
-        return None
-    text = TextBefore.up_to(model, run, last)
-    stack = text.network.last_stack.name
-    written = WrittenAt(stack, None)
-    logits = text.all_logits([*_altered(model, run), written])
-    found: list[Telling] = []
-    for position in range(first, last):
-        target, row = run.ids[position + 1], position - run.trace_start
-        logit = float(logits[row, target])
-        parts = _parts(model, written.at(row), position, target, logit)
-        if parts is None:
-            return None
-        if not model.tokenizer.is_special(target):
-            found.append(_leading(parts, stack))
-    likely = logits.log_softmax(dim=-1)
-
-    def likelihood(one: Telling) -> float:
-        return float(likely[one.position - run.trace_start, run.ids[one.position + 1]])
-
-    best = max(found, key=lambda one: one.lead, default=None)
-    return best if best is None or best.lead > 0 else min(found, key=likelihood)
-
-
-def _leading(parts: LogitContribution, stack: str) -> Telling:
-    """The head that adds most, and its lead over every other part."""
-    adds = {
-        (kind, layer, head): float(heads[layer, head])
-        for kind, heads in parts.heads.items()
-        for layer in range(heads.shape[0])
-        for head in range(heads.shape[1])
-    }
-    (kind, layer, head), most = max(adds.items(), key=lambda one: one[1])
-    del adds[kind, layer, head]
-    others = [*adds.values(), *parts.feed_forward.tolist()]
-    place = Site(stack, layer, kind)
-    return Telling(position=parts.position, site=place, head=head, lead=most - max(others))
 
 
 @torch.no_grad()
@@ -158,13 +98,13 @@ def without_head(
     position = last_read(model, run) if position is None else position
     found = Site.parse(site) if isinstance(site, str) else site
     off = hooks_of([Ablate(found.stack, found.layer, (head,), found.kind)], model.config)
-    altered = _altered(model, run)
-    if not altered and model.config.heads_per_key == 1:
+    others = altered(model, run)
+    if not others and model.config.heads_per_key == 1:
         off = (_WithoutValues(found, head),)
     text = TextBefore.up_to(model, run, position)
     recorded = run.trace.residuals and not isinstance(text.network, EncoderDecoder)
-    if altered or not recorded:
-        return text.logits([*altered, *off])[0].cpu()
+    if others or not recorded:
+        return text.logits([*others, *off])[0].cpu()
     return text.from_layer(run, found.layer, off)[0].cpu()
 
 
@@ -289,7 +229,7 @@ def _is_recorded(run: Run) -> bool:
     return vectors and not run.request.interventions and bool(run.trace.residuals)
 
 
-def _altered(model: LoadedModel, run: Run) -> Sequence[Hook]:
+def altered(model: LoadedModel, run: Run) -> Sequence[Hook]:
     """Hooks of the run's interventions."""
     prompt = Prepared(list(run.source_ids), list(run.ids[: run.n_prompt]))
     return hooks_for(model, run.request, prompt)
@@ -301,7 +241,7 @@ def _stream(written: WrittenAt, n_layers: int) -> Tensor:
     return torch.stack([written.kept[point] for point in points]).float()
 
 
-def _parts(
+def parts_of(
     model: LoadedModel, written: WrittenAt, position: int, target: int, logit: float
 ) -> LogitContribution | None:
     try:

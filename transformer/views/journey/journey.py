@@ -14,10 +14,10 @@ from transformer.analysis.journey import (
     continuation,
     journey,
     reading_weights,
-    telling,
     without_head,
 )
 from transformer.analysis.model_queries import ModelQueries
+from transformer.analysis.telling import telling
 from transformer.messages import mark
 from transformer.model.sites import Site
 from transformer.runs.head_data import array, switched_off
