@@ -28,9 +28,9 @@ const BY_HAND = {
   "web/head_grid.js": "a canvas; moves the focus",
   "web/arcs.js": "measures where tokens are",
   "web/translated.js": "what a browser that translates the page did to it",
-  "ui/static/main.js": "mounts what is above the page",
-  "ui/static/gradio.js": "Gradio's own boxes, tabs and buttons",
-  "ui/static/terms.js": "marks words in the texts of others",
+  "server/static/main.js": "mounts what is above the page",
+  "server/static/gradio.js": "Gradio's own boxes, tabs and buttons",
+  "server/static/terms.js": "marks words in the texts of others",
   "views/export/exports.js": "saves pictures of every part",
   "views/export/static/page.js": "mounts the saved page",
 };
@@ -71,7 +71,7 @@ export default [
     rules: { "no-restricted-syntax": "off" },
   },
   {
-    files: ["transformer/ui/static/first.js"],
+    files: ["transformer/server/static/first.js"],
     languageOptions: { sourceType: "script" },
   },
   {

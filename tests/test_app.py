@@ -15,10 +15,10 @@ from kit.models import ONE_FILE, save_model, tiny
 
 import transformer
 from transformer import Model, serve
-from transformer.ui import launch, server
-from transformer.ui.limits import KEPT
-from transformer.ui.server import listen
-from transformer.ui.service import Service
+from transformer.server import http_server, launch
+from transformer.server.http_server import listen
+from transformer.server.limits import KEPT
+from transformer.server.service import Service
 
 pytestmark = pytest.mark.slow
 
@@ -124,7 +124,7 @@ def test_without_a_port_the_first_free_one_is_taken(monkeypatch):
         other.listen()
         (taken, after) = (each.getsockname()[1] for each in (other, free))
         free.close()
-        monkeypatch.setattr(server, "PORTS", (taken, after))
+        monkeypatch.setattr(http_server, "PORTS", (taken, after))
         with listen() as bound:
             assert bound.getsockname()[1] == after
         monkeypatch.setenv("GRADIO_SERVER_PORT", str(taken))
@@ -133,7 +133,7 @@ def test_without_a_port_the_first_free_one_is_taken(monkeypatch):
 
 
 def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch):
-    """Interrupted while it generates. Ended by SIGTERM: ui/test_process.py."""
+    """Interrupted while it generates. Ended by SIGTERM: server/test_process.py."""
     temporary, log = tmp_path / "temporary", tmp_path / "server.log"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))

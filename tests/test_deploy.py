@@ -18,7 +18,7 @@ from kit import serving
 
 from benchmarks import ROOT
 from benchmarks.replicas import CONFIGURATION, NGINX, balanced, before, nginx
-from transformer.ui.limits import BODY_S, HEADERS_S, MAX_REQUEST_BYTES
+from transformer.server.limits import BODY_S, HEADERS_S, MAX_REQUEST_BYTES
 
 pytestmark = pytest.mark.slow
 

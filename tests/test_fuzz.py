@@ -14,10 +14,10 @@ from kit import serving
 from kit.client import ENDPOINTS, asking
 
 from transformer import Model
-from transformer.ui.api import endpoints_of
-from transformer.ui.fields import SETTINGS
-from transformer.ui.presses import works
-from transformer.ui.service import Service
+from transformer.server.api import endpoints_of
+from transformer.server.fields import SETTINGS
+from transformer.server.presses import works
+from transformer.server.service import Service
 from transformer.views.registry import PICTURES
 
 pytestmark = pytest.mark.slow

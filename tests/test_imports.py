@@ -1,5 +1,5 @@
 """Imports go one way: command_line, checks, messages -> model -> interventions -> runs -> inference
--> analysis -> views -> ui."""
+-> analysis -> views -> server."""
 
 import ast
 import re
@@ -34,9 +34,9 @@ MAY_IMPORT = {
     "views": LOADED | {"analysis"},
     "learning": LOADED | {"analysis", "training", "checkpoint"},
     "lessons": LOADED | {"analysis", "learning"},
-    "check_lessons": LOADED | {"checkpoint", "learning", "lessons", "ui", "views"},
-    "ui": LOADED | {"analysis", "views", "checkpoint", "learning", "lessons", "training", ""},
-    "serve": LOADED | {"checkpoint", "lessons", "ui", "views"},
+    "check_lessons": LOADED | {"checkpoint", "learning", "lessons", "server", "views"},
+    "server": LOADED | {"analysis", "views", "checkpoint", "learning", "lessons", "training", ""},
+    "serve": LOADED | {"checkpoint", "lessons", "server", "views"},
     "__main__": LOADED | {"analysis", "checkpoint", ""},
     # transformer/__init__.py, the public face; it names what draws runs, for the first picture
     "": LOADED | {"analysis", "views", "checkpoint"},
@@ -49,7 +49,7 @@ IMPORTS_BY_NAME = {"import_module", "__import__", "find_spec", "run_module"}
 # Libraries that only some rooms may know.
 KNOWN_BY = {
     "babel": {"messages"},
-    "gradio": {"ui"},
+    "gradio": {"server"},
     "plotly": {"views", "training"},
     "tokenizers": {"tokenizer"},
     "sentencepiece": {"tokenizer"},

@@ -17,8 +17,8 @@ from plotly.offline import get_plotlyjs_version
 
 import transformer
 from transformer import checkpoint
-from transformer.ui import limits
-from transformer.ui.limits import table
+from transformer.server import limits
+from transformer.server.limits import table
 from transformer.views.export.bundle import PACKAGE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -180,7 +180,7 @@ def test_the_documents_have_the_numbers_of_the_table():
 
 
 FOLDER = PACKAGE / "web" / "vendor"
-PLOTLY = PACKAGE / "ui" / "static" / "vendor" / "plotly-cartesian.min.js"
+PLOTLY = PACKAGE / "server" / "static" / "vendor" / "plotly-cartesian.min.js"
 FILES = [*sorted(FOLDER.glob("*.js")), PLOTLY]
 PUBLISHED = json.loads((FOLDER / "published.json").read_text("utf-8"))
 # A browser without an import map takes only relative imports: those alone were changed.

@@ -23,9 +23,9 @@ from transformer.lessons.measures import GradingContext, counted, of
 from transformer.lessons.output_check import OutputCheck, written
 from transformer.messages import speaking
 from transformer.runs.run import Run
-from transformer.ui.examples import shown_first
-from transformer.ui.lessons import answer_of, check_places, shown_by
-from transformer.ui.service import Service
+from transformer.server.examples import shown_first
+from transformer.server.lessons import answer_of, check_places, shown_by
+from transformer.server.service import Service
 from transformer.views.registry import VIEWS
 
 LEAST_HINTS = 2  # the third shows the answer, which is worked out

@@ -31,12 +31,12 @@ from transformer.command_line import Parser
 from transformer.inference.engines.compiled import AUTO, ENGINES
 from transformer.inference.model import Model, load
 from transformer.lessons import add_lessons
-from transformer.ui import launch
-from transformer.ui.api import check_tools
-from transformer.ui.limits import AT_ONCE, MAX_TRAININGS
-from transformer.ui.request_guard import policy_for
-from transformer.ui.server import listen
-from transformer.ui.service import check_names, tell_refused, why_refused
+from transformer.server import launch
+from transformer.server.api import check_tools
+from transformer.server.http_server import listen
+from transformer.server.limits import AT_ONCE, MAX_TRAININGS
+from transformer.server.request_guard import policy_for
+from transformer.server.service import check_names, tell_refused, why_refused
 from transformer.views.registry import add_views
 
 # How long a thread waits awake for more work. A token's products are short: sleeping between them

@@ -24,9 +24,9 @@ from transformer.analysis.journey import (
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.telling import telling
 from transformer.model.sites import sites_of
-from transformer.ui import experiments as module
-from transformer.ui.questions import answer
-from transformer.ui.service import Service
+from transformer.server import experiments as module
+from transformer.server.questions import answer
+from transformer.server.service import Service
 from transformer.views.registry import PICTURES
 
 TEXT = "The fox said hello to the bird"

@@ -14,8 +14,8 @@ from kit.browser import WAIT_MS, Visit
 from kit.serving import Server
 from playwright.sync_api import Page, expect
 
-from transformer.ui.errors import BUSY, ENDING
-from transformer.ui.limits import AT_ONCE
+from transformer.server.errors import BUSY, ENDING
+from transformer.server.limits import AT_ONCE
 
 IDLE_WITHIN_S = 60.0
 LEFT_WITHIN_S = 10.0  # half of what 200 slow tokens take
@@ -186,7 +186,7 @@ def test_a_hanging_server_is_reported_and_a_leaving_page_says_so(visit):
 def test_scripts_that_fail_to_load_are_reported(browser, slow):
     context = browser.new_context()
     context.set_default_timeout(WAIT_MS)
-    context.route("**/ui/static/page.js", lambda route: route.abort())
+    context.route("**/server/static/page.js", lambda route: route.abort())
     opened = context.new_page()
     opened.goto(slow.url)
     problem = opened.locator("#status .problem")

@@ -85,7 +85,7 @@ def all_fits(page: Page, screens: dict[str, tuple[int, int]]) -> None:
                 pytest.fail(f"tab {place}, {screen}: {found}")
 
 
-PAGE_JS = "**/ui/static/page.js"
+PAGE_JS = "**/server/static/page.js"
 PLOTLY_JS = "**/plotly-cartesian.min.js"
 
 

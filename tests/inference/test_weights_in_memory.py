@@ -16,7 +16,7 @@ from transformer import Model
 from transformer.inference.engines.compiled import engine_of
 from transformer.inference.engines.description import PAGE_BYTES, use_huge_pages
 from transformer.model.primitives import Linear
-from transformer.ui import process
+from transformer.server import process
 
 ROOM = 10_000_000  # bytes besides the weights: the tokenizer, threads, the kernels that are timed
 

@@ -63,26 +63,27 @@ def slow_tokens() -> None:
 def few_files() -> None:
     """It may hold MOST_FILES, and closes connections without a request, and those whose answer is
     not read, sooner."""
-    from transformer.ui import server
+
+    from transformer.server import http_server
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES - 56, MOST_FILES))
-    vars(server).update(HEADERS_S=1.0, READER_S=1)
+    vars(http_server).update(HEADERS_S=1.0, READER_S=1)
 
 
 def little_memory() -> None:
     """Once its models are loaded, it may allocate ROOM bytes more."""
-    from transformer import ui
+    from transformer import server
 
-    application = ui.application
+    application = server.application
 
-    async def with_a_limit(*args: Any, **settings: Any) -> ui.Site:
+    async def with_a_limit(*args: Any, **settings: Any) -> server.Site:
         site = await application(*args, **settings)
         used = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmData"))
         most = int(used.split()[1]) * 1024 + ROOM
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         return site
 
-    vars(ui)["application"] = with_a_limit
+    vars(server)["application"] = with_a_limit
 
 
 CHANGES = {one.__name__: one for one in (brackets, slow_tokens, few_files, little_memory)}

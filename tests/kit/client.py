@@ -10,13 +10,13 @@ import httpx
 import numpy as np
 
 from transformer import Model
-from transformer.ui import connect as opening
-from transformer.ui.errors import RunExpired, public_error
-from transformer.ui.fields import SETTINGS
-from transformer.ui.questions import questions
-from transformer.ui.service import Service
-from transformer.ui.sessions import reset_caller, set_caller
-from transformer.ui.store import RunStore
+from transformer.server import connect as opening
+from transformer.server.errors import RunExpired, public_error
+from transformer.server.fields import SETTINGS
+from transformer.server.questions import questions
+from transformer.server.service import Service
+from transformer.server.sessions import reset_caller, set_caller
+from transformer.server.store import RunStore
 from transformer.views.declaration import is_figure
 
 ENDPOINTS = (

@@ -20,10 +20,10 @@ from transformer.check_lessons import verify
 from transformer.lessons import FOLDER, ORDER, add_lessons, all_lessons, read_folder
 from transformer.lessons.lesson import check_of, read_lesson
 from transformer.lessons.measures import MEASURES, GradingContext, of
-from transformer.ui import lessons as lessons_of_page
-from transformer.ui.asgi_guard import AsgiGuard
-from transformer.ui.lessons import shown_by, teacher_routes
-from transformer.ui.service import Service
+from transformer.server import lessons as lessons_of_page
+from transformer.server.asgi_guard import AsgiGuard
+from transformer.server.lessons import shown_by, teacher_routes
+from transformer.server.service import Service
 
 TEXT = "Once upon a time a little fox met a bird."
 SITE = "decoder.1.self"

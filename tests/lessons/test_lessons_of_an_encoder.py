@@ -7,8 +7,8 @@ from kit.models import tiny
 from transformer import Model, Tokenizer
 from transformer.lessons.lesson import check_of
 from transformer.lessons.measures import of
-from transformer.ui.lessons import shown_by
-from transformer.ui.service import Service
+from transformer.server.lessons import shown_by
+from transformer.server.service import Service
 
 STORY = "The dog ran up the hill and Tom ran after the dog."
 HIDDEN = "The [MASK] ran up the [MASK]."

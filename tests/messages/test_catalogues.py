@@ -15,7 +15,7 @@ from transformer.lessons import read_folder
 from transformer.messages import speaking
 from transformer.messages.catalogues import FOLDER, catalogue, glossary, languages
 from transformer.messages.sources import problems, sentences, sources
-from transformer.ui.page_data import model_card
+from transformer.server.page_data import model_card
 from transformer.views.registry import VIEWS
 
 PATHS = sorted(FOLDER.glob("*.po"))
@@ -82,8 +82,8 @@ FIELD = """accuracy alignment attention batch beam bias candidate
     self-attention ablation sinusoidal softmax stack surprisal temperature token tokenizer top-k
     top-p value vector vocabulary weight""".split()  # noqa: SIM905
 ROOMS = {  # what the page says
-    "analysis", "interventions", "learning", "lessons", "model", "network_words.py", "runs", "ui",
-    "views",
+    "analysis", "interventions", "learning", "lessons", "model", "network_words.py", "runs",
+    "server", "views",
 }  # fmt: skip
 SAYS = 260  # characters of a sentence, or of two
 

@@ -46,7 +46,7 @@ globalThis.document = /** @type {any} */ ({
   getElementById: (id) => (id === "glossary" ? { textContent: JSON.stringify(glossary) } : null),
   addEventListener: () => {},
 });
-const { termsIn } = await import("../../transformer/ui/static/terms.js");
+const { termsIn } = await import("../../transformer/server/static/terms.js");
 const found = (text) => termsIn(text).map(({ at, end, term }) => [text.slice(at, end), term]);
 
 test("a term is found in all its forms, longest first, at word boundaries", () => {

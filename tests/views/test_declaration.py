@@ -16,9 +16,9 @@ from kit.client import asking
 from transformer import views
 from transformer.messages import catalogues
 from transformer.runs.batch import Batch
-from transformer.ui.errors import place_of
-from transformer.ui.questions import answer
-from transformer.ui.store import RunStore
+from transformer.server.errors import place_of
+from transformer.server.questions import answer
+from transformer.server.store import RunStore
 from transformer.views.declaration import view
 from transformer.views.export.gallery import gallery
 from transformer.views.parameters import (

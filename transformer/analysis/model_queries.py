@@ -14,7 +14,7 @@ T = TypeVar("T")
 class ModelQueries(Protocol):
     """Functions of `analysis`, called with the model that made a run.
 
-    The page's own (`ui/experiments.py`) wait their turn in the server's queue; in Python the
+    The page's own (`server/experiments.py`) wait their turn in the server's queue; in Python the
     functions are called with the model at hand.
     """
 

@@ -102,7 +102,7 @@ class View:
     in the order of their first view. folded: closed until the visitor opens it by its title.
     predicts: it needs a head that predicts tokens; without one the page says so instead.
     parameters: of its controls, besides its pictures' parameters. gets: its initial values, of
-    those in `ui/page.py`. folder: where it was found.
+    those in `server/page.py`. folder: where it was found.
     """
 
     name: str

@@ -1,4 +1,4 @@
-// Requests to the server by plain HTTP, and the arrays of its answers; ui/resources.py lists the endpoints.
+// Requests to the server by plain HTTP, and the arrays of its answers; server/resources.py lists the endpoints.
 // If the server no longer keeps the run, it also gets the run's request and generates it again.
 
 import { requestsFor } from "./store.js";
@@ -91,7 +91,7 @@ const drawn = () =>
 export const session = globalThis.history?.state?.[MOVED]?.session ?? before ?? drawn().join("");
 export const SESSION = "x-session"; // the header that carries the session's name
 
-// Arrays follow the JSON text of an answer, each at a multiple of 8 bytes; see ui/resources.py.
+// Arrays follow the JSON text of an answer, each at a multiple of 8 bytes; see server/resources.py.
 /** @type {(buffer: ArrayBuffer) => any} */
 export const unpacked = (buffer) => {
   const length = new DataView(buffer).getUint32(0, true);

@@ -1,4 +1,4 @@
-// The fields of a link and the views' declarations, written into the page by ui/fields.py, and the values
+// The fields of a link and the views' declarations, written into the page by server/fields.py, and the values
 // that fields take. A declared field is {name, type, title, default, use, optional, options?, least?, most?}.
 
 import { say } from "./messages.js";
@@ -24,7 +24,7 @@ export const declared = {
 };
 export const views = declared.views;
 
-// The page's default tab; see ui/fields.py.
+// The page's default tab; see server/fields.py.
 export const firstTab = Object.keys(declared.page.tab?.options ?? {})[0];
 
 /** @type {(name: string) => any} */

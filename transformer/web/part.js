@@ -81,7 +81,7 @@ export const Section = ({ name, title, finding, children }) => {
 const NEAR = "600px"; // parts this close to the viewport are drawn
 const LEAST_PX = 4; // changes of width below this are ignored
 
-// Mount a component in the template of `component` of ui/components.py. Its props are Gradio's, with `value`
+// Mount a component in the template of `component` of server/components.py. Its props are Gradio's, with `value`
 // as a signal and submit(value), which sends a value to Gradio by an event. A folded view is in a section;
 // finding(): the text of its heading, if it has one; false: it is not shown.
 /** @type {(Component: any, finding?: () => any) => (mounted: import("./store.js").Mounted) => void} */

@@ -1,4 +1,4 @@
-// What the page around the views does for them. Its scripts (ui/static) put it here as they start; a saved page
+// What the page around the views does for them. Its scripts (server/static) put it here as they start; a saved page
 // has none of it.
 
 export const shell = {

@@ -11,7 +11,7 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @typedef {{ is: Record<string, any>, says: string }} Intervention its plain value, and in words
  */
 /**
- * @typedef {object} Run a finished run, as transformer/ui/page_data.py writes it
+ * @typedef {object} Run a finished run, as transformer/server/page_data.py writes it
  * @property {string} run its id on the server
  * @property {string} model
  * @property {string} text
@@ -43,7 +43,7 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {any[]} hypotheses
  * @property {string} state
  * @property {boolean} [example] whether it is the stored one of its model
- * @property {Record<string, any>} request what makes it again, see ui/page_request.py
+ * @property {Record<string, any>} request what makes it again, see server/page_request.py
  * @property {Record<string, string>} opening initial values of fields
  */
 /**
@@ -96,7 +96,7 @@ export const predicts = () => page.run !== null && (page.run.head ?? "tokens") =
 export const page = reactive({
   run: /** @type {Run} */ (/** @type {unknown} */ (null)),
   batch: /** @type {Batch} */ (/** @type {unknown} */ (null)),
-  opening: /** @type {any} */ (null), // the state that is being opened, see ui/static/link.js
+  opening: /** @type {any} */ (null), // the state that is being opened, see server/static/link.js
   writing: /** @type {any} */ (null), // the text as far as it is written, while it is
   status: { kind: "done", text: "", rev: 0 }, // one line; kind: "busy", "done" or "error"
   query: /** @type {Query} */ (/** @type {unknown} */ (null)),
@@ -130,7 +130,7 @@ export const emit = (name, detail) => {
 };
 
 // The requests that reproduce the newest runs and batches, by id, for a server that no longer keeps them. See
-// ui/page_request.py.
+// server/page_request.py.
 /** @type {Map<string, Record<string, any>>} */
 const requests = new Map();
 const MOST = 128;
@@ -218,7 +218,7 @@ export const headShown = () => {
   return { ...run.kinds[0], layer: 0, head: 0 };
 };
 
-// Whether a model was trained in this visit, by its name; see ui/trainings.py.
+// Whether a model was trained in this visit, by its name; see server/trainings.py.
 /** @type {(model: string) => boolean} */
 export const isOwn = (model) => model.includes("~");
 

@@ -42,7 +42,7 @@ const useReading = (part, token) => {
   return token && answer && asked.run === run ? { token: asked, reading: answer } : null;
 };
 
-const PADDING_PX = 3; // as in ui/static/tokens.css
+const PADDING_PX = 3; // as in server/static/tokens.css
 
 // Places of tokens, word by word.
 /** @type {(labels: string[], special: number[]) => number[][]} */

@@ -49,12 +49,12 @@ BATCH_TEMPLATE = "views/export/static/batch.html"
 SCRIPT = "views/export/static/page.js"
 STYLES = (
     "web/theme.css",
-    "ui/static/pictures.css",
-    "ui/static/tokens.css",
+    "server/static/pictures.css",
+    "server/static/tokens.css",
     "views/attention/attention.css",
     "views/export/static/page.css",
 )
-PLOTLY = "ui/static/vendor/plotly-cartesian.min.js"
+PLOTLY = "server/static/vendor/plotly-cartesian.min.js"
 _WORKED_OUT = ("similarity", "inputs")  # views whose last trace's cells follow from other numbers
 CLOSE = 2e-5  # of the largest score: worked-out scores this near are taken for the recorded ones
 

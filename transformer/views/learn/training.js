@@ -8,7 +8,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js"
 import { reactive, showProblem } from "../../web/store.js";
 import { cardState } from "../../web/card.js";
 
-export const RECORDED = "recorded-"; // see ui/learning.py
+export const RECORDED = "recorded-"; // see server/learning.py
 const TRAINING = "viz-training"; // in sessionStorage: the visitor's training, for a reload
 const PAUSES_MS = { starting: 400, running: 400, waiting: 1500, paused: 1000 };
 const OUT_OF_SIGHT_MS = 5000;

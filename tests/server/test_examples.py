@@ -1,0 +1,146 @@
+"""The examples and cards that a page opens with: cut to fit, drawn at once, and true."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from kit import aio
+from kit.client import opened
+from kit.models import tiny
+from kit.serving import tiny_model
+from PIL import Image
+
+import transformer
+from transformer import with_lens
+from transformer.server import build, handlers
+from transformer.server.examples import EXAMPLES, example_of, first_head, is_offered, read_tour
+from transformer.server.handlers import example
+from transformer.server.lessons import shown_by
+from transformer.server.pages import first_look, first_title
+from transformer.server.service import Service
+from transformer.views.attention.grid import palette
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
+def test_a_model_shorter_than_its_example_is_served_and_can_be_used(tokenizer, family):
+    model = tiny("short", family, tokenizer, max_len=5)
+    service = Service([model])
+
+    async def page() -> None:
+        build(service)  # Gradio needs a loop
+
+    aio.run(page())
+    example, whole = example_of(model), EXAMPLES[family]
+    offered = [example.text, *example.suggestions, *example.batch]
+    for text, longer in zip(offered, [whole.text, *whole.suggestions, *whole.batch], strict=True):
+        assert text
+        assert longer.startswith(text)
+        read = model.prepare(text)
+        assert len(read.source or read.ids) <= 5
+        assert is_offered(text, [model]) or text in example.batch
+    run, batch = handlers.example(service, "short")
+    assert run["text"] == example.text
+    assert batch["texts"] == list(example.batch)
+    answers = handlers.generate(service, "visitor", "short", "a", {"max_new_tokens": 3})
+    *_, (facts, status, _) = answers
+    assert (status["kind"], facts is None) == ("done", False)
+    assert opened(service, "short")["text"] == example.text
+
+
+def test_an_example_is_cut_after_a_word_if_one_fits(tokenizer):
+    text = EXAMPLES["encoder-decoder"].text
+    words = [" ".join(text.split(" ")[:count]) for count in range(1, 9)]
+    for max_len in range(4, 24):
+        model = tiny("short", "encoder-decoder", tokenizer, max_len=max_len)
+        fitting = [part for part in words if len(tokenizer.encode(part)) < max_len]  # and the end
+        if fitting:
+            assert example_of(model).text == fitting[-1]
+    long = tiny("long", "encoder-decoder", tokenizer, max_len=64)
+    assert example_of(long) == EXAMPLES["encoder-decoder"]
+
+
+def picture(url: str) -> np.ndarray:
+    """Palette places of an image."""
+    kind, body = url.removeprefix("data:").split(";base64,")
+    image = Image.open(io.BytesIO(base64.b64decode(body)))
+    assert (kind, image.mode) == ("image/png", "P")
+    assert bytes(image.getpalette() or b"") == palette().tobytes()
+    return np.asarray(image)
+
+
+def test_both_pictures_are_of_the_stored_runs_weights():
+    service = Service([tiny_model()])
+    run = service.store.run(service.examples["tiny"][0])
+    site, head = first_head(example(service, "tiny")[0])
+    weights = run.trace.records[site].pattern[0].numpy()
+    assert weights.shape[-1] <= 64  # a longer text would be shown reduced
+    shown_first = first_look(service)
+    assert first_title(service) == f"Decoder self-attention, layer {site.layer}, head {head}"
+    large = picture(shown_first["head"])
+    allowed = np.tril(np.ones_like(weights[head], dtype=bool))
+    assert (large[~allowed] == 0).all()  # see-through
+    shown = (large[allowed] / 255.0) ** 2
+    assert np.abs(shown - weights[head][allowed]).max() < 0.005
+    heads = picture(shown_first["heads"])
+    height, width = weights.shape[-2:]
+    gap = (heads.shape[1] - weights.shape[0] * width) // (weights.shape[0] - 1)
+    left = head * (width + gap)
+    top = site.layer * (height + gap)
+    small = heads[top : top + height, left : left + width].astype(int)
+    assert ((small == 0) == (large == 0)).all()
+    assert (abs(small - large.astype(int)) < 32).all()  # eight colours
+
+
+CARDS = {card["title"]: card for card in read_tour()["card"]}
+# Output of the intact network, and of the network in the card's state.
+WRITES = {
+    "Without it, the name is lost": (
+        '"Hello, Loki! I am so big',
+        '"Hello, Little bird! I am a very hungry',
+    ),
+    "Take away the word order": ("L'homme a mordu le chien.", "Le chien a mordu l'homme."),
+    "Make the cat a dog": ("chat noir dort sur le lit.", "chien noir dort sur le lit."),
+}
+LAST = 31  # the L at which the example ends
+
+
+@pytest.fixture(scope="module")
+def bundled() -> Service:
+    models = [transformer.load(name) for name in ("stories", "translate-en-fr")]
+    return Service(models, trainings=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("title", WRITES)
+def test_an_alteration_changes_the_text_as_its_card_says(bundled, title):
+    state = CARDS[title]["state"]
+    altered = shown_by(bundled, state).run.text
+    intact = shown_by(bundled, state | {"alter": []}).run.text
+    before, after = WRITES[title]
+    assert intact.endswith(before), intact
+    assert altered.endswith(after), altered
+    if title == "Take away the word order":  # both sentences are translated alike
+        other = "The dog bit the man."
+        assert other in CARDS[title]["look"]
+        assert shown_by(bundled, state | {"text": other}).run.text.endswith(after)
+
+
+@pytest.mark.slow
+def test_the_first_card_names_the_token_that_the_example_predicts(bundled):
+    model = bundled.model("stories")
+    example, run = example_of(model), shown_by(bundled, {"model": "stories"}).run
+    assert (run.stopped, len(run.labels), run.labels[LAST]) == ("read", LAST + 1, "␣L")
+    assert (example.methods[0], CARDS["What comes next?"]["state"]["read"]) == ("greedy", 31)
+    step = model.generate(example.text, **example.settings).steps[0]
+    assert (model.tokenizer.label(step.token), f"{step.chosen.probability:.0%}") == ("o", "86%")
+    assert "“o” gets 86 %" in CARDS["What comes next?"]["says"]
+
+
+@pytest.mark.slow
+def test_only_the_last_two_layers_say_what_the_last_one_says(bundled):
+    run = shown_by(bundled, CARDS["How early does it know?"]["state"]).run
+    model = bundled.model("stories")
+    lens = with_lens(model, run).lens
+    said = [model.tokenizer.label(int(best)) for best in lens.ids[:, LAST - run.trace_start, 0]]
+    assert said[3:] == ["ittle", "ittle", "o", "o"]

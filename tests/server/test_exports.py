@@ -1,0 +1,90 @@
+"""Files made for the visitor: a safe name, a limit, and nothing on the disk."""
+
+import asyncio
+import dataclasses
+import re
+import threading
+from typing import Any
+
+import pytest
+from kit import aio
+from kit.client import asking
+
+import transformer
+from transformer import Model, Run, with_lens
+from transformer.inference import deadline
+from transformer.server.fair_scheduler import Caller, Line, Resource
+from transformer.server.resources import in_thread
+from transformer.server.service import Service
+from transformer.views import export as exports
+from transformer.views.export import html
+
+
+@pytest.fixture
+def kept(tiny_model: Model) -> tuple[Service, str, Run]:
+    """What answers for a kept run, the run's id, and the run with its lens."""
+    service = Service([tiny_model])
+    run = tiny_model.generate("The fox said: hello!", max_new_tokens=4)
+    return service, service.store.pin(run), with_lens(tiny_model, run)
+
+
+def ask(service: Service, **data: Any) -> dict[str, Any]:
+    return asking(service, "export")(data)
+
+
+def test_a_file_is_made_where_the_disk_is_full(kept, monkeypatch):
+    service, key, run = kept
+    real = open
+
+    def read_only(file: Any, mode: str = "r", *more: Any, **settings: Any) -> Any:
+        if set(mode) & set("wax+"):
+            raise OSError(28, "No space left on device")
+        return real(file, mode, *more, **settings)
+
+    monkeypatch.setattr("builtins.open", read_only)
+    monkeypatch.setattr("io.open", read_only)
+    for form in ("json", "npz", "html"):
+        assert ask(service, run=key, form=form)["name"] == f"tiny-the-fox-said-hello.{form}"
+    opened = ask(service, run=key, form="html", site="decoder.1.self", head=1)
+    assert opened["text"] == html.page(run, "decoder.1.self", 1)
+    head = ask(service, run=key, form="csv", site="decoder.1.self", head=1, stage="masked")
+    assert head["text"] == "\ufeff" + run.attention_csv("decoder.1.self", 1, stage="masked")
+
+
+def test_a_file_name_has_safe_characters_only(kept):
+    _, _, run = kept
+    for text in ("../../etc/passwd", "a\x00b\r\nSet-Cookie: x", "." * 50, "x" * 5000, "نص عربي"):
+        odd = dataclasses.replace(run, model="../m", request=transformer.Request(text=text))
+        name = exports.file_name(odd, "csv", "-decoder-0-self-head-0")
+        assert re.fullmatch(r"[a-z0-9][a-z0-9-]*\.csv", name)
+        assert len(name) <= exports.LONGEST_NAME + 30
+
+
+def test_a_too_large_export_is_refused_before_it_is_made(kept, monkeypatch):
+    service, key, _ = kept
+    monkeypatch.setattr(exports, "MAX_EXPORT_BYTES", 1000)
+    monkeypatch.setattr(Run, "to_json", None)
+    for form, what in (("json", "arrays"), ("npz", "arrays"), ("html", "page")):
+        said = ask(service, run=key, form=form)["error"]
+        assert said.startswith(f"this run's {what} would be")
+        assert "python -m transformer" in said
+    assert "error" not in ask(service, run=key, form="csv", site="decoder.0.self")
+
+
+def test_a_file_is_not_made_once_its_visitor_has_left():
+    gone, made = threading.Event(), list[str]()
+
+    async def asked() -> None:
+        shares = {"files": Line(Resource(1))}
+        before = shares["files"].join(Caller("another"))
+        with deadline.until(deadline.Deadline(60, gone)):
+            waiting = asyncio.ensure_future(in_thread(shares, "files", lambda: made.append("x")))
+        while not shares["files"].counts()["waiting"]:
+            await asyncio.sleep(0)
+        gone.set()
+        before.leave()
+        with pytest.raises(ValueError, match="nobody waits"):
+            await waiting
+
+    aio.run(asked())
+    assert made == []

@@ -1,0 +1,261 @@
+"""Fair shares by address and session; what runs long steps aside; results stay the same."""
+
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kit import aio
+from kit.serving import tiny_translator
+
+from transformer.inference.deadline import Deadline
+from transformer.inference.stream import Stream
+from transformer.server import handlers, sessions
+from transformer.server.errors import Busy
+from transformer.server.fair_scheduler import Caller, Line, Place, Resource
+from transformer.server.limits import AT_ONCE, MAX_VISITOR_WAITING
+from transformer.server.service import Service
+from transformer.server.sessions import Sessions, address_of, shares
+
+WAIT_S = 30
+A, B = Caller("a"), Caller("b")
+ONE, TWO, THREE = Caller("a", "1"), Caller("a", "2"), Caller("b", "3")
+
+
+def thread(work: Callable[[], object]) -> threading.Thread:
+    started = threading.Thread(target=work, daemon=True)
+    started.start()
+    return started
+
+
+Clock = SimpleNamespace
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """In place of time.monotonic: it says `now`."""
+    made = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("transformer.server.fair_scheduler.time.monotonic", lambda: made.now)
+    return made
+
+
+def served(line: Line, clock: Clock, places: list[Place]) -> list[Caller]:
+    """Who runs, one after the other, each for a second, until all have."""
+    order, left = [], list(places)
+    while left:
+        (running,) = (one for one in left if one.has)
+        order.append(running.caller)
+        clock.now += 1
+        left.remove(running)
+        running.leave()
+    assert line.counts() == {"running": 0, "waiting": 0}
+    return order
+
+
+SHARED = [
+    Resource(1, begun=2, slice_s=1.0),
+    Resource(2, begun=3, address=2, slice_s=1.0),
+    Resource(3, waiting=4),
+]
+CALLERS = st.sampled_from([ONE, TWO, THREE, Caller("c", "4")])
+DONE = st.one_of(CALLERS, st.sampled_from(["leave", "aside"]))
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(SHARED), st.lists(st.tuples(DONE, st.integers(0, 30)), max_size=40))
+def test_the_scheduler_is_never_idle_nor_over_its_limits(clock, resource, events):
+    line, here = Line(resource), list[Place]()
+    for what, number in events:
+        clock.now += number / 10
+        if isinstance(what, Caller):
+            try:
+                here.append(line.join(what))
+            except Busy:
+                counts = Counter(one.caller.address for one in here if not one.began)
+                assert counts.total() == resource.waiting
+                assert counts[what.address] >= max(counts.values()) - 1
+        elif here and what == "leave":
+            here.pop(number % len(here)).leave()
+        elif running := [one for one in here if one.has]:
+            line.yield_slot(running[number % len(running)])
+        here = [one for one in here if not one.refused]
+        running = [one for one in here if one.has]
+        begun = Counter(one.caller.address for one in here if one.began)
+        room, share = resource.begun or resource.at_once, resource.address or math.inf
+        assert line.counts() == {"running": len(running), "waiting": len(here) - len(running)}
+        assert len(running) <= resource.at_once
+        assert begun.total() <= room
+        assert max(begun.values(), default=0) <= share
+        waiting = [one for one in here if not one.has]
+        if len(running) < resource.at_once and waiting:
+            assert not any(one.began for one in waiting)
+            full = begun.total() == room
+            assert full or all(begun[one.caller.address] == share for one in waiting)
+    for place in here:
+        place.leave()
+    assert line.counts() == {"running": 0, "waiting": 0}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=4))
+def test_waiting_addresses_are_served_equally_however_much_they_ask(clock, counts):
+    line = Line(Resource(1))
+    callers = [Caller(f"address {place}") for place in range(len(counts))]
+    places = [
+        line.join(one) for one, many in zip(callers, counts, strict=True) for _ in range(many)
+    ]
+    order = served(line, clock, places)
+    for count in range(1, min(counts) * len(counts) + 1):
+        found = [order[:count].count(one) for one in callers]
+        assert max(found) - min(found) <= 1
+
+
+def test_heavy_users_wait_for_light_ones_but_absence_earns_no_credit(clock):
+    line, new = Line(Resource(1)), Caller("c")
+    for _ in range(1000):
+        assert served(line, clock, [line.join(A)]) == [A]
+    order = served(line, clock, [line.join(caller) for caller in (new, A, A, B, B, B)])
+    assert order[:2] == [new, B]
+    assert A in order[2:4]  # and not after 1000 s
+
+
+def test_a_started_request_yields_to_one_that_used_a_slice_less(clock):
+    line = Line(Resource(1, begun=2, slice_s=0.5))
+    assert served(line, clock, [line.join(THREE)]) == [THREE]
+    begun, other = line.join(A), line.join(B)  # another session of the address that used more
+    assert not line.yield_slot(begun)  # its slice is not over
+    clock.now += 0.5
+    assert line.yield_slot(begun)
+    assert (begun.has, other.has) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("greedy", "other"), [(A, B), (Caller("a", "greedy"), Caller("a", "other"))]
+)
+def test_a_full_line_refuses_the_newest_request_of_the_busiest_caller(greedy, other):
+    line, refused = Line(Resource(1, waiting=5)), list[Place]()
+    places = [line.join(greedy, refused.append) for _ in range(6)]
+    with pytest.raises(Busy, match="The server is busy"):
+        line.join(greedy)
+    line.join(other), line.join(other)
+    assert refused == [places[0], places[5], places[4]]
+    assert [place.refused for place in places] == [False] * 4 + [True] * 2
+    with pytest.raises(Busy):  # it would have as many as the other
+        line.join(other)
+
+
+def test_a_session_waits_with_so_many_and_an_address_alone_with_all():
+    line = Line(Resource(1, waiting=60))
+    for place in range(31):
+        line.join(Caller("a", f"student {place}"))
+    for _ in range(MAX_VISITOR_WAITING):
+        line.join(ONE)
+    with pytest.raises(Busy, match="Too many of your own requests"):
+        line.join(ONE)
+    assert line.counts() == {"running": 1, "waiting": 30 + MAX_VISITOR_WAITING}
+
+
+def test_addresses_of_one_ipv6_network_are_one():
+    for address in ("2001:db8:1:2::7", "2001:db8:1:2:ffff::1"):
+        assert address_of(address) == "2001:db8:1:2::/64"
+    assert address_of("127.0.0.2") == "127.0.0.2"
+    assert address_of("") == ""
+
+
+def test_a_cancelled_request_neither_waits_nor_keeps_its_slot():
+    line = Line(Resource(1, begun=2, slice_s=0.0))
+    with line.taken(A) as place:
+        with line.taken(A, lambda: False) as none:
+            assert not none.has
+        assert place.has
+        taken = line.taken(B)  # gives up its place if it is no longer referenced
+        taker = thread(taken.__enter__)
+        aio.wait_until(lambda: line.counts()["waiting"])
+        place.yield_slot(lambda: False)
+        assert not place.has
+        taker.join(WAIT_S)
+    assert line.counts() == {"running": 1, "waiting": 0}
+
+
+def test_time_aside_is_not_counted():
+    assert Deadline(0, None, lambda wanted: 0.0).is_over()
+    assert not Deadline(0, None, lambda wanted: 60.0).is_over()
+
+
+@pytest.mark.slow
+def test_a_short_request_does_not_wait_for_the_end_of_long_ones(tiny_model, monkeypatch):
+    """As many long ones as run at a time, of half a second at least; what they give is the same."""
+    service = Service([tiny_model, tiny_translator()])
+    monkeypatch.setattr(sessions, "SLICE_S", 0.05)
+    service.shares = shares()
+    settings = {"max_new_tokens": 40, "temperature": 0.9, "seed": 3}
+    alone = tiny_model.generate("The fox", **settings)
+    quick_next = Stream.__next__
+    monkeypatch.setattr(Stream, "__next__", lambda stream: time.sleep(0.015) or quick_next(stream))
+    ended: dict[str, float] = {}
+    labels: dict[str, list[str]] = {}
+
+    def generate(visitor: str, **changed: int) -> None:
+        answers = handlers.generate(service, visitor, "tiny", "The fox", settings | changed)
+        *_, (facts, status, _) = answers
+        assert facts is not None, status
+        labels[visitor] = facts["labels"]
+        ended[visitor] = time.monotonic()
+
+    long = [thread(lambda name=f"long {n}": generate(name)) for n in range(AT_ONCE)]
+    aio.wait_until(lambda: service.shares["model"].counts()["running"] == AT_ONCE)
+    generate("short", max_new_tokens=2)
+    for each in long:
+        each.join(WAIT_S)
+    assert ended["short"] < min(ended["long 0"], ended["long 1"])
+    assert labels["long 0"] == labels["long 1"] == list(alone.labels)
+    assert labels["short"] == list(alone.labels[: alone.n_prompt + 2])
+
+
+def test_holding_one_slot_forbids_waiting_for_another():
+    """Two who did so, and one the other way round, would wait for each other for ever."""
+    here = shares()
+    for first, second in (("model", "experiments"), ("experiments", "model")):
+        refused = pytest.raises(AssertionError, match="holds a place")
+        with here[first].taken(A), refused, here[second].taken(A):
+            pass
+        lent = here[first].join(A, kind="thread").lent()
+        with lent, pytest.raises(AssertionError, match="holds a place"), here[second].taken(A):
+            pass
+        with here[second].taken(A):
+            pass
+
+
+def test_the_page_says_that_the_time_limit_was_reached(
+    tiny_model, tiny_encoder_decoder, monkeypatch
+):
+    monkeypatch.setattr(sessions.Sessions.request.__wrapped__, "__defaults__", (None, 0.0))
+    service, options = Service([tiny_model, tiny_encoder_decoder]), {"max_new_tokens": 12}
+    for model, wanted in ((tiny_model, options), (tiny_encoder_decoder, options | {"beams": 3})):
+        *_, last = handlers.generate(service, "visitor", model.name, "The fox", wanted)
+        facts, status, running = last
+        assert facts is not None
+        assert (facts["stopped"], facts["state"], running) == ("time", "done", False)
+        one_step = model.generate("The fox", **wanted | {"max_new_tokens": 1})
+        assert facts["labels"] == list(one_step.labels)  # of a search, the hypotheses so far
+        assert "It reached the 20 s that one request may take." in status["text"]
+
+
+def test_leaving_or_stopping_ends_only_the_visitors_own_requests():
+    left: list[str] = []
+    here = Sessions(left.append)
+    for end in (here.leave, here.stop):
+        with here.request("a") as mine, here.request("b") as other:
+            end("a")
+            assert (mine.is_over(), other.is_over()) == (True, False)
+    assert left == ["a"]
+    here.leave("unknown")
+    with here.request("") as patience:  # a tool's call, of no session
+        here.leave("")
+        assert not patience.is_over()
+    assert here._flags == {}  # no name stays of who has left

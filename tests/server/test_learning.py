@@ -1,0 +1,264 @@
+"""The server side of the tab Learn: who owns a training, its progress, and its model."""
+
+import base64
+import io
+import os
+import resource
+import signal
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from kit import aio, prefork
+from kit.client import visiting
+
+import transformer
+from transformer import Model
+from transformer.learning import worker as trainer_module
+from transformer.learning.exercises import EXERCISES
+from transformer.learning.stepwise import Plan
+from transformer.learning.training_record import BUNDLED, record_training
+from transformer.learning.worker import Trainer
+from transformer.server import connect, handlers, learning, limits
+from transformer.server.examples import example_of
+from transformer.server.service import Service
+from transformer.server.sessions import shares
+from transformer.server.trainings import Trainings
+
+pytestmark = pytest.mark.slow
+
+TINY = {"task": "copy", "n_steps": 40, "width": 8, "n_heads": 1, "n_layers": 1}
+
+
+@pytest.fixture
+def service(tiny_model: Model) -> Service:
+    return Service([tiny_model])
+
+
+# --- trainings in a separate process --------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trains(tiny_model: Model) -> Iterator[Service]:
+    """Its process is used again: none starts as quickly."""
+    made = Service([tiny_model])
+    yield made
+    for visitor in ("me", "a", "b"):
+        made.trainings.leave(visitor)
+    for one in made.trainings._free + [one.trainer for one in made.trainings._underway.values()]:
+        if one is not None:
+            one.close()
+
+
+def test_a_training_is_stopped_and_is_a_model_afterwards(trains, tmp_path):
+    """And the next one, in the same process, learns what the same plan learns here."""
+    service, facts = trains, dict[str, Any]()
+    with visiting("me"):
+        key = learning.train(service, {"plan": {**TINY, "n_steps": 2000}, "question": "ab"})["id"]
+
+        def stands(state: str) -> bool:
+            facts.update(learning.learned(service, {"id": key}))
+            return facts["state"] == state and bool(facts["kept"])
+
+        learning.steer(service, {"id": key, "do": "pause"})
+        aio.wait_until(lambda: stands("paused"))
+        assert (facts["question"], facts["wanted"]) == ("ab", "ab")
+        learning.steer(service, {"id": key, "do": "stop"})
+        aio.wait_until(lambda: stands("ended"))
+        assert facts["at"] == facts["step"] == facts["kept"][-1]
+        assert facts["why"] == "Stopped."
+        early = learning.learned(service, {"id": key, "at": 1, "question": "abcd"})
+        assert (early["at"], early["wanted"]) == (1, "abcd")
+        packed = learning.checkpoint(service, {"id": key, "at": 1})
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, most[1]))  # as on a full disk
+        try:
+            with pytest.raises(ValueError, match="has no room to write the checkpoint"):
+                learning.checkpoint(service, {"id": key, "at": 1})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, most)
+
+        key = learning.train(service, {"plan": TINY})["id"]
+        aio.wait_until(lambda: stands("ended"))
+        there, here = learning._training(service, key), record_training(Plan(**TINY))
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(packed["base64"]))) as files:
+        files.extractall(tmp_path)
+    loaded = transformer.load(tmp_path / "copy-1")
+    assert loaded.metadata is not None
+    assert (loaded.metadata["exercise"], loaded.metadata["steps"]) == ("copy", 1)
+    assert example_of(loaded).text == EXERCISES["copy"].example + "="
+    assert there.why == "done"
+    assert there.record.losses == pytest.approx(here.losses, rel=1e-4)
+    assert there.record.measurements[-1].accuracy == here.measurements[-1].accuracy
+    assert sorted(there.record.snapshots) == sorted(here.snapshots) == here.plan.kept()
+    found, wanted = (record.snapshots[1] for record in (there.record, here))
+    for name, weights in wanted.weights.items():
+        np.testing.assert_allclose(found.weights[name], weights, atol=1e-3)
+    for kind, picture in wanted.pictures.items():
+        np.testing.assert_allclose(found.pictures[kind].pixels, picture.pixels, atol=1)
+        np.testing.assert_array_equal(found.pictures[kind].masked, picture.masked)
+
+
+def test_a_process_that_is_stopped_loses_its_place_to_the_next_one(trains, monkeypatch):
+    monkeypatch.setattr(trainer_module, "SILENT_S", 2.0)
+    stuck = trains.trainings.begin("a", Plan(**TINY | {"n_steps": 2000}))
+    aio.wait_until(lambda: stuck.record.losses)
+    process = stuck.trainer._process
+    next_one = trains.trainings.begin("b", Plan(**TINY))
+    os.kill(process.pid, signal.SIGSTOP)
+    # on a busy machine it may have ended too
+    aio.wait_until(lambda: next_one.state != "waiting")
+    assert (stuck.state, stuck.why, process.wait(5)) == ("ended", "broken", -signal.SIGKILL)
+
+
+ENDS = """
+import os, signal
+from transformer.learning.worker import Trainer
+trainer = Trainer(print)
+trainer._process = trainer._started()
+os.kill(trainer._process.pid, signal.SIGSTOP)
+print(trainer._process.pid, flush=True)
+"""
+
+
+def test_a_stopped_process_ends_with_the_server():
+    done = prefork.run([sys.executable, "-c", ENDS])
+    state = Path(f"/proc/{int(done.stdout)}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+# --- turns, without a process ---------------------------------------------------------------------
+
+
+class Still(Trainer):
+    """A worker that trains nothing and obeys at once."""
+
+    def begin(self, key: str, job: Any) -> None:
+        self.key = key
+        self._hear(key, "state", "running")
+
+    def tell(self, key: str, what: str, value: Any = None) -> None:
+        if what == "stop" and key == self.key:
+            self.key = ""
+            self._hear(key, "end", "stopped")
+        elif what == "pause":
+            self._hear(key, "state", "paused")
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> Trainings:
+    monkeypatch.setattr("transformer.server.trainings.Trainer", Still)
+    return Trainings(shares()["trainings"])
+
+
+def test_trainings_run_one_at_a_time_and_know_their_place_in_line(turns):
+    plan = Plan(**TINY)
+    first, second, third = (turns.begin(name, plan) for name in ("a", "b", "c"))
+    assert [one.state for one in (first, second, third)] == ["running", "waiting", "waiting"]
+    assert [turns.before(one) for one in (first, second, third)] == [0, 1, 2]
+    turns.leave("a")
+    assert [one.state for one in (first, second, third)] == ["ended", "running", "waiting"]
+    turns.steer(third, "stop")
+    assert (third.state, turns._line.counts()) == ("ended", {"running": 1, "waiting": 0})
+    for place in range(limits.MAX_TRAININGS_WAITING):
+        turns.begin(f"visitor {place}", plan)
+    with pytest.raises(ValueError, match="16 trainings are waiting; see a recorded run"):
+        turns.begin("one more", plan)
+
+
+def test_a_visitor_has_one_training_that_no_other_can_find(turns):
+    plan = Plan(**TINY)
+    first, second = turns.begin("a", plan), turns.begin("a", plan)
+    assert turns.find("a", second.key).state == "running"
+    for visitor, key in (("b", second.key), ("a", first.key)):
+        with pytest.raises(ValueError, match="no longer keeps this training"):
+            turns.find(visitor, key)
+    with pytest.raises(ValueError, match=r"do must be one of \['pause', .*\]; got 'fly'"):
+        turns.steer(second, "fly")
+    with pytest.raises(ValueError, match="nothing can be trained on this server"):
+        Trainings(shares(trainings=0)["trainings"]).begin("a", plan)
+
+
+def test_paused_or_unwatched_trainings_end_while_others_wait(turns, monkeypatch):
+    plan, now = Plan(**TINY), time.monotonic()
+    resting, waiting = turns.begin("a", plan), turns.begin("b", plan)
+    turns.steer(resting, "pause")
+    for later, states in ((59, ("paused", "waiting")), (61, ("ended", "running"))):
+        monkeypatch.setattr(time, "monotonic", lambda later=later: now + later)
+        turns.find("a", resting.key)
+        turns.find("b", waiting.key)
+        turns.sweep()
+        assert (resting.state, waiting.state) == states
+    assert resting.why == "crowded"
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61 + 91)
+    turns.sweep()
+    assert waiting.state == "ended"
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61 + 91 + limits.MAX_AGE_S)
+    with pytest.raises(ValueError, match="no longer keeps this training"):
+        turns.find("b", waiting.key)
+
+
+def test_an_impossible_plan_is_refused(service):
+    for plan, sentence in (
+        ({"preset": "gpt"}, "with a task"),
+        ({**TINY, "fly": 1}, "a training must be an object of"),
+        ({**TINY, "n_steps": 2001}, "n_steps must be a whole number from 1 to 2,000; got 2001"),
+        ({**TINY, "n_heads": 3}, "n_heads must divide d_model; got d_model=8, n_heads=3"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            learning.train(service, {"plan": plan})
+
+
+# --- recorded trainings, and models of a visit ----------------------------------------------------
+
+
+def test_a_recorded_training_can_be_looked_at_by_all_and_is_counted_once(service):
+    for task in BUNDLED:
+        facts = learning.learned(service, {"id": f"recorded-{task}"})
+        assert (facts["state"], facts["at"]) == ("ended", facts["total"])
+        assert facts["answer"] == facts["wanted"]
+        first = learning.learned(service, {"id": f"recorded-{task}", "at": 1})
+        assert first["answer"] != first["wanted"]
+        assert set(first["pictures"]) == set(facts["pictures"]) != set()
+    held = service.budget.held()[limits.RECORDS]
+    assert held["count"] == len(BUNDLED)
+    assert 1_000_000 < held["bytes"] < 4_000_000
+
+
+def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
+    names, steps = ("me", "you"), BUNDLED["copy"].kept()[-2:]
+    models = {}
+    for name, step in zip(names, steps, strict=True):
+        with visiting(name):
+            models[name] = learning.adopt(service, {"id": "recorded-copy", "at": step})["model"]
+    for name, model in models.items():
+        assert [own for _, own in service.names(name)] == ["tiny", model]
+        alone = service.own.find(model, name).model.generate("bdface=", max_new_tokens=8)
+        for other in names:
+            *_, (facts, status, _) = handlers.generate(
+                service, other, model, "bdface=", {"max_new_tokens": 8}
+            )
+            assert (status["kind"] == "error") == (other != name)
+            assert (facts and facts["labels"]) == (list(alone.labels) if other == name else None)
+            page = connect.example_page(service, other, model, {})
+            assert page["controls"]["model"]["value"] == (model if other == name else "tiny")
+            problems = "".join(page["problems"])
+            assert ("in a visit: it belonged to that visit alone" in problems) == (other != name)
+    assert [own for _, own in service.names("somebody else")] == ["tiny"]
+
+
+def test_a_visits_networks_are_deleted_soon_after_it(service, monkeypatch):
+    with visiting("me"):
+        one = learning.adopt(service, {"id": "recorded-copy", "at": 1})["model"]
+    now = time.monotonic()
+    service.sessions.leave("me")
+    monkeypatch.setattr(time, "monotonic", lambda: now + limits.LEFT_AGE_S + 1)
+    service.sweep()
+    assert service.budget.held()["models"]["count"] == 0
+    with pytest.raises(ValueError, match="belonged to that visit alone"):
+        service.model(one, "me")

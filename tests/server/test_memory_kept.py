@@ -1,0 +1,94 @@
+"""The bytes that visits leave on the server are bounded, whatever session names they give."""
+
+import gc
+import time
+from typing import Any
+
+import pytest
+from kit.client import visiting
+from kit.serving import tiny_model
+
+from transformer import Ablate, Model
+from transformer.interventions.descriptions import Break
+from transformer.model.trace import Trace
+from transformer.runs.compact_trace import bytes_of
+from transformer.server import handlers, limits
+from transformer.server import service as services
+from transformer.server.learning import adopt
+from transformer.server.memory_budget import Limits
+from transformer.server.service import Service
+
+pytestmark = pytest.mark.slow
+
+TEXT = "The fox met a bird. Tom ran home to the dog"
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return tiny_model()
+
+
+@pytest.fixture
+def service(model: Model) -> Service:
+    return Service([model])
+
+
+def alive(kind: type) -> int:
+    """How many objects of a kind there are in this process."""
+    gc.collect()
+    return sum(isinstance(one, kind) for one in gc.get_objects())
+
+
+def adopted(service: Service, visitor: str) -> str:
+    """The name of a recorded network that has become this visitor's model."""
+    with visiting(visitor):
+        return str(adopt(service, {"id": "recorded-copy", "at": None})["model"])
+
+
+def test_models_of_ever_new_sessions_stay_within_their_share(
+    service: Service,
+) -> None:
+    service.budget.kinds[limits.MODELS] = Limits(most_bytes=1_500_000, most_own=4)
+    before = alive(Model)
+    names = [adopted(service, f"visitor {place}") for place in range(40)]
+    held = service.budget.held()[limits.MODELS]
+    assert alive(Model) - before == held["count"] < 20
+    assert 1_000_000 < held["bytes"] <= 1_500_000
+    assert service.model(names[-1], "visitor 39").name == names[-1]
+    with pytest.raises(ValueError, match="is gone with it; train one anew"):
+        service.model(names[0], "visitor 0")
+
+
+def test_an_idle_visits_runs_are_evicted_before_its_model(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, now = adopted(service, "me"), time.monotonic()
+    first, _ = handlers.example(service, name)
+    assert service.store.has(first["run"])
+    monkeypatch.setattr(time, "monotonic", lambda: now + limits.SILENT_S + 1)
+    service.sweep()
+    assert {kind for kind, held in service.budget.held().items() if held["count"]} == {
+        limits.MODELS,
+        limits.RECORDS,
+    }
+    again, _ = handlers.example(service, name)
+    assert again["run"] != first["run"]
+    assert again["labels"] == first["labels"]
+    monkeypatch.setattr(time, "monotonic", lambda: now + limits.SILENT_S + limits.MAX_AGE_S + 2)
+    service.sweep()
+    with pytest.raises(ValueError, match="is gone with it"):
+        service.model(name, "me")
+
+
+def test_an_altered_batch_uses_no_more_memory_or_is_refused(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*altered: Any) -> int:
+        """Bytes of the attention."""
+        return bytes_of(Trace(records=service.batch("tiny", [TEXT] * 8, altered).trace.records))
+
+    assert read(Ablate("decoder", 0, [1])) == read()
+    monkeypatch.setattr(services, "MAX_RECORDED_BYTES", read())
+    read()
+    with pytest.raises(ValueError, match="choose shorter or fewer texts, or alter less"):
+        read(Break("hard-attention"))

@@ -1,0 +1,232 @@
+"""Requests of the page: made again on any server, or refused in one translated line."""
+
+import dataclasses
+import json
+import threading
+from typing import Any
+
+import pytest
+import torch
+from kit import aio
+from kit.client import CONTROLS, FORBIDDEN, SILENCED
+from kit.serving import tiny_translator
+
+from transformer import Model
+from transformer.checks import InvalidRequest, check_number
+from transformer.inference import deadline
+from transformer.messages import speaking
+from transformer.server import handlers
+from transformer.server.errors import MAX_SENTENCE, RunExpired, public_error
+from transformer.server.fair_scheduler import Resource
+from transformer.server.language import language_of
+from transformer.server.limits import MAX_MADE
+from transformer.server.page_data import run_facts
+from transformer.server.page_request import (
+    WORDS,
+    Regenerator,
+    request_of_run,
+    run_of,
+    settings_of,
+)
+from transformer.server.resources import resource_app
+from transformer.server.service import Service
+
+
+@pytest.fixture(scope="module")
+def models(tiny_model: Model, tiny_encoder: Model) -> list[Model]:
+    return [tiny_model, tiny_translator(), tiny_encoder]
+
+
+@pytest.fixture(scope="module")
+def here(models: list[Model]) -> Service:
+    return Service(models)
+
+
+@pytest.fixture
+def there(models: list[Model]) -> Service:
+    """Another server with the same models."""
+    return Service(models)
+
+
+GOOD = {"model": "tiny", "text": "Hello", "settings": {"method": "greedy", "length": 3}}
+REQUESTS = {
+    "sampled": ("tiny", {"temperature": 0.83, "top_k": 7, "top_p": 0.95, "seed": 11}),
+    "barely sampled": ("tiny", {"temperature": 0.012345678901234567, "seed": 2**32 - 1}),
+    "greedy": ("tiny", {}),
+    "altered": (
+        "tiny", {"interventions": [SILENCED, FORBIDDEN], "forced_tokens": [40, 41], "seed": 3},
+    ),
+    "searched": ("tiny-translator", {"beams": 3, "length_penalty": 0.5}),
+    "translated, altered": (
+        "tiny-translator",
+        {"interventions": [{**SILENCED, "kind": "cross"}], "forced_tokens": [44]},
+    ),
+    "read": ("tiny-encoder", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_runs_request_makes_the_same_tokens_and_weights_again(here, name):
+    model, options = REQUESTS[name]
+    text = "The fox & <b>bird</b>,\n1 % “à” 🦊 +"
+    if options is None:
+        text = "The fox &\n1 % à 🦊 +"  # an encoder refuses more than it reads
+        run = here.read(model, text)
+    else:
+        run = here.generate(model, text, max_new_tokens=9, **options)
+    again = run_of(here, json.loads(json.dumps(request_of_run(run))))
+    assert again is not run
+    assert (again.model, again.ids, again.labels) == (run.model, run.ids, run.labels)
+    assert again.request.text == text
+    assert again.request.interventions == run.request.interventions
+    assert again.request.forced_tokens == run.request.forced_tokens
+    for site, record in run.trace.records.items():
+        assert torch.equal(again.trace[site].pattern, record.pattern)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "n_steps", "length"),
+    [("cancelled", 0, 1), ("cancelled", 2, 2), ("time", 2, 2), ("length", 2, 9), ("end", 2, 9)],
+)
+def test_a_request_asks_for_enough_tokens_to_repeat_its_run(tiny_model, stopped, n_steps, length):
+    run = tiny_model.generate("The fox", max_new_tokens=9)
+    forced = dataclasses.replace(run.request, forced_tokens=run.ids[-9:][:3])
+    run = dataclasses.replace(run, steps=run.steps[:n_steps], stopped=stopped, request=forced)
+    asked = request_of_run(run)
+    assert asked["settings"]["length"] == length
+    assert len(asked["altered"]["forced_tokens"]) == min(3, length)
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_batch_is_read_again_as_it_was(here, there, hidden):
+    for name in ("tiny", "tiny-translator"):
+        lines = "The fox\nTom ran home"
+        facts, _ = handlers.read_batch(here, "me", name, lines, padding_hidden=hidden)
+        assert facts is not None
+        key = facts["batch"]
+        Regenerator(there).make({key: {"model": name, "lines": lines, "bare": not hidden}})
+        first, again = here.store.batch(key), there.store.batch(key)
+        assert first.labels == again.labels
+        for site in first.trace.sites:
+            assert first.trace[site].pattern.equal(again.trace[site].pattern)
+
+
+def test_an_unknown_run_is_regenerated_from_its_request(here, there):
+    run = here.generate("tiny", "The fox", max_new_tokens=4)
+    key = here.store.put(run)
+    request = {"run": key, "site": "decoder.1.self", "head": 1, "numbers": True}
+    made = request | {"made": {key: run_facts(run, key, here.model("tiny"))["request"]}}
+    app = resource_app(there)
+    answers = (aio.answer(app, "heatmap", "POST", json=data) for data in (request, made, request))
+    lost, first, again = answers
+    assert (lost.status_code, first.status_code) == (410, 200)
+    assert again.content == first.content  # it is kept there now
+    assert there.store.run(key).ids == run.ids
+
+
+def test_every_server_has_the_same_examples_and_opens_with_them(here, there):
+    assert here.examples == there.examples
+    for name, (run, _) in here.examples.items():
+        assert run_of(there, {"model": name}) is there.store.run(run)
+
+
+def test_a_busy_server_asks_the_page_to_retry_a_regeneration(there):
+    there.shares["model"].resource = Resource(0, threads=0)
+    with pytest.raises(RunExpired, match="The server is busy with other requests"):
+        Regenerator(there).make({"d" * 22: GOOD})
+
+
+def test_an_abandoned_regeneration_keeps_nothing(there):
+    gone = threading.Event()
+    gone.set()
+    with (
+        deadline.until(deadline.Deadline(60, gone)),
+        pytest.raises(ValueError, match="nobody waits"),
+    ):
+        Regenerator(there).make({"b" * 22: GOOD})
+    assert not there.store.has("b" * 22)
+
+
+NO_RUNS: list[tuple[Any, str]] = [
+    ([], "must be an object of at most 3 runs"),
+    ({f"{place:022}": GOOD for place in range(MAX_MADE + 1)}, "at most 3 runs"),
+    ({"../../etc/passwd-aaaaaa": GOOD}, "by its id"),
+    ({"c" * 22: 7}, "how it was made"),
+    ({"c" * 22: GOOD | {"model": "none"}}, "model must be one of"),
+    ({"c" * 22: {"text": "Hello"}}, "how it was made"),
+    ({"c" * 22: GOOD | {"name": "x"}}, "a request takes"),
+    ({"c" * 22: GOOD | {"settings": 3}}, "settings must be an object; got int"),
+    ({"c" * 22: GOOD | {"settings": {"length": 1_000_000_000}}}, "max_new_tokens"),
+    ({"c" * 22: GOOD | {"text": "x" * 3000}}, "at most 2,000 characters"),
+    ({"c" * 22: {"model": "tiny", "lines": "a\n" * 9}}, "from 1 to 8 texts"),
+    ({"c" * 22: {"model": "tiny", "lines": "a" * 16_001}}, "at most 16,000 characters"),
+]
+
+
+def test_an_invalid_regeneration_is_refused(there):
+    for made, sentence in NO_RUNS:
+        with pytest.raises(ValueError, match=sentence):
+            Regenerator(there).make(made)
+        assert not there.store.has("c" * 22)
+
+
+def test_invalid_controls_are_refused():
+    for changed, altered, sentence in (
+        ({"temperature": None}, {}, "temperature is empty: give a number"),
+        ({"length": None, "method": "greedy"}, {}, "max_new_tokens is empty"),
+        ({"method": ["sample"]}, {}, "method must be one of"),
+        ({}, {"seed": [1]}, r"an object with \['interventions', 'forced_tokens'\]; got"),
+        ({}, "x", "an object with"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            settings_of(CONTROLS | changed, altered)
+
+
+LONG = InvalidRequest(
+    "too_long", "the text must have at most {most} characters; got {got}", most=2000, got=3.5
+)
+
+
+def test_an_error_is_translated_with_the_errors_and_numbers_in_it():
+    outer = InvalidRequest(
+        "too_long", "text {number} of {n_texts}, counted from 0: {error}",
+        number=1, n_texts=8, error=LONG,
+    )  # fmt: skip
+    english = "text 1 of 8, counted from 0: the text must have at most 2,000 characters; got 3.5"
+    assert public_error(outer) == {"detail": english, "code": "too_long"}
+    with speaking("de"):
+        assert "höchstens 2.000 Zeichen" in public_error(outer)["detail"]
+        assert "3,5" in public_error(outer)["detail"]
+        assert str(outer) == english
+
+
+def test_the_page_calls_a_setting_by_its_label():
+    with pytest.raises(InvalidRequest, match="temperature must be a number from 0 to") as raised:
+        check_number("temperature", -1, 0, 10)
+    assert public_error(raised.value, WORDS)["detail"].startswith("Temperature must be a number")
+
+
+def test_any_error_is_one_short_line_with_a_code():
+    assert public_error(ValueError("a\nb  c")) == {"detail": "a b c", "code": "invalid_request"}
+    long = public_error(ValueError("start " + "x" * 10_000 + " end"))["detail"]
+    assert long.startswith("start x")
+    assert long.endswith("x end")
+    assert len(long) <= MAX_SENTENCE + 3
+    assert public_error(RecursionError("maximum depth"))["code"] == "too_deep"
+
+
+def test_a_program_gets_english_for_any_accept_language():
+    for path, query, language in (
+        ("/", b"", "fr"),
+        ("/", b"__lang=de", "de"),
+        ("/resources/heatmap", b"", "en"),
+        ("/resources/heatmap", b"__lang=de", "de"),
+        ("/resources/runs", b"__lang=zh-CN", "zh"),
+        ("/gradio_api/call/generate", b"", "en"),
+        ("/viz/gradio_api/call/generate", b"", "en"),
+    ):
+        scope = {
+            "path": path, "query_string": query, "headers": [(b"accept-language", b"fr")],
+            "root_path": "/viz" if path.startswith("/viz") else "",
+        }  # fmt: skip
+        assert language_of(scope) == language

@@ -1,0 +1,219 @@
+"""Calls of programs: when they are computed, what ends them, and what is said of them."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+import uvicorn
+from kit import aio
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from transformer import Model
+from transformer.inference import deadline
+from transformer.server import application, http_server
+from transformer.server.api import Endpoint
+from transformer.server.errors import ENDING, MISTAKE, Busy, public_error
+from transformer.server.limits import CALLS, MAX_CALLS
+from transformer.server.memory_budget import Limits, MemoryBudget
+from transformer.server.programs import Message, Programs
+from transformer.server.service import Service
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def service(tiny_model: Model) -> Service:
+    return Service([tiny_model], trainings=0)
+
+
+def programs(service: Service, *functions: Callable[..., Any]) -> Programs:
+    endpoints = {each.__name__: Endpoint(each, "events") for each in functions}
+    return Programs(service, endpoints, {})
+
+
+def post(asked: Programs, stream: str, name: str, *inputs: Any, n_bytes: int = 1) -> str:
+    call = asked.call_of(name, list(inputs), stream, n_bytes)
+    return str(asked.post(stream, call)["event_id"])
+
+
+async def read(asked: Programs, stream: str) -> list[Message | None]:
+    return [message async for message in asked.messages(stream)]
+
+
+def test_a_call_is_computed_once_its_stream_is_read(service: Service) -> None:
+    computed: list[int] = []
+
+    def double(number: int) -> int:
+        computed.append(number)
+        return 2 * number
+
+    async def calls() -> None:
+        asked = programs(service, double)
+        events = [post(asked, "mine", "double", number) for number in (1, 2)]
+        await asyncio.sleep(0.05)
+        assert computed == []
+        found = {it["event_id"]: it["output"]["data"] for it in await read(asked, "mine") if it}
+        assert found == {events[0]: [2], events[1]: [4]}
+        assert await read(asked, "mine") == []
+
+    aio.run(calls())
+
+
+def test_a_call_posted_meanwhile_is_answered_on_the_open_stream(service: Service) -> None:
+    go_on = threading.Event()
+
+    def wait(number: int) -> int:
+        assert go_on.wait(60)
+        return number
+
+    async def calls() -> list[Any]:
+        asked = programs(service, wait)
+        post(asked, "mine", "wait", 1)
+        reading = asyncio.create_task(read(asked, "mine"))
+        await asyncio.sleep(0.05)
+        post(asked, "mine", "wait", 2)
+        await asyncio.sleep(0.05)
+        go_on.set()
+        return sorted(it["output"]["data"][0] for it in await reading if it)
+
+    assert aio.run(calls()) == [1, 2]
+
+
+@pytest.mark.parametrize("end", ["leave", "cancel", "shut down"])
+def test_a_call_ends_with_its_client_or_its_server(service: Service, end: str) -> None:
+    ended, begun = threading.Event(), threading.Event()
+
+    def endless() -> None:
+        begun.set()
+        while not deadline.is_over():
+            pass
+        ended.set()
+
+    async def calls() -> list[Message | None]:
+        asked = programs(service, endless)
+        event = post(asked, "mine", "endless")
+        reading = asyncio.create_task(read(asked, "mine"))
+        assert await asyncio.to_thread(begun.wait, 60)
+        if end == "leave":
+            reading.cancel()
+        elif end == "cancel":
+            asked.cancel(event, "another")
+            await asyncio.sleep(0.05)
+            assert not ended.is_set()
+            asked.cancel(event, "mine")
+        else:
+            asked.end()
+        assert await asyncio.to_thread(ended.wait, 60)
+        return [] if end == "leave" else await reading
+
+    (last,) = aio.run(calls()) or [None]
+    error = {"error": str(ENDING), "title": ENDING.code}
+    outputs = {"leave": None, "cancel": {}, "shut down": error}
+    assert (last["output"] if last else None) == outputs[end]
+
+
+def test_unread_calls_are_bounded_in_number_and_bytes(service: Service) -> None:
+    asked = programs(service, len)
+    kept, service.budget = service.budget, MemoryBudget(10**9, {CALLS: Limits(most_bytes=5_000)})
+    try:
+        for stream in ("a", "b", "c"):
+            post(asked, stream, "len", "x", n_bytes=1_500)
+        assert [asked.has(stream) for stream in ("a", "b", "c")] == [False, True, True]
+        for _ in range(MAX_CALLS):
+            post(asked, "many", "len", "x")
+        with pytest.raises(Busy, match="your own requests"):
+            post(asked, "many", "len", "x")
+    finally:
+        service.budget = kept
+
+
+def test_a_calls_error_is_answered_and_logged_without_its_values(
+    service: Service, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fails(error: Exception) -> None:
+        raise error
+
+    def answer(error: Exception) -> Any:
+        async def call() -> Any:
+            asked = programs(service, fails)
+            post(asked, "mine", "fails", error)
+            (message,) = await read(asked, "mine")
+            return message
+
+        return aio.run(call())
+
+    mistake = answer(AttributeError("my words"))
+    assert mistake["output"] == {"error": str(MISTAKE), "title": MISTAKE.code}
+    assert not mistake["success"]
+    logged = capfd.readouterr().err
+    assert logged.startswith("a mistake: AttributeError in server/test_programs.py, fails, line ")
+    assert "my words" not in logged
+    sentence = "the place must be 1; got 2"
+    assert answer(ValueError(sentence))["output"]["error"] == sentence
+    assert capfd.readouterr().err == ""
+
+
+def test_a_wrong_number_of_inputs_is_refused_without_quoting_them(service: Service) -> None:
+    asked = programs(service, lambda a, b: None)
+    asked.endpoints = {"two": Endpoint(lambda a, b: None, "events")}
+    for inputs, got in ((["my words"], "1"), (["a", "b", "c"], "3"), ("my words", "str")):
+        with pytest.raises(ValueError, match=f"^two needs 2 inputs; got {got}$"):
+            asked.call_of("two", inputs, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "origin", "allowed"),
+    [
+        (None, "https://elsewhere.example", True), (frozenset(), "http://localhost:3000", True),
+        (frozenset(), "https://elsewhere.example", False), (frozenset(), "null", False),
+        (frozenset(), "http://localhost.elsewhere.example", False),
+    ],
+)  # fmt: skip
+def test_other_sites_ask_without_credentials_and_never_a_local_server(
+    service: Service, hosts: frozenset[str] | None, origin: str, allowed: bool
+) -> None:
+    app = aio.run(application(service, hosts=hosts)).app
+    asking = {"Origin": origin, "Access-Control-Request-Method": "POST", "host": "localhost"}
+    for method in ("GET", "OPTIONS"):
+        found = aio.answer(app, "/gradio_api/app_id", method, headers=asking).headers
+        assert ("access-control-allow-origin" in found) == allowed
+        assert "access-control-allow-credentials" not in found
+
+
+def test_unfinished_headers_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEADERS_S", 0.05)
+
+    async def closed(kind: type[H11Protocol]) -> bool:
+        """Whether a connection that begins a request, and says no more, is closed."""
+
+        config = uvicorn.Config(Mock(), http=kind)
+        config.load()
+        transport = Mock(is_closing=lambda: False)
+        transport.get_extra_info.return_value = None
+        connection = kind(config, ServerState(), {})
+        connection.connection_made(transport)
+        connection.data_received(b"GET / HTTP/1.1\r\nHost: a")
+        await asyncio.sleep(0.2)
+        return bool(transport.close.called)
+
+    assert not aio.run(closed(H11Protocol))
+    assert aio.run(closed(http_server.Connection))
+
+
+def test_a_busy_server_is_said_on_the_stream(service: Service) -> None:
+    async def refused() -> Any:
+        def full() -> None:
+            raise Busy()
+
+        asked = programs(service, full)
+        post(asked, "mine", "full")
+        (message,) = await read(asked, "mine")
+        return message
+
+    problem = public_error(Busy())
+    wanted = {"error": problem["detail"], "title": problem["code"]}
+    assert aio.run(refused())["output"] == wanted

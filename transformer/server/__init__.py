@@ -1,0 +1,217 @@
+"""The Gradio page and its API. Only this package knows Gradio."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, NamedTuple
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+
+from transformer.inference.engines.compiled import engine_words
+from transformer.inference.model import Model
+from transformer.server import gradio_patches, process
+from transformer.server.api import check_tools, endpoints_of, tools
+from transformer.server.asgi_guard import AsgiGuard, host_of, is_local
+from transformer.server.http_server import Server, url_of
+from transformer.server.lessons import teacher_routes
+from transformer.server.limits import MAX_TRAININGS, MAX_WAITING
+from transformer.server.modules import MODULES
+from transformer.server.modules import PREFIX as MODULES_PREFIX
+from transformer.server.page import build
+from transformer.server.pages import Pages, mount
+from transformer.server.process import Shutdown, raise_file_limit, shorten_logs
+from transformer.server.programs import PREFIX as API_PREFIX
+from transformer.server.programs import Programs, program_routes
+from transformer.server.qr import code_question
+from transformer.server.request_guard import BelowPath, answer_errors, path_below, policy_for
+from transformer.server.resources import PREFIX, resource_app
+from transformer.server.service import Service
+from transformer.server.short_links import link_routes
+
+SWEEP_S = 10.0
+# A Space is reached through proxies of its own network alone.
+PRIVATE = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,127.0.0.0/8,fc00::/7,::1"
+LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
+
+
+def launch(
+    models: Sequence[Model],
+    bound: socket.socket,
+    *,
+    mcp: bool = False,
+    trainings: int = MAX_TRAININGS,
+    debug: bool = False,
+    embed_on: Sequence[str] = (),
+    trusted_hosts: Sequence[str] = (),
+) -> None:
+    """Serve the page until interrupted.
+
+    bound: a socket from `server.listen`. mcp: serve the API's endpoints as tools too. trainings:
+    networks trained at the same time. debug: see `Service`. embed_on: origins of other pages that
+    may show this one inside them. trusted_hosts: names by which a server that listens on this
+    machine alone may be asked besides localhost, as a proxy passes them on; "*": any. Raises
+    ValueError for models that cannot be served together, for what is no origin, or without the
+    package that tools need.
+    """
+    if mcp:
+        check_tools()
+    policy = policy_for(embed_on)
+    process.limit_arenas()
+    raise_file_limit()
+    shorten_logs()
+    # uvicorn reads it; by default no proxy is trusted to state a client's address.
+    os.environ.setdefault("FORWARDED_ALLOW_IPS", PRIVATE if "SPACE_ID" in os.environ else "")
+    service = Service(models, trainings, debug=debug)
+    print(f"models {', '.join(service.models)} on {models[0].device}", flush=True)
+    hosts = hosts_for(bound.getsockname()[0], trusted_hosts, root_path())
+    site = asyncio.run(application(service, bound, mcp=mcp, policy=policy, hosts=hosts))
+    MODULES.warm(site.pages.assets)
+    process.freeze_gc()
+    print(f"the page is at {url_of(bound)}", flush=True)
+    with suppress(KeyboardInterrupt):  # uvicorn has ended by it
+        Server(site.app, site.shutdown.end).run(sockets=[bound])
+
+
+class Site(NamedTuple):
+    """What is served."""
+
+    app: FastAPI
+    pages: Pages
+    shutdown: Shutdown
+
+
+def root_path() -> str:
+    """The path or the address below which a proxy serves the page; "" for none."""
+    root = os.environ.get("GRADIO_ROOT_PATH", "").strip("/")
+    return root if "://" in root or not root else f"/{root}"
+
+
+async def application(
+    service: Service,
+    bound: socket.socket | None = None,
+    *,
+    mcp: bool = False,
+    policy: str = "",
+    hosts: frozenset[str] | None = None,
+) -> Site:
+    """The whole site: the page and its files, the page's requests, programs' calls and tools.
+
+    bound: what it will listen on, if that is known.
+    Around it, from outside: requests of other sites' pages, which may ask as nobody in particular;
+    the path below which it is served; the guard. To be made in an event loop: where none runs,
+    Gradio makes one and leaves it open.
+    """
+    root, page = root_path(), build(service)
+    pages = Pages(service, page, path_below(root))
+    endpoints = endpoints_of(service)
+    numbers = {number: it.api_name for number, it in page.fns.items() if it.api_name in endpoints}
+    programs = Programs(service, endpoints, numbers)
+    shutdown = Shutdown(programs.end)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        """Gradio's own would start its queue, which nothing here uses."""
+        sweeping = asyncio.create_task(sweep(service))
+        async with tools(page), process.watched():
+            yield
+        sweeping.cancel()
+
+    origins = {"allow_origins": ["*"]} if hosts is None else {"allow_origin_regex": LOCAL_ORIGIN}
+    app = FastAPI(
+        openapi_url=None,
+        middleware=[
+            Middleware(CORSMiddleware, allow_methods=["*"], allow_headers=["*"], **origins),
+            Middleware(BelowPath, root=path_below(root)),
+            guard_of(service, shutdown, mcp, policy or policy_for(()), hosts),
+        ],
+    )
+    answer_errors(app)
+    app.add_api_route("/", pages.answer, methods=["GET", "HEAD"])
+    app.mount(f"/{MODULES_PREFIX.rstrip('/')}", MODULES)
+    host, port = bound.getsockname()[:2] if bound else (None, None)
+    app.mount(PREFIX, resource_app(service, code_question(host, port, root)))
+    app.include_router(program_routes(programs), prefix=API_PREFIX)
+    app.include_router(link_routes(service))
+    app.include_router(teacher_routes(service))
+    gradio_patches.install()
+    mount(app, page, path_below(root), mcp)
+    app.router.lifespan_context = lifespan
+    return Site(app, pages, shutdown)
+
+
+async def sweep(service: Service) -> None:
+    """Let go what is too old, every SWEEP_S."""
+
+    def work() -> None:
+        service.sweep()
+        process.return_memory()
+
+    while True:
+        await asyncio.sleep(SWEEP_S)
+        await asyncio.to_thread(work)
+
+
+def hosts_for(host: str, trusted: Sequence[str], root: str) -> frozenset[str] | None:
+    """The names that are checked in requests' Host headers; None: none are.
+
+    Only a server that listens on this machine alone checks them. It knows the name in
+    GRADIO_ROOT_PATH, and a proxy that FORWARDED_ALLOW_IPS names may use any.
+    """
+    if "*" in trusted or not is_local(host) or os.environ.get("FORWARDED_ALLOW_IPS"):
+        return None
+    return frozenset(host_of(name) for name in (*trusted, root if "://" in root else "") if name)
+
+
+def guard_of(
+    service: Service,
+    shutdown: Shutdown,
+    mcp: bool,
+    policy: str,
+    hosts: frozenset[str] | None,
+) -> Middleware:
+    """The guard, with what /health and /ready answer."""
+    began = time.monotonic()
+
+    def health() -> dict[str, Any]:
+        kept = service.budget.held()
+        return {
+            "status": "ok",
+            "models": list(service.models),
+            "engines": {
+                name: engine_words(it.engine, it.network) for name, it in service.models.items()
+            },
+            "uptime_s": round(time.monotonic() - began, 1),
+            "running": service.sessions.under_way(),
+            "resources": {name: line.counts() for name, line in service.shares.items()},
+            "kept": kept,
+            "kept_bytes": sum(kind["bytes"] for kind in kept.values()),
+            "weight_bytes": {name: it.weight_bytes for name, it in service.models.items()},
+            "memory_bytes": process.resident_bytes(),
+            "allocations": service.memory.facts(),
+        }
+
+    def ready() -> str:
+        is_full = service.shares["model"].counts()["waiting"] >= MAX_WAITING
+        return "full" if is_full else "ok"
+
+    return Middleware(
+        AsgiGuard,
+        health=health,
+        ready=ready,
+        line=service.shares["pages"],
+        leave=service.sessions.leave,
+        tools=mcp,
+        policy=policy,
+        shutdown=shutdown,
+        hosts=hosts,
+    )
+
+
+__all__ = ["Service", "application", "launch"]

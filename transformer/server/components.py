@@ -1,0 +1,95 @@
+"""The page's own components: `gr.HTML` with a fixed template and a script of its own.
+
+Values go to the scripts as data and into the page by `textContent`; no text of a visitor or a
+model ever enters a template. Factories and not subclasses, which would make Gradio write files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from transformer.messages import language, say
+from transformer.messages.catalogues import translate_html
+from transformer.server.modules import PACKAGE, is_later
+from transformer.views.declaration import View
+
+STATIC = "server/static"
+# Gradio runs this once a component stands on the page. What goes wrong is told in the status.
+MOUNT = """
+import("{bundle}")
+  .then(({{ modules }}) => modules["{module}"].{mount}({{ element, props, trigger, watch }}))
+  .then(() => document.dispatchEvent(new CustomEvent("mounted", {{ detail: element }})))
+  .catch((error) => {{
+    console.error(error);
+    document.querySelector("#first-look")?.remove();
+    const problem = document.querySelector(
+      "#status .problem, #status .html-container:not(:has(.problem))");
+    if (!problem) return;
+    Object.assign(problem, {{ hidden: false, role: "alert" }}).classList.add("problem");
+    problem.firstElementChild.textContent = `{lost} (${{error.message}})`;
+  }});
+"""
+
+
+def component(
+    name: str,
+    value: Any = None,
+    elem_id: str | None = None,
+    folder: str = STATIC,
+    script: str = "",
+    **props: Any,
+) -> gr.HTML:
+    """The component of FOLDER/NAME.js, or one of several of FOLDER/SCRIPT.js; elem_id None: NAME.
+
+    NAME.js exports mount({element, props, trigger, watch}): what Gradio 6.31 gives to a
+    component's script; see web/part.js. Where it is no component of Preact's,
+    NAME.html has its elements. value, props: JSON data for it.
+    """
+    template = PACKAGE / folder / f"{name}.html"
+    markup = template.read_text("utf-8") if template.is_file() else "<div></div>"
+    module = f"{folder}/{script or name}.js"
+    return gr.HTML(
+        value=value,
+        html_template=translate_html(markup, language()),
+        js_on_load=MOUNT.format(
+            bundle="later" if is_later(module) else "page",
+            module=module,
+            mount=f"mount.{name}" if script else "mount",
+            lost=say("A part of the page could not be loaded; reload the page."),
+        ).strip(),
+        apply_default_css=False,
+        elem_id=elem_id or name,
+        **props,
+    )
+
+
+def view_component(view: View, values: Mapping[str, Any]) -> gr.HTML:
+    """A view with its component, or drawn by the page from what it declares.
+
+    values: what a view may get; "batch" is its value, which changes.
+    """
+    folded = view.name if view.folded else ""
+    if not view.has_script():
+        return component("panel", elem_id=f"view-{view.name}", view=view.name, folded=folded)
+    given = {name: values[name] for name in view.gets} | {
+        "folded": folded,
+        "predicts": view.predicts,
+    }
+    value, folder = given.pop("batch", None), f"views/{view.folder.name}"
+    return component(view.name, value, folder=folder, **given)
+
+
+def calling(module: str, call: str, *given: str) -> str:
+    """The `js` of an event of Gradio's that calls what a module exports; given: the names of the
+    event's values in the call."""
+    then = f'({{ modules }}) => {{ modules["{module}"].{call}; }}'
+    return f'({", ".join(given)}) => import("page").then({then})'
+
+
+def giving(module: str, call: str, *given: str) -> str:
+    """The same, whose outputs are what the call returns."""
+    then = f'({{ modules }}) => modules["{module}"].{call}'
+    return f'({", ".join(given)}) => import("page").then({then})'

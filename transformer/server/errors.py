@@ -1,0 +1,98 @@
+"""Errors as visitors and programs get them: a code, and a sentence in the request's language.
+
+The page's scripts name their language in each request; programs do not, and get English.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+from transformer.checks import InvalidCall, InvalidRequest
+from transformer.messages import say, say_error
+from transformer.server.limits import BODY_S, MAX_HASH, MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
+
+MAX_SENTENCE = 500  # characters
+
+BUSY = InvalidRequest("busy", "The server is busy with other requests; try again in a moment.")
+YOURS_WAIT = InvalidRequest(
+    "too_many_waiting",
+    "Too many of your own requests are waiting already; try again in a moment.",
+)
+NO_MEMORY = InvalidRequest(
+    "no_memory", "The server has no memory left for this; try again with a shorter text."
+)
+ENDING = InvalidRequest("shutting_down", "The server is shutting down; try again in a moment.")
+MISTAKE = InvalidRequest("server_error", "The server made a mistake.")
+TOO_LARGE = InvalidRequest(
+    "request_too_large", "A request must have at most {most} bytes.", most=MAX_REQUEST_BYTES
+)
+TOO_MANY = InvalidCall(
+    "request_too_large",
+    "A request must have at most {most} commas and opening brackets.",
+    most=MAX_REQUEST_VALUES,
+)
+TOO_SLOW = InvalidCall(
+    "request_too_slow", "A request must arrive within {seconds} s.", seconds=BODY_S
+)
+TOO_DEEP = InvalidCall("too_deep", "the values are nested too deeply")
+UNREADABLE = InvalidRequest("unreadable", "The request could not be read.")
+FOREIGN = InvalidCall(
+    "other_site", "Only the page itself may ask this, not a page of another site."
+)
+NO_EVENT = InvalidCall("no_event", "The server has no such event, or has answered it already.")
+NO_HASH = InvalidCall(
+    "session_hash", "A session_hash must have from 1 to {most} characters.", most=MAX_HASH
+)
+CLOSED = InvalidCall(
+    "not_found", "This address is closed: the page takes no files and serves none but its own."
+)
+
+
+class Busy(InvalidRequest):
+    """A request that is refused because too many wait already."""
+
+    def __init__(self, reason: InvalidRequest = BUSY) -> None:
+        super().__init__(reason.code, reason.sentence, **reason.values)
+
+
+class RunExpired(InvalidRequest):
+    """An id of no run that is stored, or of one that was evicted."""
+
+
+def public_error(error: Exception, names: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The code and the sentence of an error, as one line; a very long one is cut in the middle.
+
+    names: what the page calls the settings that a sentence may name.
+    """
+    if isinstance(error, RecursionError):
+        error = TOO_DEEP
+    if isinstance(error, InvalidRequest) and names and error.values.get("name") in names:
+        values = {**error.values, "name": say(names[str(error.values["name"])])}
+        error = InvalidRequest(error.code, error.sentence, **values)
+    line, half = " ".join(say_error(error).split()), MAX_SENTENCE // 2
+    if len(line) > MAX_SENTENCE:
+        line = f"{line[:half]} … {line[-half:]}"
+    return {"detail": line, "code": getattr(error, "code", "invalid_request")}
+
+
+def reported(error: Exception) -> dict[str, str]:
+    """`public_error` of what a request has raised; a mistake of ours is logged, without values."""
+    if isinstance(error, ValueError | RecursionError):
+        return public_error(error)
+    print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
+    return public_error(MISTAKE)
+
+
+def place_of(error: BaseException) -> str:
+    """The type and the place of an exception, without its values: the last of our own lines, or
+    a view's, that it passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
+    if not own:
+        return type(error).__name__
+    path = Path(own[-1].filename)
+    place = f"{path.parent.name}/{path.name}, {own[-1].name}, line {own[-1].lineno}"
+    return f"{type(error).__name__} in {place}"

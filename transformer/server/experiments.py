@@ -1,0 +1,135 @@
+"""Questions about kept runs that run the network again: what if a part of it were different?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from transformer.analysis.ablation import head_importance, losses_without
+from transformer.analysis.journey import continuation, journey, without_head
+from transformer.analysis.layer_at_position import layer_at_position
+from transformer.analysis.logit_lens import with_lens
+from transformer.analysis.patching import patch_effect
+from transformer.checks import InvalidRequest
+from transformer.inference.deadline import renewed
+from transformer.inference.model import Model
+from transformer.model.sites import sites_of
+from transformer.runs.memo import memoize_on_run
+from transformer.runs.run import Run
+from transformer.server.errors import Busy
+from transformer.server.fair_scheduler import Line
+from transformer.server.limits import (
+    MAX_OPERATIONS,
+    MAX_PREVIEW_OPERATIONS,
+    MAX_SECONDS,
+    PATIENCE_S,
+    check_input,
+)
+from transformer.server.sessions import caller
+from transformer.server.store import is_own
+
+T = TypeVar("T")
+# One text read once, or a few tokens more: a short one of a small network needs no turn either.
+ONE_TEXT = (journey, without_head, continuation)
+QUICK_OPERATIONS = 2e10  # about 0.2 s of the network on two cores
+
+
+class Experiments:
+    """The server's `ModelQueries`: one question at a time, since each takes all cores, for at most
+    MAX_SECONDS; a long one lets others run between two of its batches. A question whose client has
+    left is cancelled.
+
+    models: finds one by its name. line: where a question waits for its turn.
+    """
+
+    def __init__(self, models: Callable[[str], Model], line: Line) -> None:
+        self._models, self._line = models, line
+        self._losses: dict[str, dict[str | None, float | None]] = {}
+
+    def model(self, name: str) -> Model:
+        """A served model. Raises ValueError, listing the names, for an unknown one."""
+        return self._models(name)
+
+    def ask(self, question: Callable[..., T], run: Run, **arguments: Any) -> T:
+        """question(model, run, **arguments), computed once for a run."""
+        if "other" in arguments:
+            check_input(arguments["other"])
+        key = (question.__name__, repr(sorted(arguments.items())))
+        return memoize_on_run(run, key, lambda: self._answered(question, run, arguments))
+
+    def with_lens(self, run: Run) -> Run:
+        """See logit_lens.with_lens."""
+        return run if run.lens is not None else self.ask(with_lens, run)
+
+    def losses_without(self, name: str) -> dict[str | None, float | None]:
+        """See ablation.losses_without."""
+        model = self.model(name)
+        with self._in_turn():
+            found = self._losses.get(name) or losses_without(model)
+            if not is_own(name):
+                self._losses[name] = found
+            return found
+
+    def known_losses(self, name: str) -> dict[str | None, float | None]:
+        """The losses that `losses_without` has already computed; empty if none."""
+        self.model(name)
+        return self._losses.get(name, {})
+
+    def _answered(self, question: Callable[..., T], run: Run, arguments: Mapping[str, Any]) -> T:
+        """Wait for a turn, then answer the question; a cheap one need not wait."""
+        n_tokens = _n_tokens(question, run, arguments)
+        operations = 2.0 * self.model(run.model).n_parameters * n_tokens
+        # one row of one layer is too little to wait for, and a whole class asks at once
+        is_one_row = question is layer_at_position
+        if is_one_row or (question in ONE_TEXT and operations <= QUICK_OPERATIONS):
+            return self._ask(question, run, **arguments)
+        most = MAX_PREVIEW_OPERATIONS if question is without_head else MAX_OPERATIONS
+        if operations > most:
+            raise InvalidRequest(
+                "too_much",
+                "this would read {n_read} tokens, about {operations} million million "
+                "operations, of which {most} are allowed: choose an earlier token or a "
+                "shorter text",
+                n_read=n_tokens,
+                operations=round(operations / 1e12, 1),
+                most=most / 1e12,
+            )
+        with self._in_turn():
+            return self._ask(question, run, **arguments)
+
+    def _ask(self, question: Callable[..., T], run: Run, **arguments: Any) -> T:
+        with renewed(MAX_SECONDS):
+            return question(self.model(run.model), run, **arguments)
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        with (
+            renewed(PATIENCE_S) as patience,
+            self._line.taken(caller(), lambda: not patience.is_over()) as place,
+        ):
+            if not place.has:
+                raise Busy()
+            with renewed(MAX_SECONDS, place.yield_slot):
+                yield
+
+
+def _n_tokens(question: Callable[..., Any], run: Run, arguments: Mapping[str, Any]) -> int:
+    """Count the tokens read over all variants of a text.
+
+    0 for a question that has no entry here, and for an invalid position, which the question itself
+    refuses.
+    """
+    position = arguments.get("position")
+    n_read = len(run.ids) if position is None else position if isinstance(position, int) else 0
+    n_read = max(0, min(n_read, run.config.output_max_len))
+    if question is head_importance:
+        n_variants = len(sites_of(run.config)) * run.config.n_heads
+    elif question is patch_effect:
+        n_positions = len(run.source_ids) if arguments.get("stack") == "encoder" else n_read
+        n_variants = run.config.n_layers * n_positions
+    else:
+        n_variants = int(question in ONE_TEXT)
+    if question is journey and run.config.family != "encoder" and not run.request.interventions:
+        return 1  # the rest is recorded
+    return n_variants * (n_read + len(run.source_ids))

@@ -1,0 +1,170 @@
+"""uvicorn with the limits that it lacks: of a request's headers and time, and of an address."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from transformer.server import process
+from transformer.server.limits import (
+    HEADERS_S,
+    MAX_ADDRESS_CONNECTIONS,
+    MAX_CHUNKS,
+    MAX_CONNECTIONS,
+    MAX_HEADER_BYTES,
+    READER_S,
+)
+from transformer.server.sessions import address_of
+
+BLANK_LINE = re.compile(rb"\n\r?\n")  # the end of headers
+PORTS = range(7860, 7960)  # that are tried without --port
+GRACE_S = 3  # for answers that are still sent when the server ends
+
+
+class Requests(h11.Connection):
+    """What h11 reads: it bounds neither headers that arrive at once, nor in how many chunks a body
+    comes, each of which takes it some 15 µs."""
+
+    _chunks = 0
+
+    def next_event(self) -> Any:
+        if self.their_state is h11.IDLE:
+            data, _ = self.trailing_data
+            if len(data) > MAX_HEADER_BYTES and not BLANK_LINE.search(data, 0, MAX_HEADER_BYTES):
+                raise h11.RemoteProtocolError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE.phrase)
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = 0
+        elif isinstance(event, h11.Data):
+            self._chunks += event.chunk_start
+            if self._chunks > MAX_CHUNKS:
+                raise h11.RemoteProtocolError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE.phrase)
+        return event
+
+
+class Connection(H11Protocol):
+    """uvicorn bounds the time between two requests, and not that in which one must come, nor that
+    in which an answer must be read; and one address may have all the connections that there are."""
+
+    _due: asyncio.TimerHandle | None = None
+    _address = ""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.conn = Requests(h11.SERVER)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        own: socket.socket | None = transport.get_extra_info("socket")
+        if own is not None and hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, READER_S * 1000)
+        if self._has_too_many():
+            self.connections.discard(self)  # its requests get 503; others' are not kept out
+            self.limit_concurrency = 0
+        self._wait_for_headers()
+
+    def _has_too_many(self) -> bool:
+        """Whether this address has its share of connections; a trusted proxy has all."""
+        host = self.client[0] if self.client else ""
+        if host in getattr(self.app, "trusted_hosts", ()):
+            return False
+        self._address = address_of(host)
+        same = sum(vars(one).get("_address") == self._address for one in self.connections)
+        return same > MAX_ADDRESS_CONNECTIONS
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wait_for_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._cancel()
+
+    def _wait_for_headers(self) -> None:
+        """Close the connection in HEADERS_S, unless a request is being answered by then."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._cancel()
+        elif self._due is None:
+            self._due = self.loop.call_later(HEADERS_S, self.timeout_keep_alive_handler)
+
+    def _cancel(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+
+class Server(uvicorn.Server):
+    """Tells systemd when it serves, and when it ends. end: called before connections are closed."""
+
+    def __init__(self, app: ASGIApp, end: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=Connection,
+                ws="none",
+                log_level="warning",
+                server_header=False,
+                limit_concurrency=MAX_CONNECTIONS,
+                timeout_graceful_shutdown=GRACE_S,
+            )
+        )
+        self._end = end
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        process.notify("READY=1")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        process.notify("STOPPING=1")
+        await self._end()
+        await super().shutdown(sockets)
+
+
+def listen(host: str | None = None, port: int | None = None) -> socket.socket:
+    """A socket bound to an address, on which nothing is accepted yet.
+
+    host None: GRADIO_SERVER_NAME, else this machine only. port None: GRADIO_SERVER_PORT, else the
+    first free one of PORTS. Raises OSError where none can be had.
+    """
+    name = (host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1").strip("[]")
+    told = os.environ.get("GRADIO_SERVER_PORT")
+    ports = [port] if port is not None else [int(told)] if told else PORTS
+    problem: Exception | None = None
+    for number in ports:
+        try:
+            found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+            family, *_, address = min(found, key=lambda one: one[0] != socket.AF_INET)
+            bound = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            problem = error
+            break
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind((address[0], number, *address[2:]))
+        except (OSError, OverflowError) as error:
+            problem = error
+            bound.close()
+        else:
+            return bound
+    asked = f"port {ports[0]}" if len(ports) == 1 else f"ports {ports[0]} to {ports[-1]}"
+    raise OSError(
+        f"cannot listen on {name} {asked}: {problem}; allowed: a free port from 1 to 65535, or no "
+        "--port for the first free one"
+    )
+
+
+def url_of(bound: socket.socket) -> str:
+    """Where a browser on this machine finds what listens there."""
+    host, port = bound.getsockname()[:2]
+    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{name}:{port}"

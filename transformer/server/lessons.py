@@ -1,0 +1,193 @@
+"""The lessons' endpoints: list them, send a lesson's steps, grade an answer, show the answer; and
+the teacher's page of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from transformer.checks import InvalidRequest, check_choice, check_names, check_whole, shortened
+from transformer.lessons import all_lessons
+from transformer.lessons.attention_measures import first_row
+from transformer.lessons.checks import Check, Click
+from transformer.lessons.lesson import Lesson, Part, Step
+from transformer.lessons.measures import GradingContext
+from transformer.lessons.teacher import teacher_page
+from transformer.messages import language
+from transformer.runs.head_data import check_head
+from transformer.runs.run import Run
+from transformer.server.errors import public_error
+from transformer.server.fields import SETTINGS, view_fields
+from transformer.server.page_request import OF_RUN, batch_of, run_of
+from transformer.server.service import Service
+
+Answer = dict[str, Any]
+ALTERED = {"alter": "interventions", "forced_tokens": "forced_tokens"}
+FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
+
+
+def lessons(service: Service, data: Mapping[str, Any]) -> Answer:
+    """The lessons whose models are served: name, title, minutes, and how many checks."""
+    found = []
+    for name in offered(service.models):
+        one = all_lessons()[name]
+        first = one.in_language(language())[0]
+        found.append({
+            "name": one.name, "title": first.title, "about": " ".join(first.says),
+            "minutes": one.minutes, "checks": sum(step.check is not None for step in one.steps),
+        })  # fmt: skip
+    return {"lessons": found}
+
+
+def lesson(service: Service, data: Mapping[str, Any]) -> Answer:
+    """{"name"}: its steps, each with its words and its state."""
+    lesson = _lesson(data.get("name"))
+    title, *words = lesson.in_language(language())
+    steps = [
+        _words(part) | {
+            "state": step.state, "check": step.check.kind if step.check else "",
+            "types": step.types, "ordered": bool(step.check and step.check.is_ordered),
+        }
+        for step, part in zip(lesson.steps, words, strict=True)
+    ]  # fmt: skip
+    return {"name": lesson.name, "title": title.title, "steps": steps}
+
+
+def grade(service: Service, data: Mapping[str, Any]) -> Answer:
+    """{"name", "step", "run", "batch", "answer"}: whether it is right, and a sentence.
+
+    answer: of the page's own state: site, head, token, cell; or a number, or an option.
+    """
+    check = _check(data)
+    context = _context(service, data)
+    found = check.grade(context, answer_of(data.get("answer"), check, context.run))
+    return {"right": found.right, "says": found.says}
+
+
+def solve(service: Service, data: Mapping[str, Any]) -> Answer:
+    """{"name", "step", "run", "batch"}: the answer, as the page would show it."""
+    check, step = _check(data), _steps(data)
+    if step.solution.keys() & {"learn", "train"}:
+        return {"state": {"tab": "learn"}}
+    if step.solution:
+        return {"state": step.solution}
+    context = _context(service, data)
+    found = check.right_answer(context) or {}
+    if not found or check.kind in ("number", "choose"):
+        return dict(found)
+    assert isinstance(check, Click)
+    if check.kind == "cell":
+        site = str(check.arguments["site"])
+        row = found["query"] - first_row(context.run, site)
+        return {"state": {"site": site, "cell": f"{row},{found['key']}"}}
+    if check.kind == "token":
+        return {"state": {"read": f"{check.stack}.{found['token']}".removeprefix("own.")}}
+    return {"state": found}
+
+
+def teacher_routes(service: Service) -> APIRouter:
+    """The teacher's page of each lesson, at /lessons/NAME/teacher."""
+    router = APIRouter()
+
+    async def page(name: str) -> Response:
+        try:
+            check_choice("lesson", name, offered(service.models))
+        except InvalidRequest as error:
+            return JSONResponse(public_error(error), 404)
+        return HTMLResponse(teacher_page(all_lessons()[name], "../../"))
+
+    router.add_api_route("/lessons/{name}/teacher", page, methods=["GET", "HEAD"])
+    return router
+
+
+def _context(service: Service, data: Mapping[str, Any]) -> GradingContext:
+    store = service.store
+    batch = store.batch(data["batch"]) if data.get("batch") else None
+    return GradingContext(run=store.run(data.get("run")), models=service.queries, batch=batch)
+
+
+def offered(served: Mapping[str, Any]) -> list[str]:
+    """Names of the lessons whose models are all served."""
+    first = next(iter(served))
+    return [
+        name
+        for name, lesson in all_lessons().items()
+        if all(step.state.get("model", first) in served for step in lesson.steps)
+    ]
+
+
+def request_in(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What a step's state asks the network for. Raises ValueError for a field that no link has."""
+    check_names("a state", state, {*OF_RUN[:2], *SETTINGS, *ALTERED, "lines", *view_fields()})
+    asked = {name: state[name] for name in ("model", "text") if name in state}
+    settings = {name: state[name] for name in SETTINGS if name in state}
+    altered = {ours: state[name] for name, ours in ALTERED.items() if name in state}
+    return (
+        asked
+        | ({"settings": settings} if settings else {})
+        | ({"altered": altered} if altered else {})
+    )
+
+
+def _words(part: Part) -> dict[str, Any]:
+    names = ("title", "says", "guess", "guesses", "task", "options", "hints", "explains")
+    return {name: getattr(part, name) for name in names}
+
+
+def _lesson(name: Any) -> Lesson:
+    known = all_lessons()
+    check_choice("lesson", name, known)
+    return known[name]
+
+
+def _steps(data: Mapping[str, Any]) -> Step:
+    steps = _lesson(data.get("name")).steps
+    return steps[check_whole("step", data.get("step"), 1, len(steps)) - 1]
+
+
+def _check(data: Mapping[str, Any]) -> Check:
+    check = _steps(data).check
+    if check is None:
+        raise ValueError("this step asks nothing")
+    return check
+
+
+def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
+    """Convert the page's answer to the check's arguments. Raises ValueError for anything else."""
+    if not isinstance(given, Mapping) or set(given) - set(FROM_PAGE):
+        raise ValueError(
+            f"an answer must be an object with {', '.join(FROM_PAGE)}; got {shortened(given)}"
+        )
+    answer = dict(given)
+    if check.kind == "cell":
+        site = str(check.arguments["site"])
+        if answer.get("site") != site:
+            raise InvalidRequest(
+                "other_attention", "this is about {site}; another place is shown", site=site
+            )
+        row, _, column = str(answer.get("cell", "")).partition(",")
+        if not (row.isdecimal() and column.isdecimal() and len(row + column) < 12):
+            raise InvalidRequest("no_cell", "click a cell of the picture")
+        answer |= {"query": int(row) + first_row(run, site), "key": int(column)}
+    return answer
+
+
+def shown_by(service: Service, state: Mapping[str, Any]) -> GradingContext:
+    """The run and the batch that a state of the page shows. Raises ValueError for a bad state."""
+    run = run_of(service, request_in(state))
+    batch = batch_of(service, {name: state[name] for name in ("model", "lines") if name in state})
+    check_places(run, state)
+    return GradingContext(run=run, models=service.queries, batch=batch)
+
+
+def check_places(run: Run, state: Mapping[str, Any]) -> None:
+    """Raise ValueError for a head or a token that the run does not have."""
+    site = state.get("site")
+    if site is not None:
+        check_head(state.get("head", 0), run.trace[site].pattern.shape[1])
+    token = state.get("read", 0)
+    if isinstance(token, int) and token >= len(run.labels):
+        raise ValueError(f"read must be at most {len(run.labels) - 1}; got {token}")

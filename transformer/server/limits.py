@@ -1,0 +1,208 @@
+"""How much one visitor may ask of the server at once.
+
+Every limit is declared once, below, with its unit and what happens beyond it; /limits shows them
+all. Ranges of a network's settings (temperature, seed) are checked by the request itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from transformer.checks import InvalidRequest, check_each, check_text, check_whole
+from transformer.runs.request import MAX_BEAMS
+from transformer.server.memory_budget import Limits, MemoryBudget
+from transformer.views.export import MAX_EXPORT_BYTES
+
+Number = TypeVar("Number", int, float)
+FULL = "refused: the newest of the address, then of the session, that has most of them"
+WAIT, GOES, REFUSED = "the others wait", "the oldest goes", "refused"
+
+_TABLE: dict[str, dict[str, Any]] = {}
+
+
+def _limit(name: str, limit: Number, unit: str, beyond: str) -> Number:
+    """Declare a limit; returns its number."""
+    _TABLE[name] = {"limit": limit, "unit": unit, "beyond": beyond}
+    return limit
+
+
+def table() -> dict[str, dict[str, Any]]:
+    """Every limit by name: its number, its unit, and what happens beyond it."""
+    return {name: dict(row) for name, row in _TABLE.items()}
+
+
+# One request.
+MAX_CHARACTERS = _limit("characters", 2_000, "characters of one text", REFUSED)
+MAX_NEW_TOKENS = _limit("new_tokens", 200, "tokens", REFUSED)
+_limit("beams", MAX_BEAMS, "hypotheses", REFUSED)
+MAX_TEXTS = _limit("texts", 8, "texts in a batch", REFUSED)
+MAX_INTERVENTIONS = _limit("interventions", 64, "interventions in a request", REFUSED)
+# About 20 s of the network on two cores.
+MAX_OPERATIONS = _limit("operations", 2e12, "operations of one experiment", REFUSED)
+# About 0.5 s: for a head that is only pointed at.
+MAX_PREVIEW_OPERATIONS = _limit("preview_operations", 5e10, "operations of a preview", REFUSED)
+MAX_SECONDS = _limit(  # waiting is not counted
+    "seconds", 20.0, "seconds of the network", "stopped; what there is, is given"
+)
+# The largest real one: a batch of 8 x 2,000 characters, each up to 12 bytes in JSON.
+MAX_REQUEST_BYTES = _limit("request_bytes", 262_144, "bytes of one request", REFUSED)
+MAX_REQUEST_VALUES = _limit(
+    "request_values", 40_000, "commas and opening brackets in one request", REFUSED
+)
+MAX_CHUNKS = _limit("request_chunks", 1_000, "chunks of one request", REFUSED)
+MAX_HEADER_BYTES = _limit("header_bytes", 16_384, "bytes of a request's line and headers", REFUSED)
+HEADERS_S = _limit("header_seconds", 10.0, "seconds in which headers must have come", "closed")
+BODY_S = _limit("request_seconds", 30.0, "seconds in which a request must have come", REFUSED)
+READER_S = _limit("reader_seconds", 30, "seconds in which a client accepts no data", "closed")
+# Sixty browsers with six each are 360, behind one address too.
+MAX_CONNECTIONS = _limit("connections", 600, "connections at once", REFUSED)
+MAX_ADDRESS_CONNECTIONS = _limit("address_connections", 400, "the same of one address", REFUSED)
+# The page and clients draw it at random.
+MAX_HASH = _limit("session_hash", 64, "characters of a session's name", REFUSED)
+_limit("upload_bytes", 0, "bytes of an uploaded file", "refused: the page takes no files")
+MAX_RECORDED_BYTES = _limit(
+    "recorded_bytes", 128_000_000, "bytes of a run's or batch's attention", REFUSED
+)
+_limit("export_bytes", MAX_EXPORT_BYTES, "bytes of an exported file's arrays", REFUSED)
+# 128 x 128 take about a megabyte.
+MAX_LISTED = _limit(
+    "listed", 16_384, "numbers of a matrix as nested lists", "refused unless packed"
+)
+MAX_ASKED = _limit("asked", 256, "runs that a page may ask about at once", REFUSED)
+MAX_MADE = _limit("made", 3, "runs that one question has made anew", REFUSED)
+
+# Requests that run, and that wait: about a minute of them.
+AT_ONCE = _limit("at_once", 2, "requests that run the network", WAIT)
+# With those that stepped aside for others after their first second.
+MAX_BEGUN = _limit("begun", 12, "requests that have begun to run it", WAIT)
+# Of experiments one runs at a time.
+MAX_BEGUN_EXPERIMENTS = _limit("begun_experiments", 6, "the same of experiments", WAIT)
+MAX_WAITING = _limit("waiting", 80, "requests of each kind that wait", FULL)
+MAX_THREADS_WAITING = _limit("threads_waiting", 8, "of those that hold a thread meanwhile", FULL)
+MAX_VISITOR_WAITING = _limit("visitor_waiting", 16, "of each kind of one session", REFUSED)
+ADDRESS_SHARE = _limit("address_share", 2 / 3, "of what has begun, for one address", WAIT)
+# Behind more than that, a request would wait for minutes.
+MAX_EXPERIMENTS_WAITING = _limit(
+    "experiments_waiting", 16, "experiments of programs that wait", FULL
+)
+PATIENCE_S = _limit("patience", 20.0, "seconds that an experiment waits", REFUSED)
+MAX_QUESTIONS = _limit("questions", 24, "questions of views answered at once", WAIT)
+IDLE_AT_ONCE = _limit("idle_at_once", 2, "of those that take long, at once", WAIT)
+MAX_QUESTION_WAIT_S = _limit(
+    "question_wait", 2.0, "seconds that a question of a view waits", REFUSED
+)
+RETRY_S = _limit(
+    "retry", 2, "seconds after which a refused question may be asked again", "the page does so"
+)
+MAX_PAGES = _limit("pages", 1, "pages and descriptions of it made at once", WAIT)
+MAX_EVENTS = _limit("events", 8, "other requests answered at once", WAIT)
+MAX_CALLS = _limit("calls", 64, "calls of a program whose answers are not yet read", REFUSED)
+EXPORTS_AT_ONCE = _limit("exports_at_once", 2, "files made at once", WAIT)
+MAX_EXPORTS = _limit("exports", 16, "files that are waited for", FULL)
+
+# Trainings of small networks, on one core each; pauses are not counted.
+MAX_TRAININGS = _limit("trainings", 1, "small networks trained at once", WAIT)
+MAX_TRAINING_S = _limit("training_seconds", 60.0, "seconds of a training", "it ends as it stands")
+MAX_TRAININGS_WAITING = _limit("trainings_waiting", 16, "trainings that wait", FULL)
+
+PAUSE_S = _limit("pause", 60.0, "seconds that a training rests while others wait", "it ends")
+ABSENT_S = _limit("absent", 90.0, "seconds of a training that nobody looks at", "it ends")
+
+# What visits make the server keep. A run of 205 tokens, 200 of them new, takes 6.7 MB (stories),
+# one that fills the 512 tokens 16 MB, a batch of eight such 118 MB. A server with the bundled
+# models holds 570 MB at its start and at most 970 with all of this. Two of the largest batches that
+# are read at the same time take 300 MB each until they are done: 1.6 GB was the most under such a
+# load without end, with sixty visitors beside it.
+MAX_KEPT_BYTES = _limit("kept_bytes", 400_000_000, "bytes of all that visits leave", GOES)
+MAX_LEARNED_BYTES = _limit(
+    "learned_bytes", 64_000_000, "of them of own models; as many of trainings", GOES
+)
+MAX_CALL_BYTES = _limit("call_bytes", 32_000_000, "of them of calls that are not yet read", GOES)
+MAX_CALLERS = _limit("callers", 1_000, "programs with such calls", GOES)
+MAX_VISITOR_RUNS = _limit("visitor_runs", 8, "kept runs of a visitor", "its own oldest goes")
+MAX_OWN_MODELS = _limit("own_models", 4, "models of one visit", "its own oldest goes")
+MAX_AGE_S = _limit("learned_age", 3600.0, "seconds without a question of its visitor", "it goes")
+SILENT_S = _limit("run_age", 600.0, "the same for runs, which can be made again", "they go")
+LEFT_AGE_S = _limit("left_age", 60.0, "the same for both, once the visitor has left", "they go")
+CALL_AGE_S = _limit("call_age", 60.0, "seconds until a call must be read", "it goes")
+
+# What visits make the server keep, by kind. Kinds that have bytes of their own are not pushed out
+# by runs, which can be made again.
+RUNS, MODELS, TRAININGS, RECORDS, CALLS = "runs", "models", "trainings", "recorded", "calls"
+KEPT = {
+    RUNS: Limits(most_own=MAX_VISITOR_RUNS, age_s=SILENT_S),
+    RECORDS: Limits(age_s=MAX_AGE_S),
+    MODELS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=MAX_OWN_MODELS, age_s=MAX_AGE_S),
+    TRAININGS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=1, age_s=MAX_AGE_S),
+    CALLS: Limits(most_bytes=MAX_CALL_BYTES, most=MAX_CALLERS, age_s=CALL_AGE_S),
+}
+
+
+def memory_budget() -> MemoryBudget:
+    """An empty one with these limits."""
+    return MemoryBudget(MAX_KEPT_BYTES, KEPT)
+
+
+def check_input(text: Any) -> str:
+    """A text that may be read. Raises ValueError for an empty or too long one."""
+    check_text(text)
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidRequest(
+            "too_long",
+            "the text must have at most {most} characters; got {got}",
+            most=MAX_CHARACTERS,
+            got=len(text),
+        )
+    return str(text)
+
+
+def check_length(max_new_tokens: Any) -> int:
+    """A number of tokens to generate. Raises ValueError outside 1 to MAX_NEW_TOKENS."""
+    return check_whole("max_new_tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
+
+
+def check_interventions(interventions: Any) -> None:
+    """Raise ValueError for too many of them, and for a patch's text that may not be read; what else
+    each may be is checked by the request."""
+    if not isinstance(interventions, Sequence):
+        return
+    if len(interventions) > MAX_INTERVENTIONS:
+        raise InvalidRequest(
+            "too_many_interventions",
+            "a request must have at most {most} interventions; got {got}",
+            most=MAX_INTERVENTIONS,
+            got=len(interventions),
+        )
+    for one in interventions:
+        text = one.get("text") if isinstance(one, Mapping) else getattr(one, "text", None)
+        if isinstance(text, str) and text.strip():
+            check_input(text)
+
+
+def check_texts(texts: Any) -> list[str]:
+    """A batch. Raises ValueError unless it is 1 to MAX_TEXTS texts that may be read."""
+    if isinstance(texts, str) or not isinstance(texts, Sequence):
+        raise ValueError(f"the texts must be a list of strings; got {type(texts).__name__}")
+    if not 1 <= len(texts) <= MAX_TEXTS:
+        raise InvalidRequest(
+            "too_many_texts",
+            "a batch must have from 1 to {most} texts; got {got}",
+            most=MAX_TEXTS,
+            got=len(texts),
+        )
+    check_each(texts, check_input)
+    return list(texts)
+
+
+def lines_of(text: Any) -> list[str]:
+    """The batch that a visitor typed, one text a line; empty lines are left out."""
+    check_text(text)
+    if len(text) > MAX_CHARACTERS * MAX_TEXTS:
+        raise InvalidRequest(
+            "too_long",
+            "the text must have at most {most} characters; got {got}",
+            most=MAX_CHARACTERS * MAX_TEXTS,
+            got=len(text),
+        )
+    return check_texts([line for line in text.split("\n") if line.strip()])

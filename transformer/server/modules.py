@@ -1,0 +1,233 @@
+"""The page's own scripts, style sheets and plotly.js, served as files that a browser keeps.
+
+A file's address mirrors the package: modules/HASH/views/attention/attention.js is
+transformer/views/attention/attention.js; views of other folders stand among the views. HASH is of
+all of them together, so that what an address answers never changes, and relative imports stay among
+files of one version. The page itself takes two: PAGE, its scripts, and STYLE, all its style sheets;
+apart they would be a hundred requests before the first picture. LATER are the scripts of the views
+of other tabs than the first, which come when one is opened. Each has the sentences that it says: in
+every language it is a file of its own.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+
+import brotli
+from anyio import to_thread
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from transformer.messages import ENGLISH, languages
+from transformer.messages.catalogues import script_catalogue
+from transformer.messages.sources import of_script, sentences
+from transformer.server.errors import CLOSED, public_error
+from transformer.server.fields import fields_schema
+from transformer.views.declaration import View, tabs
+from transformer.views.export.bundle import bundle, needed_by
+from transformer.views.registry import VIEWS, own_views
+
+PACKAGE = Path(__file__).resolve().parent.parent
+FOLDERS = ("server/static", "web", "views")
+TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+PREFIX = "modules/"
+MAIN = "server/static/main.js"
+PAGE = "server/static/page.js"  # a bundle of MAIN and of all that is mounted as the page opens
+PANEL = "server/static/panel.js"  # of views without a script
+LATER = "server/static/later.js"  # mounted when another tab is first opened
+STYLE = "server/static/style.css"
+# What components share, before their own.
+SHARED = ("web/theme.css", "server/static/pictures.css", "server/static/page.css")
+APART = "views/export/static/"  # of the pages that are exported
+TELLING = (PACKAGE / "server" / "tour.toml", PACKAGE / "learning" / "exercises.py")
+FOREVER = "public, max-age=31536000, immutable"
+ROOT = re.compile("^:root(?= )", re.MULTILINE)  # a rule of the whole page
+MOUNT = ("\nexport function mount(", "\nexport const mount = ")
+SENTENCES = '"the sentences of a language";\n'  # what each language's own replace
+SAID = f'import {{ known }} from "./messages.js";\n{SENTENCES}'
+QUALITY = 10  # of brotli: half the time of 11 for 2 % more bytes; 9 takes 8 % more
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asset:
+    """A file in the forms in which it can be sent."""
+
+    plain: bytes
+    type: str
+    packed: dict[str, bytes] = field(default_factory=dict)  # by content coding
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def encoded(self, coding: str) -> bytes:
+        """coding: "br", "gzip" or "" for the file as it is. Each is made once, for all who ask
+        meanwhile."""
+        if not coding:
+            return self.plain
+        with self.lock:
+            if coding not in self.packed:
+                self.packed[coding] = (
+                    brotli.compress(self.plain, quality=QUALITY)
+                    if coding == "br"
+                    else gzip.compress(self.plain, mtime=0)
+                )
+            return self.packed[coding]
+
+    def answer(self, asked: Headers, cache: str) -> Response:
+        """The file as a request accepts it; 304 for one that has it. cache: Cache-Control."""
+        accepted = asked.get("accept-encoding", "").split(",")
+        names = [one.partition(";")[0].strip() for one in accepted if "q=0" not in one]
+        coding = next((coding for coding in ("br", "gzip") if coding in names), "")
+        tag = f'"{self.tag}{f"-{coding}" if coding else ""}"'
+        headers = {"Cache-Control": cache, "ETag": tag, "Vary": "Accept-Encoding"}
+        if tag in asked.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        if coding:
+            headers["Content-Encoding"] = coding
+        return Response(self.encoded(coding), media_type=self.type, headers=headers)
+
+    @cached_property
+    def tag(self) -> str:
+        """A hash of its contents."""
+        return hashlib.sha256(self.plain).hexdigest()[:16]
+
+
+class Modules:
+    """An ASGI app of the files below FOLDERS, as they are when first looked at."""
+
+    @cached_property
+    def assets(self) -> dict[str, Asset]:
+        """By path in the package, with "/"."""
+        folders = {folder: PACKAGE / folder for folder in FOLDERS}
+        folders |= {f"views/{view.folder.name}": view.folder for view in own_views()}
+        files = {
+            f"{name}/{path.relative_to(folder).as_posix()}": Asset(
+                plain=path.read_bytes(), type=TYPES[path.suffix], packed=_packed(path)
+            )
+            for name, folder in folders.items()
+            for path in sorted(folder.rglob("*"))
+            if path.suffix in TYPES and path.is_file()
+        }
+        return files | _bundles(files) | {STYLE: _style_of(files)}
+
+    @cached_property
+    def version(self) -> str:
+        """A hash of all names and contents, 16 hexadecimal digits."""
+        found = hashlib.sha256()
+        for name, asset in self.assets.items():
+            found.update(f"{name}\0{len(asset.plain)}\0".encode())
+            found.update(asset.plain)
+        return found.hexdigest()[:16]
+
+    def address(self, name: str) -> str:
+        """Where a file is served, relative to the page. Raises KeyError for one that is not."""
+        self.assets[name]
+        return f"{PREFIX}{self.version}/{name}"
+
+    def warm(self, pages: Mapping[str, Asset]) -> threading.Thread:
+        """Begin to compress what each language's page takes, English first, so that no visitor
+        waits for it."""
+
+        def pack() -> None:
+            self.assets[STYLE].encoded("br")
+            for language, page in pages.items():
+                for name in (PAGE, LATER):
+                    self.assets[in_language(name, language)].encoded("br")
+                page.encoded("br")
+
+        thread = threading.Thread(target=pack, daemon=True)
+        thread.start()
+        return thread
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = await to_thread.run_sync(self._answer, scope)
+        await answer(scope, receive, send)
+
+    def _answer(self, scope: Scope) -> Response:
+        path = str(scope["path"]).removeprefix(scope.get("root_path", "")).removeprefix("/")
+        version, _, name = path.removeprefix(PREFIX).partition("/")
+        asset = self.assets.get(name) if version == self.version else None
+        if asset is None:
+            return JSONResponse(public_error(CLOSED), 404, {"Cache-Control": "no-store"})
+        if scope["method"] not in ("GET", "HEAD"):
+            return JSONResponse({"detail": "A file can only be read."}, 405, {"Allow": "GET, HEAD"})
+        return asset.answer(Headers(scope=scope), FOREVER)
+
+
+MODULES = Modules()
+
+
+def script_of(view: View) -> str:
+    """The name of a view's own script."""
+    return f"views/{view.folder.name}/{view.name}.js"
+
+
+def is_later(name: str) -> bool:
+    """Whether a script that can be mounted is one of LATER."""
+    _, *others = tabs(VIEWS.values()).values()
+    return name == PANEL or name in {script_of(view) for shown in others for view in shown}
+
+
+def in_language(name: str, language: str) -> str:
+    """The name of PAGE or LATER in a language."""
+    return name if language == ENGLISH else name.replace(".js", f".{language}.js")
+
+
+def _bundles(files: dict[str, Asset]) -> dict[str, Asset]:
+    """PAGE and LATER in every language: MAIN, where there is one, and every module with a `mount`,
+    and what they import, each once."""
+
+    def read(name: str) -> str:
+        return files[name].plain.decode()
+
+    mounted = [
+        name for name in files if name.endswith(".js") and any(one in read(name) for one in MOUNT)
+    ]
+    first = [name for name in (MAIN,) if name in files]
+    first += [name for name in mounted if not is_later(name)]
+    held = needed_by(*first, read=read)
+    made = partial(bundle, read=read, with_exports=True, said=SAID if first else "")
+    page, later = made(*first), made(*filter(is_later, mounted), base="page", held=held)
+    now = _said_by(map(read, held))
+    texts = {}
+    for language in languages():
+        for name, text, only in (
+            (PAGE, page, now.__contains__),
+            (LATER, later, lambda sentence: sentence not in now),
+        ):
+            own = script_catalogue(language, only).partition("\n")[2]  # SAID imports the same
+            texts[in_language(name, language)] = text.replace(SENTENCES, own, 1)
+    return {name: Asset(plain=text.encode(), type=TYPES[".js"]) for name, text in texts.items()}
+
+
+def _said_by(texts: Iterable[str]) -> set[str]:
+    """The sentences of modules of these texts, and those that are declared of views, cards and
+    exercises."""
+    declared = json.dumps(fields_schema(), ensure_ascii=False)
+    said = [*map(json.loads, re.findall(r'"(?:[^"\\]|\\.)*"', declared))]
+    said += [one for path in TELLING for one in sentences(path)]
+    said += [one for text in texts for one in of_script(text)]
+    return {one if isinstance(one, str) else one[0] for one in said}
+
+
+def _style_of(files: dict[str, Asset]) -> Asset:
+    """All style sheets of the page as one. Within three times :root each rule outweighs Gradio's,
+    which stand later and have up to three classes."""
+    own = (name for name in files if name.endswith(".css") and not name.startswith(APART))
+    names = dict.fromkeys((*SHARED, *sorted(own, key=lambda name: Path(name).name)))
+    text = "\n".join(files[name].plain.decode() for name in names if name in files)
+    rules = ROOT.sub("&", text)
+    return Asset(plain=f":root:root:root {{\n{rules}\n}}\n".encode(), type=TYPES[".css"])
+
+
+def _packed(path: Path) -> dict[str, bytes]:
+    """The form that lies beside a file already, made at the highest quality; see `encoded`."""
+    beside = path.with_name(f"{path.name}.br")
+    return {"br": beside.read_bytes()} if beside.is_file() else {}

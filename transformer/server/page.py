@@ -1,0 +1,216 @@
+"""The page's layout: a generation's settings, the tabs, and what they hold beside the views."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from functools import partial
+from typing import Any
+
+import gradio as gr
+
+from transformer.inference.model import Model
+from transformer.learning.exercises import EXERCISES
+from transformer.messages import mark, say
+from transformer.runs.request import MAX_BEAMS
+from transformer.server import handlers
+from transformer.server.api import add_endpoints
+from transformer.server.components import calling, component, view_component
+from transformer.server.connect import PRIVATE, connect_buttons, connect_state
+from transformer.server.examples import (
+    METHODS,
+    STARTS,
+    Example,
+    example_of,
+    first_head,
+    temperature_of,
+)
+from transformer.server.fields import SETTINGS
+from transformer.server.language import named
+from transformer.server.limits import MAX_NEW_TOKENS
+from transformer.server.page_data import (
+    headline,
+    how_chosen,
+    model_card,
+    settings_table,
+)
+from transformer.server.questions import answer
+from transformer.server.service import Service
+from transformer.views.declaration import tab_name, tabs
+from transformer.views.registry import PICTURES, VIEWS
+
+# Temperature 0 is greedy and greedy is temperature 0: each control follows the other.
+METHOD_OF = "(method, t) => (method === 'beam' ? method : t > 0 ? 'sample' : 'greedy')"
+TEMPERATURE_OF = f"""(method, t) =>
+  method === "greedy" ? 0 : method === "sample" && t === 0 ? {STARTS["temperature"]} : t"""
+TITLE = mark("Transformer, seen from inside")
+
+
+def settings_of(example: Example, temperature: gr.Slider) -> list[Any]:
+    """Method and its numbers, length, seed: in the order of `handlers.settings_of`.
+
+    Each number has the class setting-NAME, with its name in a link. The temperature stands by
+    itself, under the bars that it moves.
+    """
+    with gr.Accordion(say("Settings"), open=False, elem_id="settings"):
+        choices = [(say(METHODS[name]), name) for name in example.methods]
+        method = gr.Radio(choices, value=choices[0][1], label=say("Method"), elem_id="method")
+        with gr.Row():
+            top_k = _number("top_k", say("Top-k (0 = off)"), 90, precision=0)
+            top_p = _number("top_p", say("Top-p (1 = off)"), 90)
+        with gr.Row():
+            beams = _number("beams", say("Beams (to {most})", most=MAX_BEAMS), 120, precision=0)
+            penalty = _number("penalty", say("Length penalty"), 120)
+        with gr.Row():
+            length = _number(
+                "length", say("New tokens (to {most})", most=MAX_NEW_TOKENS), 120,
+                value=example.settings["max_new_tokens"], precision=0, elem_id="length",
+            )  # fmt: skip
+            seed = _number("seed", say("Seed"), 120, precision=0)
+    return [method, temperature, top_k, top_p, beams, penalty, length, seed]
+
+
+def _number(name: str, words: str, min_width: int, **more: Any) -> gr.Number:
+    given: dict[str, Any] = {"value": STARTS[name], "elem_classes": [f"setting-{name}"]} | more
+    return gr.Number(label=words, min_width=min_width, **given)
+
+
+def _of_masks(model: Model) -> dict[str, Any]:
+    """The batch's box and its two buttons."""
+    with gr.Row(elem_id="read-batch"):
+        lines = gr.Textbox(
+            "\n".join(example_of(model).batch), label=say("Sentences, one a line"), lines=3,
+            max_lines=8, elem_id="lines", scale=3,
+        )  # fmt: skip
+        with gr.Column(scale=1, min_width=220):
+            show = gr.Button(
+                say("Show the masks"), variant="primary", size="sm", elem_id="show-masks"
+            )
+            bare = gr.Button(
+                say("What if there were no padding mask?"), size="sm", elem_id="without-padding"
+            )
+    return {"lines": lines, "show": show, "bare": bare}
+
+
+def _of_model(model: Model) -> dict[str, Any]:
+    """Its size, the card and all settings, and the glossary."""
+    size = gr.Markdown(headline(model), elem_id="headline")
+    with gr.Accordion(say("Model card"), open=False, elem_id="about-model"):
+        card = gr.Markdown(model_card(model), elem_id="card")
+    with gr.Accordion(say("All settings"), open=False, elem_id="all-settings"):
+        table = gr.Markdown(settings_table(model), elem_id="settings-table")
+    component("glossary", script="terms")
+    return {"headline": size, "card": card, "table": table}
+
+
+def build(service: Service) -> gr.Blocks:
+    """The page in the language of this context, and its API; see `pages.mount`."""
+    with gr.Blocks(title=say(TITLE), fill_width=True, analytics_enabled=False) as page:
+        _lay_out(service)
+        add_endpoints(service)
+    return page
+
+
+def _lay_out(service: Service) -> None:
+    name = next(iter(service.models))
+    model, share = _top_line(service, name)
+    run, batch = handlers.example(service, name)
+    stored = service.store.run(service.example(name)[0])
+    run["how"] = how_chosen(stored)
+    site, head = first_head(run)
+    place = {"run": run["run"], "stack": site.stack, "kind": site.kind}
+    small = answer(service, PICTURES["atlas"], place)
+    values: dict[str, Any] = {
+        "batch": batch,
+        # The small pictures of all heads, with their bytes as text.
+        "first": place
+        | small
+        | {part: b64encode(small[part].tobytes()).decode("ascii") for part in ("pixels", "masked")},
+        "tasks": {one.name: {"title": one.title, "words": one.words} for one in EXERCISES.values()},
+    }
+    # Plotly's first figure is slow
+    answer(service, PICTURES["heatmap"], {"run": run["run"], "site": str(site), "head": head})
+    with gr.Row(elem_id="columns"):
+        with gr.Column(elem_id="left"):
+            component("card", elem_id="tour-card")
+            left = _left(example_of(service.model(name)), run, values["first"])
+            component("exports", folder="views/export")
+        with gr.Column(elem_id="right"), gr.Tabs():
+            right = _right(service.model(name), values)
+    top = {"model": model, "share": share}
+    controls = {**right, **left, **top}
+    connect_buttons(controls)
+    connect_state(controls)
+
+
+def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
+    with gr.Row(elem_id="top"):
+        gr.Markdown(say("# Transformer, seen from inside"))
+        gr.Markdown(say("How a small language model chooses each word."), elem_id="tagline")
+        component("models", script="header", models=list(service.models))
+        model = gr.Dropdown(
+            list(service.models), value=name, show_label=False, label=say("Model"),
+            elem_id="model", container=False, filterable=False,
+        )  # fmt: skip
+        header = component(
+            "header", script="header", languages=named(), space=os.environ.get("SPACE_ID")
+        )
+    return model, header
+
+
+def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
+    """The text and how it goes on, a text of one's own, and what comes next. first: small pictures
+    of all heads."""
+    around = partial(component, script="prompt_panel")
+    with gr.Column(elem_id="story"):
+        around("tokens", run)
+        with gr.Row(elem_id="buttons"):
+            start = gr.Button(say(example.action), variant="primary", elem_id="generate")
+            stop = gr.Button(say("Stop"), interactive=False, elem_id="stop")
+            around("own_text")
+            around("status", handlers.said("done", say("A stored example, read by this model.")))
+        with gr.Group(elem_id="prompt"):
+            text = gr.Textbox(
+                example.text, label=say(example.label), lines=1, max_lines=5, elem_id="text"
+            )
+            with gr.Row(elem_id="chips"):
+                chips = [gr.Button(suggestion, size="sm") for suggestion in example.suggestions]
+                for chip in chips:
+                    chip.click(None, chip, text, js="(text) => text", **PRIVATE)
+        around("altered")
+        around("seed")
+    with gr.Column(elem_id="next"):
+        component("hidden_words", folder="views/prediction")
+        component("next_words", first=first, folder="views/journey")
+        temperature = gr.Slider(
+            0, 2, temperature_of(example.methods[0]), step=0.05,
+            label=say("Temperature (0 = greedy)"), elem_id="temperature",
+            elem_classes=["setting-temperature"],
+        )  # fmt: skip
+    settings = settings_of(example, temperature)
+    around("hypotheses")
+    method = settings[0]
+    both = [method, temperature]
+    temperature.input(None, both, method, js=METHOD_OF, **PRIVATE)
+    method.input(None, both, temperature, js=TEMPERATURE_OF, **PRIVATE)
+    return {
+        "text": text, "start": start, "stop": stop, **dict(zip(SETTINGS, settings, strict=True)),
+        **{f"chip {place}": chip for place, chip in enumerate(chips)},
+    }  # fmt: skip
+
+
+def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
+    """The tabs, as the views declare them: each view's component and the other controls, by name.
+
+    values: what a view may get, by name. A picture is asked for only when its tab is first seen.
+    """
+    placed: dict[str, Any] = {}
+    for tab, shown in tabs(VIEWS.values()).items():
+        with gr.Tab(say(tab), id=tab_name(tab)) as part:
+            opened = calling("server/static/main.js", f"tabShown({tab_name(tab)!r})")
+            part.select(None, js=opened, **PRIVATE)
+            for view in shown:
+                placed |= _of_masks(model) if view.name == "masks" else {}
+                placed[view.name] = view_component(view, values)
+            placed |= _of_model(model) if tab == "Model" else {}
+    return placed

@@ -1,0 +1,239 @@
+"""Plain values about a run, a batch or a model, for the page's components and the API."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from transformer.analysis.journey import last_read
+from transformer.checks import is_whole
+from transformer.inference.engines.compiled import NETWORK
+from transformer.inference.model import Model
+from transformer.interventions.descriptions import to_dict
+from transformer.learning.exercises import EXERCISES
+from transformer.messages import language, mark, numeral, say, say_n
+from transformer.model.positions import POSITIONS
+from transformer.runs.batch import Batch
+from transformer.runs.run import Run
+from transformer.server.examples import shown_first
+from transformer.server.limits import MAX_SECONDS
+from transformer.server.page_request import request_of_run
+from transformer.server.store import SIGN, is_own
+from transformer.tokenizer import Tokenizer
+from transformer.views.prediction.prediction import how_briefly
+
+_STOPPED = {
+    "end": mark("The model ended its text."),
+    "length": mark("It has the length that was asked for."),
+    "cancelled": mark("You stopped it."),
+    "time": mark("It reached the {seconds} s that one request may take."),
+    "read": mark("It was read; nothing was generated."),
+}
+
+
+def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
+    """What the page's scripts know of a run; `key` is its id in the store, `model` made it. task:
+    what a visit's own model learned."""
+    own = run.model.partition(SIGN)[0].rpartition("-")[0] if is_own(run.model) else ""
+    exercise = EXERCISES.get(own)
+    return {
+        "run": key,
+        "model": run.model,
+        "state": "done",
+        "stack": "encoder" if run.config.family == "encoder" else "decoder",
+        "head": run.config.head,
+        "source_labels": list(run.source_labels),
+        "labels": list(run.labels),
+        "ids": list(run.ids),
+        **run.special_positions(),
+        "hidden": [at for at, one in enumerate(run.ids) if one == model.tokenizer.mask_id],
+        "last_read": last_read(model, run),
+        "n_prompt": run.n_prompt,
+        "probabilities": [step.chosen.probability for step in run.steps],
+        "trace_start": run.trace_start,
+        "kinds": kinds_of(run),
+        "n_heads": run.config.n_heads,
+        "heads_per_key": run.config.heads_per_key,
+        "stacks": list(run.position_matrices),
+        "d_model": run.config.d_model,
+        "is_rotary": POSITIONS[run.config.positions].is_rotary,
+        "biases_scores": run.config.biases_scores,
+        "adds_positions": POSITIONS[run.config.positions].adds,
+        "stopped": run.stopped,
+        "hypotheses": hypotheses_of(run),
+        "text": run.request.text,
+        "task": exercise.title if exercise is not None else "",
+        "forced_tokens": list(run.request.forced_tokens),
+        "how": how_chosen(run),
+        "seed": None if run.request.sampling is None else run.request.seed,
+        "interventions": [{"is": to_dict(i), "says": str(i)} for i in run.request.interventions],
+        "request": request_of_run(run),
+        "opening": shown_first(run.model, run.config),
+    }
+
+
+def run_values(run: Run, key: str) -> dict[str, Any]:
+    """What the API says of it."""
+    return {
+        "run": key,
+        "model": run.model,
+        "text": run.text,
+        "read_as": run.read_as,
+        "doubts": list(run.warnings),
+        "source_tokens": list(run.source_labels),
+        "source_ids": list(run.source_ids),
+        "tokens": list(run.labels),
+        "ids": list(run.ids),
+        "n_prompt": run.n_prompt,
+        "stopped": run.stopped,
+        "trace_start": run.trace_start,
+        "attention": kinds_of(run),
+        "n_heads": run.config.n_heads,
+        "steps": [
+            {
+                "index": step.index,
+                "id": step.token,
+                "token": run.candidate_labels[step.token],
+                "probability": step.chosen.probability,
+                "window": list(step.window),
+                "n_kept": step.n_kept,
+                "candidates": [
+                    {
+                        "id": candidate.id,
+                        "token": run.candidate_labels[candidate.id],
+                        "logit": candidate.logit,
+                        "probability": candidate.probability,
+                        "sampling_probability": candidate.sampling_probability,
+                    }
+                    for candidate in step.candidates
+                ],
+            }
+            for step in run.steps
+        ],
+        "hypotheses": hypotheses_of(run),
+    }
+
+
+def how_chosen(run: Run) -> str:
+    """How its tokens were chosen, in a few words, with the seed where one was used."""
+    return say("only read") if run.stopped == "read" else how_briefly(run.request)
+
+
+def hypotheses_of(run: Run) -> list[dict[str, Any]]:
+    """What a beam search found, best first; nothing for another run."""
+    found = run.search
+    return [] if found is None else [
+        {
+            "text": text, "score": one.score, "normalised": one.normalised,
+            "n_tokens": len(one.ids), "ended": one.ended,
+        }
+        for one, text in zip(found.hypotheses, found.texts, strict=True)
+    ]  # fmt: skip
+
+
+def running_facts(
+    tokenizer: Tokenizer,
+    source_ids: Sequence[int],
+    ids: Sequence[int],
+    n_prompt: int,
+    probabilities: list[float],
+) -> dict[str, Any]:
+    """The same while tokens still come: no picture yet."""
+    return {
+        "run": None,
+        "state": "running",
+        "source_labels": tokenizer.labels(source_ids),
+        "labels": tokenizer.labels(ids),
+        "special": [at for at, one in enumerate(ids) if tokenizer.is_special(one)],
+        "source_special": [at for at, one in enumerate(source_ids) if tokenizer.is_special(one)],
+        "n_prompt": n_prompt,
+        "probabilities": list(probabilities),
+    }
+
+
+def batch_facts(batch: Batch, key: str, *, padding_hidden: bool = True) -> dict[str, Any]:
+    """What the page's scripts know of a padded batch. padding_hidden: see `handlers.read_batch`."""
+    return {
+        "batch": key,
+        "padding_hidden": padding_hidden,
+        "model": batch.model,
+        "texts": list(batch.texts),
+        "outputs": list(batch.outputs),
+        "stacks": list(dict.fromkeys(stack for stack, _ in batch.trace.kinds())),
+        "lengths": batch.padding.sum(dim=1).tolist(),
+        "kinds": kinds_of(batch),
+        "n_heads": next(iter(batch.trace.records.values())).pattern.shape[1],
+    }
+
+
+def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:
+    """The kinds of attention recorded, each with its number of layers."""
+    count = Counter((site.stack, site.kind) for site in item.trace.sites)
+    return [
+        {"stack": stack, "kind": kind, "n_layers": count[stack, kind]}
+        for stack, kind in item.trace.kinds()
+    ]
+
+
+def outcome(run: Run, seconds: float) -> str:
+    """How a generation went, and where it matters how its text was read, in sentences."""
+    milliseconds = say("{seconds} ms", seconds=numeral(1000 * seconds, ".0f"))
+    told = {
+        "tokens": say_n("{n} token", "{n} tokens", len(run.steps)),
+        "took": milliseconds if seconds < 1 else f"{numeral(seconds, '.1f')} s",
+    }
+    if run.search is None:
+        went = say("{tokens} in {took}.", **told)
+    else:
+        count = len(run.search.hypotheses)
+        went = say("{tokens} in {took}, the best of {count} texts found.", **told, count=count)
+    end = say(_STOPPED[run.stopped], seconds=numeral(MAX_SECONDS, ".0f"))
+    read = () if run.read_as is None else (say("Read as: {text}", text=run.read_as),)
+    return " ".join((went, end, *run.warnings, *read))
+
+
+def headline(model: Model) -> str:
+    """Where the model runs, its size and, if it learned an exercise, how well it did."""
+    config, count = model.config, model.n_parameters
+    device = "CPU" if model.device.type == "cpu" else model.device.type.upper()
+    layers = say_n("{n} layer", "{n} layers", config.n_layers)
+    heads = say_n("{n} head", "{n} heads", config.n_heads)
+    millions = say("{n} M parameters", n=numeral(count / 1e6, ".1f"))
+    size = millions if count >= 1e6 else say_n("{n} parameter", "{n} parameters", count)
+    parts = [device, size, f"{layers} × {heads}"]
+    right = (model.metadata or {}).get("accuracy")
+    if isinstance(right, float):
+        parts.append(say("{percent} of unseen questions right", percent=numeral(right, ".0%")))
+    return " · ".join(parts)
+
+
+def model_facts(model: Model) -> dict[str, Any]:
+    """A model as plain values."""
+    return {
+        "name": model.name,
+        "device": str(model.device),
+        "engine": model.engine.name if model.engine else NETWORK,
+        "n_parameters": model.n_parameters,
+        **model.config.to_dict(),
+    }
+
+
+def model_card(model: Model) -> str:
+    """Markdown: the model card in the visitor's language where it is written in it, without its
+    metadata, which may stand before it between two lines of three dashes; a sentence for a model
+    without one."""
+    card = model.cards.get(language(), model.card)
+    if card.startswith("---\n"):
+        card = card[4:].partition("\n---\n")[2].lstrip("\n")
+    return card or say("{name} has no model card.", name=model.name)
+
+
+def settings_table(model: Model) -> str:
+    """Markdown: every configuration value."""
+
+    def cell(value: Any) -> str:
+        return numeral(value) if is_whole(value) else "–" if value is None else str(value)
+
+    rows = "\n".join(f"| `{name}` | {cell(one)} |" for name, one in model_facts(model).items())
+    return f"| {say('setting')} | {say('value')} |\n| --- | --- |\n{rows}"

@@ -1,0 +1,170 @@
+"""The page's HTML in each language: Gradio's frontend around what `page.build` lays out.
+
+A page is the same for every visitor of a language.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import gradio as gr
+import numpy as np
+from fastapi import FastAPI, Request, Response
+
+from transformer.analysis.atlas import atlas
+from transformer.messages import ENGLISH, catalogue, language, languages, say, speaking
+from transformer.messages.catalogues import glossary_element, json_in_script, translate_html
+from transformer.runs.head_data import head_view
+from transformer.server import handlers
+from transformer.server.examples import cards, first_controls, first_head
+from transformer.server.fields import fields_schema
+from transformer.server.lessons import offered
+from transformer.server.modules import LATER, MODULES, PAGE, STYLE, Asset, in_language
+from transformer.server.page import TITLE, build
+from transformer.server.service import Service
+from transformer.views.attention.grid import data_url, mosaic, tiles
+from transformer.views.attention.heatmap import head_title
+from transformer.views.drawing.style import FONT
+from transformer.views.export.bundle import read_module
+
+TEMPLATE = Path(__file__).parent / "static" / "page.html"
+HOLE = re.compile(r"/\*(\w+)\*/")
+PLOTLY_JS = "server/static/vendor/plotly-cartesian.min.js"
+# In Gradio's own page: its script and its style sheet, whose names change with each version.
+GRADIO_PAGE = Path(gr.__file__).parent / "templates" / "frontend" / "index.html"
+GRADIO_FILES = re.compile(r'<(?:script|link)[^>]*"\./assets/index-[^>]*>(?:</script>)?')
+# What each language's own layout says of Gradio's description; the rest is of the mounted page.
+OF_LANGUAGE = ("title", "components", "layout", "dependencies", "page")
+FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
+
+
+class Pages:
+    """The page in every language, made at the start.
+
+    english: as it is mounted. root: the path below which it is served, "/viz"; "" for none. To be
+    made in an event loop, as `gr.Blocks` are.
+    """
+
+    def __init__(self, service: Service, english: gr.Blocks, root: str = "") -> None:
+        self._service, self._base = service, f"{quote(root) or '.'}/"
+        self._schema = {
+            "cards": cards(service.models),
+            "lessons": offered(service.models),
+            "controls": first_controls(next(iter(service.models.values()))),
+        }
+        self._first_look = first_look(service)
+        shared: Mapping[str, Any] = english.get_config_file()
+        self.assets: dict[str, Asset] = {}
+        for name in languages():
+            with speaking(name):
+                page = english if name == ENGLISH else build(service)
+                own: Mapping[str, Any] = page.get_config_file()
+                config = {**shared, **{part: own[part] for part in OF_LANGUAGE}}
+                text = self._markup(config, page.get_api_info())
+            self.assets[name] = Asset(plain=text.encode(), type="text/html")
+
+    def answer(self, request: Request) -> Response:
+        """The page in the language of a request."""
+        return self.assets[language()].answer(request.headers, "no-cache")
+
+    def _markup(self, config: Mapping[str, Any], info: Any) -> str:
+        files = GRADIO_FILES.findall(GRADIO_PAGE.read_text("utf-8"))
+        if len(files) != 2:
+            raise RuntimeError(f"Gradio's page has one script and one style sheet; got {files}")
+        script, later = (in_language(MODULES.address(name), language()) for name in (PAGE, LATER))
+        parts = {
+            **{name: html.escape(text) for name, text in self._first_look.items()},
+            "head_title": html.escape(first_title(self._service)),
+            "tag": catalogue(language()).tag,
+            "base": self._base,
+            "title": html.escape(say(TITLE)),
+            "language": read_module("server/static/first.js"),
+            "config": json_in_script(description(config)),
+            "info": json_in_script(info),
+            "imports": json.dumps({"imports": {"page": f"./{script}", "later": f"./{later}"}}),
+            "script": script,
+            "schema": json_in_script(fields_schema() | self._schema),
+            "glossary": glossary_element(language()),
+            "plotly": MODULES.address(PLOTLY_JS),
+            "style": MODULES.address(STYLE),
+            "gradio": "\n    ".join(files),
+        }
+        template = translate_html(TEMPLATE.read_text("utf-8"), language())
+        return HOLE.sub(lambda hole: str(parts.get(hole[1], hole[0])), template)
+
+
+def mount(app: FastAPI, page: gr.Blocks, root: str = "", mcp: bool = False) -> FastAPI:
+    """Mount a page of Gradio's, with how it looks and without what it might keep."""
+    return gr.mount_gradio_app(
+        app,
+        page,
+        path="/",
+        root_path=root,  # else Gradio takes a whole address from GRADIO_ROOT_PATH
+        mcp_server=mcp,
+        max_file_size=0,
+        ssr_mode=False,
+        run_history=False,
+        enable_monitoring=False,
+        footer_links=["api"],
+        theme=gr.themes.Base(
+            primary_hue="blue", neutral_hue="slate",
+            font=[name.strip(' "') for name in FONT.split(",")],  # the system's: none is fetched
+            font_mono=["ui-monospace", "Consolas", "monospace"],
+            text_size="lg", spacing_size="sm", radius_size="sm",
+        ),
+    )  # fmt: skip
+
+
+def description(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Gradio's description of a page, as its frontend reads it, without the inputs and outputs of
+    `gr.api`: nothing of them is seen, and the frontend would make something of each."""
+    unseen = {part["id"] for part in config["components"] if part["type"] == "api"}
+
+    def seen(node: dict[str, Any]) -> dict[str, Any]:
+        children = [seen(part) for part in node.get("children", ()) if part["id"] not in unseen]
+        return node | {"children": children} if "children" in node else node
+
+    return {
+        **config,
+        "components": [part for part in config["components"] if part["id"] not in unseen],
+        "layout": seen(config["layout"]),
+        "page": {
+            name: part
+            | {
+                "components": [number for number in part["components"] if number not in unseen],
+                "layout": seen(part["layout"]),
+            }
+            for name, part in config["page"].items()
+        },
+        "current_page": "",
+        "username": None,
+        "deep_link_state": "none",
+    }
+
+
+def first_title(service: Service) -> str:
+    """The title of the large picture of the first look, in the language of this context."""
+    name = next(iter(service.models))
+    run = service.store.run(service.example(name)[0])
+    return head_title(head_view(run, *first_head(handlers.example(service, name)[0])))
+
+
+def first_look(service: Service) -> dict[str, str]:
+    """What the page shows before its scripts have run, which take seconds on a phone: the stored
+    example and its heads, as pictures."""
+    name = next(iter(service.models))
+    run = service.store.run(service.example(name)[0])
+    site, head = first_head(handlers.example(service, name)[0])
+    small = atlas(run, site.stack, site.kind)
+    few = np.bitwise_and(small.pixels, FEW_COLOURS, dtype=np.uint8)
+    return {
+        "text": run.text,
+        "heads": data_url(mosaic(small._replace(pixels=few))),
+        "head": data_url(tiles(small)[site.layer, head]),
+    }

@@ -1,0 +1,271 @@
+"""Gradio's HTTP API, by which programs call the endpoints: what gradio_client and curl send.
+
+A call is posted (`call/NAME`, `call/v2/NAME` or `queue/join`) and answered on a stream of
+server-sent events (`call/NAME/EVENT` or `queue/data`). It is computed while that stream is read:
+nothing is computed for a client that has left, and no answer is kept until it is fetched. Calls
+wait in the same lines as what the page asks. Source: Gradio 6.31, protocol "sse_v3"; departure: an
+endpoint gives one result, so there are no messages of progress.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+import secrets
+import threading
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
+
+from transformer.checks import check_names, shortened
+from transformer.inference.deadline import Deadline, until
+from transformer.server.api import Endpoint
+from transformer.server.errors import (
+    CLOSED,
+    ENDING,
+    NO_EVENT,
+    NO_HASH,
+    YOURS_WAIT,
+    Busy,
+    public_error,
+    reported,
+)
+from transformer.server.limits import CALLS, MAX_CALLS, MAX_HASH
+from transformer.server.request_guard import Refused, object_in
+from transformer.server.service import Service
+from transformer.server.sessions import set_caller
+
+PREFIX = "/gradio_api"
+ALIVE_S = 10.0  # a heartbeat is sent after so long without another message
+Message = dict[str, Any]
+
+
+@dataclass(eq=False, kw_only=True)
+class Call:
+    """A posted call. session: the visitor's name; n_bytes: of its inputs."""
+
+    endpoint: Endpoint
+    inputs: list[Any]
+    session: str
+    n_bytes: int
+    event: str = field(default_factory=lambda: secrets.token_hex(16))
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    task: asyncio.Task[Message] | None = None
+
+    def cancel(self) -> None:
+        """End it, whether it waits for its turn or runs."""
+        self.cancelled.set()
+        if self.task is not None:
+            self.task.cancel()
+
+
+class Programs:
+    """The posted calls of all programs, by the stream on which they are to be answered: a session,
+    or a call's own event. numbers: the endpoints' names by Gradio's numbers of functions."""
+
+    def __init__(
+        self, service: Service, endpoints: Mapping[str, Endpoint], numbers: Mapping[int, str]
+    ) -> None:
+        self._service, self.endpoints, self.numbers = service, endpoints, numbers
+        self._open: dict[str, asyncio.Event] = {}  # streams that are read; set for a new call
+        self._running: dict[str, Call] = {}
+        self._ending = False
+
+    def end(self) -> None:
+        """Answer every open call with an error: the server is shutting down."""
+        self._ending = True
+        for arrived in self._open.values():
+            arrived.set()
+
+    def call_of(self, name: str, inputs: Any, session: Any, n_bytes: int) -> Call:
+        """A call of these inputs, to be posted. Raises Refused or ValueError for a wrong one."""
+        endpoint = self.endpoints.get(name)
+        if endpoint is None:
+            raise Refused(404, CLOSED)
+        wanted = len(inspect.signature(endpoint.function).parameters)
+        if not isinstance(inputs, list) or len(inputs) != wanted:
+            got = len(inputs) if isinstance(inputs, list) else type(inputs).__name__
+            raise ValueError(f"{name} needs {wanted} inputs; got {got}")
+        call = Call(endpoint=endpoint, inputs=inputs, session=session or "", n_bytes=n_bytes)
+        call.session = call.session or call.event
+        return call
+
+    def post(self, stream: str, call: Call) -> Message:
+        """Keep a call until its stream is read. Raises Busy if too many wait there."""
+        budget = self._service.budget
+        calls = [*budget.get(CALLS, stream, ()), call]
+        if len(calls) > MAX_CALLS:
+            raise Busy(YOURS_WAIT)
+        budget.put(CALLS, stream, calls, sum(each.n_bytes for each in calls))
+        if stream in self._open:
+            self._open[stream].set()
+        return {"event_id": call.event}
+
+    def cancel(self, event: str, session: str) -> None:
+        """End a call of a session that is being answered."""
+        call = self._running.get(event)
+        if call is not None and call.session == session:
+            call.cancel()
+
+    def has(self, stream: str) -> bool:
+        """Whether calls wait to be answered on this stream."""
+        return bool(self._service.budget.get(CALLS, stream))
+
+    async def messages(self, stream: str) -> AsyncIterator[Message | None]:
+        """The answers of a stream's calls as they come; None where nothing came for a while."""
+        budget = self._service.budget
+        arrived = self._open.setdefault(stream, asyncio.Event())
+        tasks: dict[asyncio.Task[Message], Call] = {}
+        try:
+            while True:
+                arrived.clear()
+                for call in budget.get(CALLS, stream, ()):
+                    call.task = asyncio.create_task(self._answer(call))
+                    tasks[call.task] = self._running[call.event] = call
+                budget.discard(CALLS, stream)
+                if not tasks:
+                    return
+                more = asyncio.create_task(arrived.wait())
+                done, _ = await asyncio.wait(
+                    (*tasks, more), timeout=ALIVE_S, return_when=asyncio.FIRST_COMPLETED
+                )
+                more.cancel()
+                if not done:
+                    yield None
+                for task in [task for task in tasks if self._ending or task.done()]:
+                    call = tasks.pop(task)
+                    self._running.pop(call.event, None)
+                    if task.done():
+                        yield task.result()
+                    else:
+                        call.cancel()
+                        yield completed(call, problem=public_error(ENDING))
+        finally:
+            self._open.pop(stream, None)
+            for call in tasks.values():  # the client has left
+                self._running.pop(call.event, None)
+                call.cancel()
+                self._service.sessions.leave(call.session)
+
+    async def _answer(self, call: Call) -> Message:
+        set_caller(session=call.session)  # in this task alone
+        try:
+            with until(Deadline(math.inf, call.cancelled)):
+                found = await call.endpoint.call(self._service, *call.inputs)
+        except asyncio.CancelledError:
+            return completed(call, {})
+        except Exception as error:
+            return completed(call, problem=reported(error))
+        return completed(call, {"data": [found], "is_generating": False})
+
+
+def check_session(name: Any) -> None:
+    """Raise Refused unless it is a name that a session may have."""
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_HASH:
+        raise Refused(400, NO_HASH)
+
+
+def completed(
+    call: Call, output: Message | None = None, problem: Mapping[str, str] | None = None
+) -> Message:
+    """The message that ends a call: its output, or its error with the code as the title."""
+    if problem is not None:
+        output = {"error": problem["detail"], "title": problem["code"]}
+    done = {"msg": "process_completed", "event_id": call.event, "success": problem is None}
+    return {**done, "output": output}
+
+
+def program_routes(programs: Programs) -> APIRouter:
+    """The routes below Gradio's prefix."""
+    routes = APIRouter(include_in_schema=False)
+
+    async def posted(
+        request: Request, name: str, inputs: Any, session: Any, stream: str | None = None
+    ) -> Message:
+        call = programs.call_of(name, inputs, session, len(await request.body()))
+        return programs.post(stream or call.event, call)
+
+    @routes.post("/call/v2/{name}")
+    async def by_name(request: Request, name: str) -> Message:
+        """Inputs by the names of the endpoint's parameters."""
+        given = await object_in(request)
+        endpoint = programs.endpoints.get(name)
+        known = inspect.signature(endpoint.function).parameters if endpoint else {}
+        check_names(name, given, known)
+        missing = [one for one, it in known.items() if it.default is it.empty and one not in given]
+        if missing:
+            raise ValueError(f"{name} needs {', '.join(missing)}; got {shortened(list(given))}")
+        inputs = [given.get(one, it.default) for one, it in known.items()]
+        return await posted(request, name, inputs, None)
+
+    @routes.post("/call/{name}")
+    async def by_place(request: Request, name: str) -> Message:
+        """Inputs in the order of the endpoint's parameters."""
+        sent = await object_in(request)
+        session = sent.get("session_hash")
+        if session is not None:
+            check_session(session)
+        return await posted(request, name, sent.get("data"), session)
+
+    @routes.post("/queue/join")
+    async def join(request: Request) -> Message:
+        """As `call`, of a session, which reads all its answers on one stream."""
+        sent = await object_in(request)
+        session, number = sent.get("session_hash"), sent.get("fn_index")
+        check_session(session)
+        if not isinstance(number, int) or number not in programs.numbers:
+            raise Refused(400, NO_EVENT)
+        name = programs.numbers[number]
+        return await posted(request, name, sent.get("data"), session, stream=session)
+
+    @routes.get("/call/v2/{name}/{event}")
+    @routes.get("/call/{name}/{event}")
+    async def answer(event: str) -> StreamingResponse:
+        if not programs.has(event):
+            raise Refused(404, NO_EVENT)
+
+        async def events() -> AsyncIterator[bytes]:
+            async for message in programs.messages(event):
+                if message is None:
+                    yield _event("heartbeat", None)
+                elif message["success"]:
+                    yield _event("complete", message["output"].get("data"))
+                else:
+                    yield _event("error", message["output"])
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    @routes.get("/queue/data")
+    async def answers(session_hash: str = "") -> StreamingResponse:
+        async def events() -> AsyncIterator[bytes]:
+            async for message in programs.messages(session_hash):
+                yield _data(message or {"msg": "heartbeat"})
+            yield _data({"msg": "close_stream"})
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    @routes.post("/cancel")
+    async def cancel(request: Request) -> Message:
+        sent = await object_in(request)
+        programs.cancel(str(sent.get("event_id")), str(sent.get("session_hash")))
+        return {"success": True}
+
+    @routes.post("/reset")
+    async def reset() -> Message:
+        """Nothing is kept between two calls of an endpoint."""
+        return {"success": True}
+
+    return routes
+
+
+def _event(name: str, data: Any) -> bytes:
+    return b"event: " + name.encode() + b"\n" + _data(data)
+
+
+def _data(data: Any) -> bytes:
+    return b"data: " + orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n\n"

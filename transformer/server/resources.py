@@ -1,0 +1,202 @@
+"""The page's questions as plain HTTP beside Gradio: `GET /resources/NAME?run=…` for each picture of
+each view, and `POST` of an object for everything.
+
+An answer is JSON in which a figure is Plotly's own object; arrays in it are packed (see
+`api.numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
+answers 410: asked once more by POST, with "made" saying how it was made (see `page_request`), it is
+made again. A question that has waited for MAX_QUESTION_WAIT_S answers 503 and, as Retry-After, when
+to ask it again, which the page does by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import brotli
+import numpy as np
+import orjson
+from fastapi import FastAPI, Request, Response
+from numpy.typing import NDArray
+
+from transformer.server.api import numbers
+from transformer.server.errors import CLOSED, MISTAKE
+from transformer.server.language import ASKED
+from transformer.server.page_request import Regenerator
+from transformer.server.presses import add_presses
+from transformer.server.questions import Question, questions
+from transformer.server.request_guard import NO_STORE, QUALITY, answer_errors, object_in, problem
+from transformer.server.service import Service
+from transformer.server.threads import in_thread
+from transformer.views.declaration import Answer, Picture, is_figure
+from transformer.views.parameters import Parameter, Text
+
+PREFIX = "/resources"
+SESSION = "x-session"  # the header by which the page's script says whose question it is
+JSON, ARRAYS = "application/json", "application/x-arrays"
+LARGEST = 2**18  # bytes that are compressed: more is a picture's numbers, and would take too long
+DTYPES = {"b": "uint8", "u": "uint8", "i": "<i4"}  # that a browser has arrays of; else float32
+SUBJECTS = {"batch": ["batch"], "model": ["model"], "runs": ["run", "other"]}  # else a run
+
+
+def resource_app(service: Service, *more: Question) -> FastAPI:
+    """An app of a route for each question, to be mounted at PREFIX; /openapi.json describes them.
+
+    more: questions besides those of `questions`.
+    """
+    app = FastAPI(title="Resources", docs_url=None, redoc_url=None)
+    every = questions(service) | {one.name: one for one in more}
+    regenerate = Regenerator(service)
+    for name, question in every.items():
+        _add_routes(app, name, question, service, regenerate)
+    add_presses(app, service)
+
+    answer_errors(app)
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, __: Exception) -> Response:
+        return problem(500, MISTAKE)
+
+    @app.get("/", include_in_schema=False)
+    async def listed() -> Response:
+        return Response(_list(app.openapi()), media_type="text/html")
+
+    @app.api_route("/{name:path}", methods=["GET", "POST"], include_in_schema=False)
+    async def closed(name: str) -> Response:
+        return problem(404, CLOSED)
+
+    return app
+
+
+def _add_routes(
+    app: FastAPI, name: str, question: Question, service: Service, regenerate: Regenerator
+) -> None:
+    shares, store = service.shares, service.store
+    path, picture = f"/{name}", question.picture
+    described: dict[str, Any] = {"response_class": Response}
+
+    async def post(request: Request) -> Response:
+        """By an object in JSON; "made" in it says how runs that are not here were made."""
+        data = await object_in(request)
+        if "made" in data:
+            made = data.pop("made")
+            remake = partial(service.memory.call, lambda: regenerate.make(made))
+            await in_thread(shares, "questions", remake)
+        return await answered(request, data, NO_STORE)
+
+    async def answered(request: Request, data: dict[str, Any], cache: str) -> Response:
+        headers = request.headers
+        with_arrays = ARRAYS in headers.get("accept", "")
+
+        def made() -> tuple[bytes, dict[str, str]]:
+            body, kind = service.memory.call(
+                lambda: written(question.work(dict(data)), with_arrays)
+            )
+            tag = hashlib.blake2b(body, digest_size=12).hexdigest()
+            sent = {"content-type": kind, "vary": "Accept, Accept-Encoding"}
+            if len(body) <= LARGEST and "br" in headers.get("accept-encoding", ""):
+                body, tag = brotli.compress(body, quality=QUALITY), f"{tag}-br"
+                sent["content-encoding"] = "br"
+            return body, sent | {"etag": f'"{tag}"'}
+
+        body, sent = await in_thread(shares, question.line, made)
+        sent["cache-control"] = cache
+        if headers.get("if-none-match") == sent["etag"]:
+            return Response(status_code=304, headers=sent)
+        return Response(body, headers=sent)
+
+    if picture is not None:
+        subjects = SUBJECTS.get(picture.subject, ["run"])
+        told = [] if picture.subject == "model" else subjects
+        known = {one.name: one for one in picture.parameters}
+
+        async def get(request: Request) -> Response:
+            """By query: each value as a link writes it. Answers about a visitor's
+            own run are stored nowhere; those about the page's examples are, and revalidated."""
+            data = {
+                name: known[name].read(text) if name in known else text
+                for name, text in request.query_params.items()
+                if name != ASKED
+            }
+            is_public = all(store.is_pinned(data.get(name)) for name in told)
+            return await answered(request, data, "private, no-cache" if is_public else NO_STORE)
+
+        described |= {"summary": picture.title or picture.name, "description": picture.help}
+        read = {"parameters": _parameters(picture, subjects)}
+        app.add_api_route(path, get, methods=["GET"], openapi_extra=read, **described)
+    sent = {"requestBody": {"content": {JSON: {"schema": {"type": "object"}}}}}
+    app.add_api_route(path, post, methods=["POST"], openapi_extra=sent, **described)
+
+
+def written(answer: Answer, with_arrays: bool = False) -> tuple[bytes, str]:
+    """An answer's bytes and their type.
+
+    ARRAYS: the length of a JSON text (4 bytes, the smallest first), the text, and the arrays behind
+    it, each from a multiple of 8 on. The text is [the answer, [[path, dtype, length], ...]].
+    """
+    arrays: list[tuple[list[str], NDArray[Any]]] = []
+
+    def plain(value: Any, *path: str) -> Any:
+        if is_figure(value):
+            return orjson.Fragment(value.to_json(validate=False))
+        if isinstance(value, np.ndarray) and with_arrays:
+            dtype = DTYPES.get(value.dtype.kind, "<f4")
+            return arrays.append(([*path], np.ascontiguousarray(value, dtype)))
+        if isinstance(value, np.ndarray):
+            return numbers(value, packed=True)
+        if isinstance(value, dict):
+            return {name: plain(one, *path, name) for name, one in value.items()}
+        return value
+
+    found = plain(answer)
+    if not arrays:
+        return _json(found), JSON
+    text = _json([found, [[path, one.dtype.name, one.size] for path, one in arrays]])
+    parts = [text + b" " * (-(4 + len(text)) % 8)]
+    parts.insert(0, len(parts[0]).to_bytes(4, "little"))
+    for _, one in arrays:
+        parts += [one.tobytes(), bytes(-one.nbytes % 8)]
+    return b"".join(parts), ARRAYS
+
+
+def _json(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+
+
+def _parameters(picture: Picture, subjects: list[str]) -> list[dict[str, Any]]:
+    """What a picture's query may say, as OpenAPI has it."""
+    kinds = {"int": "integer", "number": "number", "bool": "boolean"}
+    limits = {"options": "enum", "least": "minimum", "most": "maximum"}
+    of: list[Parameter] = [Text(name=name) for name in subjects]
+    found = []
+    for one in (*of, *picture.parameters):
+        told = one.schema()
+        schema: dict[str, Any] = {"type": kinds.get(told["type"], "string")}
+        schema["default"] = told["default"]
+        for name, meaning in limits.items():
+            if told.get(name) is not None:
+                schema[meaning] = list(told[name]) if name == "options" else told[name]
+        about = one.help or one.title
+        found.append(
+            {"name": one.name, "in": "query", "required": one in of, "description": about}
+            | {"schema": schema}
+        )
+    return found
+
+
+def _list(described: Mapping[str, Any]) -> str:
+    """A page that lists the routes that can be read, with what each may be told."""
+    rows = [
+        f"<dt><code>GET {html.escape(path)}</code></dt><dd>{html.escape(one['get']['summary'])}: "
+        + ", ".join(f"<code>{given['name']}</code>" for given in one["get"]["parameters"])
+        + "</dd>"
+        for path, one in described["paths"].items()
+        if "get" in one
+    ]
+    return (
+        "<!doctype html><meta charset=utf-8><title>Resources</title><h1>Resources</h1>"
+        f'<p><a href="openapi.json">openapi.json</a></p><dl>{"".join(rows)}</dl>'
+    )

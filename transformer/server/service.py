@@ -1,0 +1,230 @@
+"""What the page and the API share: the models, the kept runs, and running the network."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from transformer.checkpoint import CheckpointError
+from transformer.checks import check_choice, shortened
+from transformer.inference.deadline import CANCELLED, why_over
+from transformer.inference.fill import Filled
+from transformer.inference.model import Model
+from transformer.inference.stream import Stream
+from transformer.runs.batch import Batch
+from transformer.runs.compact_trace import recording_at_most
+from transformer.runs.run import Run
+from transformer.server.examples import example_of
+from transformer.server.experiments import Experiments
+from transformer.server.limits import (
+    LEFT_AGE_S,
+    MAX_NEW_TOKENS,
+    MAX_RECORDED_BYTES,
+    MAX_TRAININGS,
+    check_input,
+    check_interventions,
+    check_length,
+    check_texts,
+    memory_budget,
+)
+from transformer.server.memory import Memory
+from transformer.server.sessions import Sessions, shares
+from transformer.server.store import OwnModels, RunStore, is_own, on_cpu
+from transformer.server.trainings import Trainings
+
+
+class Service:
+    """One a server. `models` and `store` are shared by all visitors and safe to share.
+
+    shares: which requests run now, and which wait. queries: what views and lessons ask of a model.
+
+    budget: all that visits make the server keep. memory: what to do where an allocation fails. own:
+    models of visits. trainings: how many networks may be trained at the same time.
+    """
+
+    def __init__(
+        self, models: Sequence[Model], trainings: int = MAX_TRAININGS, *, debug: bool = False
+    ) -> None:
+        self.debug = debug  # whether a picture that fails is drawn as its traceback
+        if not models:
+            raise ValueError("the page needs at least one model; got none")
+        check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
+        self.models = {model.name: model for model in models}
+        self.sessions = Sessions()
+        self.budget = memory_budget()
+        self.memory = Memory(self.budget)
+        self.store, self.own = RunStore(self.budget), OwnModels(self.budget)
+        self.shares = shares(trainings)
+        self.trainings = Trainings(self.shares["trainings"], budget=self.budget)
+        self.sessions.on_leave += [
+            lambda visitor: self.budget.leave(visitor, LEFT_AGE_S), self.trainings.leave,
+        ]  # fmt: skip
+        self.queries = Experiments(self.model, self.shares["experiments"])
+        self.examples: dict[str, tuple[str, str]] = {}
+        self._offer_usable()
+
+    def names(self, visitor: str) -> list[tuple[str, str]]:
+        """What the list of models holds for a visitor: (its words, the name) each."""
+        own = [(one.label, one.model.name) for one in self.own.of(visitor)]
+        return [*((name, name) for name in self.models), *own]
+
+    def example(self, name: str) -> tuple[str, str]:
+        """(run id, batch id) of what the page shows of a model before a visitor has done anything.
+
+        Of a visit's own model they are runs as others are, made again once they are gone.
+        """
+        if name in self.examples:
+            return self.examples[name]
+        own = self.own.find(name)
+        if not all(map(self.store.has, own.example)):
+            run, batch = self._example(own.model)
+            own.example = self.store.put(run, own.visitor), self.store.put(batch, own.visitor)
+        return own.example
+
+    def sweep(self) -> None:
+        """Let go what is too old."""
+        self.budget.sweep()
+        self.trainings.sweep()
+
+    def model(self, name: Any, visitor: str | None = None) -> Model:
+        """The model of a name. visitor: who asks, see `OwnModels.find`.
+
+        Raises ValueError that lists the names for an unknown one.
+        """
+        if is_own(name) and name not in self.models:
+            return self.own.find(name, visitor).model
+        check_choice("model", name, self.models)
+        return self.models[name]
+
+    def stream(self, name: str, text: str, **settings: Any) -> Stream:
+        """The steps, computed as they are read. ValueError for bad input."""
+        model = self.model(name)
+        check_length(settings.get("max_new_tokens"))
+        check_interventions(settings.get("interventions", ()))
+        return model.stream(check_input(text), **settings)
+
+    def finish(self, stream: Stream) -> Run:
+        """The run of the steps computed so far, with its trace; it says if time was up."""
+        with recording_at_most(MAX_RECORDED_BYTES):
+            return _noted(on_cpu(stream.run()))
+
+    def generate(self, name: str, text: str, **settings: Any) -> Run:
+        """All of it at once."""
+        stream = self.stream(name, text, **settings)
+        for _ in stream:
+            pass
+        return self.finish(stream)
+
+    def batch(self, name: str, texts: Sequence[str], interventions: Any = ()) -> Batch:
+        """Several texts at once, padded: read, or (by a translator) translated and then read.
+
+        interventions: what to alter while reading. Raises ValueError for bad input.
+        """
+        check_interventions(interventions)
+        texts = check_texts(texts)
+        if self.model(name).config.family == "encoder-decoder":
+            settings = {"max_new_tokens": MAX_NEW_TOKENS, "trace_interventions": interventions}
+            batch: Batch = self._call(Model.translate_batch, name, texts, **settings)
+        else:
+            batch = self._call(Model.trace, name, texts, interventions)
+        return batch
+
+    def translate(self, name: str, texts: Sequence[str], **settings: Any) -> list[Run]:
+        """Several texts translated at once; each gets the run that it gets alone.
+
+        Raises ValueError for bad input, or for a model that does not translate.
+        """
+        self.model(name).check_translator()
+        check_length(settings.get("max_new_tokens"))
+        check_interventions(settings.get("interventions"))
+        runs: list[Run] = self._call(Model.generate_batch, name, check_texts(texts), **settings)
+        return [_noted(run) for run in runs]
+
+    def one_by_one(self, name: str, text: str, **settings: Any) -> str | None:
+        """A text's sentences, each translated alone as the model learned them, joined; None for
+        a single sentence."""
+        several = len(self.model(name).reader.sentences(text)) > 1
+        settings.pop("forced_tokens", None)  # they begin the whole text's translation
+        return self._call(Model.translate, name, text, **settings) if several else None
+
+    def read(self, name: str, text: str, interventions: Any = ()) -> Run:
+        """One text, read and not continued. Raises ValueError for bad input."""
+        self.model(name)
+        check_interventions(interventions)
+        run: Run = self._call(Model.trace, name, check_input(text), interventions)
+        return run
+
+    def fill(self, name: str, text: str, n_best: int) -> Filled:
+        """Predict each [MASK] of a text. Raises ValueError for bad input."""
+        self.model(name)
+        found: Filled = self._call(Model.fill, name, check_input(text), n_best)
+        return found
+
+    def _call(self, method: Callable[..., Any], name: str, *given: Any, **settings: Any) -> Any:
+        """What a method of a model gives; runs and batches in main memory."""
+        with recording_at_most(MAX_RECORDED_BYTES):
+            found = method(self.model(name), *given, **settings)
+        if isinstance(found, list):
+            return [on_cpu(run) for run in found]
+        if isinstance(found, Run):
+            return on_cpu(found)
+        return on_cpu(found) if isinstance(found, Batch) else found
+
+    def _offer_usable(self) -> None:
+        """Make each model's example; a model with which that fails is reported on stderr and not
+        offered. Raises ValueError if none is left."""
+        refused = []
+        for name, model in list(self.models.items()):
+            try:
+                run, batch = self._example(model)
+                self.examples[name] = self.store.pin(run), self.store.pin(batch)
+            except Exception as error:  # one bad model is no reason to serve none
+                refused.append(why_refused(name, error))
+                del self.models[name]
+        if not self.models:
+            raise ValueError("\n".join(refused))
+        tell_refused(refused)
+
+    def _example(self, model: Model) -> tuple[Run, Batch]:
+        """What the page shows before a visitor has done anything."""
+        example, name = example_of(model), model.name
+        if example.only_read:
+            run = self.read(name, example.text)
+        else:
+            run = self.generate(name, example.text, **example.settings)
+        return run, self.batch(name, example.batch)
+
+
+def check_names(named: Iterable[tuple[str, str]]) -> None:
+    """Raise ValueError if two models have one name. named: (name, where it is from) each."""
+    known: dict[str, str] = {}
+    for name, origin in named:
+        if name in known:
+            raise ValueError(
+                f"two models are called {shortened(name)}: {known[name]} and {origin}; rename the "
+                "folder of one of them, or leave one out"
+            )
+        known[name] = origin
+
+
+def why_refused(name: str, error: Exception) -> str:
+    """Why a model cannot be used, in one sentence that names it."""
+    if isinstance(error, CheckpointError) or str(error).startswith(f"{name} "):
+        return str(error)
+    got = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return f"{name} cannot be used: {got}"
+
+
+def tell_refused(sentences: Iterable[str]) -> None:
+    """Say on stderr which models are not offered, and why."""
+    for sentence in sentences:
+        print(f"not offered: {sentence}", file=sys.stderr, flush=True)
+
+
+def _noted(run: Run) -> Run:
+    """The run with the reason why it ends early, if its request was told to."""
+    why = why_over()
+    early = len(run.steps) < run.request.max_new_tokens and run.stopped in ("length", CANCELLED)
+    return dataclasses.replace(run, stopped=why) if why and early else run

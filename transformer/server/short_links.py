@@ -1,0 +1,107 @@
+"""Short addresses that people send, such as /forget: each opens the page at one state, and has a
+title, a sentence and a picture for the message that it is sent in. They are data, in tour.toml."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from transformer.analysis.atlas import Atlas, atlas
+from transformer.learning.training_record import bundled_recording
+from transformer.messages import language, say
+from transformer.model.sites import Site
+from transformer.server.examples import read_tour
+from transformer.server.service import Service
+from transformer.server.threads import in_thread
+from transformer.views.attention.grid import indexed_png, mosaic, tiles
+from transformer.views.drawing.style import LIGHT
+
+WIDTH, HEIGHT = 1200, 630  # of a preview, as messages show it
+PAGE = """<!doctype html>
+<html lang="{language}">
+  <head>
+    <meta charset="utf-8">
+    <title>{title}</title>
+    <meta name="description" content="{says}">
+    <meta property="og:title" content="{title}">
+    <meta property="og:description" content="{says}">
+    <meta property="og:image" content="{picture}">
+    <meta name="twitter:card" content="summary_large_image">
+    <meta http-equiv="refresh" content="0;url=./#{state}">
+  </head>
+  <body><a href="./#{state}">{title}</a></body>
+</html>
+"""
+
+
+def link_text(state: Mapping[str, Any]) -> str:
+    """A state as it stands in the page's address, behind the #."""
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in state.items()
+    }
+    return urlencode(texts)
+
+
+def short_links(models: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Those whose model is served, by their name in the address."""
+    return {one["name"]: one for one in read_tour()["link"] if one["state"]["model"] in models}
+
+
+def link_routes(service: Service) -> APIRouter:
+    """Each short link at /NAME, and its picture at /NAME.png."""
+    router = APIRouter()
+
+    @cache
+    def picture(name: str) -> bytes:
+        return preview(service, short_links(service.models)[name]["state"])
+
+    def add(name: str, one: Mapping[str, Any]) -> None:
+        async def page(request: Request) -> HTMLResponse:
+            words = {
+                "language": language(),
+                "title": say(one["title"]),
+                "says": say(one["says"]),
+                "picture": str(request.url).partition("?")[0] + ".png",
+                "state": link_text(one["state"]),
+            }
+            return HTMLResponse(PAGE.format_map({k: html.escape(v) for k, v in words.items()}))
+
+        async def png() -> Response:
+            found = await in_thread(service.shares, "questions", lambda: picture(name))
+            return Response(found, media_type="image/png")
+
+        router.add_api_route(f"/{name}", page, methods=["GET", "HEAD"])
+        router.add_api_route(f"/{name}.png", png, methods=["GET", "HEAD"])
+
+    for name, one in short_links(service.models).items():
+        add(name, one)
+    return router
+
+
+def preview(service: Service, state: Mapping[str, Any]) -> bytes:
+    """A state as a PNG of WIDTH x HEIGHT: the head that it names, or else the heads of the recorded
+    training."""
+    if "site" in state:
+        site = Site.parse(state["site"])
+        run = service.read(state["model"], state["text"])
+        cells = tiles(atlas(run, site.stack, site.kind))[site.layer, int(state["head"])]
+    else:
+        record = bundled_recording("induction")
+        small: Atlas = record.snapshots[max(record.snapshots)].pictures["decoder.self"]
+        cells = mosaic(small)
+    scale = min(WIDTH // cells.shape[1], HEIGHT // cells.shape[0])
+    large = np.kron(cells, np.ones((scale, scale), dtype=np.uint8))
+    top, left = (HEIGHT - large.shape[0]) // 2, (WIDTH - large.shape[1]) // 2
+    paper = np.zeros((HEIGHT, WIDTH), dtype=np.uint8)
+    paper[top : top + large.shape[0], left : left + large.shape[1]] = large
+    return indexed_png(paper, LIGHT.weights)

@@ -1,0 +1,138 @@
+// Gradio's own controls, from the page's scripts. (Its clock: first.js.)
+
+import { effect } from "../../web/preact.js";
+import { shell } from "../../web/shell.js";
+import { controls, page } from "../../web/store.js";
+
+const SETTLED_MS = 3000;
+
+// ---- setting them: an event of the header's, which Gradio answers by itself; see server/connect.py ----
+
+/** @typedef {Record<string, any>} Changes values, or Gradio's updates, of controls by name */
+/** @type {((changes: Changes) => void) | null} */
+let send = null; // once the header is on the page
+/** @typedef {{ changes: Changes, done: () => void }[]} Sent */
+/** @type {Sent} */
+let sent = [];
+/** @type {Sent} */
+let waiting = [];
+const sendNext = () => {
+  if (!send || sent.length || !waiting.length) return;
+  [sent, waiting] = [waiting, []];
+  send(Object.assign({}, ...sent.map(({ changes }) => changes)));
+};
+// Called by Gradio, whoever has changed it.
+/** @type {(name: string, value: any) => void} */
+export const controlChanged = (name, value) => void (controls[name] = value);
+/** @type {(changes: Changes) => void} */
+const keep = (changes) => {
+  for (const [name, change] of Object.entries(changes)) {
+    const isUpdate = change?.__type__ === "update";
+    if (name in controls && (!isUpdate || "value" in change))
+      controls[name] = isUpdate ? change.value : change;
+  }
+};
+// Resolves once the controls are set.
+/** @type {(changes: Changes) => Promise<void>} */
+export const setControls = (changes) =>
+  new Promise((done) => {
+    keep(changes);
+    waiting.push({ changes, done });
+    sendNext();
+  });
+/** @type {(how: (changes: Changes) => void) => void} */
+export const connectControls = (how) => {
+  send = how;
+  sendNext();
+};
+// What Gradio sets, in the order of its names.
+/** @type {(changes: Changes, names: string[]) => any[]} */
+export const outputsOf = (changes, names) =>
+  names.map((name) => (name in changes ? changes[name] : { __type__: "update" }));
+export const controlsSet = () => {
+  const before = sent;
+  sent = [];
+  for (const { done } of before) done();
+  sendNext();
+};
+
+export const focusText = () => {
+  /** @type {HTMLElement | null} */
+  const box = document.querySelector("#text textarea");
+  box?.focus();
+};
+
+// What the page's boxes and settings hold, by their names in a link, without the list of models.
+/** @type {() => Record<string, any>} */
+export const typed = () =>
+  Object.fromEntries(Object.entries(controls).filter(([name]) => name !== "model"));
+
+// Whether the batch's button that takes the padding mask away is pressed.
+effect(() => {
+  const isBare = Boolean(page.batch) && !page.batch.padding_hidden;
+  const button = globalThis.document?.getElementById("without-padding");
+  if (button) button.ariaPressed = String(isBare);
+});
+
+// The buttons of the page's tabs by the tabs' names in links; on a narrow screen some are in a menu,
+// where Gradio keeps the tabs' order but not their ids.
+const TABS = "#right > .tabs > .tab-wrapper";
+/** @returns {Map<string, HTMLElement>} */
+export const tabButtons = () => {
+  /** @type {NodeListOf<HTMLElement>} */
+  const shown = document.querySelectorAll(`${TABS} [role=tab]`);
+  /** @type {NodeListOf<HTMLElement>} */
+  const inMenu = document.querySelectorAll(`${TABS} .overflow-dropdown button`);
+  const found = new Map([...shown].map((tab) => [String(tab.dataset.tabId), tab]));
+  /** @type {any[]} */
+  const parts = /** @type {any} */ (window).gradio_config?.components ?? [];
+  const names = parts.filter(({ type }) => type === "tabitem").map(({ props }) => props.id);
+  names
+    .filter((name) => !found.has(name))
+    .forEach((name, place) => inMenu[place] && found.set(name, inMenu[place]));
+  return found;
+};
+
+// Open a tab by its name, unless it is open; a server's answer would be the only other way. Returns
+// its button.
+/** @type {(name: string) => HTMLElement | undefined} */
+export const openTab = (name) => {
+  const button = tabButtons().get(name);
+  if (button?.getAttribute("aria-selected") !== "true") button?.click();
+  return button;
+};
+shell.openTab = openTab;
+
+// Where the text fills the window, a link to a tab leads down to it, and so does a press on one; the
+// text above may still grow. led: whether there is nothing to wait for.
+/** @type {(led: boolean) => Promise<void>} */
+const leadDown = async (led) => {
+  if (document.body.matches(".touring, .typing")) return; // a card stays in sight
+  const until = performance.now() + SETTLED_MS;
+  let reached = 0;
+  while (performance.now() < until) {
+    const tabs = document.getElementById("right");
+    const below = tabs && tabs.getBoundingClientRect().top > window.innerHeight / 2;
+    if (led ? !below : window.scrollY > 0) return;
+    if (window.scrollY < reached) return; // somebody has scrolled up meanwhile
+    if (below) {
+      tabs.scrollIntoView({ block: "start" });
+      led = true; // the page may still be too short to lead all the way
+      reached = window.scrollY;
+    }
+    await new Promise((done) => setTimeout(done, 50));
+  }
+};
+let arrived = false;
+export const showTabs = () => {
+  if (!arrived) leadDown(false);
+  arrived = true;
+};
+globalThis.document?.addEventListener("click", ({ target, isTrusted }) => {
+  const pressed = /** @type {Element} */ (target).closest("#right [role=tab]");
+  if (isTrusted && pressed) leadDown(true);
+});
+
+// The page is seen, once its pictures stand; see page.html.
+export const uncover = () =>
+  document.getElementById("first-look")?.classList.replace("opens", "opened");

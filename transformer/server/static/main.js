@@ -1,0 +1,141 @@
+// What the page needs before any of its parts: the address, the visit and its runs, and the fields of the
+// state that belong to the whole page.
+
+import "./link.js";
+import "./visit.js";
+import "../../web/history.js";
+import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
+import { page, setHead, setQuery, emit, labelsOf } from "../../web/store.js";
+import { fieldText, bindField, setField, setFields } from "../../web/fields.js";
+import { openTab } from "./gradio.js";
+import { firstTab, oneOf, siteNamed, wholeNumber } from "../../web/declared.js";
+import { isEmbedded, withoutEmbed } from "../../web/link_text.js";
+import { siteName, sitesOf } from "../../web/sites.js";
+import { say } from "../../web/messages.js";
+import { useDocument } from "../../web/part.js";
+import { TermTip } from "./terms.js";
+
+// ---- the chosen head and token ----
+
+const firstSite = () => sitesOf(page.run)[0];
+const siteShown = () => {
+  const site = page.run && page.head ? siteName(page.head) : "";
+  return site && site === siteName(firstSite()) ? "" : site;
+};
+bindField("site", siteShown, (text) => {
+  if (!page.run) return;
+  const site = text === "" ? firstSite() : siteNamed("site", text, page.run);
+  setHead({ ...site, head: page.head?.head ?? 0 });
+});
+bindField(
+  "head",
+  () => String(page.head?.head ?? 0),
+  (text) => {
+    if (!page.run) return;
+    const head = wholeNumber("head", text, 0, page.run.n_heads - 1);
+    setHead({ ...(page.head ?? firstSite()), head });
+  },
+);
+
+const tokenShown = () => {
+  if (!page.query || !page.run) return "";
+  const { stack, index } = page.query;
+  return stack === page.run.stack ? String(index) : `${stack}.${index}`;
+};
+/** @type {(token: string) => void} */
+const choose = (token) => {
+  if (!page.run || token === "") return setQuery(null);
+  const [stack, index] = token.includes(".") ? token.split(".") : [page.run.stack, token];
+  const own = stack === page.run.stack;
+  if (!own) oneOf("token's stack", stack, page.run.source_labels.length ? ["encoder"] : []);
+  return setQuery({ stack, index: wholeNumber("read", index, 0, labelsOf(stack).length - 1) });
+};
+bindField("read", tokenShown, choose);
+
+// Another model's own example is shown as its opening says; so is the first one of the visit.
+/** @type {string | null} */
+let model = null;
+/** @type {any} */
+let before = null;
+effect(() => {
+  const { run } = page;
+  if (!run || run === before) return;
+  untracked(() => {
+    if (before) setField("cell", ""); // a place in the run that was shown
+    if (run.model !== model) setFields(run.opening);
+  });
+  [before, model] = [run, run.model];
+});
+
+// ---- the open tab ----
+
+setField("tab", firstTab); // of a page that no link has opened
+let hasTabs = false;
+// Gradio shows a tab: of itself as the page opens, and later because somebody opens it; see server/page.py.
+/** @type {(name: string) => void} */
+export const tabShown = (name) => {
+  if (hasTabs) setField("tab", name);
+  else openTab(fieldText("tab"));
+  hasTabs = true;
+};
+effect(() => void openTab(fieldText("tab")));
+
+// ---- how the page looks ----
+
+bindField(
+  "projector",
+  () => (page.projector ? "1" : ""),
+  (text) => (page.projector = text === "1"),
+);
+
+// The text stands above the pictures, and not beside them, on narrow screens, projected and embedded.
+const embedded = isEmbedded(window.location.search);
+const narrow = window.matchMedia("(max-width: 1160px)");
+const isNarrow = signal(narrow.matches);
+narrow.onchange = () => (isNarrow.value = narrow.matches);
+const looks = () => ({
+  first: fieldText("tab") === "journey",
+  projector: page.projector,
+  embedded,
+  stacked: embedded || isNarrow.value || page.projector,
+});
+effect(() => {
+  for (const [name, is] of Object.entries(looks())) document.body.classList.toggle(name, is);
+});
+
+// ---- inside a course's page: one view or card, at an address with "?embed" ----
+
+const whole = () => {
+  const { pathname, search, hash } = window.location;
+  return pathname + withoutEmbed(search) + hash;
+};
+const EmbedLine = () => {
+  const [address, set] = useState(whole);
+  const follow = () => set(whole());
+  if (!embedded) return null;
+  const near = { onPointerDown: follow, onFocus: follow };
+  return html`<p class="embed-line"><a target="_blank" rel="noopener" href=${address} ...${near}>${say("Open the whole page")}</a></p>`;
+};
+
+// ---- overlays ----
+
+// Escape closes what stands over the page, and only where nothing does, it clears the selection.
+const OVER = "dialog[open], :popover-open, .term-tip:not([hidden]), input[aria-expanded=true]";
+let isOver = false;
+const look = () => (isOver = document.querySelector(OVER) !== null);
+const letGo = ({ key }) => {
+  if (key !== "Escape" || isOver) return;
+  emit("escape");
+  setQuery(null);
+};
+// What stands over the page.
+const Over = () => {
+  useDocument(["keydown"], look, true); // before anything is closed
+  useDocument(["keydown"], letGo);
+  return html`<${TermTip} /><${EmbedLine} />`;
+};
+render(html`<${Over} />`, document.body.appendChild(document.createElement("div")));
+
+const follow = () => (page.dark = document.body.classList.contains("dark"));
+new MutationObserver(follow).observe(document.body, { attributeFilter: ["class"] });
+follow();

@@ -1,0 +1,203 @@
+// What the page asks the server to do: write a text, read a batch, show a model's example. Of texts and examples one is
+// under way at a time, and one of batches: a new press ends the one before. The answer is lines of JSON, see
+// server/presses.py.
+
+import { LANGUAGE, SESSION, askedIn, session } from "../../web/ask.js";
+import { resetFields } from "../../web/fields.js";
+import { declared } from "../../web/declared.js";
+import { say, sayN } from "../../web/messages.js";
+import { interventions } from "../../web/interventions.js";
+import { shell } from "../../web/shell.js";
+import {
+  controls,
+  page,
+  setBatch,
+  setRun,
+  showProblem,
+  showWaiting,
+  showStatus,
+} from "../../web/store.js";
+import { setControls, uncover } from "./gradio.js";
+
+/** @typedef {Record<string, any>} Line one of an answer */
+
+// ---- the connection ----
+
+const LOST = say(
+  "The connection to the server was lost. Your text stays; the page comes back with " +
+    "the server.",
+);
+export const BACK = say("The server is back. Your text is kept: press the button again.");
+const SILENT = say(
+  "The server has not answered for a while. It may be busy: your text stays here.",
+);
+const SILENT_MS = 25_000; // it sends an empty line every 10 s
+const LOOK_MS = 500;
+let isLost = false;
+export const isConnectionLost = () => isLost;
+
+/** @type {<T>(coming: Promise<T>) => Promise<T>} */
+const heard = (coming) => {
+  const timer = setTimeout(() => {
+    showWaiting(SILENT);
+    uncover();
+  }, SILENT_MS);
+  return coming.finally(() => clearTimeout(timer));
+};
+
+// Until the server answers again; the page of another version of the server is loaded anew.
+const waitForServer = async () => {
+  isLost = true;
+  for (;;) {
+    await new Promise((done) => setTimeout(done, LOOK_MS));
+    const answer = await fetch("ready").catch(() => null);
+    const { status, version } = (await answer?.json().catch(() => null)) ?? {};
+    if (status !== "ok") continue;
+    if (!import.meta.url.includes(version)) return window.location.reload();
+    isLost = false;
+    return showWaiting(BACK);
+  }
+};
+
+// ---- an answer ----
+
+/** @type {(name: string, data: object, signal?: AbortSignal) => Promise<Response>} */
+const post = (name, data, signal) =>
+  fetch(`resources/${name}${askedIn("", LANGUAGE)}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", [SESSION]: session },
+    body: JSON.stringify(data),
+    signal,
+  });
+
+/** @type {(body: ReadableStream<Uint8Array>) => AsyncGenerator<Line>} */
+async function* linesOf(body) {
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let rest = "";
+  for (;;) {
+    const part = await heard(reader.read()).catch(() => null);
+    if (!part || part.done) return;
+    const lines = (rest + decoder.decode(part.value, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line) yield JSON.parse(line);
+  }
+}
+
+/** @type {(answer: Response | null) => Promise<string>} */
+const refusal = async (answer) => {
+  if (!answer) return LOST;
+  const { detail } = await answer.json().catch(() => ({}));
+  return typeof detail === "string" ? detail : say("The server refused the request.");
+};
+
+// ---- what an answer shows ----
+
+const LONG_MS = 1500; // that a text is written before it is seen on a page that opens
+
+/** @type {(isRunning: boolean) => void} */
+const offerStop = (isRunning) =>
+  void setControls({ stop: { __type__: "update", interactive: isRunning } });
+
+// Show a finished run, or a text as far as it is written.
+/** @type {(facts: any) => void} */
+export const showText = (facts) => {
+  const isDone = facts.state === "done";
+  if (!isDone && !page.writing) setTimeout(uncover, LONG_MS);
+  page.writing = isDone ? null : facts;
+  if (isDone && facts.run !== page.run?.run) setRun(facts);
+};
+
+/** @type {(batch: any) => void} */
+export const showBatch = (batch) => {
+  if (batch.batch === page.batch?.batch) return;
+  resetFields("masks");
+  setBatch(batch);
+};
+
+/** @type {(line: Line) => void} */
+const show = ({ before, running, tokens, batch, status }) => {
+  if (before) {
+    showWaiting(sayN("{n} request before yours …", "{n} requests before yours …", before));
+    uncover();
+  }
+  if (running !== undefined) offerStop(running);
+  if (tokens) showText(tokens);
+  if (batch) showBatch(batch);
+  if (status) showStatus(status);
+};
+
+// ---- a press ----
+
+/** @type {Record<string, AbortController | null>} */
+const underway = { text: null, batch: null };
+let hasBegun = false; // the server writes a text, and what there is can be kept
+
+// Gives what was wrong, or an empty text.
+/** @type {(answer: Response, take: (line: Line) => void) => Promise<string>} */
+const read = async (answer, take) => {
+  /** @type {Line | null} */
+  let last = null;
+  for await (const line of linesOf(/** @type {any} */ (answer.body))) {
+    if (line.detail) return line.detail;
+    hasBegun = Boolean(line.running);
+    last = line;
+    show(line);
+    take(line);
+  }
+  return !last || last.running || last.before ? LOST : "";
+};
+
+// Ask the server; take(line) is given each line once it is shown. Returns whether the answer was complete.
+/** @type {(name: string, data: object, take?: (line: Line) => void) => Promise<boolean>} */
+export const press = async (name, data, take = () => {}) => {
+  const kind = name === "batches" ? "batch" : "text";
+  underway[kind]?.abort();
+  const mine = new AbortController();
+  underway[kind] = mine;
+  const answer = await heard(post(name, data, mine.signal)).catch(() => null);
+  const problem = await (answer?.ok ? read(answer, take) : refusal(answer));
+  if (underway[kind] !== mine) return false; // another press has ended it
+  underway[kind] = null;
+  if (kind === "text") {
+    [page.writing, hasBegun] = [null, false];
+    offerStop(false);
+  }
+  if (!problem) return true;
+  showProblem(problem);
+  if (problem === LOST) waitForServer();
+  return false;
+};
+
+// ---- what Gradio's buttons call, see server/connect.py ----
+
+/** @type {() => Record<string, any>} */
+export const settings = () =>
+  Object.fromEntries(declared.settings.map((name) => [name, controls[name]]));
+
+// What is altered in the network stays for the next text; the tokens of a branch belong to one run.
+const altered = () => ({ interventions: interventions(), forced_tokens: [] });
+
+// Write on; `given`: what is altered. text: another than the box has.
+/** @type {(given?: Record<string, any>, text?: string) => void} */
+export const generate = (given = altered(), text = controls.text) => {
+  if (text !== controls.text) setControls({ text });
+  press("runs", { model: controls.model, text, altered: given, settings: settings() });
+};
+shell.generate = generate;
+
+// hidden: whether the padding mask is in place.
+/** @type {(hidden?: boolean) => void} */
+export const readBatch = (hidden = true) =>
+  void press("batches", { model: controls.model, lines: controls.lines, bare: !hidden });
+// Pressed again, the button brings the mask back.
+export const toggleMask = () => readBatch(!page.batch.padding_hidden);
+
+// What is written by now becomes the run.
+export const stop = () => {
+  if (hasBegun) return void post("stop", {}).catch(() => {});
+  underway.text?.abort();
+  underway.text = null;
+  offerStop(false);
+  return showStatus({ kind: "done", text: say("You stopped it.") });
+};

@@ -1,0 +1,197 @@
+// The text of the run that is shown or being written, and what stands around it: the seed, the n-best list of a
+// beam search, one line that says how it went, and, at the window's lower edge, what is altered in the network.
+
+import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
+import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
+import { isOwn, page, setRun, showStatus } from "../../web/store.js";
+import { Arcs } from "../../web/arcs.js";
+import { fieldText } from "../../web/fields.js";
+import { inText, wordStart } from "../../web/text.js";
+import { Text } from "../../web/tokens.js";
+import { numeral, say } from "../../web/messages.js";
+import { alter, interventions } from "../../web/interventions.js";
+import { focusText, openTab, setControls } from "./gradio.js";
+import { generate } from "./presses.js";
+
+// ---- a text of one's own: Gradio's box opens in place ----
+
+const OwnText = () => {
+  const [isOpen, setOpen] = useState(false);
+  useLayoutEffect(() => {
+    document.body.classList.toggle("writing", isOpen);
+    if (isOpen) focusText();
+  }, [isOpen]);
+  return html`<button type="button" class="own-text" aria-expanded=${String(isOpen)} aria-controls="prompt"
+    onClick=${() => setOpen(!isOpen)}>${say("Type your own text")}</button>`;
+};
+
+// ---- the text ----
+
+const Tokens = ({ props }) => {
+  useLayoutEffect(() => void (page.run || setRun(props.value)), []);
+  const facts = page.writing ?? page.run;
+  const isStory = fieldText("tab") === "journey";
+  return facts && html`<${Text} facts=${facts} Arcs=${isStory ? Arcs : null} />`;
+};
+
+// ---- the seed that the shown text was drawn with, and a new one in one click ----
+
+const MOST = 10_000; // seeds that are short to read
+
+// What makes two runs the same text.
+const essence = ({ model, text, how, interventions: altered, ids }) =>
+  JSON.stringify([model, text, how, altered, ids]);
+
+const inWords = (seed, again) => {
+  if (!again) return seed === null ? "" : say("Seed {seed}", { seed });
+  return seed === null
+    ? say("Nothing is drawn at random: the same text again.")
+    : say("Seed {seed} again: the same text.", { seed });
+};
+
+const Seed = () => {
+  const before = useRef("");
+  const { run } = page;
+  const again = useMemo(() => {
+    const now = run ? essence(run) : "";
+    const same = now !== "" && now === before.current;
+    before.current = now;
+    return same;
+  }, [run?.run]);
+  const seed = run?.seed ?? null;
+  const draw = () => {
+    const other = Math.floor(Math.random() * (MOST - 1));
+    setControls({ seed: other < (seed ?? MOST) ? other : other + 1 });
+    generate();
+  };
+  return html`<div class="seed" hidden=${seed === null && !again}>
+    <span class="seed-says" role="status">${inWords(seed, again)}</span>
+    <button type="button" class="new-seed" hidden=${seed === null} onClick=${draw}>${say("New seed")}</button>
+  </div>`;
+};
+
+// ---- the n-best list ----
+
+const score = (value) => html`<td class="value">${numeral(value.toFixed(3))}</td>`;
+const row = ({ text, score: total, normalised, ended }) => html`<tr>
+  <td><bdi>${text}</bdi>${!ended && html`<small> ${say("(cut at the length)")}</small>`}</td>
+  ${score(total)}${score(normalised)}
+</tr>`;
+
+const openTree = () => {
+  openTab("prediction");
+  openSection("beams");
+};
+const Hypotheses = () => {
+  const found = page.run?.hypotheses ?? [];
+  const names = [say("text"), say("score"), say("per length")];
+  return html`<section class="hypotheses" hidden=${!found.length} data-run=${page.run?.run}>
+    <div class="next-head"><h2>${say("The search's best texts")}</h2>
+      <button type="button" class="to-tab" onClick=${openTree}>${say("Prediction")}</button></div>
+    <table>
+      <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+      <tbody>${found.map(row)}</tbody>
+    </table>
+    <p class="hint">${say("Score: the sum of the tokens' log-probabilities. The texts are ranked by score ÷ length to the power of the length penalty. The pictures are of the first one; Prediction shows the tree of all.")}</p>
+  </section>`;
+};
+
+// ---- how it went: progress and results quietly, mistakes as an alert ----
+
+const Status = ({ props }) => {
+  useLayoutEffect(() => void (page.status.rev || showStatus(props.value)), []);
+  const { kind, text, rev } = page.status;
+  const failed = kind === "error";
+  // Each alert is an element of its own: where a part fails, server/components.py writes into this one.
+  return html`<div data-rev=${rev}>
+    <div class="status" role="status" hidden=${failed}><span>${!failed && text}</span></div>
+    <div class="problem" role="alert" hidden=${!failed} key=${rev}><span>${failed && text}</span></div>
+  </div>`;
+};
+
+// ---- at the window's lower edge: each change, what it changes in the text, and how it is taken back ----
+
+const NARROW_PX = 700;
+// Tokens shown of the common beginning, and from the first difference on.
+const shared = () => (window.innerWidth < NARROW_PX ? 2 : 6);
+const SHOWN = 24;
+
+// What is altered, {says, others}: in words, and all that stays where it is taken back.
+const changesOf = ({ interventions: all, forced_tokens: forced, n_prompt: start, labels }) => {
+  const plain = interventions();
+  const made = all.map(({ says }, place) => ({
+    says,
+    others: plain.filter((_, at) => at !== place),
+  }));
+  const place = start + forced.length - 1;
+  const token = say("token {place} is “{token}”", { place, token: labels[place] });
+  return forced.length ? [...made, { says: token, others: plain }] : made;
+};
+const Change = ({ says, others }) => html`<li><bdi>${says}</bdi>
+  <button type="button" aria-label=${say("Take back: {change}", { change: says })}
+    onClick=${() => alter(others)}>×</button>
+</li>`;
+
+// of: its data-text; both: what the server says of the intact text.
+const Line = ({ of, word, labels, both: { same, n_prompt: from } }) => {
+  const changed = wordStart(labels, same);
+  const start = Math.min(changed, Math.max(from, wordStart(labels, same - shared())));
+  const alike = inText(labels.slice(start, changed));
+  const differs = inText(labels.slice(changed, same + SHOWN)).trimEnd();
+  const gap = alike && differs.startsWith(" ") ? " " : "";
+  return html`<p class="altered-text"><span class="which">${word}</span>${" "}
+    <bdi data-text=${of} translate=${false}>${start > from && "… "}${alike}${gap}${
+      differs ? html`<span class="differs">${differs.trim()}</span>` : say("(nothing)")
+    }</bdi>
+  </p>`;
+};
+
+const effectInWords = ({ equal }, examined) =>
+  [
+    equal && say("It changes no token of this text."),
+    examined &&
+      say(
+        "Held-out questions answered right: {intact} of {asked} before, {altered} after.",
+        examined,
+      ),
+  ]
+    .filter(Boolean)
+    .join(" ");
+
+const Altered = () => {
+  const part = usePart();
+  const { run, model, labels } = page.run ?? {};
+  const changes = run ? changesOf(page.run) : [];
+  const texts = useAnswer(part, "intact_text", changes.length && { run, forced: false });
+  const both = changes.length > 0 && texts.asked?.run === run && texts.answer;
+  // A network that has learned an exercise is asked all of it again.
+  const asked = { model, interventions: interventions() };
+  const exam = useAnswer(part, "examined", both && isOwn(model) && asked);
+  const right = both && JSON.stringify(exam.asked) === JSON.stringify(asked) && exam.answer;
+  const facts = both && { run, same: both.same, equal: both.equal };
+  const grades = right && { right: right.altered, "right-before": right.intact };
+  return html`<section class="altered" aria-label=${say("What is altered")} hidden=${!changes.length}
+    ...${part.attributes({ ...facts, ...grades })}>
+    <div class="altered-head">
+      <ul aria-label=${say("What is altered")}>${changes.map((one) => html`<${Change} ...${one} />`)}</ul>
+      <button type="button" class="intact" onClick=${() => alter([])}>${say("Reset")}</button>
+    </div>
+    <div class="altered-texts" role="status">
+      <p class="altered-says">${both && effectInWords(both, right)}</p>
+      ${
+        both &&
+        html`<${Line} of="before" word=${say("before")} labels=${both.labels} both=${both} />
+        <${Line} of="after" word=${say("after")} labels=${labels} both=${both} />`
+      }
+    </div>
+  </section>`;
+};
+
+export const mount = {
+  own_text: mounted(OwnText),
+  tokens: mounted(Tokens),
+  seed: mounted(Seed),
+  hypotheses: mounted(Hypotheses),
+  status: mounted(Status),
+  altered: mounted(Altered),
+};
