@@ -159,13 +159,15 @@ def test_what_a_beam_search_keeps(asker):
 
 def test_the_layer_from_which_the_prediction_is_final(asker):
     asker.click(asker.page.get_by_role("button", name="Why this word, and not another?"))
+    finding = asker.page.locator("[data-section=lens] .section-finding")
+    expect(finding).to_have_text("Lo from layer 4 on")
     asker.open("lens", ".lens-box")
     lens = with_lens(model("stories"), opening("stories")).lens
     assert lens is not None
     shown = asker.visit.numbers("lens")
     np.testing.assert_allclose(shown, lens.probabilities[:, : shown.shape[1], 0], atol=1e-5)
     expect(asker.page.locator(".lens-box .band")).to_be_visible()  # of the L
-    expect(asker.page.locator(".coming li bdi").first).to_have_text("o")
+    expect(asker.page.locator(".candidate bdi").first).to_have_text("Lo")
 
 
 def test_what_softmax_and_temperature_do(asker):
@@ -192,6 +194,22 @@ def test_what_softmax_and_temperature_do(asker):
     asker.click(asker.page.get_by_role("button", name="Settings"))
     expect(asker.page.get_by_label("greedy: always the likeliest")).to_be_checked()
     expect(values).to_have_text(re.compile("^86 %6.1 %$"))
+
+
+def test_what_temperature_and_filters_make_of_the_probabilities(asker):
+    asker.click(asker.page.get_by_role("button", name="Why this word, and not another?"))
+    asker.visit.wait_drawn(".prediction")
+    slider = asker.page.locator(".candidates").get_by_role("slider", name="Temperature")
+    asker.press(slider, "End")
+    expect(asker.page.locator("#temperature input[type=range]")).to_have_value("2")
+    widths = """() => [...document.querySelectorAll(".candidate")].map(row =>
+        [...row.querySelectorAll(".drawn")].map(bar => parseFloat(bar.style.width)))"""
+    network, warm, drawn = np.array(asker.page.evaluate(widths)).T
+    ratios = np.sqrt(network / network[0])  # softmax(x / 2) against softmax(x)
+    np.testing.assert_allclose(warm / warm[0], ratios, atol=2e-2)
+    np.testing.assert_allclose(drawn / drawn[0], ratios, atol=2e-2)
+    assert drawn[0] > warm[0]  # what top-k cut went to the others
+    assert drawn[:3].tolist() == pytest.approx(tops(asker.page)[:3], abs=0.01)
 
 
 @pytest.mark.parametrize(("name", "shows"), [

@@ -101,7 +101,7 @@ def test_a_text_longer_than_the_context_is_reported_once(page, server):
     count, most = page.tokens.count(), server.model.config.max_len
     assert page.page.evaluate("viz.run.trace_start") == count - most > 0
     page.tokens.nth(count - 2).click()
-    expect(page.page.locator(".step-window")).to_contain_text("earlier ones no longer fit")
+    expect(page.page.locator(".step-head")).to_contain_text("earlier ones no longer fit")
     # Gradio's sign of loading swings for some seconds after it is gone.
     page.page.wait_for_function(RESTS, polling=100)
 

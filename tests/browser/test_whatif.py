@@ -20,7 +20,6 @@ from transformer.server.examples import EXAMPLES
 from transformer.views.runs.attention_difference import attention_difference
 from transformer.views.runs.compare import generated_pairs
 
-CANDIDATES = "document.querySelector('[data-picture=candidates]')"
 TEXTS = count(1)
 
 
@@ -197,20 +196,16 @@ def test_branches_are_walked_without_running_the_network(writing):
     assert started == []
     page.get_by_role("button", name="Reset").click()
     page.wait_for_function("() => viz.run.forced_tokens.length === 0")
-    # a click on a bar in Prediction branches too
+    # a candidate of Prediction branches too
     whatif.visit.tab("Prediction")
     whatif.visit.tokens.nth(run.n_prompt).click()
     page.wait_for_selector(".prediction[data-step='1']:not([aria-busy])")
-    meta = page.evaluate(f"{CANDIDATES}.layout.meta")
-    row = next(row for row, token in enumerate(meta["ids"]) if token != meta["chosen"])
-    width = page.evaluate(f"{CANDIDATES}._fullData[0].x[{row}]")
+    other = page.locator(".candidate[aria-disabled=false]").first
+    token = int(other.get_attribute("data-id") or "")
     old = whatif.visit.shown_run()
-    x, y = whatif.visit.place_in("candidates", width / 2, row - 0.2)
-    page.mouse.move(x, y, steps=3)
-    page.wait_for_function(f"row => Math.round({CANDIDATES}._hoverdata?.[0].y) === row", arg=row)
-    page.mouse.click(x, y)
+    other.click()
     whatif.wait_for_run_after(old)
-    whatif.shows(whatif.run(forced_tokens=[run.ids[run.n_prompt], meta["ids"][row]]))
+    whatif.shows(whatif.run(forced_tokens=[run.ids[run.n_prompt], token]))
 
 
 def test_two_runs_are_compared_as_python_compares_them(writing):

@@ -62,8 +62,7 @@ PARTS = {  # of each tab: the one that it opens on, and others, each with its se
     "Model": {".architecture": "", ".equations": "equations"},
 }  # fmt: skip
 SECTIONS = {part: name for parts in PARTS.values() for part, name in parts.items() if name} | {
-    "#view-corpus .panel": "corpus", ".compare": "compare", ".tree-box": "beams",
-    ".targets": "targets",
+    "#view-corpus .panel": "corpus", ".compare": "compare", ".targets": "targets",
 }  # fmt: skip
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
 

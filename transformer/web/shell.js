@@ -11,4 +11,7 @@ export const shell = {
   // Open a tab by its name in links; gives its button.
   /** @type {(name: string) => HTMLElement | undefined} */
   openTab: () => undefined,
+  // Set Gradio's controls, by their names in a link.
+  /** @type {(changes: Record<string, any>) => Promise<void>} */
+  setControls: async () => {},
 };

@@ -102,6 +102,7 @@ export const openTab = (name) => {
   return button;
 };
 shell.openTab = openTab;
+shell.setControls = setControls;
 
 // Where the text fills the window, a link to a tab leads down to it, and so does a press on one; the
 // text above may still grow. led: whether there is nothing to wait for.

@@ -1,7 +1,7 @@
 // The text of the run that is shown or being written, and what stands around it: the seed, the n-best list of a
 // beam search, one line that says how it went, and, at the window's lower edge, what is altered in the network.
 
-import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
+import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { isOwn, page, setRun, showStatus } from "../../web/store.js";
 import { Arcs } from "../../web/arcs.js";
@@ -78,16 +78,12 @@ const row = ({ text, score: total, normalised, ended }) => html`<tr>
   ${score(total)}${score(normalised)}
 </tr>`;
 
-const openTree = () => {
-  openTab("prediction");
-  openSection("beams");
-};
 const Hypotheses = () => {
   const found = page.run?.hypotheses ?? [];
   const names = [say("text"), say("score"), say("per length")];
   return html`<section class="hypotheses" hidden=${!found.length} data-run=${page.run?.run}>
     <div class="next-head"><h2>${say("The search's best texts")}</h2>
-      <button type="button" class="to-tab" onClick=${openTree}>${say("Prediction")}</button></div>
+      <button type="button" class="to-tab" onClick=${() => openTab("prediction")}>${say("Prediction")}</button></div>
     <table>
       <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
       <tbody>${found.map(row)}</tbody>

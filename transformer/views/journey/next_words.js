@@ -51,19 +51,32 @@ const Legend = ({ preview }) => html`<p class="bars-legend"><i class="drawn" />$
 
 // ---- the bars ----
 
-// The tokens with a bar: the likeliest, the text's next token, and the likeliest without the head.
-const tokensShown = ({ position, likeliest, next }, without) => {
+// `count` tokens: the likeliest, the text's next token, and the likeliest without the head.
+export const tokensShown = (
+  { position, likeliest, next },
+  count,
+  without = /** @type {any} */ (null),
+) => {
   const { ids, labels } = page.run;
   const came = page.run.stack === "decoder" && position + 1 < ids.length;
   const extra = [came && { ...next, label: labels[position + 1] }, without?.likeliest[0]].filter(
     Boolean,
   );
-  const first = likeliest.slice(0, SHOWN);
+  const first = likeliest.slice(0, count);
   const more = extra.filter(
     ({ id }, at) => ![...first, ...extra.slice(0, at)].some((one) => one.id === id),
   );
-  const shown = [...first.slice(0, SHOWN - more.length), ...more];
+  const shown = [...first.slice(0, count - more.length), ...more];
   return shown.map((one) => ({ ...one, isNext: came && one.id === ids[position + 1] }));
+};
+
+// A token and its probability in words, and what a press on it does.
+export const tokenInWords = (token, probability, { isNext, canBranch }) => {
+  const values = { token, probability };
+  if (isNext) return say("{token}, {probability}: the text goes on with it", values);
+  return canBranch
+    ? say("{token}, {probability}: go on with it instead", values)
+    : say("{token}, {probability}", values);
 };
 
 // place: of the token before it. own, drawn: its probability by the network and with the settings; without:
@@ -77,13 +90,9 @@ const Bar = ({ token, place, own, drawn, without, step }) => {
   };
   const network = inWords(own, drawn);
   const other = without && inWords(without.own, without.drawn);
-  const values = { token: word, probability: [network, other].filter(Boolean).join(" / ") };
   const canBranch = step >= 0 && generates() && !isNext;
-  const told = isNext
-    ? say("{token}, {probability}: the text goes on with it", values)
-    : canBranch
-      ? say("{token}, {probability}: go on with it instead", values)
-      : say("{token}, {probability}", values);
+  const probability = [network, other].filter(Boolean).join(" / ");
+  const told = tokenInWords(word, probability, { isNext, canBranch });
   const wide = (share) => ({ width: `${(100 * share).toFixed(2)}%` });
   return html`<li><button type="button" class="next-word" aria-label=${told} title=${told} data-id=${id}
     aria-disabled=${String(!canBranch)} onClick=${() => canBranch && branchAt(step, id)}>
@@ -95,18 +104,24 @@ const Bar = ({ token, place, own, drawn, without, step }) => {
   </button></li>`;
 };
 
-// The sampling settings in words.
-const drawnInWords = (settings, count, { logits }) => {
+export const settingsNow = () => {
+  const { method } = controls;
+  const [temperature, topK, topP] = ["temperature", "top_k", "top_p"].map((name) =>
+    Number(controls[name]),
+  );
+  return { method, temperature, top_k: topK, top_p: topP };
+};
+// How many tokens can be drawn with these settings, in words.
+export const countInWords = (settings, count, { logits }) => {
   if (settings.method === "beam")
     return say("Beam search weighs whole texts, not this word alone.");
   if (!draws(settings)) return null;
-  const drawn = sayN(
+  return sayN(
     "Only {n} of {all} tokens could be drawn.",
     "{n} of {all} tokens could be drawn.",
     count,
     { all: wholeText(logits.length) },
   );
-  return `${drawn} ${say("The tick and the first number are the network's own probability; the bar and the second are what is drawn from.")}`;
 };
 
 const compare = () => {
@@ -116,11 +131,7 @@ const compare = () => {
 
 // The bars and their text, the only parts drawn again as a control moves.
 const Drawn = ({ answer, preview }) => {
-  const { method } = controls;
-  const [temperature, topK, topP] = ["temperature", "top_k", "top_p"].map((name) =>
-    Number(controls[name]),
-  );
-  const settings = { method, temperature, top_k: topK, top_p: topP };
+  const settings = settingsNow();
   const all = Object.values(settings);
   const drawn = useMemo(() => distribution(answer.logits, settings), [answer, ...all]);
   const own = useMemo(() => probabilitiesOf(answer.logits), [answer]);
@@ -137,10 +148,13 @@ const Drawn = ({ answer, preview }) => {
     own=${own[token.id]} drawn=${drawn.probabilities[token.id]}
     without=${without && { own: without.own[token.id], drawn: without.drawn[token.id] }} />`;
   return html`<ul ref=${useFilling(answer.position, 500)}>
-      ${tokensShown(answer, preview?.logits && preview).map(bar)}
+      ${tokensShown(answer, SHOWN, preview?.logits && preview).map(bar)}
     </ul>
     <${Legend} preview=${preview} />
-    <p class="drawn-says">${drawnInWords(settings, drawn.count, answer)}</p>`;
+    <p class="drawn-says">${countInWords(settings, drawn.count, answer)}${
+      draws(settings) &&
+      ` ${say("The tick and the first number are the network's own probability; the bar and the second are what is drawn from.")}`
+    }</p>`;
 };
 
 const NextWords = ({ props }) => {

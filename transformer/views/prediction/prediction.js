@@ -1,23 +1,15 @@
-// One generated token's candidates; every token's surprisal; the logit lens; and the tree of a beam search.
+// The tree of a beam search; the next token's candidates; every token's surprisal; and the logit lens.
 
-import {
-  asSentence,
-  capital,
-  numeral,
-  percentText,
-  say,
-  sayN,
-  sayWith,
-} from "../../web/messages.js";
+import { asSentence, capital, numeral, say, sayWith } from "../../web/messages.js";
 import { Figure, Pager, useMeta } from "../../web/figure.js";
 import { useAnswer, usePart, Section, mounted, useEvent } from "../../web/part.js";
 import { html, useMemo, useState, useLayoutEffect, useRef } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
-import { branchAt } from "../../web/history.js";
 import { declaredFields } from "../../web/fields.js";
-import { PredictedToken, before, predictedPosition, readPosition } from "../../web/selection.js";
+import { before, predictedPosition, readPosition } from "../../web/selection.js";
 import { Token } from "../../web/text.js";
-import { useJourney } from "../journey/queries.js";
+import { beginning, useJourney } from "../journey/queries.js";
+import { Candidates } from "./candidates.js";
 import { fontPx, labelRoom } from "../../web/labels.js";
 import { cellBox } from "../../web/cells.js";
 
@@ -176,86 +168,66 @@ const SearchTree = () => {
   const { run } = page;
   const searched = (run?.hypotheses.length ?? 0) > 0;
   const { answer } = useAnswer(part, "beams", searched && { run: run.run });
-  return html`<div class="tree-box" ...${part.attributes({})}>
-    <section class="searched" hidden=${!searched}>
-      <p>${say("Each column is a step, with the best extension on top. Lines lead from a text to its extensions; the path of the chosen translation is bold.")}</p>
-      <${Figure} part=${part} class="tree" figure=${searched && answer?.figure}
-        wide=${capital(say("beam search"))} label=${capital(say("beam search"))} />
-    </section>
-  </div>`;
+  return html`<section class="tree-box" hidden=${!searched} ...${part.attributes({})}>
+    <h3>${say("The beam search: which hypotheses lived and died at each step")}</h3>
+    <p>${say("Each column is a step, with the best extension on top. Lines lead from a text to its extensions; the path of the chosen translation is bold.")}</p>
+    <${Figure} part=${part} class="tree" figure=${searched && answer?.figure}
+      wide=${capital(say("beam search"))} label=${capital(say("beam search"))} />
+  </section>`;
 };
 
-const MOST_TOKENS = 60; // of the text before a step
+// ---- the next token ----
 
-const branch = ({ points }, box) => {
-  const { ids, chosen, step } = box.layout.meta;
-  const id = ids[Math.round(points[0].y)];
-  if (id !== chosen) branchAt(step, id);
-};
-
-// The window of tokens that the step read.
-const read = ({ window: [first, stop], slid }) => {
-  if (slid) {
-    return say("It read tokens {first} to {last}; earlier ones no longer fit into the window.", {
-      first,
-      last: stop - 1,
-    });
-  }
-  return page.run.source_labels.length
-    ? sayN(
-        "It read the whole source and {n} token of the translation.",
-        "It read the whole source and {n} tokens of the translation.",
-        stop - first,
-      )
-    : sayN("It read {n} token.", "It read all {n} tokens before it.", stop - first);
-};
-const title = ({ chosen, probability }, step, steps) =>
+const title = (step, steps) =>
   sayWith("Step {step} of {steps}: chose “{token}” with probability {probability}", {
     step: step + 1,
     steps,
-    token: html`<${Token} label=${chosen} />`,
-    probability: numeral(probability.toFixed(3)),
+    token: html`<${Token} label=${page.run.labels[page.run.n_prompt + step]} />`,
+    probability: numeral(page.run.probabilities[step].toFixed(3)),
   });
-const expects = ({ position }) =>
+const expects = () =>
   sayWith("After {token} the network expects:", {
-    token: html`<strong><${Token} label=${page.run.labels[position] ?? ""} /></strong>`,
+    token: html`<strong><${Token} label=${page.run.labels[readPosition()] ?? ""} /></strong>`,
   });
-const seenText = ({ seen, chosen }) => [
-  seen.length > MOST_TOKENS && "… ",
-  ...seen.slice(-MOST_TOKENS).map((label) => html`<${Token} label=${label} />`),
-  html`<span class="caret">▸</span>`,
-  html`<${Token} label=${chosen} />`,
-];
-
-// The network's probabilities where no step generated the next token.
-const Coming = ({ answer }) => {
-  const bar = ({ id, label, probability }) =>
-    html`<li key=${id}><${Token} label=${label} />
-      <i style=${{ width: `${(60 * probability).toFixed(2)}%` }} />${percentText(probability)}</li>`;
-  return html`<ol class="coming">${answer?.likeliest.map(bar)}</ol>`;
+// The tokens before a position that no longer fit into the window, if any.
+const forgotten = (position) => {
+  const { labels, trace_start: start } = page.run;
+  const first = position + 1 - (labels.length - start);
+  return (
+    first > 0 &&
+    say("It read tokens {first} to {last}; earlier ones no longer fit into the window.", {
+      first,
+      last: position,
+    })
+  );
 };
+
+// ---- the folds ----
 
 // Mean bits of a generated token; none if nothing was generated.
 const bitsInWords = ({ probabilities: all }) => {
   const bits = all.reduce((sum, one) => sum - Math.log2(one), 0) / all.length;
-  return all.length && Number.isFinite(bits)
-    ? say("{bits} bits a written token, on average", { bits: numeral(bits.toFixed(2)) })
-    : say("How much each token of the text costs the network");
+  return (
+    Number.isFinite(bits) &&
+    say("{bits} bits a written token, on average", { bits: numeral(bits.toFixed(2)) })
+  );
 };
-const Deeper = ({ fields }) => {
+// The layer from which on the network would say what it says in the end. lens: after the embedding and each
+// layer.
+const knownFrom = ({ lens, position }) => {
+  if (!lens.length) return null;
+  const last = lens[lens.length - 1];
+  const from = lens.findLastIndex(({ id }) => id !== last.id) + 1;
+  const token = html`<bdi translate=${false}>${beginning(last, position)}</bdi>`;
+  return sayWith("{token} from layer {layer} on", { token, layer: Math.max(0, from - 1) });
+};
+const Deeper = ({ fields, answer }) => {
   const { run } = page;
-  const searched = run?.hypotheses.length ?? 0;
   return html`<div>
     <${Section} name="surprisal" title=${say("Surprisal of each token, −log₂ p")}
       finding=${run && bitsInWords(run)}><${Surprisal} /><//>
-    <${Section} name="lens" title=${say("Logit lens: what each layer would have said")}>
-      <${Lens} fields=${fields} /><//>
-    ${
-      searched > 0 &&
-      html`<${Section} name="beams" finding=${sayN("{n} text at the end", "{n} texts at the end", searched)}
-        title=${say("The beam search: which hypotheses lived and died at each step")}>
-        <${SearchTree} /><//>`
-    }
+    <${Section} name="lens" title=${say("Logit lens: what each layer would have said")}
+      finding=${answer && knownFrom(answer)}><${Lens} fields=${fields} /><//>
   </div>`;
 };
 
@@ -263,36 +235,27 @@ const Prediction = () => {
   const part = usePart();
   const fields = useMemo(() => declaredFields("prediction"), []);
   const { run } = page;
+  const { answer, asked } = useJourney(part);
+  const predicts = run?.stack === "decoder";
   const steps = run?.probabilities.length ?? 0;
   const step = run ? predictedPosition() - run.n_prompt : -1;
-  const none = !(step >= 0 && step < steps);
-  const { answer, asked } = useAnswer(part, "candidates", !none && { run: run.run, step });
-  const coming = useJourney(part);
+  const isStep = step >= 0 && step < steps;
+  const isCurrent = asked?.run === run?.run;
   const go = (to) => setQuery(before(run.n_prompt + to));
-  const predicts = run?.stack === "decoder";
-  const heading = () => {
-    if (none) return coming.answer && expects(coming.answer);
-    return answer && title(answer, asked.step, steps);
-  };
-  const facts = none ? { run: coming.asked?.run } : { run: asked?.run, step: asked?.step };
-  return html`<div class="prediction" ...${part.attributes(facts)}>
-    ${predicts && html`<${PredictedToken} />`}
-    <div class="step-head" hidden=${!predicts}>
+  const facts = { run: asked?.run, step: answer && answer.position + 1 - run.n_prompt };
+  const head = () => html`<div class="step-head">
       <button type="button" class="previous" aria-label=${say("Previous step")}
-        disabled=${predicts && readPosition() === 0} onClick=${() => go(step - 1)}>‹</button>
-      <h3 class="step-title">${heading()}</h3>
+        disabled=${readPosition() === 0} onClick=${() => go(step - 1)}>‹</button>
+      <h3 class="step-title">${isStep ? title(step, steps) : expects()}</h3>
       <button type="button" class="next" aria-label=${say("Next step")}
-        disabled=${predicts && readPosition() >= run.labels.length - 1} onClick=${() => go(step + 1)}>›</button>
-    </div>
-    ${none && predicts && html`<${Coming} answer=${coming.answer} />`}
-    <div class="step-body" hidden=${none}>
-      <p class="step-window">${answer && `${read(answer)} ${asSentence(answer.how)}`}</p>
-      <p class="step-text">${answer && seenText(answer)}</p>
-      <p>${say("First bar: the network's probability. Second bar: after temperature, top-k and top-p, from which the token was drawn; where nothing was drawn, one token has it all. A candidate without a second bar was cut, and the reason stands there. Click a bar to take its token instead: the text branches there (see What if?).")}</p>
-      <${Figure} part=${part} name="candidates" figure=${!none && answer?.figure}
-        on=${{ plotly_click: branch }} />
-    </div>
-    <${Deeper} fields=${fields} />
+        disabled=${readPosition() >= run.labels.length - 1} onClick=${() => go(step + 1)}>›</button>
+      <span class="hint">${[forgotten(readPosition()), isStep && asSentence(run.how)].filter(Boolean).join(" ")}</span>
+    </div>`;
+  return html`<div class="prediction" ...${part.attributes(facts)}>
+    <${SearchTree} />
+    ${predicts && head()}
+    ${predicts && answer && isCurrent && html`<${Candidates} answer=${answer} />`}
+    <${Deeper} ...${{ fields, answer }} />
   </div>`;
 };
 export const mount = mounted(Prediction);

@@ -25,7 +25,7 @@ from transformer.views.prediction.surprisal import surprisal as surprisal_figure
 N_SHOWN = 10
 
 
-def candidates(run: Run, step_index: int, *, limit: int = N_SHOWN) -> go.Figure:
+def candidates(run: Run, step: int, *, limit: int = N_SHOWN) -> go.Figure:
     """The `limit` likeliest tokens of one step, and the chosen one, as pairs of bars.
 
     Trace 0: probability by the network. Trace 1: after temperature and filters, what was drawn
@@ -33,12 +33,12 @@ def candidates(run: Run, step_index: int, *, limit: int = N_SHOWN) -> go.Figure:
     has an arrow before its label; one that could not be drawn says why instead of a second bar.
     Raises ValueError for a step that the run does not have.
     """
-    step = step_of(run, step_index)
-    shown = tuple(step.candidates[:limit])
-    if step.chosen not in shown:
-        shown = (*shown, step.chosen)
+    found = step_of(run, step)
+    shown = tuple(found.candidates[:limit])
+    if found.chosen not in shown:
+        shown = (*shown, found.chosen)
     labels = [run.candidate_labels[candidate.id] for candidate in shown]
-    reasons = why_cut(run, step)
+    reasons = why_cut(run, found)
     after = [candidate.sampling_probability for candidate in shown]
     texts = [
         f"✕ {reasons[candidate.id]}" if candidate.id in reasons else percent(probability)
@@ -46,8 +46,8 @@ def candidates(run: Run, step_index: int, *, limit: int = N_SHOWN) -> go.Figure:
     ]
     ids = [candidate.id for candidate in shown]
     return paired_bars(
-        f"Candidates of step {step_index}",
-        how_at(run, step),
+        f"Candidates of step {step}",
+        how_at(run, found),
         labels,
         (
             Series(say("by the network"), [one.probability for one in shown], style.LIGHT.muted),
@@ -55,9 +55,9 @@ def candidates(run: Run, step_index: int, *, limit: int = N_SHOWN) -> go.Figure:
         ),
         y_title=mark("candidate token"),
         ids=ids,
-        here=step.token,
+        here=found.token,
         meta={
-            "ids": ids, "step": step_index, "chosen": step.token,
+            "ids": ids, "step": step, "chosen": found.token,
             "cut": [reasons.get(token) for token in ids],
         },
     )  # fmt: skip
@@ -67,7 +67,7 @@ def step_of(run: Run, index: Any) -> GenerationStep:
     """A step by its index, counted from 0. Raises ValueError saying which there are."""
     if not run.steps:
         raise InvalidRequest("no_prediction", "the network predicted no token in this run")
-    check_whole("step_index", index, 0, len(run.steps) - 1)
+    check_whole("step", index, 0, len(run.steps) - 1)
     return run.steps[index]
 
 
@@ -184,21 +184,6 @@ def _filter_of(
 LENS_COLUMNS = 48  # tokens that the page shows at once; more would be slow to draw
 
 
-def answer_candidates(item: Run, *, step: int) -> Answer:
-    """The candidates of one step, and the window of tokens that it read."""
-    found = step_of(item, step)
-    start, stop = found.window
-    return {
-        "figure": candidates(item, step),
-        "chosen": item.labels[stop],
-        "probability": found.chosen.probability,
-        "how": how_at(item, found),
-        "window": [start, stop],
-        "seen": list(item.labels[start:stop]),
-        "slid": start > 0,
-    }
-
-
 def answer_surprisal(item: Run) -> Answer:
     """The surprisal of each token; {"none": why} if no token has one."""
     reason = why_none(item)
@@ -235,7 +220,6 @@ VIEW = View(
             title="Candidates",
             help=("The likeliest next tokens of a step, before and after temperature and filters."),
             figure=candidates,
-            answer=answer_candidates,
             parameters=(Int(name="step", default=0, use="selection"),),
         ),
         Picture(

@@ -1,0 +1,92 @@
+// The likeliest next tokens in three states of the same bars: the network's probabilities, those after the
+// temperature, and those after the filters, from which a token is drawn. The settings are those at the left.
+
+import { branchAt } from "../../web/history.js";
+import { generates } from "../../web/interventions.js";
+import { numeral, percentText, say } from "../../web/messages.js";
+import { html, useMemo } from "../../web/preact.js";
+import { shell } from "../../web/shell.js";
+import { controls, page } from "../../web/store.js";
+import { Token } from "../../web/text.js";
+import { distribution, draws, probabilitiesOf } from "../journey/distribution.js";
+import { countInWords, settingsNow, tokenInWords, tokensShown } from "../journey/next_words.js";
+import { beginning } from "../journey/queries.js";
+
+const SHOWN = 10;
+const LEAST_MOVE = 0.005; // of a bar that has a tick where it was
+
+// All on the likeliest token.
+/** @type {(own: Float64Array) => Float64Array} */
+const greedy = (own) => {
+  const taken = new Float64Array(own.length);
+  taken[own.indexOf(Math.max(...own))] = 1;
+  return taken;
+};
+// {states: each token's probability in each; count: of tokens that can be drawn; whyCut(id)}.
+const statesOf = (logits, settings) => {
+  const own = probabilitiesOf(logits);
+  if (settings.method === "beam") return { states: [own], count: 1, whyCut: () => null };
+  if (!draws(settings)) {
+    const taken = greedy(own);
+    return { states: [own, taken, taken], count: 1, whyCut: () => null };
+  }
+  const by = (filters) => distribution(logits, { ...settings, ...filters });
+  const [warmed, first, drawn] = [by({ top_k: 0, top_p: 1 }), by({ top_p: 1 }), by({})];
+  const whyCut = (id) => {
+    if (drawn.probabilities[id] > 0) return null;
+    return first.probabilities[id] > 0 ? say("cut by top-p") : say("cut by top-k");
+  };
+  const states = [own, warmed.probabilities, drawn.probabilities];
+  return { states, count: drawn.count, whyCut };
+};
+
+const wide = (share) => `${(100 * share).toFixed(2)}%`;
+const Bar = ({ share, own, why }) => html`<span class="state">
+    <span class="bars"><i class="drawn" style=${{ width: wide(share) }} />
+      ${Math.abs(share - own) >= LEAST_MOVE && html`<i class="own" style=${{ left: wide(own) }} />`}</span>
+    <span class=${share ? "value" : "value none"}>${why ?? percentText(share, share ? undefined : 0)}</span>
+  </span>`;
+
+const Candidate = ({ token, position, states, whyCut }) => {
+  const { id, isNext } = token;
+  const word = beginning(token, position);
+  const step = position + 1 - page.run.n_prompt;
+  const canBranch = step >= 0 && generates() && !isNext;
+  const shares = states.map((state) => state[id]);
+  const said = tokenInWords(word, shares.map((share) => percentText(share)).join(" → "), {
+    isNext,
+    canBranch,
+  });
+  return html`<li><button type="button" class="candidate" data-id=${id} aria-label=${said} title=${said}
+    aria-disabled=${String(!canBranch)} onClick=${() => canBranch && branchAt(step, id)}>
+    <span class="name"><${Token} label=${word} />${isNext && " ✓"}</span>
+    ${shares.map((share, at) => html`<${Bar} own=${shares[0]} ...${{ share }} why=${at === 2 ? whyCut(id) : null} />`)}
+  </button></li>`;
+};
+
+// Temperature 0 is greedy and greedy is temperature 0, as with Gradio's slider; see server/page.py.
+const warm = ({ target }) => {
+  const temperature = Number(target.value);
+  shell.setControls({ temperature, method: temperature > 0 ? "sample" : "greedy" });
+};
+const Temperature = () => html`<label>${say("Temperature (0 = greedy)")}
+  <input type="range" min="0" max="2" step="0.05" value=${controls.temperature} onInput=${warm} />
+  <output>${numeral(String(controls.temperature))}</output></label>`;
+
+// answer: of the journey, see ../journey/journey.py.
+export const Candidates = ({ answer }) => {
+  const settings = settingsNow();
+  const { states, count, whyCut } = useMemo(
+    () => statesOf(answer.logits, settings),
+    [answer, ...Object.values(settings)],
+  );
+  const { position } = answer;
+  const heads = [say("the network"), html`<${Temperature} />`, say("after top-k and top-p")];
+  const one = (token) =>
+    html`<${Candidate} key=${token.id} ...${{ token, position, states, whyCut }} />`;
+  return html`<div class="candidates" style=${{ "--states": states.length }}>
+    <div class="candidate-heads"><span></span>${heads.slice(0, states.length).map((head) => html`<span>${head}</span>`)}</div>
+    <ul>${tokensShown(answer, SHOWN).map(one)}</ul>
+    <p class="hint">${countInWords(settings, count, answer)}</p>
+  </div>`;
+};
