@@ -9,10 +9,10 @@ import { siteName } from "../../web/sites.js";
 import { Figure, useMeta } from "../../web/figure.js";
 import { knownName, SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
-import { batch, html, useLayoutEffect, useRef } from "../../web/preact.js";
+import { html, useLayoutEffect, useRef } from "../../web/preact.js";
 import { headShown, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
 import { headLabel } from "./metrics_cache.js";
-import { isHeatmap, numbersAsked, pictureTitle, Switches, looked } from "./numbers.js";
+import { isHeatmap, pictureTitle, Switches, looked, useNumbers } from "./numbers.js";
 
 const LEAST_PX = 480; // the least side of the cells on a wide screen
 const MOST_ABOVE_PX = 200; // on a phone the content above is scrolled away
@@ -26,15 +26,6 @@ const noteOf = (picture) =>
   picture === "lines"
     ? say("Faint lines show all queries until you choose a token, in the text or here at the left.")
     : picture === "flow" && say(pictureNamed(picture)?.help ?? "");
-
-// ---- the numbers ----
-
-// Set `shown` to the numbers for the fields and the chosen head, once they arrive.
-export const useNumbers = ({ part, fields, shown, store }, at) => {
-  const take = (found, asked) =>
-    batch(() => Object.assign(shown, { ...found, ...asked.stacks, key: JSON.stringify(asked) }));
-  useAnswer(part, store.get, at && numbersAsked(fields, at), take);
-};
 
 // ---- lines ----
 

@@ -11,7 +11,15 @@ import { useAnswer, useEvent } from "../../web/part.js";
 import { headShown, page, setHead, tracedFrom } from "../../web/store.js";
 import { once } from "./metrics_cache.js";
 import { fieldsOf, pictureNamed } from "../../web/declared.js";
-import { html, useMemo, useRef, useState, signal, useSignalEffect } from "../../web/preact.js";
+import {
+  batch,
+  html,
+  useMemo,
+  useRef,
+  useState,
+  signal,
+  useSignalEffect,
+} from "../../web/preact.js";
 
 const KEPT = 64; // heads
 const CELLS_KEPT = 8_000_000; // of all of them: 9 bytes each
@@ -96,6 +104,13 @@ export const numbersAsked = (fields, at) => {
   }
   const site = siteName({ stack, layer, kind });
   return { name: "heatmap", data: { run, site, head, numbers: true }, stacks };
+};
+
+// Set `shown` to the numbers for the fields and the chosen head, once they arrive.
+export const useNumbers = ({ part, fields, shown, store: from }, at) => {
+  const take = (found, asked) =>
+    batch(() => Object.assign(shown, { ...found, ...asked.stacks, key: JSON.stringify(asked) }));
+  useAnswer(part, from.get, at && numbersAsked(fields, at), take);
 };
 
 // get(asked) gives {numbers, labels: {query, key}}, fetched once; prefetch() and forget().

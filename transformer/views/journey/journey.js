@@ -20,8 +20,7 @@ import {
   tracedFrom,
 } from "../../web/store.js";
 import { Token, WORD } from "../../web/text.js";
-import { useNumbers } from "../attention/large.js";
-import { store, HeadKinds, numbersAsked, useAtlas } from "../attention/numbers.js";
+import { store, HeadKinds, numbersAsked, useAtlas, useNumbers } from "../attention/numbers.js";
 import { headLabel, headMetrics } from "../attention/metrics_cache.js";
 import { HEATMAP, readers, shared, useJourney } from "./queries.js";
 import { newShown, useCell } from "../attention/cell.js";
