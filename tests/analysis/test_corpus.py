@@ -89,7 +89,7 @@ def kinds_by(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
 def test_kinds_of_tokens_of_characters():
     text = "Tom was 3.\n'é"
     characters = Tokenizer.of_characters([text])
-    assert kinds_by(characters, characters.prompt(text)) == [
+    assert kinds_by(characters, characters.encode(text, special=True)) == [
         "special", "word", *2 * ["inside a word"], "white space", "word", *2 * ["inside a word"],
         "white space", "number", "punctuation", "white space", "punctuation", "word",
     ]  # fmt: skip
@@ -108,7 +108,7 @@ def test_kinds_of_tokens_are_those_of_the_tokenizer(tmp_path, make):
         tokenizer = FastTokenizer(tmp_path / "tokenizer.json", specials, size)
         if make is word_piece:  # which knows few characters
             text = "the foxcat is sleeping, and the dog - 1234 beds: once upon!"
-    check_words(tokenizer, tokenizer.prompt(text), text)
+    check_words(tokenizer, tokenizer.encode(text, special=True), text)
 
 
 def test_kinds_of_tokens_of_sentence_pieces(tmp_path):

@@ -197,7 +197,7 @@ def test_the_bits_of_a_long_text_are_over_the_bytes_that_were_read(client, serve
     text = "Привет, мир! " * 20
     got = client.predict(text, api_name="/score")
     model = server.model
-    ids = model.tokenizer.prompt(text)[-model.config.max_len :]
+    ids = model.tokenizer.encode(text, special=True)[-model.config.max_len :]
     with torch.inference_mode():
         logits = model.network(torch.tensor([ids[:-1]]))[0]
     nats = torch.nn.functional.cross_entropy(logits, torch.tensor(ids[1:]), reduction="sum")

@@ -62,9 +62,9 @@ def test_a_hidden_word_includes_the_space_before_it(tokenizer):
     for piece, mask in zip(pieces, (True, True, False), strict=True):
         wanted += [*tokenizer.encode(piece), *([tokenizer.mask_id] if mask else [])]
     assert ids == wanted
-    assert hidden_ids(tokenizer, "The dog") == tokenizer.prompt("The dog")
+    assert hidden_ids(tokenizer, "The dog") == tokenizer.encode("The dog", special=True)
     plain = Tokenizer.train([STORY] * 3, 300)  # one that hides nothing reads what is written
-    assert hidden_ids(plain, "The [MASK]") == plain.prompt("The [MASK]")
+    assert hidden_ids(plain, "The [MASK]") == plain.encode("The [MASK]", special=True)
 
 
 def test_a_bert_fills_in_the_same_as_transformers(tmp_path):
@@ -161,7 +161,7 @@ def test_what_silence_costs_is_the_rise_of_the_loss(model, decoder):
 
 
 def test_words_are_whole(tokenizer):
-    ids = tokenizer.prompt("Don't run, unbelievable Tom! 3pm é")
+    ids = tokenizer.encode("Don't run, unbelievable Tom! 3pm é", special=True)
     texts = [tokenizer.decode([ids[place] for place in word]) for word in Words(tokenizer).of(ids)]
     assert "".join(texts) == "Don't run, unbelievable Tom! 3pm é"
     assert [text.strip() for text in texts] == [
@@ -170,7 +170,7 @@ def test_words_are_whole(tokenizer):
 
 
 def test_words_are_hidden_eighty_ten_ten(tokenizer):
-    hiding, ids = Hiding(tokenizer, 0.25), tokenizer.prompt(STORY)
+    hiding, ids = Hiding(tokenizer, 0.25), tokenizer.encode(STORY, special=True)
     words, rng = Words(tokenizer).of(ids), Random(0)
     masked = kept = changed = total = 0
     for _ in range(2000):

@@ -17,7 +17,7 @@ def by_hand(model, name, layer, change, n_new=5, text=TEXT):
     def hook(point, value):
         return change(value) if (point.name, point.layer) == (name, layer) else None
 
-    ids, streams = model.tokenizer.prompt(text), {}
+    ids, streams = model.tokenizer.encode(text, special=True), {}
 
     def keep(point, value):
         streams[point] = value

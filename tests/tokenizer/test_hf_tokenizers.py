@@ -54,7 +54,11 @@ def test_ids_are_those_of_auto_tokenizer(kind, tmp_path):
     again = FastTokenizer(tmp_path / "tokenizer.json", ours.ids, ours.vocab_size)
     for text in AWKWARD:
         wanted = theirs(text, split_special_tokens=True)["input_ids"]
-        assert ours.prompt(text) == again.prompt(text) == (wanted or [ours.start_id]), text
+        assert (
+            ours.encode(text, special=True)
+            == again.encode(text, special=True)
+            == (wanted or [ours.start_id])
+        ), text
         plain = theirs(text, add_special_tokens=False, split_special_tokens=True)
         assert ours.encode(text) == plain["input_ids"]
     assert ours.encode_batch(AWKWARD) == [ours.encode(text) for text in AWKWARD]
@@ -66,7 +70,7 @@ def test_ids_decode_to_the_text_where_nothing_of_it_is_lost(kind):
     assert ours.kind == (f"byte-level {model}" if build is byte_level else model)
     for text in ("The black cat", "Once upon a time", "It is 12 o"):
         ids = ours.encode(text)
-        for whole in (ids, ours.prompt(text)):  # special tokens are no text
+        for whole in (ids, ours.encode(text, special=True)):  # special tokens are no text
             assert ours.whole(whole).decode() == (text.lower() if build is word_piece else text)
     if build in (byte_level, byte_fallback):
         for text in AWKWARD:
@@ -138,7 +142,9 @@ def test_the_ids_of_a_sentencepiece_file_are_those_of_transformers(name, tmp_pat
     for text in AWKWARD:  # where a text begins with a space, LlamaTokenizer adds no second one
         if not text.strip() or (llama and text.startswith((" ", "▁"))):
             continue
-        assert ours.prompt(text) == theirs(text, split_special_tokens=True)["input_ids"], text
+        assert (
+            ours.encode(text, special=True) == theirs(text, split_special_tokens=True)["input_ids"]
+        ), text
         if llama:
             assert ours.whole(ours.encode(text)).decode() == text.replace("▁", " ")
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
@@ -147,7 +153,9 @@ def test_the_ids_of_a_sentencepiece_file_are_those_of_transformers(name, tmp_pat
     assert again.label(size - 1) == "<extra>"
     (tmp_path / "copy").mkdir()
     again.save(tmp_path / "copy" / "tokenizer.json")
-    assert read(tmp_path / "copy", ids, size).prompt("The cat") == again.prompt("The cat")
+    assert read(tmp_path / "copy", ids, size).encode("The cat", special=True) == again.encode(
+        "The cat", special=True
+    )
     with pytest.raises(ValueError, match="pieces; needed: at most the network's vocabulary"):
         PieceTokenizer(path, ids, 50)
 
@@ -179,8 +187,8 @@ def test_vocabulary_files_without_a_tokenizer_json_are_read(build, settings, tmp
     ours = read(tmp_path, ids, made.get_vocab_size() + 3)
     for text in AWKWARD:
         wanted = theirs(text, split_special_tokens=True)["input_ids"]
-        assert ours.prompt(text) == (wanted or [ours.start_id]), text
+        assert ours.encode(text, special=True) == (wanted or [ours.start_id]), text
     ours.save(tmp_path / "tokenizer.json")
-    assert read(tmp_path, ids, made.get_vocab_size() + 3).prompt("The cat") == ours.prompt(
-        "The cat"
-    )
+    assert read(tmp_path, ids, made.get_vocab_size() + 3).encode(
+        "The cat", special=True
+    ) == ours.encode("The cat", special=True)

@@ -109,7 +109,7 @@ class LoadedModel:
             ids = hidden_ids(self.tokenizer, read)
             self.check_length(len(ids))
             return Prepared([], ids)
-        return Prepared([], self.tokenizer.prompt(read))
+        return Prepared([], self.tokenizer.encode(read, special=True))
 
     def warnings(self, text: str) -> tuple[str, ...]:
         """Sentences on parts of a text that are not read as its writer may expect."""

@@ -284,7 +284,7 @@ def answer_of(model: Model, exercise: Exercise, question: str) -> str:
     tokenizer = model.tokenizer
     most = exercise.longest // 2 + 2 if exercise.ends else len(exercise.solve(question))
     if model.config.family == "encoder":
-        ids = torch.tensor([tokenizer.prompt(question)], device=model.device)
+        ids = torch.tensor([tokenizer.encode(question, special=True)], device=model.device)
         said = model.network(ids)[0].argmax(dim=-1).tolist()
         length = said.index(tokenizer.end_id) if tokenizer.end_id in said else len(said)
         return tokenizer.decode(said[: min(length, most)])

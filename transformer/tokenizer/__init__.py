@@ -136,8 +136,9 @@ class Tokenizer:
         """The number of ids, specials included."""
         return len(self._bytes)
 
-    def encode(self, text: str) -> list[int]:
-        """Ids of a text, without specials.
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
+        """Ids of a text. special: with the special tokens that a decoder or an encoder reads around
+        it; for the encoder of an encoder-decoder see `source`.
 
         Raises ValueError for half of a surrogate pair or an unknown character.
         """
@@ -151,22 +152,22 @@ class Tokenizer:
                 start=error.start,
             ) from error
         self._check_characters(text)
-        return self._encoded(text)
+        return self._framed(text) if special else self._encoded(text)
 
-    def _encoded(self, text: str, *, specials: bool = False) -> list[int]:
-        """Ids of a text; specials: with those that the tokenizer adds."""
+    def _framed(self, text: str) -> list[int]:
+        """A text's ids after the end of another text."""
+        return [self.end_id, *self._encoded(text)]
+
+    def _encoded(self, text: str, *, special: bool = False) -> list[int]:
+        """Ids of a text; special: with those that tokenizer.json adds."""
         try:
-            return self._bpe.encode(text, add_special_tokens=specials).ids
+            return self._bpe.encode(text, add_special_tokens=special).ids
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # the library panics where a pattern takes too long
             raise InvalidRequest(
                 "unsplittable_text", "the tokenizer's own pattern cannot split this text"
             ) from error
-
-    def prompt(self, text: str) -> list[int]:
-        """Ids that a decoder continues, or that an encoder reads: first the end of another text."""
-        return [self.end_id, *self.encode(text)]
 
     def source(self, ids: Sequence[int]) -> list[int]:
         """A text's ids as the encoder of an encoder-decoder reads them: with an end."""
@@ -326,13 +327,14 @@ def hidden_ids(tokenizer: Tokenizer, text: str) -> list[int]:
     """A text's ids for an encoder, with the mask token for each [MASK] and for each name of that
     token; a space before it belongs to it.
 
-    The same as `Tokenizer.prompt` if the tokenizer has no mask token or the text no [MASK].
+    The same as `Tokenizer.encode(text, special=True)` if the tokenizer has no mask token or the
+    text no [MASK].
     """
     if tokenizer.mask_id is None:
-        return tokenizer.prompt(text)
+        return tokenizer.encode(text, special=True)
     *pieces, last = text.replace(tokenizer.label(tokenizer.mask_id), HIDDEN).split(HIDDEN)
     if not pieces:
-        return tokenizer.prompt(text)
+        return tokenizer.encode(text, special=True)
     before, behind = around(tokenizer)
     ids: list[int] = []
     for piece in pieces:
@@ -352,9 +354,9 @@ def special_names(tokenizer: Tokenizer, text: str) -> list[str]:
 
 
 def around(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """The ids that `prompt` adds before and after those of a text."""
+    """The special ids that `encode` adds before and after those of a text."""
     text = tokenizer.readable("a")
-    whole, part = tokenizer.prompt(text), tokenizer.encode(text)
+    whole, part = tokenizer.encode(text, special=True), tokenizer.encode(text)
     start = next(at for at in range(len(whole)) if whole[at : at + len(part)] == part)
     return whole[:start], whole[start + len(part) :]
 

@@ -126,6 +126,9 @@ class TheirTokenizer(Tokenizer):
         before, behind = self._frame
         return [*before, *ids, *behind]
 
+    def _framed(self, text: str) -> list[int]:
+        return self.document(self._encoded(text)) or [self.start_id]
+
     def source(self, ids: Sequence[int]) -> list[int]:
         """A text's ids as an encoder reads them, with the special ones that the tokenizer adds."""
         language, known = self.ids.source_language, self.languages.values()

@@ -122,10 +122,8 @@ class FastTokenizer(TheirTokenizer):
         """Write tokenizer.json."""
         path.write_text(json.dumps(self._content, ensure_ascii=False), encoding="utf-8")
 
-    def prompt(self, text: str) -> list[int]:
-        """A text's ids with the special ones that the tokenizer adds."""
-        self.encode(text)  # raises for invalid Unicode
-        return self._encoded(text, specials=True) or [self.start_id]
+    def _framed(self, text: str) -> list[int]:
+        return self._encoded(text, special=True) or [self.start_id]
 
     @cached_property
     def _frame(self) -> tuple[list[int], list[int]]:

@@ -85,11 +85,7 @@ class PieceTokenizer(TheirTokenizer):
         """The ids of many texts, without specials."""
         return [self.encode(text) for text in texts]
 
-    def prompt(self, text: str) -> list[int]:
-        """A text's ids with the special ones that the tokenizer adds."""
-        return self.document(self.encode(text)) or [self.start_id]
-
-    def _encoded(self, text: str, *, specials: bool = False) -> list[int]:
+    def _encoded(self, text: str, *, special: bool = False) -> list[int]:
         return [int(index) for index in self._processor.encode(text)]
 
     def _raw(self, index: int, name: str) -> bytes:
@@ -144,7 +140,7 @@ class MarianTokenizer(TheirTokenizer):
         """The ids of many texts, without specials."""
         return [self.encode(text) for text in texts]
 
-    def _encoded(self, text: str, *, specials: bool = False) -> list[int]:
+    def _encoded(self, text: str, *, special: bool = False) -> list[int]:
         """A source text's ids; a language code like >>fra<< at its start is one token."""
         return self._ids_by(self._pieces, text)
 
