@@ -30,6 +30,8 @@ _HELP = {
     "seed": "the same seed and settings give the same text",
     "beams": "hypotheses followed at once, for translators; more than one is a beam search",
     "length_penalty": "power of the length that a hypothesis' score is divided by",
+    "repetition_penalty": "divides the logits of the text's tokens; above 1: less repetition",
+    "stop": "texts that end the generation once it has written one of them",
     "forced_tokens": "ids of tokens to take first, whatever the network says of them",
     "interventions": "what to alter in the network, as a JSON list of the API's values",
 }
@@ -72,6 +74,8 @@ def _option(field: dataclasses.Field[Any]) -> dict[str, Any]:
     told, default = _HELP[field.name], "off" if field.default is None else field.default
     if field.name == "forced_tokens":
         return {"type": int, "nargs": "+", "default": (), "metavar": "ID", "help": told}
+    if field.name == "stop":
+        return {"nargs": "+", "default": (), "metavar": "TEXT", "help": told}
     if field.name == "interventions":
         return {"type": _json, "default": (), "metavar": "JSON", "help": told}
     kind, metavar = (int, "N") if "int" in str(field.type) else (float, "X")

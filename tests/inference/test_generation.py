@@ -11,7 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kit.models import continued, spread, tokens
 from kit.strategies import configurations
-from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+from transformers import (
+    MinPLogitsWarper,
+    RepetitionPenaltyLogitsProcessor,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
 
 from transformer import ModelConfig, Sampling, build_transformer
 from transformer.inference import deadline
@@ -46,7 +51,7 @@ samplings = st.none() | st.builds(
 
 
 @torch.inference_mode()
-def plainly(network, prompt, source, sampling, seed, n_new, end):
+def plainly(network, prompt, source, sampling, seed, n_new, end, penalty):
     """For each step: token, window, logits (V,) and the probabilities it was drawn from, (V,)."""
     row, most, never = list(prompt), network.config.output_max_len, network.config.output_padding_id
     generator, steps = torch.Generator().manual_seed(seed), []
@@ -56,7 +61,8 @@ def plainly(network, prompt, source, sampling, seed, n_new, end):
             break
         given = [] if source is None else [torch.tensor([source])]
         logits = network(*given, torch.tensor([row[start:]]))[0, -1].float()
-        possible = logits.clone()
+        penalise = RepetitionPenaltyLogitsProcessor(penalty)
+        possible = penalise(torch.tensor([row]), logits[None])[0]
         if never is not None:
             possible[never] = -torch.inf
         drawn = torch.nn.functional.one_hot(possible.argmax(), len(logits)).float()
@@ -76,20 +82,26 @@ def plainly(network, prompt, source, sampling, seed, n_new, end):
     sampling=samplings,
     lengths=st.lists(st.integers(1, 6), min_size=1, max_size=3),
     seed=st.integers(0, 999),
+    penalty=st.sampled_from([1.0, 0.5, 3.0]),
 )
-def test_each_row_of_a_batch_takes_what_a_plain_loop_takes(config, sampling, lengths, seed):
+def test_each_row_of_a_batch_takes_what_a_plain_loop_takes(
+    config, sampling, lengths, seed, penalty
+):
     network = spread(build_transformer(config)).eval().double()
     made = torch.Generator().manual_seed(seed)
     both, end, n_new = config.family == "encoder-decoder", 2, config.output_max_len + 2
     texts = [torch.randint(1, config.vocab_size, (n,), generator=made).tolist() for n in lengths]
     prompts, sources = ([[1]] * len(texts), texts) if both else (texts, None)
     seeds = [seed + row for row in range(len(texts))]
-    settings = dict(max_new_tokens=n_new, end_id=end, sampling=sampling, seeds=seeds)
+    settings = dict(
+        max_new_tokens=n_new, end_id=end, sampling=sampling, seeds=seeds,
+        repetition_penalty=penalty,
+    )  # fmt: skip
     found = list(generate(network, prompts, sources=sources, **settings))
     for row, prompt in enumerate(prompts):
         steps = [steps[row] for steps in found if steps[row] is not None]
         source = sources[row] if sources else None
-        wanted = plainly(network, prompt, source, sampling, seeds[row], n_new, end)
+        wanted = plainly(network, prompt, source, sampling, seeds[row], n_new, end, penalty)
         assert [step.token for step in steps] == [token for token, *_ in wanted]
         for index, (step, (_, window, logits, drawn)) in enumerate(zip(steps, wanted, strict=True)):
             assert (step.index, step.window) == (index, window)

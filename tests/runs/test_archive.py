@@ -40,7 +40,10 @@ def drawn(draw: st.DrawFn) -> dict[str, Any]:
     if name == "encoder-decoder" and draw(st.booleans()):
         options |= {"beams": draw(st.integers(2, 4)), "length_penalty": 0.5}
     else:
-        filters = {"temperature": st.just(0.7), "top_k": st.just(9), "seed": st.integers(0, 9)}
+        filters = {
+            "temperature": st.just(0.7), "top_k": st.just(9), "seed": st.integers(0, 9),
+            "stop": st.just(("e",)), "repetition_penalty": st.just(1.2),
+        }  # fmt: skip
         options |= draw(st.fixed_dictionaries({}, optional=filters))
         options["forced_tokens"] = draw(st.lists(st.integers(5, 300), max_size=new))
         options["interventions"] = draw(st.sampled_from([[], SILENCE]))

@@ -1,7 +1,9 @@
 """Text in, runs out: the public face of a loaded model."""
 
 import codecs
+import dataclasses
 import itertools
+import re
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from kit.models import model_of, tiny
 
 from transformer import Ablate, Batch, Break, Request, Run
+from transformer.inference.engines.compiled import engine_of
 from transformer.inference.run_builder import complete_characters
 from transformer.runs.request import MAX_NEW_TOKENS
 
@@ -43,6 +46,11 @@ SETTINGS = [
     ({"beams": 2, "interventions": [Break("no-scale")]}, "allowed: beams=1"),
     *(({"forced_tokens": bad}, FORCED) for bad in ("12", [1.0], [True], [-1], 5)),
     ({"forced_tokens": [4, 5], "max_new_tokens": 1}, "at most max_new_tokens=1 .*; got 2"),
+    ({"beams": 2, "stop": "a"}, "allowed: beams=1"),
+    ({"beams": 2, "repetition_penalty": 2}, "allowed: beams=1"),
+    ({"repetition_penalty": 0}, "repetition_penalty must be a number above 0 to 10; got 0"),
+    *(({"stop": bad}, "stop must be a text or a list of up to 16") for bad in ("", [""], 5, [5])),
+    ({"num_beams": 4}, "unknown setting 'num_beams'; here it is beams; allowed"),
     ({"forced_tokens": [320]}, "an id from 0 to 319"),
     ({"forced_tokens": [0]}, "without the padding"),
 ]  # fmt: skip
@@ -133,6 +141,24 @@ def test_a_run_says_why_it_stopped(tiny_model, tokenizer):
     assert ended.stopped == "end"
     assert ended.ids[-1] == tokenizer.end_id
     assert ended.text == TEXT
+
+
+@pytest.mark.parametrize("engine", ["network", "compiled"])
+def test_a_generation_ends_once_it_has_written_a_stop_text(engine, tiny_model, tokenizer):
+    made = engine_of(tiny_model.network, engine)
+    model = dataclasses.replace(tiny_model, engine=made)
+    whole = [step.token for step in model.generate(TEXT, max_new_tokens=40).steps]
+    longest = max(re.findall("[ -~]+", tokenizer.to_bytes(whole).decode(errors="replace")), key=len)
+    assert len(longest) > 2
+    for text in (longest[-1], longest):
+        n_read = next(n for n in range(1, 41) if text.encode() in tokenizer.to_bytes(whole[:n]))
+        for stop in (text, ["never written", text]):
+            found = model.generate(TEXT, max_new_tokens=40, stop=stop)
+            assert [step.token for step in found.steps] == whole[:n_read]
+            assert found.stopped == "stop"
+        same, other = model.generate([TEXT, "Hi"], max_new_tokens=40, stop=text)
+        assert (same.ids, same.stopped) == (found.ids, "stop")
+        assert other.ids == model.generate("Hi", max_new_tokens=40, stop=text).ids
 
 
 # Streams

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from transformer.inference import deadline
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.compiled import Greedy
 from transformer.inference.logit_sources import logit_source_of
+from transformer.model.functional import on_device
 from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 from transformer.runs.request import Sampling
@@ -42,6 +43,8 @@ def generate(
     hooks: Sequence[Hook] = (),
     text_of: TextOf = no_text,
     more_ends: Collection[int] = (),
+    repetition_penalty: float = 1.0,
+    is_stopped: Callable[[Sequence[int]], bool] = lambda tokens: False,
 ) -> Iterator[list[GenerationStep | None]]:
     """Continue each prompt; yields one list per step, with None for rows that have ended.
 
@@ -51,30 +54,35 @@ def generate(
     session: decodes a single row faster, and keeps the decoder's activations. forced_tokens: taken
     in the first steps, whatever the network predicts. hooks: alter the network, for a single row.
     text_of: the text of a token's id, for the candidates. more_ends: other tokens that end a row.
+    repetition_penalty: see `penalised`. is_stopped: whether a row ends with these new tokens.
     A row ends when it takes end_id; padding is never taken. To cancel, stop iterating.
     """
     rows = [list(prompt) for prompt in prompts]
     if not rows or not all(rows):
         raise ValueError("each prompt needs at least one token; got none")
     ends = {end_id, *more_ends}
-    is_greedy = sampling is None and not forced_tokens
+    is_greedy = sampling is None and not forced_tokens and repetition_penalty == 1
     never = model.config.output_padding_id
     greedy = Greedy(max_new_tokens, ends, never) if is_greedy else None
     logit_source = logit_source_of(model, rows, sources, session, greedy, hooks)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds or [0] * len(rows)]
     ended, candidates = [False] * len(rows), CandidateBatch(text_of)
+    n_prompt = [len(row) for row in rows]
     for index in range(max_new_tokens):
         if all(ended) or logit_source.full or deadline.is_over():
             return
         starts = logit_source.starts()
         forced = forced_tokens[index] if index < len(forced_tokens) else None
         logits = logit_source.logits().float()
-        taking = _take(logits, sampling, generators, model.config.output_padding_id, forced)
+        left = logits if repetition_penalty == 1 else penalised(logits, rows, repetition_penalty)
+        taking = _take(left, sampling, generators, model.config.output_padding_id, forced)
         chosen: list[_Choice] = [
             (token, candidates.add(row, drawn, token), n_kept)
             for row, (token, drawn, n_kept) in zip(logits, taking, strict=True)
         ]
         yield _append(rows, ended, starts, chosen, index, ends)
+        for number, row in enumerate(rows):
+            ended[number] = ended[number] or is_stopped(row[n_prompt[number] :])
 
 
 def forced_steps(
@@ -95,6 +103,17 @@ def forced_steps(
         )
         for index, (token, candidates) in enumerate(zip(tokens, candidate_rows, strict=True))
     ]
+
+
+def penalised(logits: Tensor, rows: Sequence[Sequence[int]], penalty: float) -> Tensor:
+    """Logits (B, V) where those of each row's own tokens are divided by a penalty, or multiplied
+    where they are negative: above 1, repetition becomes less likely. Source: Keskar et al. 2019.
+    """
+    present = torch.zeros(logits.shape, dtype=torch.bool)
+    for number, row in enumerate(rows):
+        present[number, list(row)] = True
+    less = torch.where(logits < 0, logits * penalty, logits / penalty)
+    return torch.where(on_device(present, logits.device), less, logits)
 
 
 def apply_temperature(logits: Tensor, temperature: float) -> Tensor:

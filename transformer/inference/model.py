@@ -22,7 +22,7 @@ from transformer.inference.engines.compiled import AUTO, engine_of
 from transformer.inference.fill import N_BEST, Filled, fill
 from transformer.inference.generation import generate
 from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
-from transformer.inference.run_builder import batch_of, run_of
+from transformer.inference.run_builder import batch_of, has_stopped, run_of
 from transformer.inference.stream import Stream, search
 from transformer.interventions.descriptions import Intervention
 from transformer.model.hooks import Hook, called
@@ -246,6 +246,8 @@ class Model(LoadedModel):
             sampling=requests[0].sampling,
             seeds=[request.seed for request in requests],
             text_of=self.tokenizer.text,
+            repetition_penalty=requests[0].repetition_penalty,
+            is_stopped=lambda tokens: has_stopped(self, requests[0], tokens),
         ):
             for row, step in zip(rows, steps, strict=True):
                 if step is not None:

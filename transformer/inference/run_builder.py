@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -70,7 +70,7 @@ def run_of(
         special_ids=tuple(sorted(filter(model.tokenizer.is_special, {*source, *ids}))),
         text=text_of(model, request, tokens),
         steps=tuple(steps),
-        stopped=_why_stopped(request, tokens, ended, model.tokenizer.end_ids),
+        stopped=_why_stopped(model, request, tokens, ended),
         trace=trace,
         trace_start=start,
         position_matrices={
@@ -197,16 +197,23 @@ def _candidates(steps: Sequence[GenerationStep], result: BeamResult | None) -> s
     return ids
 
 
-def _why_stopped(
-    request: Request, tokens: Sequence[int], ended: bool, ends: Collection[int]
-) -> str:
-    if tokens and tokens[-1] in ends:
+def has_stopped(model: LoadedModel, request: Request, tokens: Sequence[int]) -> bool:
+    """Whether the last of these new tokens completes one of the request's stop texts."""
+    texts = [text.encode() for text in request.stop]
+    last = tokens[-max(map(len, texts), default=0) :]  # a token has a byte or more
+    return any(text in model.tokenizer.to_bytes(last) for text in texts)
+
+
+def _why_stopped(model: LoadedModel, request: Request, tokens: Sequence[int], ended: bool) -> str:
+    if tokens and tokens[-1] in model.tokenizer.end_ids:
         return "end"
     if request.max_new_tokens == 0:
         return "read"
     return "length" if ended or len(tokens) == request.max_new_tokens else "cancelled"
 
 
+    if has_stopped(model, request, tokens):
+        return "stop"
 def _position_matrix(embedding: Embedding, layers: Stack) -> Tensor:
     """The added vectors (max_len, C); the cosines and sines of rotary positions (max_len, R); or
     what each head adds to the score of a key so many tokens before the query (max_len, H)."""

@@ -9,7 +9,7 @@ from transformer.inference.beam import beam_search
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.generation import generate
 from transformer.inference.loaded import LoadedModel, check_interventions, hooks_for
-from transformer.inference.run_builder import run_of, text_of
+from transformer.inference.run_builder import has_stopped, run_of, text_of
 from transformer.model.hooks import Hook, called
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.request import Request
@@ -120,6 +120,8 @@ class Stream:
             forced_tokens=self.request.forced_tokens,
             hooks=self._hooks,
             text_of=self._model.tokenizer.text,
+            repetition_penalty=self.request.repetition_penalty,
+            is_stopped=lambda tokens: has_stopped(self._model, self.request, tokens),
         ):
             assert step is not None  # a single row: generation stops when it ends
             yield step

@@ -25,6 +25,8 @@ MAX_TEMPERATURE = 10.0
 MIN_TEMPERATURE = 0.01
 MAX_BEAMS = 16
 MAX_LENGTH_PENALTY = 5.0
+MAX_REPETITION_PENALTY = 10.0
+MAX_STOPS, MAX_STOP_CHARACTERS = 16, 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +69,8 @@ class Settings(TypedDict, total=False):
     seed: int
     beams: int
     length_penalty: float
+    repetition_penalty: float
+    stop: str | Sequence[str]
     forced_tokens: Sequence[int]
     interventions: Sequence[Intervention]
 
@@ -79,9 +83,11 @@ class Request:
     sampled, at temperature 1 unless given. Two beams or more: a beam search, which does not sample;
     a hypothesis' score is divided by its length to the power of length_penalty.
 
-    forced_tokens: ids of the first new tokens, whatever the network predicts; max_new_tokens counts
-    them. interventions: applied to the network for this run, as objects or as plain values. Both
-    need beams=1. Raises ValueError naming the allowed values.
+    repetition_penalty: a token that the text already has is less likely: its logit is divided by
+    this, or multiplied if it is negative. stop: texts that end the generation once it has written
+    one of them. forced_tokens: ids of the first new tokens, whatever the network predicts;
+    max_new_tokens counts them. interventions: applied to the network for this run, as objects or as
+    plain values. All four need beams=1. Raises ValueError naming the allowed values.
     """
 
     text: str = dataclasses.field(kw_only=False)
@@ -93,6 +99,8 @@ class Request:
     seed: int = 0
     beams: int = 1
     length_penalty: float = 1.0
+    repetition_penalty: float = 1.0
+    stop: str | Sequence[str] = ()
     forced_tokens: Sequence[int] = ()
     interventions: Sequence[Intervention] = ()
 
@@ -111,12 +119,18 @@ class Request:
                 f"a beam search does not sample; got beams={self.beams} with a temperature or "
                 "filter; allowed: beams=1 with them, or more beams without"
             )
+        check_number(
+            "repetition_penalty", self.repetition_penalty, 0.0, MAX_REPETITION_PENALTY, above=True
+        )
+        object.__setattr__(self, "stop", _stops(self.stop))
         object.__setattr__(self, "forced_tokens", _forced(self.forced_tokens, self.max_new_tokens))
         object.__setattr__(self, "interventions", interventions_of(self.interventions))
-        if self.beams > 1 and (self.forced_tokens or self.interventions):
+        needs_one = (self.forced_tokens, self.interventions, self.stop)
+        if self.beams > 1 and (any(needs_one) or self.repetition_penalty != 1):
             raise ValueError(
-                "a beam search runs the network as it is and chooses every token; got "
-                f"beams={self.beams} with interventions or forced tokens; allowed: beams=1"
+                "a beam search runs the network as it is, chooses every token and ends by itself; "
+                f"got beams={self.beams} with interventions, forced tokens, a stop text or a "
+                "repetition penalty; allowed: beams=1"
             )
 
     @property
@@ -139,6 +153,7 @@ THEIR_NAMES = {
     "do_sample": "temperature: None or 0 takes the likeliest token, a number samples",
     "num_return_sequences": "model.samples(text, n)",
     "n": "model.samples(text, n)",
+    "stop_strings": "stop",
     "fwd_hooks": "hooks",
 }
 
@@ -153,8 +168,8 @@ def request_to_dict(request: Request, *, defaults: bool = True) -> dict[str, Any
         for field in fields(request)
         if defaults or getattr(request, field.name) != field.default
     }
-    if "forced_tokens" in values:
-        values["forced_tokens"] = list(request.forced_tokens)
+    for name in {"forced_tokens", "stop"} & values.keys():
+        values[name] = list(values[name])
     if "interventions" in values:
         values["interventions"] = [to_dict(intervention) for intervention in request.interventions]
     return values
@@ -180,6 +195,18 @@ def request_of(text: str, settings: Mapping[str, Any]) -> Request:
 def _is_zero(temperature: Any) -> bool:
     """Whether it is 0 and not False."""
     return temperature == 0 and not isinstance(temperature, bool)
+
+
+def _stops(got: Any) -> tuple[str, ...]:
+    texts = (got,) if isinstance(got, str) else tuple(got) if isinstance(got, Sequence) else (got,)
+    if len(texts) > MAX_STOPS or not all(
+        isinstance(text, str) and 0 < len(text) <= MAX_STOP_CHARACTERS for text in texts
+    ):
+        raise ValueError(
+            f"stop must be a text or a list of up to {MAX_STOPS}, each of 1 to "
+            f"{MAX_STOP_CHARACTERS} characters; got {shortened(got)}"
+        )
+    return texts
 
 
 def _forced(got: Any, max_new_tokens: int) -> tuple[int, ...]:

@@ -58,8 +58,9 @@ class Run(DrawableRun):
     whole source); `trace_start` is the index of its first token.
     source_ids, source_labels: the encoder's tokens, empty without one.
     special_ids: the special tokens among all these ids.
-    stopped: "end" (the model ended its text), "length", "cancelled", "time" (a server's limit was
-    reached), "read" (nothing generated), or "given" (attention from another tool).
+    stopped: "end" (the model ended its text), "stop" (it wrote a stop text), "length", "cancelled",
+    "time" (a server's limit was reached), "read" (nothing generated), or "given" (attention from
+    another tool).
     candidate_labels: labels of all candidates of steps and layers, by id.
     surprisal: of each traced token: -log2 of its predicted probability; None for the first, which
     nothing predicted, and for all of an encoder's.

@@ -44,6 +44,8 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
         length_penalty: float = 1.0,
         forced_tokens: list[int] | None = None,
         interventions: list[dict[str, Any]] | None = None,
+        repetition_penalty: float = 1.0,
+        stop: list[str] | None = None,
     ) -> dict[str, Any]:
         """Continue a text. Greedy at temperature 0 or without temperature, top_k, top_p and min_p.
 
@@ -64,11 +66,14 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
             length_penalty: power of the length by which a search divides a hypothesis' score
             forced_tokens: ids of tokens that come first, whatever the network says of them
             interventions: what to alter in the network for this run alone
+            repetition_penalty: divides the logits of the text's tokens; above 1: less repetition
+            stop: texts that end the generation once it has written one of them
         """
         run = service.generate(
             model, text, max_new_tokens=max_new_tokens, temperature=temperature, top_k=top_k,
             top_p=top_p, min_p=min_p, seed=seed, beams=beams, length_penalty=length_penalty,
             forced_tokens=forced_tokens or (), interventions=interventions or (),
+            repetition_penalty=repetition_penalty, stop=stop or (),
         )  # fmt: skip
         return kept(run)
 

@@ -135,6 +135,8 @@ def why_cut(run: Run, step: GenerationStep) -> dict[int, str]:
     padding, sampling = run.config.output_padding_id, run.request.sampling
     reasons = {c.id: PADDING for c in cut if c.id == padding}
     rest = [c for c in cut if c.id != padding]
+    if run.request.repetition_penalty != 1:  # which changes the order
+        return {token: say(why) for token, why in reasons.items()}
     if sampling is None:
         reason = OTHER_TEXT if run.request.beams > 1 else NOT_BEST
         return {token: say(why) for token, why in (reasons | {c.id: reason for c in rest}).items()}
