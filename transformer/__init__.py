@@ -23,7 +23,7 @@ from transformer.model.config import PRESETS, ModelConfig
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace
 from transformer.model.transformer import build_transformer
-from transformer.runs.batch import Batch
+from transformer.runs.batch import Batch, read_batch
 from transformer.runs.external_attention import from_attention
 from transformer.runs.request import Request, Sampling
 from transformer.runs.run import Run, from_json, read_npz
@@ -58,6 +58,7 @@ __all__ = [
     "from_attention",
     "from_json",
     "load",
+    "read_batch",
     "read_npz",
     "save",
     "with_lens",

@@ -138,6 +138,22 @@ def test_a_run_comes_back_the_same_from_every_format(
     assert again == run.draw("attention_math", run.trace.sites[0], 1).to_json()
 
 
+@pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder", "tiny_encoder_decoder"])
+def test_a_batch_comes_back_the_same(name, request, tmp_path):
+    batch = request.getfixturevalue(name).trace(["the fox said", "the"])
+    batch.to_npz(tmp_path / "batch.npz")
+    again = transformer.read_batch(tmp_path / "batch.npz")
+    for field in ("model", "config", "texts", "labels", "target_labels", "outputs"):
+        assert getattr(again, field) == getattr(batch, field), field
+    for one, other in zip(again, batch, strict=True):
+        same(one, other)
+    with pytest.raises(ValueError, match="holds no run of the format transformer-run/4"):
+        transformer.read_npz(tmp_path / "batch.npz")
+    batch[0].to_npz(tmp_path / "run.npz")
+    with pytest.raises(ValueError, match="holds no batch of the format transformer-batch/2"):
+        transformer.read_batch(tmp_path / "run.npz")
+
+
 def test_json_without_attention_is_small_and_has_the_rest(tiny_model):
     run = tiny_model.generate("the fox said", max_new_tokens=20)
     short = run.to_json(attention=False)

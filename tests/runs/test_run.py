@@ -161,6 +161,19 @@ def test_a_generation_ends_once_it_has_written_a_stop_text(engine, tiny_model, t
         assert other.ids == model.generate("Hi", max_new_tokens=40, stop=text).ids
 
 
+def test_what_was_only_read_has_logits(tiny_model, tiny_encoder_decoder):
+    texts = [TEXT, "Hi", "The bird"]
+    for model in (tiny_model, tiny_encoder_decoder):
+        batch = model.trace(texts)
+        for row, text in enumerate(texts):
+            run = model.trace(text)
+            given = [torch.tensor([ids]) for ids in (run.source_ids, run.ids) if ids]
+            for found in (run.logits, batch.logits[row, None], batch[row].logits):
+                wanted = model.network(*given)
+                torch.testing.assert_close(found[:, : len(run.ids)], wanted)
+    assert tiny_model.generate(TEXT, max_new_tokens=1).logits is None
+
+
 # Streams
 
 

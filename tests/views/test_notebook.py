@@ -43,6 +43,16 @@ def test_methods_give_the_figures_of_their_names(tiny_encoder_decoder):
         run.draw("nothing")
 
 
+def test_a_batch_shows_the_tokens_of_each_text(tiny_encoder_decoder):
+    batch = tiny_encoder_decoder.translate_batch(["the fox said", "<b>"], max_new_tokens=3)
+    shown = batch._repr_html_()
+    assert shown.count("<p>") == 1 + 2 * len(batch)
+    assert shown.count("opacity:.3") == sum(
+        int((~batch.is_token(stack)).sum()) for stack in ("encoder", "decoder")
+    )
+    assert "<b>" not in shown
+
+
 COUNTED = """
 import sys, transformer
 run = transformer.from_attention([[[[1.0]]]], ["a"])

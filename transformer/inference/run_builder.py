@@ -51,12 +51,16 @@ def run_of(
     start = max(0, len(ids) - model.config.output_max_len) if slides else 0
     window = ids[start:][: model.config.output_max_len]
     trace = None if session is None or start else session.trace_of(window)
+    logits: Tensor | None = None
     engine = "network" if trace is None or session is None else session.engine.name
     if trace is None:
         trace, logits = _full_pass(model, source, window, hooks)
         if result:
             steps = forced_steps(
-                logits[len(prompt) - 1 :][: len(tokens)], tokens, len(prompt), model.tokenizer.text
+                logits[0, len(prompt) - 1 :][: len(tokens)],
+                tokens,
+                len(prompt),
+                model.tokenizer.text,
             )
     return Run(
         model=model.name,
@@ -82,18 +86,18 @@ def run_of(
         engine=engine,
         read_as=None if (read := model.reader.read_as(request.text)) == request.text else read,
         warnings=model.warnings(request.text),
+        logits=logits if request.max_new_tokens == 0 and model.config.head != "none" else None,
     )
 
 
 def _full_pass(
     model: LoadedModel, source: list[int], ids: list[int], hooks: Sequence[Hook]
 ) -> tuple[Trace, Tensor]:
-    """The trace of one text and its logits (T, V), by the network itself."""
+    """The trace of one text and its logits (1, T, V), by the network itself."""
     trace = _new_trace(model, hooks)
     rows = [source, ids] if isinstance(model.network, EncoderDecoder) else [ids]
     tensors = [torch.tensor([row], device=model.device) for row in rows]
-    logits = model.network(*tensors, trace=trace, hooks=hooks)[0]
-    return trace, logits
+    return trace, model.network(*tensors, trace=trace, hooks=hooks)
 
 
 def _new_trace(model: LoadedModel, hooks: Sequence[Hook]) -> Trace:
@@ -121,7 +125,7 @@ def batch_of(
     if isinstance(model.network, EncoderDecoder):
         sources = [row.source for row in rows]
         read, written = _padded(model, sources), _padded(model, targets)
-        model.network(
+        logits = model.network(
             read.ids, written.ids, src_is_text=read.is_text, tgt_is_text=written.is_text,
             trace=trace, hooks=hooks,
         )  # fmt: skip
@@ -129,7 +133,7 @@ def batch_of(
         fields |= {f"target_{name}": value for name, value in _batch_fields(written).items()}
     else:
         read = _padded(model, targets)
-        model.network(read.ids, is_text=read.is_text, trace=trace, hooks=hooks)
+        logits = model.network(read.ids, is_text=read.is_text, trace=trace, hooks=hooks)
         fields = _batch_fields(read)
     return Batch(
         model=model.name,
@@ -137,6 +141,7 @@ def batch_of(
         texts=tuple(texts),
         outputs=tuple(outputs),
         trace=trace,
+        logits=None if config.head == "none" else logits,
         **fields,
     )
 
@@ -207,13 +212,13 @@ def has_stopped(model: LoadedModel, request: Request, tokens: Sequence[int]) -> 
 def _why_stopped(model: LoadedModel, request: Request, tokens: Sequence[int], ended: bool) -> str:
     if tokens and tokens[-1] in model.tokenizer.end_ids:
         return "end"
+    if has_stopped(model, request, tokens):
+        return "stop"
     if request.max_new_tokens == 0:
         return "read"
     return "length" if ended or len(tokens) == request.max_new_tokens else "cancelled"
 
 
-    if has_stopped(model, request, tokens):
-        return "stop"
 def _position_matrix(embedding: Embedding, layers: Stack) -> Tensor:
     """The added vectors (max_len, C); the cosines and sines of rotary positions (max_len, R); or
     what each head adds to the score of a key so many tokens before the query (max_len, H)."""

@@ -80,19 +80,25 @@ def write_npz(place: Place, name: str, values: Values, arrays: Arrays) -> None:
         np.savez_compressed(file, **{name: rest}, **arrays)  # type: ignore[arg-type]
 
 
-def read_npz(place: Place, name: str) -> tuple[Values, dict[str, Tensor]]:
-    """The values and arrays of a run. Raises OSError if the file cannot be read, ValueError if
-    `write_npz` did not write it."""
+def read_npz(
+    place: Place, name: str, schema: str = SCHEMA, others: Sequence[str] = ()
+) -> tuple[Values, dict[str, Tensor]]:
+    """The values and arrays of a run or batch. others: names of arrays besides a trace's and those
+    of OTHER_ARRAYS.
+
+    Raises OSError if the file cannot be read, ValueError if `write_npz` did not write it.
+    """
     try:
         with _opened(place, "rb") as file, zipfile.ZipFile(file) as packed:
             values = json.loads(bytes(_unpacked(packed, [name])[name]))
-            check_schema(values)
+            check_schema(values, schema)
             kinds = {f"{site}/": IN_NPZ for site in values["sites"]} | OTHER_ARRAYS
             known = {start + field for start, fields in kinds.items() for field in fields}
+            known |= {*others}
             names = [name.removesuffix(".npy") for name in packed.namelist()]
             return values, _tensors(_unpacked(packed, [name for name in names if name in known]))
     except _BROKEN as error:
-        raise ValueError(f"this file holds no run of the format {SCHEMA}: {error}") from error
+        raise ValueError(f"this file holds no {name} of the format {schema}: {error}") from error
 
 
 def _unpacked(packed: zipfile.ZipFile, names: Sequence[str]) -> Arrays:
@@ -120,11 +126,11 @@ def _unpacked(packed: zipfile.ZipFile, names: Sequence[str]) -> Arrays:
     return arrays
 
 
-def check_schema(values: Any) -> None:
-    """Raise ValueError for another format than a run's."""
+def check_schema(values: Any, schema: str = SCHEMA) -> None:
+    """Raise ValueError for values of another format."""
     got = values.get("schema") if isinstance(values, dict) else type(values).__name__
-    if got != SCHEMA:
-        raise ValueError(f"this is not a run of the format {SCHEMA}; got {shortened(got)}")
+    if got != schema:
+        raise ValueError(f"it is not of the format {schema}; got {shortened(got)}")
 
 
 @contextlib.contextmanager
@@ -159,20 +165,25 @@ def trace_arrays(
     return arrays
 
 
-def trace_of(sites: Iterable[str], tensors: Mapping[str, Tensor]) -> Trace:
-    """The trace of one text from arrays without the batch axis; sites without are omitted."""
+def trace_of(
+    sites: Iterable[str],
+    tensors: Mapping[str, Tensor],
+    part: Callable[[Tensor], Tensor] = lambda x: x[None],
+) -> Trace:
+    """The inverse of `trace_arrays`; sites without arrays are omitted. part: applied to each; it
+    adds the batch axis, which a run's arrays lack."""
     records = {}
     for site in map(Site.parse, sites):
-        fields = {name: value[None] for name, value in named(tensors, f"{site}/").items()}
+        fields = {name: part(value) for name, value in named(tensors, f"{site}/").items()}
         if "pattern" in fields:
             mask = fields.pop("mask")[:, None]
             records[site] = AttentionRecord(site=site, mask=mask, **fields)
     return Trace(
         records=records,
-        embed={key: value[None] for key, value in named(tensors, "embed/").items()},
-        pos_embed={key: value[None] for key, value in named(tensors, "pos_embed/").items()},
+        embed={key: part(value) for key, value in named(tensors, "embed/").items()},
+        pos_embed={key: part(value) for key, value in named(tensors, "pos_embed/").items()},
         residuals={
-            key: [x[None] for x in value] for key, value in named(tensors, "residual/").items()
+            key: [part(x) for x in value] for key, value in named(tensors, "residual/").items()
         },
     )
 

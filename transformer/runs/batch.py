@@ -1,4 +1,4 @@
-"""Several texts read at once, as data: a Batch. It can be plotted and saved."""
+"""Several texts read at once, as data: a Batch. It can be plotted, saved and loaded again."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from transformer.runs.request import Request
 from transformer.runs.run import Run, rebuilt
 
 OF_BATCH = "batch"  # the array of an NPZ that contains all other values as JSON
+_TENSORS = ("ids", "padding", "target_ids", "target_padding")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False, repr=False, weakref_slot=True)
@@ -28,7 +29,7 @@ class Batch(Drawable):
     ids, labels, padding: (B, T) int64, B rows of T labels, (B, T) bool (True = a token, no
     padding), of an encoder-decoder's encoder or of the only stack. target_*: those of an
     encoder-decoder's decoder. outputs: the translations, if there are any.
-    trace: (B, H, Tq, Tk) records with the combined masks that were used.
+    trace: (B, H, Tq, Tk) records with the combined masks that were used. logits: as of a Run.
     """
 
     model: str
@@ -42,6 +43,7 @@ class Batch(Drawable):
     target_labels: tuple[tuple[str, ...], ...] = ()
     target_padding: Tensor | None = None
     outputs: tuple[str, ...] = ()
+    logits: Tensor | None = None
 
     def __repr__(self) -> str:
         """One line."""
@@ -99,14 +101,14 @@ class Batch(Drawable):
             text=self.outputs[row] if self.outputs else self.texts[row],
             stopped="read",
             trace=row_of(self.trace, row),
+            logits=None if self.logits is None else self.logits[row, None],
         )
 
     def to_npz(self, place: Place) -> None:
         """Write a compressed NPZ: the arrays of a run with one more axis, B, and `ids`, `padding`,
         `target_ids`, `target_padding` (B, T). Raises OSError if it cannot be written.
         """
-        names = ("ids", "padding", "target_ids", "target_padding")
-        own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        own = {name: getattr(self, name) for name in _TENSORS if getattr(self, name) is not None}
         arrays = {name: archive.array_of(value) for name, value in own.items()}
         values: Values = {
             "schema": archive.BATCH_SCHEMA,
@@ -120,3 +122,19 @@ class Batch(Drawable):
         }
         arrays |= archive.trace_arrays(self.trace, archive.IN_NPZ)
         archive.write_npz(place, OF_BATCH, values, arrays)
+
+
+def read_batch(place: Place) -> Batch:
+    """The batch of an NPZ. Raises OSError if it cannot be read, ValueError if it holds no batch."""
+    values, tensors = archive.read_npz(place, OF_BATCH, archive.BATCH_SCHEMA, _TENSORS)
+    with archive.whole():
+        return Batch(
+            model=values["model"],
+            config=ModelConfig.from_dict(values["config"]),
+            texts=tuple(values["texts"]),
+            labels=tuple(map(tuple, values["labels"])),
+            target_labels=tuple(map(tuple, values["target_labels"])),
+            outputs=tuple(values["outputs"]),
+            trace=archive.trace_of(values["sites"], tensors, lambda x: x),
+            **{name: tensors[name] for name in _TENSORS if name in tensors},
+        )

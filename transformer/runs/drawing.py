@@ -110,6 +110,12 @@ class Drawable:
 
         write(self, Path(path))
 
+    def _repr_html_(self: Any) -> str:
+        """What a notebook shows of it."""
+        from transformer.views.export.notebook import html
+
+        return html(self)
+
 
 class DrawableRun(Drawable):
     """The methods that a Batch lacks."""
@@ -125,9 +131,3 @@ class DrawableRun(Drawable):
         from transformer.views.prediction.lens import logit_lens
 
         return logit_lens(self, first=first, count=count)
-
-    def _repr_html_(self: Any) -> str:
-        """What a notebook shows of it."""
-        from transformer.views.export.notebook import html
-
-        return html(self)

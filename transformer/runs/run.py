@@ -71,6 +71,7 @@ class Run(DrawableRun):
     read_as: the text after cleaning of quotes and spaces; None if it did not change.
     warnings: sentences on parts of the text that the model never learned to read, and on names of
     special tokens in it.
+    logits: what the head says at each token, (1, T, V), of `Model.trace` alone; no file has them.
     """
 
     model: str
@@ -95,6 +96,7 @@ class Run(DrawableRun):
     engine: str | None = None
     read_as: str | None = None
     warnings: tuple[str, ...] = ()
+    logits: Tensor | None = None
 
     def __repr__(self) -> str:
         """One line."""
@@ -111,6 +113,7 @@ class Run(DrawableRun):
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         matrices = {key: x.detach().clone() for key, x in self.position_matrices.items()}
         values |= {"trace": cloned(self.trace), "position_matrices": matrices}
+        values["logits"] = None if self.logits is None else self.logits.clone()
         return rebuilt, (type(self), values)
 
     @property

@@ -108,13 +108,15 @@ def size_of(item: Run | Batch) -> int:
 
 
 def on_cpu(item: Item) -> Item:
-    """The same in main memory, so that kept runs do not fill the accelerator.
+    """The same in main memory, so that kept runs do not fill the accelerator, without logits.
 
     The steps' candidates are described, so that nothing holds their logits any longer.
     """
     if isinstance(item, Run):
         for step in item.steps:
             len(step.candidates)
+    if item.logits is not None:
+        item = dataclasses.replace(item, logits=None)
     if all(x.device.type == "cpu" for made in item.trace.residuals.values() for x in made):
         return item
     changes: dict[str, object] = {"trace": compact_trace.to_device(item.trace, "cpu")}

@@ -1,8 +1,9 @@
-"""How a run shows itself in a notebook.
+"""How a run or a batch shows itself in a notebook.
 
-`html` gives two parts: the tokens, shaded by probability, as plain HTML without any script; and all
-heads small with one of them large, in an isolated frame with its own small script. Nothing is
-fetched, and the frame may not reach the notebook around it.
+A batch gives the tokens of each text with its padding. A run gives two parts: its tokens, shaded by
+probability, as plain HTML without any script; and all heads small with one of them large, in an
+isolated frame with its own small script. Nothing is fetched, and the frame may not reach the
+notebook around it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer.runs.batch import Batch
 from transformer.runs.head_data import (
     array,
     n_heads_at,
@@ -36,8 +38,29 @@ _TOKEN = (
 )
 
 
-def html(run: Run) -> str:
-    """The run for a notebook's cell, under 300 KB however long the text."""
+def html(item: Run | Batch) -> str:
+    """A run or a batch for a notebook's cell, under 300 KB however long the text."""
+    return _run(item) if isinstance(item, Run) else _batch(item)
+
+
+def _batch(batch: Batch) -> str:
+    """Its tokens, a line a text; padding is faint."""
+    stacks = ("encoder", "decoder") if batch.target_labels else (batch.trace.sites[-1].stack,)
+    lines, left = [], MAX_TOKENS
+    for row in range(len(batch)):
+        for stack in stacks:
+            labels = batch.queries(stack, row)[:left]
+            left -= len(labels)
+            are_tokens = batch.is_token(stack)[row].tolist()
+            shown = (
+                _token(label) if is_token else f'<span style="opacity:.3">{_token(label)}</span>'
+                for label, is_token in zip(labels, are_tokens, strict=False)
+            )
+            lines.append(f"<p>{''.join(shown)}</p>")
+    return f"<div><p>{escape(repr(batch))}</p>{''.join(lines)}</div>"
+
+
+def _run(run: Run) -> str:
     title = f"{escape(run.model)}: {escape(pages.summary(run))}"
     frame = (
         f'<iframe title="Attention of every head" sandbox="allow-scripts" height="{HEIGHT}" '
