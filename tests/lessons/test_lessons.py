@@ -439,7 +439,7 @@ def test_the_teachers_page_has_each_step_and_no_markup_of_a_lesson(tmp_path, mon
     add_lessons([tmp_path])
     inside, service = FastAPI(), Service([transformer.load("stories")], trainings=0)
     inside.include_router(teacher_routes(service))
-    app = AsgiGuard(inside, health=dict, line=service.shares["pages"], leave=print)
+    app = AsgiGuard(inside, health=dict, slots=service.shares["pages"], leave=print)
 
     lesson = all_lessons()["prediction"]
     bundled = aio.answer(app, "/lessons/prediction/teacher").text

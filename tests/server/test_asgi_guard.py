@@ -14,10 +14,10 @@ from starlette.responses import HTMLResponse
 from transformer.inference import deadline
 from transformer.server import errors, hosts_for, limits, request_guard
 from transformer.server.asgi_guard import API, RESOURCES, AsgiGuard
-from transformer.server.fair_scheduler import Caller
 from transformer.server.request_guard import POLICY, policy_for, safe_headers
 from transformer.server.resources import SESSION
 from transformer.server.sessions import caller, shares
+from transformer.server.slots import Caller
 
 Headers = Sequence[tuple[bytes, bytes]]
 IN_JSON: Headers = ((b"content-type", b"application/json"),)
@@ -51,7 +51,7 @@ class Inside:
 def gate_before(inside: Any, left: list[str] | None = None, tools: bool = False) -> AsgiGuard:
     leave = [].append if left is None else left.append
     return AsgiGuard(
-        inside, health=lambda: {"status": "ok"}, line=shares()["pages"], leave=leave, tools=tools
+        inside, health=lambda: {"status": "ok"}, slots=shares()["pages"], leave=leave, tools=tools
     )
 
 

@@ -12,8 +12,8 @@ from transformer.analysis import text_before
 from transformer.inference import deadline
 from transformer.interventions.descriptions import Ablate
 from transformer.server import experiments as module
-from transformer.server.fair_scheduler import Caller
 from transformer.server.service import Service
+from transformer.server.slots import Caller
 
 SETTINGS = {"max_new_tokens": 8, "temperature": 0.9, "top_k": 20, "seed": 5}
 SILENCE = Ablate("decoder", 0, [0, 1])
@@ -92,9 +92,10 @@ def test_an_experiment_too_large_for_its_time_is_refused_at_once(service, name, 
 def test_experiments_run_one_at_a_time_with_bounded_waiting(service, altered, monkeypatch):
     gone = threading.Event()
     gone.set()
-    with service.shares["experiments"].taken(Caller("another")):
-        with deadline.until(deadline.Deadline(60, gone)):  # who has gone does not wait
-            assert "The server is busy" in ask(service, "intact_text", run=altered)["error"]
-        monkeypatch.setattr(module, "PATIENCE_S", 0.01)
-        assert "The server is busy" in ask(service, "broken_text", run=altered)["error"]
+    other = service.shares["experiments"].join(Caller("another"))
+    with deadline.until(deadline.Deadline(60, gone)):  # who has gone does not wait
+        assert "The server is busy" in ask(service, "intact_text", run=altered)["error"]
+    monkeypatch.setattr(module, "PATIENCE_S", 0.01)
+    assert "The server is busy" in ask(service, "broken_text", run=altered)["error"]
+    other.leave()
     assert "error" not in ask(service, "broken_text", run=altered)

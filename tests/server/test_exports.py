@@ -13,9 +13,9 @@ from kit.client import asking
 import transformer
 from transformer import Model, Run, with_lens
 from transformer.inference import deadline
-from transformer.server.fair_scheduler import Caller, Line, Resource
 from transformer.server.resources import in_thread
 from transformer.server.service import Service
+from transformer.server.slots import Caller, Slots
 from transformer.views import export as exports
 from transformer.views.export import html
 
@@ -75,7 +75,7 @@ def test_a_file_is_not_made_once_its_visitor_has_left():
     gone, made = threading.Event(), list[str]()
 
     async def asked() -> None:
-        shares = {"files": Line(Resource(1))}
+        shares = {"files": Slots(1)}
         before = shares["files"].join(Caller("another"))
         with deadline.until(deadline.Deadline(60, gone)):
             waiting = asyncio.ensure_future(in_thread(shares, "files", lambda: made.append("x")))

@@ -164,7 +164,7 @@ def test_trainings_run_one_at_a_time_and_know_their_place_in_line(turns):
     turns.leave("a")
     assert [one.state for one in (first, second, third)] == ["ended", "running", "waiting"]
     turns.steer(third, "stop")
-    assert (third.state, turns._line.counts()) == ("ended", {"running": 1, "waiting": 0})
+    assert (third.state, turns._slots.counts()) == ("ended", {"running": 1, "waiting": 0})
     for place in range(limits.MAX_TRAININGS_WAITING):
         turns.begin(f"visitor {place}", plan)
     with pytest.raises(ValueError, match="16 trainings are waiting; see a recorded run"):

@@ -17,7 +17,6 @@ from transformer.inference import deadline
 from transformer.messages import speaking
 from transformer.server import handlers
 from transformer.server.errors import MAX_SENTENCE, RunExpired, public_error
-from transformer.server.fair_scheduler import Resource
 from transformer.server.language import language_of
 from transformer.server.limits import MAX_MADE
 from transformer.server.page_data import run_facts
@@ -30,6 +29,7 @@ from transformer.server.page_request import (
 )
 from transformer.server.resources import resource_app
 from transformer.server.service import Service
+from transformer.server.slots import Slots
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_every_server_has_the_same_examples_and_opens_with_them(here, there):
 
 
 def test_a_busy_server_asks_the_page_to_retry_a_regeneration(there):
-    there.shares["model"].resource = Resource(0, threads=0)
+    there.shares["model"] = Slots(0, threads=0)
     with pytest.raises(RunExpired, match="The server is busy with other requests"):
         Regenerator(there).make({"d" * 22: GOOD})
 

@@ -54,8 +54,7 @@ class Endpoint(NamedTuple):
         """The function's result, computed in a thread within a request's time. Raises Busy."""
 
         def work() -> Any:
-            line = service.shares[self.line]
-            with service.sessions.request(caller().session, line) as deadline, until(deadline):
+            with service.sessions.request(caller().session) as deadline, until(deadline):
                 return service.memory.call(lambda: self.function(*args, **kwargs))
 
         return await in_thread(service.shares, self.line, work)

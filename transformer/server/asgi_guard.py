@@ -34,7 +34,6 @@ from transformer.server.errors import (
     public_error,
 )
 from transformer.server.examples import read_tour
-from transformer.server.fair_scheduler import Line
 from transformer.server.language import language_of
 from transformer.server.limits import (
     MAX_HASH,
@@ -44,6 +43,7 @@ from transformer.server.modules import MODULES, PREFIX
 from transformer.server.process import Shutdown
 from transformer.server.request_guard import POLICY, Refused, RequestGuard
 from transformer.server.sessions import address_of, caller, set_caller
+from transformer.server.slots import Slots
 
 API = f"{programs.PREFIX}/"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
@@ -73,7 +73,7 @@ class AsgiGuard:
     """ASGI middleware around the page's app.
 
     health: the answer of /health, sent with 503 where its status is not "ok". ready: the status
-    that /ready answers in the same way. line: where what is MADE is made. leave: called with the
+    that /ready answers in the same way. slots: where what is MADE is made. leave: called with the
     session of a visitor who has left. tools: whether the endpoints are served as tools over MCP.
     policy: the page's Content-Security-Policy. shutdown: ends the server. hosts: names by which the
     server may be asked besides this machine's own, so that no page of another site can use it by a
@@ -85,7 +85,7 @@ class AsgiGuard:
         app: ASGIApp,
         *,
         health: Callable[[], dict[str, Any]],
-        line: Line,
+        slots: Slots,
         leave: Callable[[str], object],
         ready: Callable[[], str] = lambda: "ok",
         tools: bool = False,
@@ -94,7 +94,7 @@ class AsgiGuard:
         hosts: Collection[str] | None = None,
     ) -> None:
         self.app, self.health, self.ready = app, health, ready
-        self.line, self.leave = line, leave
+        self.slots, self.leave = slots, leave
         self.policy, self.tools = policy, tools
         self.shutdown, self.hosts = shutdown or Shutdown(), hosts
         self._made: dict[Hashable, list[Message]] = {}
@@ -155,9 +155,12 @@ class AsgiGuard:
         )  # fmt: skip
         if key not in self._made:
             try:
-                async with self.line.held(caller()):
+                place = await self.slots.placed(caller())
+                try:
                     if key not in self._made:
                         await self._make(key, scope, guard)
+                finally:
+                    place.leave()
             except Busy as busy:
                 await guard.answer(503, public_error(busy))
         for message in self._made.get(key, ()):

@@ -18,7 +18,6 @@ from transformer.model.sites import sites_of
 from transformer.runs.memo import memoize_on_run
 from transformer.runs.run import Run
 from transformer.server.errors import Busy
-from transformer.server.fair_scheduler import Line
 from transformer.server.limits import (
     MAX_OPERATIONS,
     MAX_PREVIEW_OPERATIONS,
@@ -26,7 +25,8 @@ from transformer.server.limits import (
     PATIENCE_S,
     check_input,
 )
-from transformer.server.sessions import caller
+from transformer.server.sessions import taken
+from transformer.server.slots import Slots
 from transformer.server.store import is_own
 
 T = TypeVar("T")
@@ -40,11 +40,11 @@ class Experiments:
     MAX_SECONDS; a long one lets others run between two of its batches. A question whose client has
     left is cancelled.
 
-    models: finds one by its name. line: where a question waits for its turn.
+    models: finds one by its name. slots: where a question waits for its turn.
     """
 
-    def __init__(self, models: Callable[[str], Model], line: Line) -> None:
-        self._models, self._line = models, line
+    def __init__(self, models: Callable[[str], Model], slots: Slots) -> None:
+        self._models, self._slots = models, slots
         self._losses: dict[str, dict[str | None, float | None]] = {}
 
     def model(self, name: str) -> Model:
@@ -106,7 +106,7 @@ class Experiments:
     def _in_turn(self) -> Iterator[None]:
         with (
             renewed(PATIENCE_S) as patience,
-            self._line.taken(caller(), lambda: not patience.is_over()) as place,
+            taken(self._slots, lambda: not patience.is_over()) as place,
         ):
             if not place.has:
                 raise Busy()

@@ -28,7 +28,7 @@ def generate(
 
     Facts are None where the page keeps what it shows. A mistake is a status, not an exception.
     """
-    with service.sessions.request(visitor, service.shares["model"]) as deadline:
+    with service.sessions.request(visitor) as deadline:
 
         def begin() -> Iterator[Progress]:
             if service.model(name, visitor).config.family == "encoder":
@@ -100,8 +100,7 @@ def read_batch(
     """
     try:
         service.model(name, visitor)
-        line = service.shares["model"]
-        with service.sessions.request(visitor, line) as deadline, until(deadline):
+        with service.sessions.request(visitor) as deadline, until(deadline):
             config = service.model(name).config
             open_to_padding = () if padding_hidden else without_padding_mask(config)
             lines = lines_of(text)

@@ -24,7 +24,7 @@ from transformer.server.examples import BEAM, GREEDY, METHODS, SAMPLE, STARTS, e
 from transformer.server.fields import SETTINGS
 from transformer.server.limits import MAX_MADE, MAX_SECONDS, lines_of
 from transformer.server.service import Service
-from transformer.server.sessions import caller
+from transformer.server.sessions import caller, taken
 
 OF_RUN = ("model", "text", "settings", "altered")
 OF_BATCH = ("model", "lines", "bare")
@@ -152,9 +152,7 @@ class Regenerator:
             if self._service.store.has(key):
                 return
             with (
-                self._service.shares["model"].taken(
-                    caller(), lambda: not deadline.is_over()
-                ) as place,
+                taken(self._service.shares["model"], lambda: not deadline.is_over()) as place,
                 deadline.renewed(MAX_SECONDS, place.yield_slot),
             ):
                 make = batch_of if "lines" in asked else run_of

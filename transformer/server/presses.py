@@ -25,11 +25,11 @@ from transformer.inference.deadline import current_flag
 from transformer.server import handlers
 from transformer.server.connect import example_page
 from transformer.server.errors import BUSY, public_error, reported
-from transformer.server.fair_scheduler import Line, Place
 from transformer.server.page_request import OF_BATCH, run_settings
 from transformer.server.request_guard import LINES, object_in
 from transformer.server.service import Service
 from transformer.server.sessions import caller
+from transformer.server.slots import Place, Slots
 from transformer.server.threads import begin
 
 ALIVE_S = 10.0  # an empty line is sent after so long without another one
@@ -87,26 +87,18 @@ def _object(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     return value
 
 
-def _press(line: Line, work: Work) -> Any:
-    """A route that does this work for its JSON object once there is a place in the line."""
+def _press(slots: Slots, work: Work) -> Any:
+    """A route that does this work for its JSON object once it may compute."""
 
     async def press(request: Request) -> Response:
         data = await object_in(request)
-        loop, ready = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake(_: Place) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(ready.set)
-
-        place = line.join(caller(), wake)
-        return StreamingResponse(_lines(line, place, ready, lambda: work(data)), media_type=LINES)
+        place = slots.join(caller())
+        return StreamingResponse(_lines(place, lambda: work(data)), media_type=LINES)
 
     return press
 
 
-async def _lines(
-    line: Line, place: Place, ready: asyncio.Event, work: Callable[[], Iterator[Update]]
-) -> AsyncIterator[str]:
+async def _lines(place: Place, work: Callable[[], Iterator[Update]]) -> AsyncIterator[str]:
     """The answer, line by line. The work is done in a thread with the request's context."""
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[Mapping[str, Any] | None]()
 
@@ -124,17 +116,16 @@ async def _lines(
         finally:
             put(None)
 
-    told, flag = 0, current_flag()
+    told, flag, ready = 0, current_flag(), asyncio.wrap_future(place.ready)
     try:
-        while not ready.is_set():
+        while not ready.done():
             if flag is not None and flag.is_set():
                 return
-            if (before := line.before(place)) != told:
+            if (before := place.slots.before(place)) != told:
                 yield written({"before": before})
                 told = before
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(ready.wait(), PLACE_S)
-        if place.refused:
+            await asyncio.wait([ready], timeout=PLACE_S)
+        if ready.exception() is not None:
             yield written(public_error(BUSY))
             return
         begin(place, do)

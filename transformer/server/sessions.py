@@ -1,37 +1,81 @@
-"""The current session and address, each session's open requests, and the shared resources."""
+"""Whose request a thread or task answers, each session's open requests, and what they share."""
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from typing import Any
 
 from transformer.inference.deadline import Deadline, current_flag
 from transformer.server import limits
-from transformer.server.fair_scheduler import Caller, Line, Resource
+from transformer.server.slots import Caller, Place, Slots
 
-NOBODY = Caller()
-_CALLER: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
 SLICE_S = 1.0  # that a request runs the network before it steps aside for those who wait
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a thread or task answers: who asked, and the place that it has been given."""
+
+    caller: Caller
+    place: Place | None = None
+
+
+_NONE = _Request(Caller())
+_REQUEST: ContextVar[_Request] = ContextVar("request", default=_NONE)
 
 
 def caller() -> Caller:
     """The address and session of the request that this thread or task answers."""
-    return _CALLER.get()
+    return _REQUEST.get().caller
 
 
-def set_caller(**of: str) -> Token[Caller]:
+def set_caller(**of: str) -> Token[_Request]:
     """Say whose request this task answers from now on: its address, its session, or both."""
-    return _CALLER.set(_CALLER.get()._replace(**of))
+    request = _REQUEST.get()
+    return _REQUEST.set(dataclasses.replace(request, caller=request.caller._replace(**of)))
 
 
-def reset_caller(token: Token[Caller]) -> None:
+def reset_caller(token: Token[_Request]) -> None:
     """Undo `set_caller`."""
-    _CALLER.reset(token)
+    _REQUEST.reset(token)
+
+
+@contextmanager
+def using(place: Place) -> Iterator[None]:
+    """Let this thread's request compute in a place within the block; it is left at the end."""
+    request = _REQUEST.get()
+    _REQUEST.set(dataclasses.replace(request, place=place))
+    try:
+        yield
+    finally:
+        _REQUEST.set(request)  # no token: a generator may go on in another context
+        place.leave()
+
+
+@contextmanager
+def taken(slots: Slots, is_wanted: Callable[[], bool] = lambda: True) -> Iterator[Place]:
+    """Block this thread until its request may compute here, and leave at the end.
+
+    The place that the request has here already is used. The place has `has` False if it was no
+    longer wanted. Raises Busy; AssertionError where the request has a `last` place elsewhere,
+    since two such requests could wait for each other.
+    """
+    held = _REQUEST.get().place
+    if held is not None and held.slots is slots:
+        yield held
+        return
+    assert held is None or not held.slots.last, "holds a place elsewhere"
+    place = slots.join(caller(), holds_thread=True)
+    with using(place):
+        place.wait(is_wanted)
+        yield place
 
 
 def address_of(host: str) -> str:
@@ -43,7 +87,7 @@ def address_of(host: str) -> str:
     return host if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
 
 
-def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Line]:
+def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Slots]:
     """Everything that takes long.
 
     model: generation. experiments: what-if. files: exports. idle: what takes long and a thread of
@@ -51,25 +95,24 @@ def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Line]:
     read what there is. pages: descriptions of the page and the API, as they are made.
     """
 
-    def shared(at_once: int, **settings: Any) -> Resource:
+    def shared(at_once: int, **settings: Any) -> Slots:
         """Of which one address may have begun no more than its share."""
         most = math.ceil(settings.get("begun", at_once) * limits.ADDRESS_SHARE)
-        return Resource(at_once, address=most, **settings)
+        return Slots(at_once, of_address=most, **settings)
 
-    resources = {
+    return {
         "model": shared(limits.AT_ONCE, begun=limits.MAX_BEGUN, slice_s=SLICE_S, last=True),
         "experiments": shared(
             1, waiting=limits.MAX_EXPERIMENTS_WAITING, begun=limits.MAX_BEGUN_EXPERIMENTS,
             slice_s=SLICE_S / 2, last=True,
         ),
-        "trainings": Resource(trainings, waiting=limits.MAX_TRAININGS_WAITING),
-        "files": Resource(limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS),
-        "idle": Resource(limits.IDLE_AT_ONCE, patience_s=limits.MAX_QUESTION_WAIT_S),
+        "trainings": Slots(trainings, waiting=limits.MAX_TRAININGS_WAITING),
+        "files": Slots(limits.EXPORTS_AT_ONCE, waiting=limits.MAX_EXPORTS),
+        "idle": Slots(limits.IDLE_AT_ONCE, patience_s=limits.MAX_QUESTION_WAIT_S),
         "questions": shared(limits.MAX_QUESTIONS, patience_s=limits.MAX_QUESTION_WAIT_S),
         "events": shared(limits.MAX_EVENTS),
-        "pages": Resource(limits.MAX_PAGES),
+        "pages": Slots(limits.MAX_PAGES),
     }  # fmt: skip
-    return {name: Line(resource) for name, resource in resources.items()}
 
 
 class Sessions:
@@ -84,23 +127,14 @@ class Sessions:
         self.on_leave = list(on_leave)
 
     @contextmanager
-    def request(
-        self, visitor: str, line: Line | None = None, seconds: float = limits.MAX_SECONDS
-    ) -> Iterator[Deadline]:
-        """The deadline that a request of this visitor has, while it is under way.
-
-        line: where it takes a place first. Raises Busy.
-        """
+    def request(self, visitor: str, seconds: float = limits.MAX_SECONDS) -> Iterator[Deadline]:
+        """The deadline that a request of this visitor has, while it is under way."""
         flag = current_flag() or threading.Event()
         with self._lock:
             self._flags.setdefault(visitor, set()).add(flag)
         try:
-            if line is None:
-                yield Deadline(seconds, flag)
-            else:
-                who = caller()._replace(session=visitor)
-                with line.taken(who, lambda: not flag.is_set()) as place:
-                    yield Deadline(seconds, flag, place.yield_slot)
+            place = _REQUEST.get().place
+            yield Deadline(seconds, flag, None if place is None else place.yield_slot)
         finally:
             with self._lock:
                 flags = self._flags.get(visitor, set())

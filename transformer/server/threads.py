@@ -1,4 +1,4 @@
-"""Threads that do a request's work once it has a place in a line."""
+"""Threads that do a request's work once it may compute."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from transformer.inference import deadline
 from transformer.server import limits
-from transformer.server.fair_scheduler import Line, Place
-from transformer.server.sessions import caller
+from transformer.server.sessions import caller, using
+from transformer.server.slots import Place, Slots
 
 NICENESS = 15  # a thread without it gets thirty times the processor's time
 T = TypeVar("T")
@@ -36,8 +36,8 @@ _LOW = ThreadPoolExecutor(
 )
 
 
-async def in_thread(shares: Mapping[str, Line], name: str, work: Callable[[], T]) -> T:
-    """What work() returns, done in a thread once it has a place in this line.
+async def in_thread(shares: Mapping[str, Slots], name: str, work: Callable[[], T]) -> T:
+    """What work() returns, done in a thread once it may compute there.
 
     While it waits it holds no thread. Raises Busy.
     """
@@ -54,10 +54,10 @@ def begin(place: Place, work: Callable[[], T], low_priority: bool = False) -> as
     """Do the work in a thread with this task's context; the place is given up when it ends."""
     context = copy_context()  # language, session and deadline of the request
 
-    def lent() -> T:
-        with place.lent():
+    def in_place() -> T:
+        with using(place):
             return work()
 
-    done = (_LOW if low_priority else _NORMAL).submit(context.run, lent)
+    done = (_LOW if low_priority else _NORMAL).submit(context.run, in_place)
     done.add_done_callback(lambda _: place.leave())  # also where it is cancelled before it begins
     return asyncio.wrap_future(done)

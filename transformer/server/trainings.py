@@ -15,7 +15,6 @@ from transformer.learning.training_record import Pictures, Record
 from transformer.learning.worker import STOPPED, Job, Trainer
 from transformer.messages import language
 from transformer.server.errors import Busy
-from transformer.server.fair_scheduler import Line, Place
 from transformer.server.limits import (
     ABSENT_S,
     MAX_TRAINING_S,
@@ -26,6 +25,7 @@ from transformer.server.limits import (
 )
 from transformer.server.memory_budget import MemoryBudget
 from transformer.server.sessions import caller
+from transformer.server.slots import Place, Slots
 
 WAITING, RUNNING, PAUSED, ENDED = "waiting", "running", "paused", "ended"
 DO = ("pause", "go", "step", "stop")
@@ -75,7 +75,7 @@ class Training:
 
 
 class Trainings:
-    """One a server. line: as many trainings as it gives places run at the same time; the others
+    """One a server. slots: as many trainings as it has run at the same time; the others
     wait, and are told how many are before them.
 
     A visitor has one: another one takes its place. What it left stays in the memory budget; one
@@ -83,12 +83,12 @@ class Trainings:
     """
 
     def __init__(
-        self, line: Line, seconds: float = MAX_TRAINING_S, budget: MemoryBudget | None = None
+        self, slots: Slots, seconds: float = MAX_TRAINING_S, budget: MemoryBudget | None = None
     ) -> None:
         self._seconds, self._budget = seconds, budget or memory_budget()
         self._lock = threading.RLock()
         self._underway: dict[str, Training] = {}  # waiting or running, also of visitors who left
-        self._line, self._at_once = line, line.resource.at_once
+        self._slots, self._at_once = slots, slots.at_once
         self._free = [Trainer(self._hear) for _ in range(self._at_once)]
         self._used_at = time.monotonic()
 
@@ -109,7 +109,7 @@ class Trainings:
             self._budget.put(TRAININGS, key, training, 0, visitor)
             who = caller()._replace(session=visitor)
             try:
-                place = self._line.join(who, lambda place: self._turn(training, place, words))
+                training.place = place = self._slots.join(who)
             except Busy:
                 del self._underway[key]
                 self._budget.discard(TRAININGS, key)
@@ -118,7 +118,7 @@ class Trainings:
                     "{most} trainings are waiting; see a recorded run, or try again soon",
                     most=MAX_TRAININGS_WAITING,
                 ) from None
-            training.place = place
+            place.ready.add_done_callback(lambda _: self._turn(training, place, words))
             return training
 
     def find(self, visitor: str, key: object) -> Training:
@@ -153,7 +153,7 @@ class Trainings:
 
     def before(self, training: Training) -> int:
         """How many trainings end before this one begins, at least."""
-        return self._line.before(training.place) if training.place is not None else 0
+        return self._slots.before(training.place) if training.place is not None else 0
 
     def leave(self, visitor: str) -> None:
         """This visitor has left: nothing is trained any more."""
@@ -163,7 +163,7 @@ class Trainings:
 
     def sweep(self) -> None:
         """End trainings that are abandoned, paused too long, or dropped by the memory budget."""
-        now, others_wait = time.monotonic(), self._line.counts()["waiting"] > 0
+        now, others_wait = time.monotonic(), self._slots.counts()["waiting"] > 0
         with self._lock:
             for one in list(self._underway.values()):
                 is_kept = self._budget.has(TRAININGS, one.key)
@@ -193,7 +193,6 @@ class Trainings:
     def _turn(self, training: Training, place: Place, words: str) -> None:
         """It has a place now, or is refused one."""
         with self._lock:
-            training.place = place
             if place.refused or training.state == ENDED:
                 self._end(training, PUSHED_OUT)
                 place.leave()

@@ -1,11 +1,11 @@
-"""Fair shares by address and session; what runs long steps aside; results stay the same."""
+"""Turns by address and session; what runs long steps aside; results stay the same."""
 
-import math
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,10 +17,10 @@ from transformer.inference.deadline import Deadline
 from transformer.inference.stream import Stream
 from transformer.server import handlers, sessions
 from transformer.server.errors import Busy
-from transformer.server.fair_scheduler import Caller, Line, Place, Resource
 from transformer.server.limits import AT_ONCE, MAX_VISITOR_WAITING
 from transformer.server.service import Service
-from transformer.server.sessions import Sessions, address_of, shares
+from transformer.server.sessions import Sessions, address_of, set_caller, shares, taken, using
+from transformer.server.slots import Caller, Place, Slots
 
 WAIT_S = 30
 A, B = Caller("a"), Caller("b")
@@ -40,11 +40,11 @@ Clock = SimpleNamespace
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """In place of time.monotonic: it says `now`."""
     made = SimpleNamespace(now=0.0)
-    monkeypatch.setattr("transformer.server.fair_scheduler.time.monotonic", lambda: made.now)
+    monkeypatch.setattr("transformer.server.slots.time.monotonic", lambda: made.now)
     return made
 
 
-def served(line: Line, clock: Clock, places: list[Place]) -> list[Caller]:
+def served(slots: Slots, clock: Clock, places: list[Place]) -> list[Caller]:
     """Who runs, one after the other, each for a second, until all have."""
     order, left = [], list(places)
     while left:
@@ -53,14 +53,14 @@ def served(line: Line, clock: Clock, places: list[Place]) -> list[Caller]:
         clock.now += 1
         left.remove(running)
         running.leave()
-    assert line.counts() == {"running": 0, "waiting": 0}
+    assert slots.counts() == {"running": 0, "waiting": 0}
     return order
 
 
-SHARED = [
-    Resource(1, begun=2, slice_s=1.0),
-    Resource(2, begun=3, address=2, slice_s=1.0),
-    Resource(3, waiting=4),
+SHARED: list[dict[str, Any]] = [
+    {"at_once": 1, "begun": 2, "slice_s": 1.0},
+    {"at_once": 2, "begun": 3, "of_address": 2, "slice_s": 1.0},
+    {"at_once": 3, "waiting": 4},
 ]
 CALLERS = st.sampled_from([ONE, TWO, THREE, Caller("c", "4")])
 DONE = st.one_of(CALLERS, st.sampled_from(["leave", "aside"]))
@@ -68,96 +68,99 @@ DONE = st.one_of(CALLERS, st.sampled_from(["leave", "aside"]))
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(SHARED), st.lists(st.tuples(DONE, st.integers(0, 30)), max_size=40))
-def test_the_scheduler_is_never_idle_nor_over_its_limits(clock, resource, events):
-    line, here = Line(resource), list[Place]()
+def test_slots_are_never_idle_nor_over_their_limits(clock, limits, events):
+    slots, here = Slots(**limits), list[Place]()
     for what, number in events:
         clock.now += number / 10
         if isinstance(what, Caller):
             try:
-                here.append(line.join(what))
+                here.append(slots.join(what))
             except Busy:
                 counts = Counter(one.caller.address for one in here if not one.began)
-                assert counts.total() == resource.waiting
+                assert counts.total() == slots.waiting
                 assert counts[what.address] >= max(counts.values()) - 1
         elif here and what == "leave":
             here.pop(number % len(here)).leave()
         elif running := [one for one in here if one.has]:
-            line.yield_slot(running[number % len(running)])
+            slots.step_aside(running[number % len(running)])
         here = [one for one in here if not one.refused]
         running = [one for one in here if one.has]
         begun = Counter(one.caller.address for one in here if one.began)
-        room, share = resource.begun or resource.at_once, resource.address or math.inf
-        assert line.counts() == {"running": len(running), "waiting": len(here) - len(running)}
-        assert len(running) <= resource.at_once
+        room, share = slots.begun, slots.of_address
+        assert slots.counts() == {"running": len(running), "waiting": len(here) - len(running)}
+        assert len(running) <= slots.at_once
         assert begun.total() <= room
         assert max(begun.values(), default=0) <= share
         waiting = [one for one in here if not one.has]
-        if len(running) < resource.at_once and waiting:
+        if len(running) < slots.at_once and waiting:
             assert not any(one.began for one in waiting)
             full = begun.total() == room
             assert full or all(begun[one.caller.address] == share for one in waiting)
     for place in here:
         place.leave()
-    assert line.counts() == {"running": 0, "waiting": 0}
+    assert slots.counts() == {"running": 0, "waiting": 0}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=4))
 def test_waiting_addresses_are_served_equally_however_much_they_ask(clock, counts):
-    line = Line(Resource(1))
+    slots = Slots(1)
     callers = [Caller(f"address {place}") for place in range(len(counts))]
     places = [
-        line.join(one) for one, many in zip(callers, counts, strict=True) for _ in range(many)
+        slots.join(one) for one, many in zip(callers, counts, strict=True) for _ in range(many)
     ]
-    order = served(line, clock, places)
+    order = served(slots, clock, places)
     for count in range(1, min(counts) * len(counts) + 1):
         found = [order[:count].count(one) for one in callers]
         assert max(found) - min(found) <= 1
 
 
-def test_heavy_users_wait_for_light_ones_but_absence_earns_no_credit(clock):
-    line, new = Line(Resource(1)), Caller("c")
-    for _ in range(1000):
-        assert served(line, clock, [line.join(A)]) == [A]
-    order = served(line, clock, [line.join(caller) for caller in (new, A, A, B, B, B)])
-    assert order[:2] == [new, B]
-    assert A in order[2:4]  # and not after 1000 s
+def test_nobody_is_served_twice_while_others_wait(clock):
+    slots, new = Slots(1), Caller("c")
+    places = [slots.join(caller) for caller in (A, A, A, B, B, ONE)]
+    for _ in range(2):
+        places.pop([one.has for one in places].index(True)).leave()
+    assert slots.counts() == {"running": 1, "waiting": 3}
+    places.append(slots.join(new))
+    assert served(slots, clock, places) == [ONE, new, B, A, A]
 
 
-def test_a_started_request_yields_to_one_that_used_a_slice_less(clock):
-    line = Line(Resource(1, begun=2, slice_s=0.5))
-    assert served(line, clock, [line.join(THREE)]) == [THREE]
-    begun, other = line.join(A), line.join(B)  # another session of the address that used more
-    assert not line.yield_slot(begun)  # its slice is not over
+def test_a_request_that_has_begun_yields_to_new_ones_and_goes_on_in_turn(clock):
+    slots = Slots(1, begun=2, slice_s=0.5)
+    begun, other, late = slots.join(A), slots.join(B), slots.join(A)
+    assert not slots.step_aside(begun)  # its slice is not over
     clock.now += 0.5
-    assert line.yield_slot(begun)
-    assert (begun.has, other.has) == (True, False)
+    assert slots.step_aside(begun)
+    assert (begun.has, other.has) == (False, True)
+    other.leave()
+    assert (begun.has, late.has) == (False, True)
+    late.leave()
+    assert begun.has
 
 
 @pytest.mark.parametrize(
     ("greedy", "other"), [(A, B), (Caller("a", "greedy"), Caller("a", "other"))]
 )
 def test_a_full_line_refuses_the_newest_request_of_the_busiest_caller(greedy, other):
-    line, refused = Line(Resource(1, waiting=5)), list[Place]()
-    places = [line.join(greedy, refused.append) for _ in range(6)]
+    slots = Slots(1, waiting=5)
+    places = [slots.join(greedy) for _ in range(6)]
     with pytest.raises(Busy, match="The server is busy"):
-        line.join(greedy)
-    line.join(other), line.join(other)
-    assert refused == [places[0], places[5], places[4]]
+        slots.join(greedy)
+    slots.join(other), slots.join(other)
     assert [place.refused for place in places] == [False] * 4 + [True] * 2
     with pytest.raises(Busy):  # it would have as many as the other
-        line.join(other)
+        slots.join(other)
 
 
 def test_a_session_waits_with_so_many_and_an_address_alone_with_all():
-    line = Line(Resource(1, waiting=60))
+    slots = Slots(1, waiting=60)
     for place in range(31):
-        line.join(Caller("a", f"student {place}"))
+        slots.join(Caller("a", f"student {place}"))
     for _ in range(MAX_VISITOR_WAITING):
-        line.join(ONE)
+        slots.join(ONE)
     with pytest.raises(Busy, match="Too many of your own requests"):
-        line.join(ONE)
-    assert line.counts() == {"running": 1, "waiting": 30 + MAX_VISITOR_WAITING}
+        slots.join(ONE)
+    assert slots.counts() == {"running": 1, "waiting": 30 + MAX_VISITOR_WAITING}
 
 
 def test_addresses_of_one_ipv6_network_are_one():
@@ -168,18 +171,13 @@ def test_addresses_of_one_ipv6_network_are_one():
 
 
 def test_a_cancelled_request_neither_waits_nor_keeps_its_slot():
-    line = Line(Resource(1, begun=2, slice_s=0.0))
-    with line.taken(A) as place:
-        with line.taken(A, lambda: False) as none:
-            assert not none.has
-        assert place.has
-        taken = line.taken(B)  # gives up its place if it is no longer referenced
-        taker = thread(taken.__enter__)
-        aio.wait_until(lambda: line.counts()["waiting"])
-        place.yield_slot(lambda: False)
-        assert not place.has
-        taker.join(WAIT_S)
-    assert line.counts() == {"running": 1, "waiting": 0}
+    slots = Slots(1, begun=2, slice_s=0.0)
+    place, none, other = slots.join(A), slots.join(A), slots.join(B)
+    none.wait(lambda: False)
+    assert slots.counts() == {"running": 1, "waiting": 1}
+    place.yield_slot(lambda: False)
+    assert (place.has, none.has, other.has) == (False, False, True)
+    assert slots.counts() == {"running": 1, "waiting": 0}
 
 
 def test_time_aside_is_not_counted():
@@ -201,8 +199,10 @@ def test_a_short_request_does_not_wait_for_the_end_of_long_ones(tiny_model, monk
     labels: dict[str, list[str]] = {}
 
     def generate(visitor: str, **changed: int) -> None:
-        answers = handlers.generate(service, visitor, "tiny", "The fox", settings | changed)
-        *_, (facts, status, _) = answers
+        set_caller(session=visitor)
+        with taken(service.shares["model"]):
+            answers = handlers.generate(service, visitor, "tiny", "The fox", settings | changed)
+            *_, (facts, status, _) = answers
         assert facts is not None, status
         labels[visitor] = facts["labels"]
         ended[visitor] = time.monotonic()
@@ -221,20 +221,19 @@ def test_holding_one_slot_forbids_waiting_for_another():
     """Two who did so, and one the other way round, would wait for each other for ever."""
     here = shares()
     for first, second in (("model", "experiments"), ("experiments", "model")):
-        refused = pytest.raises(AssertionError, match="holds a place")
-        with here[first].taken(A), refused, here[second].taken(A):
+        refused = pytest.raises(AssertionError, match="holds a place elsewhere")
+        with taken(here[first]), refused, taken(here[second]):
             pass
-        lent = here[first].join(A, kind="thread").lent()
-        with lent, pytest.raises(AssertionError, match="holds a place"), here[second].taken(A):
+        with using(here[first].join(A)), refused, taken(here[second]):
             pass
-        with here[second].taken(A):
+        with taken(here[second]):
             pass
 
 
 def test_the_page_says_that_the_time_limit_was_reached(
     tiny_model, tiny_encoder_decoder, monkeypatch
 ):
-    monkeypatch.setattr(sessions.Sessions.request.__wrapped__, "__defaults__", (None, 0.0))
+    monkeypatch.setattr(sessions.Sessions.request.__wrapped__, "__defaults__", (0.0,))
     service, options = Service([tiny_model, tiny_encoder_decoder]), {"max_new_tokens": 12}
     for model, wanted in ((tiny_model, options), (tiny_encoder_decoder, options | {"beams": 3})):
         *_, last = handlers.generate(service, "visitor", model.name, "The fox", wanted)
