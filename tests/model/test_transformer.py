@@ -6,7 +6,7 @@ from kit.interventions import FAMILIES
 from kit.models import FF, C, H, L, config, ids, network
 from torch import nn
 
-from transformer import Trace
+from transformer import Trace, build_transformer
 from transformer.model.blocks import FeedForward
 from transformer.model.cache import KeyValueCache
 from transformer.model.hooks import ForwardContext
@@ -119,3 +119,19 @@ def test_feed_forward_dropout_acts_after_the_activation_in_training():
     (dropped,) = seen
     assert (dropped == 0).float().mean().item() == pytest.approx(0.5, abs=0.05)
     torch.testing.assert_close(dropped[dropped != 0], 2 * activated[dropped != 0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["pre-norm", "llama", "bert"])
+def test_torch_export_takes_a_forward_pass_of_any_size(preset):
+    sizes = dict(d_model=24, n_heads=6, n_layers=2, d_ff=40, max_len=32, vocab_size=50)
+    grouped = dict(n_key_heads=3, window=5) if preset == "llama" else {}
+    network = build_transformer(preset, **sizes, **grouped)
+    rows, width = torch.export.Dim("rows", min=1, max=9), torch.export.Dim("width", min=2, max=32)
+    names = ("source", "target") if preset == "pre-norm" else ("ids",)
+    shapes = {name: {0: rows, 1: width} for name in names}
+    ids = torch.randint(1, 50, (2, 7))
+    exported = torch.export.export(network, (ids,) * len(names), dynamic_shapes=shapes).module()
+    for n_rows, length in ((1, 2), (3, 32)):
+        ids = (torch.randint(1, 50, (n_rows, length)),) * len(names)
+        torch.testing.assert_close(exported(*ids), network(*ids))

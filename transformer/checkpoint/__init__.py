@@ -6,6 +6,7 @@ from pathlib import Path
 
 from transformer.checkpoint import adapters, folder, hub
 from transformer.checkpoint.adapters import MAX_LEN
+from transformer.checkpoint.export import export
 from transformer.checkpoint.folder import (
     BUNDLED,
     Checkpoint,
@@ -18,7 +19,7 @@ from transformer.checkpoint.writing import DTYPES, save
 
 __all__ = [
     "BUNDLED", "DTYPES", "MAX_LEN", "Checkpoint", "CheckpointError", "HeldOutSample",
-    "bundled_names", "held_out_sample", "read", "save",
+    "bundled_names", "export", "held_out_sample", "read", "save",
 ]  # fmt: skip
 
 

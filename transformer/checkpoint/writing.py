@@ -50,11 +50,7 @@ def save(
     weights = weights_of(network)
     kind = _exact(weights) if dtype is None else DTYPES[dtype]
     _check_holds(kind, weights)
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise ValueError(f"a model is saved as a folder; {folder} is a file") from None
+    folder = make_folder(folder)
     more = {"tokenizer": settings_of(tokenizer)} if isinstance(tokenizer, TheirTokenizer) else {}
     known = {**(metadata or {}), **more}
     content = {"format": FORMAT, "model": config.to_dict(), "metadata": known}
@@ -71,6 +67,16 @@ def save(
     if heads is not None:
         written = json.dumps(heads, ensure_ascii=False, separators=(",", ":")) + "\n"
         (folder / "heads.json").write_text(written, encoding="utf-8")
+
+
+def make_folder(folder: str | Path) -> Path:
+    """Make a folder unless it is there. Raises ValueError if it is a file."""
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"a model is saved as a folder; {folder} is a file") from None
+    return folder
 
 
 def _exact(weights: dict[str, Tensor]) -> torch.dtype:

@@ -75,6 +75,10 @@ class Model(LoadedModel):
             heads=self.heads,
         )
 
+    def export(self, folder: str | Path) -> None:
+        """Write a folder that transformers opens, see `checkpoint.export`."""
+        checkpoint.export(folder, self.network, self.config, self.tokenizer)
+
     def stream(
         self, text: str, *, hooks: Sequence[Hook] = (), **settings: Unpack[Settings]
     ) -> Stream:

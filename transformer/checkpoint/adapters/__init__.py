@@ -5,7 +5,7 @@ Nothing is ever unpickled.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Any, Protocol
@@ -117,16 +117,32 @@ def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Ne
 
     Raises ValueError for a model_type, an option or weights that are not supported.
     """
+    files = _files(folder)
+    config = config_of(values, max_len, files)
+    check_surplus(folder, config, files.n_numbers)
+    return _network_with(config, values, files)
+
+
+def config_of(values: Values, max_len: int, stored: Mapping[str, Any]) -> ModelConfig:
+    """The configuration that config.json and the names of the stored weights describe.
+
+    Raises ValueError for a model_type or an option that is not supported.
+    """
     kind = values.get("model_type")
     if not isinstance(kind, str) or kind not in ADAPTERS:
         raise ValueError(
             f"it has model_type {shortened(kind)}, which is not read yet; what is read: "
             f"{sorted(ADAPTERS)}; how to add one: CONTRIBUTING.md"
         )
-    files = _files(folder)
-    config = _call(kind, "config", values, max_len, files)
-    check_surplus(folder, config, files.n_numbers)
-    weights = _call(kind, "weights", files, config, values)
+    config: ModelConfig = _call(kind, "config", values, max_len, stored)
+    return config
+
+
+def _network_with(
+    config: ModelConfig, values: Values, stored: Mapping[str, Tensor]
+) -> tuple[Network, str]:
+    """The network with these weights, and the types that they are stored in."""
+    weights = _call(values["model_type"], "weights", stored, config, values)
     if "head.weight" in weights:  # config.json may claim that it is tied
         config = config.replace(tie_embeddings=False)
     if "target_embedding.tokens.weight" in weights:

@@ -20,7 +20,7 @@ from transformer.model.config import ModelConfig
 
 PREFIX = "transformer."
 IGNORED = (r"h\.\d+\.attn\.(bias|masked_bias)",)  # masks
-_LAYER = {
+LAYER = {
     "self_attention.output": "attn.c_proj",
     "self_residual.norm": "ln_1",
     "feed_forward.expand": "mlp.c_fc",
@@ -66,7 +66,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
         for at, name in enumerate(("query", "key", "value")):
             ours[f"{here}.self_attention.{name}.weight"] = weight.chunk(3, dim=1)[at].T
             ours[f"{here}.self_attention.{name}.bias"] = bias.chunk(3)[at]
-    found = theirs.layers(config.n_layers, "decoder.layers", "h", _LAYER)
+    found = theirs.layers(config.n_layers, "decoder.layers", "h", LAYER)
     ours |= {name: x.T if x.dim() == 2 else x for name, x in found.items()}
     ours |= theirs.linear("decoder.norm", "ln_f")
     theirs.finish(values)

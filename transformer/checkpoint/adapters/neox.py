@@ -40,7 +40,7 @@ KINDS = {
     "bloom": Names("transformer.", "h", "self_attention", "word_embeddings", "lm_head", "ln_f"),
 }
 IGNORED = (r"layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)",)
-_LAYER = {
+LAYER = {
     "self_residual.norm": "input_layernorm",
     "feed_forward.expand": "mlp.dense_h_to_4h",
     "feed_forward.contract": "mlp.dense_4h_to_h",
@@ -111,7 +111,7 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
             for at, name in enumerate(("query", "key", "value")):
                 ours[f"{here}.self_attention.{name}.{part}"] = by_head[:, at].flatten(0, 1)
         ours |= theirs.linear(f"{here}.self_attention.output", f"{there}.dense")
-    ours |= theirs.layers(config.n_layers, "decoder.layers", kind.layers, _LAYER)
+    ours |= theirs.layers(config.n_layers, "decoder.layers", kind.layers, LAYER)
     if config.norm_embeddings:
         ours |= theirs.linear("embedding.norm", "word_embeddings_layernorm")
     ours |= theirs.linear("decoder.norm", kind.norm)

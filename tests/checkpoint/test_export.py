@@ -1,0 +1,71 @@
+"""Networks of ours as folders of transformers, which opens them with equal logits and ids."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from kit.models import spread
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+
+from transformer import build_transformer, load
+from transformer.checkpoint import export, read
+from transformer.model.config import PRESETS
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+SMALL = dict(d_model=24, n_heads=4, n_layers=3, d_ff=40, max_len=32)
+WRITTEN = {  # by preset: the family that it is written as, and options
+    "gpt": ("gpt2", {}),
+    "gpt-2": ("gpt2", {"padding_id": 0}),
+    "llama": ("llama", {"n_key_heads": 2, "tie_embeddings": False, "attention_bias": True}),
+    "qwen3": ("qwen3", {"n_key_heads": 2, "head_size": 10}),
+    "neox": ("gpt_neox", {"rotary_size": 4}),
+    "bert": ("bert", {"head_transform": True}),
+}
+
+
+@pytest.mark.parametrize("preset", WRITTEN)
+def test_transformers_opens_it_with_equal_logits_and_ids(preset, tokenizer, tmp_path):
+    family, options = WRITTEN[preset]
+    tokenizer = tokenizer.with_mask() if family == "bert" else tokenizer
+    changes = {**SMALL, "vocab_size": tokenizer.vocab_size, **options}
+    network = spread(build_transformer(preset, **changes), seed=3).eval()
+    assert export(tmp_path, network, network.config, tokenizer) == family
+    auto = AutoModelForMaskedLM if family == "bert" else AutoModelForCausalLM
+    theirs, missing = auto.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(missing.values())
+    ids = torch.randint(3, tokenizer.vocab_size, (2, 9))
+    with torch.no_grad():
+        wanted = theirs.eval()(ids).logits
+        torch.testing.assert_close(network(ids), wanted, atol=1e-4, rtol=1e-4)
+    assert load(tmp_path).network(ids).equal(network(ids))
+    encode = AutoTokenizer.from_pretrained(tmp_path)
+    for text in ("The fox said: « ça va ? »", " two  spaces\n", "🦊"):
+        assert encode(text)["input_ids"] == tokenizer.encode(text, special=True)
+        assert encode.decode(tokenizer.encode(text)) == text
+
+
+def test_a_network_that_they_lack_is_refused_by_its_differences(tokenizer, tmp_path):
+    network = build_transformer("gpt", vocab_size=320, **SMALL, norm="post")
+    with pytest.raises(ValueError, match=r"no family that is written has norm='post'; what is"):
+        export(tmp_path / "new", network, network.config, tokenizer)
+    assert not (tmp_path / "new").exists()
+    assert PRESETS.keys() - WRITTEN.keys() == {
+        "pre-norm", "vaswani-2017", "learned-positions", "gelu-post-norm"
+    }  # fmt: skip
+
+
+def test_the_bundled_model_is_written_by_the_command(tmp_path):
+    command = [sys.executable, "-m", "transformer.checkpoint", "export", "stories", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tmp_path}: stories, as gpt2\n"
+    theirs, encode = (
+        auto.from_pretrained(tmp_path) for auto in (AutoModelForCausalLM, AutoTokenizer)
+    )
+    model, text = load("stories"), "Once upon a time"
+    found = theirs.generate(**encode(text, return_tensors="pt"), max_new_tokens=20, do_sample=False)
+    assert found[0].tolist() == list(model.generate(text, max_new_tokens=20).ids)
+    assert json.loads((tmp_path / "config.json").read_text())["architectures"]
+    assert read(tmp_path).config.max_len == model.config.max_len
