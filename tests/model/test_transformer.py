@@ -125,7 +125,7 @@ def test_feed_forward_dropout_acts_after_the_activation_in_training():
 @pytest.mark.parametrize("preset", ["pre-norm", "llama", "bert"])
 def test_torch_export_takes_a_forward_pass_of_any_size(preset):
     sizes = dict(d_model=24, n_heads=6, n_layers=2, d_ff=40, max_len=32, vocab_size=50)
-    grouped = dict(n_key_heads=3, window=5) if preset == "llama" else {}
+    grouped = dict(n_key_heads=3) if preset == "llama" else {}
     network = build_transformer(preset, **sizes, **grouped)
     rows, width = torch.export.Dim("rows", min=1, max=9), torch.export.Dim("width", min=2, max=32)
     names = ("source", "target") if preset == "pre-norm" else ("ids",)

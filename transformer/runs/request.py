@@ -75,7 +75,7 @@ class Settings(TypedDict, total=False):
     interventions: Sequence[Intervention]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Request:
     """Text and every setting of a run; the same request gives the same run.
 
@@ -132,6 +132,11 @@ class Request:
                 f"got beams={self.beams} with interventions, forced tokens, a stop text or a "
                 "repetition penalty; allowed: beams=1"
             )
+
+    def __repr__(self) -> str:
+        """The fields that differ from their defaults."""
+        changed = (f"{name}={x!r}" for name, x in request_to_dict(self, defaults=False).items())
+        return f"Request({', '.join(changed)})"
 
     @property
     def sampling(self) -> Sampling | None:
