@@ -139,7 +139,7 @@ def test_the_first_card_names_the_token_that_the_example_predicts(bundled):
 
 @pytest.mark.slow
 def test_only_the_last_two_layers_say_what_the_last_one_says(bundled):
-    run = shown_by(bundled, CARDS["How early does it know?"]["state"]).run
+    run = shown_by(bundled, CARDS["At which layer does the answer appear?"]["state"]).run
     model = bundled.model("stories")
     lens = with_lens(model, run).lens
     said = [model.tokenizer.label(int(best)) for best in lens.ids[:, LAST - run.trace_start, 0]]

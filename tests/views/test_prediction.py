@@ -152,7 +152,7 @@ def test_labels_are_shown_with_the_networks_own_scores(head):
     shares = scores.softmax(dim=-1).detach()
     shown = drawn.x if head == "text-labels" else np.array(drawn.z).T
     assert np.allclose(shown, shares, atol=1e-5)
-    with pytest.raises(ValueError, match="no head that predicts tokens"):
+    with pytest.raises(ValueError, match="no output layer that predicts tokens"):
         with_lens(model, run)
 
 

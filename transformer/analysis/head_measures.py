@@ -108,7 +108,7 @@ ALL = {
         Metric(
             name="most_read", title=mark("Most-read"),
             label=mark("reads one token"), sign="●",
-            definition=mark("the share of all reading that goes to the one key that is read most"),
+            definition=mark("the share of attention that goes to the one key that is read most"),
         ),
         Metric(
             name="order", title=mark("Order"), against="shuffled", label=mark("reads in order"),

@@ -152,7 +152,7 @@ def _followed(question: str) -> str:
 
 INDUCTION = Exercise(
     name="induction", title=mark("Repeat what followed"),
-    words=mark("Random letters begin again: go on as it went the last time."),
+    words=mark("A random sequence of letters starts again: continue it as before."),
     letters=MANY_LETTERS, sign="", longest=2 * MOST, n_steps=400, example="kfbdhqk",
     draw=_begun_again, solve=_followed, reads=mark("induction score"), ends=False,
 )  # fmt: skip

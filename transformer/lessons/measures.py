@@ -139,7 +139,7 @@ def _pieces(context: GradingContext) -> list[int]:
     return [len([*group]) for _, group in groupby(words)] or [0]
 
 
-@measured(mark("the number of times that a sentence comes again"))
+@measured(mark("the number of times that a sentence is repeated"))
 def repeated_sentences(context: GradingContext) -> float:
     """How often the sentence that occurs most comes again in the generated text."""
     written = "".join(step.text for step in context.run.steps)

@@ -87,7 +87,7 @@ class OutputCheck(Check):
             return say("Nothing of the kind “{what}” is altered in the network yet.",
                        what=say(KINDS[missing[0]]))  # fmt: skip
         if self.forced and not run.request.forced_tokens:
-            return say("No token was taken in place of another yet.")
+            return say("No token has been replaced yet.")
         sampled = "greedy" if run.request.sampling is None else "sample"
         if self.method not in ("", "beam" if run.request.beams > 1 else sampled):
             return say("The tokens were chosen by another method.")

@@ -97,7 +97,7 @@ class Transformer(nn.Module):
     def check_predicts(self) -> None:
         """Raise ValueError unless the head predicts tokens."""
         if self.config.head != "tokens":
-            raise InvalidRequest("no_head", "this network has no head that predicts tokens")
+            raise InvalidRequest("no_head", "this network has no output layer that predicts tokens")
 
     def _finish(
         self, config: ModelConfig, output_embedding: Embedding, generator: torch.Generator | None

@@ -267,8 +267,8 @@ def unknown_host(name: str) -> InvalidRequest:
     """The error for a request under a name that the server was not told."""
     return InvalidRequest(
         "unknown_host",
-        "This server may be asked as localhost alone; got {got}. Its owner can allow other names "
-        "by --trusted-hosts.",
+        "This server answers to localhost alone; got {got}. Its owner can allow other names with "
+        "--trusted-hosts.",
         got=shortened(name),
     )
 

@@ -25,7 +25,7 @@ NO_MEMORY = InvalidRequest(
     "no_memory", "The server has no memory left for this; try again with a shorter text."
 )
 ENDING = InvalidRequest("shutting_down", "The server is shutting down; try again in a moment.")
-MISTAKE = InvalidRequest("server_error", "The server made a mistake.")
+MISTAKE = InvalidRequest("server_error", "Something went wrong on the server.")
 TOO_LARGE = InvalidRequest(
     "request_too_large", "A request must have at most {most} bytes.", most=MAX_REQUEST_BYTES
 )

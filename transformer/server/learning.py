@@ -33,8 +33,8 @@ WHY = {
     DONE: mark("All steps are done."),
     STOPPED: mark("Stopped."),
     LATE: mark("Ended after the {seconds} s that one training may take."),
-    CROWDED: mark("Ended: it rested for a minute while others waited."),
-    PUSHED_OUT: mark("Others who had fewer trainings waiting took its place; begin it again."),
+    CROWDED: mark("Ended: it was paused for a minute while others waited."),
+    PUSHED_OUT: mark("Visitors with fewer trainings waiting took its place; start it again."),
     BROKEN: mark("The process that trained it has ended; begin it again."),
 }
 Answer = dict[str, Any]

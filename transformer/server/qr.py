@@ -87,7 +87,7 @@ def picture(address: str) -> str:
     if n_bytes > MOST_CHARACTERS:
         raise InvalidRequest(
             "too_long_for_code",
-            "What is shown makes an address of {got} characters; a code that can be read from the "
+            "The link to this has {got} characters; a code that can be read from the "
             "last row holds {most}. Shorten the text or alter less, or pass the link on as text.",
             got=n_bytes,
             most=MOST_CHARACTERS,

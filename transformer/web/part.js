@@ -106,7 +106,7 @@ export const mounted =
 // A view that needs a head that predicts tokens, or why it is not there.
 const Predicting = ({ drawn }) =>
   page.run && !predicts()
-    ? html`<p class="hint no-head">${asSentence(say("this network has no head that predicts tokens"))}</p>`
+    ? html`<p class="hint no-head">${asSentence(say("this network has no output layer that predicts tokens"))}</p>`
     : drawn;
 
 const Folded = ({ view, whole, finding }) => {

@@ -192,7 +192,7 @@ entries.sort(({ words: [a] }, { words: [b] }) => a.localeCompare(b, LANGUAGE));
 const entry = ({ words, says }) => html`<div><dt>${words[0]}</dt><dd>${says}</dd></div>`;
 
 const Glossary = () => html`<details class="glossary">
-  <summary>${say("Words of the field")}</summary>
+  <summary>${say("Technical terms")}</summary>
   <dl class="glossary-list">${entries.map(entry)}</dl>
 </details>`;
 export const mount = { glossary: mounted(Glossary) };

@@ -253,7 +253,8 @@ VIEW = View(
             title=mark("heads combined"),
             help=mark(
                 "Many heads as one map: their mean, or the means multiplied over the layers, with "
-                "the residual (rollout) or without it (joint). Values and MLP are left out."
+                "the residual (rollout) or without it (joint). Values and feed-forward are left "
+                "out."
             ),
             figure=attention_flow,
             answer=answer_flow,

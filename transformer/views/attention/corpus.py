@@ -194,7 +194,7 @@ VIEW = View(
     help=mark(
         "One text may be chance. Each point is a head, placed by two of its numbers, each the mean "
         "over many texts; point at one to read a passage where its number is largest. Heads of one "
-        "colour and shape do alike, by all their numbers together."
+        "colour and shape behave alike, by all their numbers together."
     ),
     pictures=(
         Picture(

@@ -114,7 +114,7 @@ def sentence(found: LogitContribution) -> str:
     )
     if takes < 0:
         said += " " + say(
-            "Most is taken away by {least}: {takes}.", least=least, takes=f"{takes:+.2f}"
+            "What lowers it most is {least}: {takes}.", least=least, takes=f"{takes:+.2f}"
         )
     return said
 

@@ -74,7 +74,7 @@ const openArithmetic = () => {
 const cellInWords = ({ numbers, labels }, { row, column }, isOff) => {
   if (isOff) return say("It is switched off: it reads nothing.");
   if (!numbers || row === null || column === null) {
-    return say("Click a cell: who else reads so?");
+    return say("Click a cell: which other heads read like this?");
   }
   const weight = numbers.weights[row * labels.key.length + column];
   const [query, key] = [labels.query[row], labels.key[column]];

@@ -155,7 +155,7 @@ const Afterwards = ({ shown, facts, picked }) => {
       <button type="button" class="open-network" disabled=${none} onClick=${trying(() => open({}))}>${say("Open it in Attention")}</button>
       <button type="button" class="save-network" disabled=${none} onClick=${save}>${say("Save the network")}</button>
     </div>
-    <p class="hint">${say("Opened, it stands in the list of models for you alone, in every tab and every What if?, until you leave. A head that was clicked is the one that is shown. Saved, it is a folder that transformer.load opens.")}</p>`;
+    <p class="hint">${say("Once opened, it is in your list of models, for you alone, in every tab and every What if?, until you leave. The head that you clicked is shown. Saved, it is a folder that transformer.load opens.")}</p>`;
 };
 
 const Learn = ({ props }) => {
@@ -186,7 +186,7 @@ const Learn = ({ props }) => {
   });
   const best = answer?.best && {
     ...answer.best,
-    label: say("{score} on the letter to be said next", {
+    label: say("{score} on the letter to be written next", {
       score: numeral(answer.best.score.toFixed(2)),
     }),
   };

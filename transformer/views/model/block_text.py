@@ -259,9 +259,7 @@ def _norm(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
 
 
 def _transform(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
-    does = say(
-        "A linear map, {activation} and a norm, before the head looks at the features.", **numbers
-    )
+    does = say("A linear map, {activation} and a norm, before the output layer.", **numbers)
     title = say("Linear, {activation}, norm", **numbers)
     return BlockText(title, "{size} → {narrow}".format(**numbers), does)
 
@@ -270,7 +268,7 @@ def _labels(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     names = ", ".join(style.shorten(name, 20) for name in config.labels[:MOST_LABELS])
     does = say("A score for each of the labels: {names}.", names=names)
     short = f"{numbers['size']} → {numeral(len(config.labels))}"
-    return BlockText(say("Linear head"), short, does)
+    return BlockText(say("Output layer"), short, does)
 
 
 def _head(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
@@ -278,9 +276,9 @@ def _head(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     numbers |= {"vocab": numeral(config.output_vocab_size), "size": size}
     does = say("A score for each of {vocab} tokens from {size} features.", **numbers)
     if block.shared_with is None:
-        return BlockText(say("Linear head"), "{size} → {vocab}".format(**numbers), does)
+        return BlockText(say("Output layer"), "{size} → {vocab}".format(**numbers), does)
     tied = say("Its matrix is the token embedding's, transposed (tied weights) and counted once.")
-    return BlockText(say("Linear head"), say("tied to embedding"), f"{does} {tied}")
+    return BlockText(say("Output layer"), say("tied to embedding"), f"{does} {tied}")
 
 
 def _softmax(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:

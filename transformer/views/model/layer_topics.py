@@ -189,21 +189,23 @@ def _say_of_norm(topic: Topic) -> list[str]:
             "make is added to it."
         )
     elif topic.config.norm == "output":
-        how = say("This model norms what each sub-layer makes before it is added to the stream.")
+        how = say(
+            "This model normalises what each sub-layer makes before it is added to the stream."
+        )
     elif topic.config.norm == "both":
         how = say(
-            "This model norms before each sub-layer, and norms what it makes before it is added to "
-            "the stream."
+            "This model normalises before each sub-layer, and normalises what it makes before it "
+            "is added to the stream."
         )
     elif topic.config.norm == "pre":
         how = say(
-            "This model norms before each sub-layer: what the sub-layer makes is added to the "
-            "stream as it came."
+            "This model normalises before each sub-layer: what the sub-layer makes is added to the "
+            "unchanged stream."
         )
     else:
         how = say(
-            "This model norms after each sub-layer: the sum of the stream and what the sub-layer "
-            "makes."
+            "This model normalises after each sub-layer: the sum of the stream and what the "
+            "sub-layer makes."
         )
     return [where, how]
 

@@ -130,10 +130,12 @@ def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figu
 def what_is_done(run: Run) -> str:
     """One honest sentence."""
     if not PLACEMENTS[run.config.norm].of_sum:
-        return say("the model's final norm and head, put on streams that they were not trained for")
+        return say(
+            "the model's final norm and output layer, put on streams that they were not trained for"
+        )
     return say(
-        "the model's head, put on streams that it was not trained for (a post-norm "
-        "model has no final norm)"
+        "the model's output layer, put on streams that it was not trained for (a post-norm model "
+        "has no final norm)"
     )
 
 

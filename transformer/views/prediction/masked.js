@@ -21,7 +21,7 @@ const Masked = () => {
             "An encoder reads the whole text at once, both ways, and writes nothing. This one's tokenizer has no token that hides another.",
           )
         : say(
-            "An encoder reads the whole text at once, both ways, and writes nothing. It learned by guessing hidden tokens: press any token to hide it, and see what the network says stands there, with what follows and without. In the text box, [MASK] hides a word.",
+            "An encoder reads the whole text at once, both ways, and writes nothing. It learned by guessing hidden tokens: press any token to hide it, and see what the network expects there, with what follows and without. In the text box, [MASK] hides a word.",
           )
     }</p>
     <${Figure} part=${part} name="masked" figure=${answer?.figure} hidden=${Boolean(none)} />

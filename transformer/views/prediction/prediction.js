@@ -51,7 +51,7 @@ const words = ({ says, tied, predicts }) => {
     }),
   ];
   if (tied && predicts) {
-    told.push(say("The input repeats the token just read: head and embedding are one matrix."));
+    told.push(say("The input repeats the token just read: output layer and embedding are one matrix."));
   }
   told.push(
     say("Underlined: the same best token as the model's own, in the top row."),
@@ -125,7 +125,7 @@ const Lens = ({ fields }) => {
       <div class="lens-rows" aria-hidden="true">${drawn && html`<${Rows} layout=${drawn.layout} />`}</div>
       <${TokenColumns} part=${part} name="lens" figure=${answer?.figure} change=${change}
         numbers=${(...cell) => cellText(meta, ...cell)} done=${setDrawn}
-        first=${run && run.trace_start + first} wide=${say("Logit lens: what each layer would have said")} />
+        first=${run && run.trace_start + first} wide=${say("Logit lens: each layer read as if it were the last")} />
     </div>
   </div>`;
 };
@@ -226,7 +226,7 @@ const Deeper = ({ fields, answer }) => {
   return html`<div>
     <${Section} name="surprisal" title=${say("Surprisal of each token, −log₂ p")}
       finding=${run && bitsInWords(run)}><${Surprisal} /><//>
-    <${Section} name="lens" title=${say("Logit lens: what each layer would have said")}
+    <${Section} name="lens" title=${say("Logit lens: each layer read as if it were the last")}
       finding=${answer && knownFrom(answer)}><${Lens} fields=${fields} /><//>
   </div>`;
 };

@@ -182,11 +182,11 @@ const Patching = () => {
     other &&
     !other.variant &&
     say(
-      "There is no word here that we know how to exchange: type another text, or try our example.",
+      "There is no word here that we know how to replace: type another text, or try our example.",
     );
   return html`<section class="patching whatif" ...${part.attributes({ run: run?.run })}>
     <p>${say("The network reads another text too. What it computes there, at one layer and one place, is put in place of what it computes here. Where that changes the next token, the network carries what tells the two texts apart.")}</p>
-    <label class="patch-label">${say("Another text, best with one word exchanged")}
+    <label class="patch-label">${say("Another text, best with one word replaced")}
       <textarea class="patch-text" rows="2" maxlength="2000" value=${text}
         onInput=${({ target }) => type(target.value)}></textarea>
     </label>
