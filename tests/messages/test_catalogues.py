@@ -193,6 +193,12 @@ def of_cards(language):
         yield from (([english], said) for english, said in zip(*both, strict=True))
 
 
+@pytest.mark.parametrize("texts", [of_lessons, of_glossary, of_catalogue, of_cards])
+def test_french_signs_have_a_narrow_no_break_space(texts):
+    plain = re.compile(r"^(?!python|\|).* [;:?!»]|« ", re.MULTILINE)
+    assert [said for _, said in texts("fr") if plain.search(said)] == []
+
+
 @pytest.mark.parametrize("language", languages()[1:])
 @pytest.mark.parametrize("texts", [of_lessons, of_glossary, of_catalogue, of_cards])
 def test_a_number_is_written_as_its_language_writes_it(texts, language):

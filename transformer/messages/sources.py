@@ -36,6 +36,8 @@ SAYING = {
 # JavaScript: literals, or several of them with "+" between.
 _LITERAL = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 _TEXT = rf"{_LITERAL}(?:\s*\+\s*{_LITERAL})*"
+# French has a narrow no-break space before these signs, and after «.
+_FRENCH_SPACE = re.compile(r" (?=[;:?!%»])|(?<=«) ")
 _CALL = re.compile(rf"\b(say|sayWith|sayN)\(\s*({_TEXT})(?:\s*,\s*({_TEXT}))?")
 
 
@@ -136,6 +138,9 @@ def updated(path: Path) -> str:
         before = old.get(message.id) if message.id else None
         if before is not None and before.id == message.id:
             message.string = before.string
+            if path.stem == "fr":
+                texts = [_FRENCH_SPACE.sub("\u202f", text) for text in _texts(message)]
+                message.string = texts[0] if isinstance(message.string, str) else tuple(texts)
     file = BytesIO()
     write_po(file, new, omit_header=True, sort_output=True, width=100)
     return HEADER.format(language=path.stem, forms=old.plural_forms) + file.getvalue().decode()
