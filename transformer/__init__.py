@@ -15,7 +15,7 @@ For example:
 from transformer.analysis.logit_lens import with_lens
 from transformer.checkpoint import CheckpointError, bundled_names, save
 from transformer.command_line import __version__ as __version__
-from transformer.inference.model import Model, load
+from transformer.inference.model import Model, from_transformers, load
 from transformer.inference.stream import Stream
 from transformer.interventions.breaks import BREAKS
 from transformer.interventions.descriptions import Ablate, Add, Break, EditMask, Patch
@@ -57,6 +57,7 @@ __all__ = [
     "bundled_names",
     "from_attention",
     "from_json",
+    "from_transformers",
     "load",
     "read_batch",
     "read_npz",

@@ -1,4 +1,5 @@
-"""Networks of ours as folders of transformers, which opens them with equal logits and ids."""
+"""Networks of ours as folders of transformers, which opens them with equal logits and ids; networks
+of transformers that are in memory."""
 
 import json
 import subprocess
@@ -6,10 +7,11 @@ import sys
 
 import pytest
 import torch
+from kit.hf_folders import PUBLISHED, write
 from kit.models import spread
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
-from transformer import build_transformer, load
+from transformer import build_transformer, from_transformers, load
 from transformer.checkpoint import export, read
 from transformer.model.config import PRESETS
 
@@ -69,3 +71,28 @@ def test_the_bundled_model_is_written_by_the_command(tmp_path):
     assert found[0].tolist() == list(model.generate(text, max_new_tokens=20).ids)
     assert json.loads((tmp_path / "config.json").read_text())["architectures"]
     assert read(tmp_path).config.max_len == model.config.max_len
+
+
+@pytest.mark.parametrize("name", ["gpt2", "qwen2", "bert", "marian", "t5"])
+def test_a_network_in_memory_is_read_as_its_folder_is(name, tmp_path):
+    family, made_of, _ = PUBLISHED[name]
+    folder = tmp_path / "folder"
+    theirs = write(folder, family, 1, made_of)
+    theirs.config._name_or_path = str(folder)
+    encode = AutoTokenizer.from_pretrained(folder)
+    here, there = from_transformers(theirs, encode), load(folder)
+    assert here.config == there.config
+    assert here.tokenizer.encode("The cat", special=True) == there.tokenizer.encode(
+        "The cat", special=True
+    )
+    for key, tensor in there.network.state_dict().items():
+        assert tensor.equal(here.network.state_dict()[key]), key
+    with torch.no_grad():  # it has its own numbers
+        next(theirs.parameters()).zero_()
+    assert here.network.state_dict().keys() == there.network.state_dict().keys()
+    here.save(tmp_path / "saved")
+    read_again = load(tmp_path / "saved").trace("The cat").trace
+    assert all(
+        one.pattern.equal(other.pattern)
+        for one, other in zip(read_again, there.trace("The cat").trace, strict=True)
+    )

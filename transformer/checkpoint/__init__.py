@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from transformer.checkpoint import adapters, folder, hub
-from transformer.checkpoint.adapters import MAX_LEN
+from transformer.checkpoint.adapters import MAX_LEN, from_memory
 from transformer.checkpoint.export import export
 from transformer.checkpoint.folder import (
     BUNDLED,
@@ -19,7 +19,7 @@ from transformer.checkpoint.writing import DTYPES, save
 
 __all__ = [
     "BUNDLED", "DTYPES", "MAX_LEN", "Checkpoint", "CheckpointError", "HeldOutSample",
-    "bundled_names", "export", "held_out_sample", "read", "save",
+    "bundled_names", "export", "from_memory", "held_out_sample", "read", "save",
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack, overload
+from typing import Any, Unpack, overload
 
 import torch
 
@@ -300,13 +300,30 @@ def load(
     """
     if not isinstance(name_or_folder, str | Path):
         raise ValueError(
-            f"load takes a model's name or its folder; got {type(name_or_folder).__name__}; a "
-            "network of transformers is read from the folder that its save_pretrained wrote, with "
-            "its tokenizer's files"
+            f"load takes a model's name or its folder; got {type(name_or_folder).__name__}; "
+            "from_transformers(model, tokenizer) takes a network of transformers"
         )
     place = device_of(device)
-    loaded = checkpoint.read(name_or_folder, max_len)
-    network = loaded.network.to(place)
+    return _loaded(checkpoint.read(name_or_folder, max_len), place, engine)
+
+
+def from_transformers(
+    model: Any,
+    tokenizer: Any,
+    device: str | torch.device = "cpu",
+    engine: str = AUTO,
+    max_len: int = checkpoint.MAX_LEN,
+) -> Model:
+    """Convert a network of transformers that is in memory, with its tokenizer; weights are copied.
+
+    device, engine, max_len, errors: as in `load`.
+    """
+    place = device_of(device)
+    return _loaded(checkpoint.from_memory(model, tokenizer, max_len), place, engine)
+
+
+def _loaded(loaded: checkpoint.Checkpoint, device: torch.device, engine: str) -> Model:
+    network = loaded.network.to(device)
     return Model(
         name=loaded.name,
         config=loaded.config,

@@ -5,9 +5,13 @@ Nothing is ever unpickled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -72,15 +76,38 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
     Raises CheckpointError with the reason in one sentence.
     """
     values = values_of(folder)
-    try:
+    with _reasons(name):
         network, dtypes = network_of(folder, values, max_len)
-        config = network.config
-        ids = _special_ids(values, config)
-        tokenizer = hf_tokenizers.read(folder, ids, config.vocab_size)
-        if config.padding_id is not None and tokenizer.text(config.padding_id):
-            # batches are padded with an ordinary token, which a text may contain
-            config = network.config = config.replace(padding_id=None)
-        check_numbers(folder, network, config)
+        checkpoint = _checkpoint(name, values, network, dtypes, folder)
+        check_numbers(folder, checkpoint.network, checkpoint.config)
+    return dataclasses.replace(checkpoint, card=read_card(folder / "README.md"))
+
+
+def from_memory(theirs: Any, tokenizer: Any, max_len: int = MAX_LEN) -> Checkpoint:
+    """Convert a network and a tokenizer of transformers, whose weights are copied.
+
+    Raises CheckpointError with the reason in one sentence.
+    """
+    name = type(theirs).__name__
+    special = theirs.generation_config.to_dict() if theirs.can_generate() else {}
+    values = theirs.config.to_dict() | {"architectures": [name]}
+    values |= {key: x for key, x in special.items() if key in _IDS and x is not None}
+    stored = {key: x.detach().cpu().clone() for key, x in theirs.state_dict().items()}
+    files = TemporaryDirectory()
+    with _reasons(name):
+        tokenizer.save_pretrained(files.name)
+        config = config_of(values, max_len, stored)
+        network, dtypes = _network_with(config, values, stored)
+        checkpoint = _checkpoint(name, values, network, dtypes, Path(files.name))
+    weakref.finalize(checkpoint.tokenizer, files.cleanup)  # which may copy them when saved
+    return checkpoint
+
+
+@contextmanager
+def _reasons(name: str) -> Iterator[None]:
+    """Turn errors raised inside into a CheckpointError that names the model."""
+    try:
+        yield
     except CheckpointError:
         raise
     except ValueError as error:
@@ -90,16 +117,24 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
             f"{name} cannot be read: its config.json holds a value of an unexpected type or size "
             f"({error})"
         ) from error
+
+
+def _checkpoint(
+    name: str, values: Values, network: Network, dtypes: str, folder: Path
+) -> Checkpoint:
+    """A network with the tokenizer in a folder."""
+    config = network.config
+    tokenizer = hf_tokenizers.read(folder, _special_ids(values, config), config.vocab_size)
+    if config.padding_id is not None and tokenizer.text(config.padding_id):
+        # batches are padded with an ordinary token, which a text may contain
+        config = network.config = config.replace(padding_id=None)
     return Checkpoint(
         name=name,
         config=config,
         tokenizer=tokenizer,
         network=network,
-        card=read_card(folder / "README.md"),
-        metadata={
-            "model_type": values["model_type"],
-            "stored_in": dtypes,
-        },
+        card="",
+        metadata={"model_type": values["model_type"], "stored_in": dtypes},
         sample=None,
     )
 
