@@ -104,7 +104,7 @@ TABLES = {  # (what the tokens are looked up in, what is tied to it), as they ar
     "electra": ("electra.embeddings.word_embeddings", "generator_lm_head"),
     "distilbert": ("distilbert.embeddings.word_embeddings", "vocab_projector"),
     **dict.fromkeys(SEQ2SEQ, ("model.shared", "lm_head")),
-    "t5": ("shared", "lm_head"),
+    **dict.fromkeys(("t5", "mt5"), ("shared", "lm_head")),
 }
 
 
@@ -218,6 +218,22 @@ def test_an_encoder_is_read_with_any_head_or_none(family, head, kind, tmp_path):
         if "Class" in head:
             assert ours.config.labels == ("no", "perhaps", "yes")
             assert ours.config.label_probabilities == "one label"
+
+
+@pytest.mark.parametrize("name", ["T5EncoderModel", "MT5EncoderModel"])
+def test_the_encoder_of_a_t5_is_read_alone(name, tmp_path):
+    for size in range(len(SIZES)):
+        whole = made(name.partition("Enc")[0].lower(), size, size)
+        theirs = getattr(transformers, name)(whole.config).eval()
+        theirs.load_state_dict(whole.state_dict(), strict=False)
+        theirs.save_pretrained(folder := tmp_path / str(size))
+        ours, _ = network_of(folder, values_of(folder), 96)
+        ids = torch.randint(3, V - 1, (2, 17))
+        real = torch.arange(17) < torch.tensor([17, 9])[:, None]
+        with torch.no_grad():
+            wanted = theirs(ids, attention_mask=real.long()).last_hidden_state
+            found = ours(ids, is_text=real)
+        torch.testing.assert_close(found[real], wanted[real], atol=1e-4, rtol=1e-4)
 
 
 def test_a_classifier_of_tokens_may_store_a_pooler_that_it_does_not_use(tmp_path):

@@ -18,12 +18,14 @@ ENCODERS = {  # and how the names of their classes begin
 }  # fmt: skip
 LLAMAS = {  # relatives of Llama, likewise
     "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3", "gemma": "Gemma",
-    "gemma2": "Gemma2", "gemma3_text": "Gemma3", "phi3": "Phi3", "olmo2": "Olmo2",
+    "gemma2": "Gemma2", "gemma3_text": "Gemma3", "phi3": "Phi3", "olmo": "Olmo",
+    "olmo2": "Olmo2",
     "smollm3": "SmolLM3", "granite": "Granite", "stablelm": "StableLm", "starcoder2": "Starcoder2",
 }  # fmt: skip
 DECODERS = ("gpt2", "gpt_neo", "opt", "gpt_neox", "bloom", *LLAMAS)
 SEQ2SEQ = {  # and their classes
     "marian": "MarianMTModel", "t5": "T5ForConditionalGeneration",
+    "mt5": "MT5ForConditionalGeneration",
     "bart": "BartForConditionalGeneration", "mbart": "MBartForConditionalGeneration",
     "m2m_100": "M2M100ForConditionalGeneration",
 }  # fmt: skip
@@ -148,8 +150,8 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
             hidden_act=act,
             type_vocab_size=2 if two else 1,
         )
-    if family == "t5":
-        return transformers.T5Config(
+    if family in ("t5", "mt5"):
+        return getattr(transformers, f"{family.upper()}Config")(
             vocab_size=vocab_size, d_model=width, d_kv=[8, 8, 5, 8, 12][size], d_ff=wide,
             num_layers=layers, num_heads=heads, tie_word_embeddings=tied,
             feed_forward_proj=["relu", "gated-gelu", "gated-silu", "gated-gelu", "gelu"][size],
@@ -203,6 +205,7 @@ _OWN: dict[str, Any] = {
         rope_parameters={**PLAIN, "partial_rotary_factor": [1.0, 0.5][size in (1, 3)]},
         sliding_window=[None, 5, 200, 7, None][size],
     ),
+    "olmo": lambda size, width, heads: dict(attention_bias=size == 1),
     "olmo2": lambda size, width, heads: dict(attention_bias=size == 1),
     "smollm3": lambda size, width, heads: dict(
         no_rope_layer_interval=[2, 4, 3, 1, 2][size],

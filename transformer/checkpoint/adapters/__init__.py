@@ -56,7 +56,7 @@ ADAPTERS: dict[str, Adapter] = {
     **dict.fromkeys(llama.KINDS, llama),
     **dict.fromkeys(bert.KINDS, bert),
     **dict.fromkeys(bart.KINDS, bart),
-    "t5": t5,
+    **dict.fromkeys(("t5", "mt5"), t5),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from transformer.checkpoint.adapters.options import (
@@ -69,8 +70,8 @@ class Kind(NamedTuple):
     head_size: None means d_model / n_heads. tied: unless config.json has it. windows: which layers
     have a window: None, "all", "named" (those in layer_types, else all), "told" (likewise, with
     use_sliding_window), or all but each n-th. window: the default. rope_interval: each n-th layer
-    is not rotated. rotary_share: of each head, if config.json may have another than all. refused:
-    options with one supported value.
+    is not rotated. rotary_share: of each head, if config.json may have another than all.
+    trained_norms: whether norms have weights. refused: options with one supported value.
     """
 
     fields: Mapping[str, Any] = {}
@@ -87,6 +88,7 @@ class Kind(NamedTuple):
     rotary_share: float | None = None
     rotary_base: float = 10_000.0
     sliding_rotary_base: float | None = None
+    trained_norms: bool = True
     refused: Mapping[str, Any] = {}
 
 
@@ -146,6 +148,13 @@ KINDS: dict[str, Kind] = {
         window=None,
         rotary_share=1.0,
         refused={"rope_type": "default", "type": "default"},
+    ),
+    "olmo": Kind(
+        {"norm_kind": "layer"},
+        _ATTENTION_BIAS,
+        norm_eps=Option("", 1e-5),
+        trained_norms=False,
+        refused={"clip_qkv": None},
     ),
     "olmo2": Kind(
         {"norm": "output", "norm_all_heads": True}, _ATTENTION_BIAS,
@@ -316,10 +325,25 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
             ours |= theirs.rows(here, f"layers.{layer}.{name}", [_rows(config, p) for p in parts])
     joined = {part for parts in kind.joined.values() for part in parts}
     names = {part: name for part, name in kind.layer.items() if part not in joined}
+    if not kind.trained_norms:
+        ours |= _plain_norms(config, names)
+        names = {part: name for part, name in names.items() if not part.endswith(".norm")}
     ours |= theirs.layers(config.n_layers, "decoder.layers", "layers", names)
-    ours |= theirs.linear("decoder.norm", "norm")
+    ours |= theirs.linear("decoder.norm", "norm") if kind.trained_norms else {}
     theirs.finish(values)
     return ours
+
+
+def _plain_norms(config: ModelConfig, names: Mapping[str, str]) -> dict[str, Tensor]:
+    """Weights of norms that only make mean 0 and variance 1."""
+    layers = [
+        f"decoder.layers.{layer}.{part}" for layer in range(config.n_layers) for part in names
+    ]
+    norms = ["decoder.norm", *(name for name in layers if name.endswith(".norm"))]
+    ones, zeros = torch.ones(config.d_model), torch.zeros(config.d_model)
+    return {
+        f"{name}.{kind}": x for name in norms for kind, x in (("weight", ones), ("bias", zeros))
+    }
 
 
 def _rows(config: ModelConfig, part: str) -> int:

@@ -1,8 +1,10 @@
-"""T5 and flan-T5: an encoder-decoder whose first layers have a bias for each distance of tokens."""
+"""T5, flan-T5 and mT5, whose first layers have a bias for each distance of tokens; their encoder
+alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from torch import Tensor
 
@@ -24,7 +26,7 @@ _ATTENTION = {"query": "q", "key": "k", "value": "v", "output": "o"}
 _BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
 
 
-def config(values: Values, max_len: int) -> ModelConfig:
+def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     only(
         values,
@@ -34,13 +36,19 @@ def config(values: Values, max_len: int) -> ModelConfig:
     names = ("vocab_size", "d_model", "num_heads", "num_layers", "", "d_ff")
     sizes = sizes_of({**values, "": max_len}, max_len, names)  # it has no limit of its own
     head_size, all_heads = values.get("d_kv", 64), sizes["d_model"]
-    *gated, activation = str(values.get("feed_forward_proj") or "relu").split("-")
+    is_mt5 = values["model_type"] == "mt5"
+    usual = "gated-gelu" if is_mt5 else "relu"
+    *gated, activation = str(values.get("feed_forward_proj") or usual).split("-")
     only({"feed_forward_proj": gated or None}, feed_forward_proj=["gated"])
     if gated and activation == "gelu":
         activation = "gelu_new"
     tied = values.get("tie_word_embeddings") is not False
+    whole: dict[str, Any] = {"family": "encoder", "head": "none"}
+    if f"decoder.{_BIAS}" in stored:
+        whole = {"family": "encoder-decoder", "tie_embeddings": True, "share_embeddings": True}
+        scaled = not is_mt5 and values.get("scale_decoder_outputs", tied)
+        whole["logit_scale"] = all_heads**-0.5 if scaled else 1.0
     return ModelConfig(
-        family="encoder-decoder",
         norm_kind="rms",
         positions="relative",
         relative_buckets=values.get("relative_attention_num_buckets", 32),
@@ -48,15 +56,13 @@ def config(values: Values, max_len: int) -> ModelConfig:
         head_size=None if head_size * sizes["n_heads"] == all_heads else head_size,
         attention_bias=False,
         score_scale=1.0,
-        logit_scale=all_heads**-0.5 if values.get("scale_decoder_outputs", tied) else 1.0,
         gated=bool(gated),
         feed_forward_bias=False,
         head_bias=False,
         norm_eps=values.get("layer_norm_epsilon", 1e-6),
-        tie_embeddings=True,
-        share_embeddings=True,
         padding_id=padding_of(values, sizes["vocab_size"]),
         init="normal",
+        **whole,
         **sizes,
     )
 
@@ -64,8 +70,14 @@ def config(values: Values, max_len: int) -> ModelConfig:
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
     """Rename their weights. Raises ValueError for a missing or an unknown one."""
     theirs = Stored(stored, ignored=IGNORED)
-    ours = shared_tables(theirs)
-    for stack, crosses in (("encoder", False), ("decoder", True)):
+    stacks = {"encoder": False}
+    if config.family == "encoder":
+        tokens, _ = theirs.tied("shared.weight", "encoder.embed_tokens.weight")
+        assert tokens is not None
+        ours = {"embedding.tokens.weight": tokens}
+    else:
+        ours, stacks["decoder"] = shared_tables(theirs), True
+    for stack, crosses in stacks.items():
         ours[f"{stack}.relative.table.weight"] = theirs.take(f"{stack}.{_BIAS}")
         names = _layer(crosses, config.gated)
         ours |= theirs.layers(config.n_layers, f"{stack}.layers", f"{stack}.block", names)
