@@ -32,6 +32,8 @@ _HELP = {
     "length_penalty": "power of the length that a hypothesis' score is divided by",
     "repetition_penalty": "divides the logits of the text's tokens; above 1: less repetition",
     "stop": "texts that end the generation once it has written one of them",
+    "source_language": "of a translator of many languages, such as eng_Latn: that of the text",
+    "target_language": "and the one to translate into",
     "forced_tokens": "ids of tokens to take first, whatever the network says of them",
     "interventions": "what to alter in the network, as a JSON list of the API's values",
 }
@@ -76,6 +78,8 @@ def _option(field: dataclasses.Field[Any]) -> dict[str, Any]:
         return {"type": int, "nargs": "+", "default": (), "metavar": "ID", "help": told}
     if field.name == "stop":
         return {"nargs": "+", "default": (), "metavar": "TEXT", "help": told}
+    if field.name.endswith("language"):
+        return {"metavar": "NAME", "help": told}
     if field.name == "interventions":
         return {"type": _json, "default": (), "metavar": "JSON", "help": told}
     kind, metavar = (int, "N") if "int" in str(field.type) else (float, "X")

@@ -36,8 +36,16 @@ def test_a_translation_goes_from_the_chosen_language_to_the_other(family, kind, 
         )  # fmt: skip
         assert list(run.ids) == wanted[0].tolist()
         assert model.between(source, target).translate(TEXT, max_new_tokens=9) == run.text
+        for beams in (1, 3):
+            settings = dict(source_language=source, target_language=target, max_new_tokens=9)
+            wanted = model.between(source, target).generate(TEXT, max_new_tokens=9, beams=beams)
+            for chosen in (
+                model.generate(TEXT, beams=beams, **settings),
+                *model.generate([TEXT] * 2, beams=beams, **settings),
+            ):
+                assert (chosen.ids, chosen.source_ids) == (wanted.ids, wanted.source_ids)
     with pytest.raises(ValueError, match="language must be one of"):
-        model.between(english, "Latin")
+        model.generate(TEXT, source_language=english, target_language="Latin")
 
 
 def test_languages_of_the_settings_file_are_used_and_saved(tmp_path):

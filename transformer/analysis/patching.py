@@ -96,7 +96,7 @@ def most_changed(model: LoadedModel, run: Run, other: str) -> int:
         chosen = torch.tensor(ids[1:], device=network.device)[:, None]
         return logits[0].float().log_softmax(dim=-1).gather(-1, chosen)[:, 0]
 
-    drop = told(list(run.source_ids)) - told(model.prepare(other).source)
+    drop = told(list(run.source_ids)) - told(model.in_languages(run.request).prepare(other).source)
     return 1 + int(drop.argmax())
 
 

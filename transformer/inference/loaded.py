@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, Self
 
 import torch
 
@@ -96,6 +96,18 @@ class LoadedModel:
     def reader(self) -> Reader:
         """Cleans typed text before the tokenizer reads it."""
         return Reader(source_text=(self.metadata or {}).get("source_text"))
+
+    def in_languages(self, request: Request) -> Self:
+        """This model for the languages of a request. Raises ValueError for those it lacks."""
+        languages = request.source_language, request.target_language
+        return self if languages == (None, None) else self.between(*languages)
+
+    def between(self, source: str | None, target: str | None) -> Self:
+        """This translator from one of its languages to another, both among
+        `model.tokenizer.languages`, or None for the one it has; it has the same network. Raises
+        ValueError for others.
+        """
+        return replace(self, tokenizer=self.tokenizer.between(source, target))
 
     def prepare(self, text: str) -> Prepared:
         """A text's ids. Raises ValueError for no text, or more than an encoder reads."""

@@ -140,16 +140,17 @@ class Model(LoadedModel):
             for text, seed in zip(texts, seeds, strict=True)
         ]
         self.check(requests[0])
+        model = self.in_languages(requests[0])
         if requests[0].beams > 1:
-            return search(self, requests)
+            return search(model, requests)
         if requests[0].interventions or requests[0].forced_tokens or hooks:
-            return [Stream(self, request, hooks).finish() for request in requests]
+            return [Stream(model, request, hooks).finish() for request in requests]
         prepared: list[Prepared] = []
-        check_each(texts, lambda text: prepared.append(self.prepare(text)))
+        check_each(texts, lambda text: prepared.append(model.prepare(text)))
         return [
-            run_of(self, request, row, steps, ended=True)
+            run_of(model, request, row, steps, ended=True)
             for request, row, steps in zip(
-                requests, prepared, self._steps(requests, prepared), strict=True
+                requests, prepared, model._steps(requests, prepared), strict=True
             )
         ]
 
@@ -217,12 +218,6 @@ class Model(LoadedModel):
         request = Request(text=texts[0], max_new_tokens=0, interventions=trace_interventions)
         hooks = hooks_for(self, request, rows[0])
         return batch_of(self, texts, rows, [run.text for run in runs], hooks)
-
-    def between(self, source: str, target: str) -> Model:
-        """This translator from one of its languages to another, both among
-        `model.tokenizer.languages`; it has the same network. Raises ValueError for others.
-        """
-        return dataclasses.replace(self, tokenizer=self.tokenizer.between(source, target))
 
     def translate(self, text: str, **settings: Unpack[Settings]) -> str:
         """Translate a text sentence by sentence, as in training.

@@ -25,7 +25,7 @@ class Stream:
 
     def __init__(self, model: LoadedModel, request: Request, hooks: Sequence[Hook] = ()) -> None:
         """hooks: the caller's own, applied after the request's interventions."""
-        self._model = model
+        self._model = model = model.in_languages(request)
         self.request = request
         self._own_hooks = called(hooks)
         self._prepared = model.prepare(request.text)

@@ -71,6 +71,8 @@ class Settings(TypedDict, total=False):
     length_penalty: float
     repetition_penalty: float
     stop: str | Sequence[str]
+    source_language: str | None
+    target_language: str | None
     forced_tokens: Sequence[int]
     interventions: Sequence[Intervention]
 
@@ -85,9 +87,11 @@ class Request:
 
     repetition_penalty: a token that the text already has is less likely: its logit is divided by
     this, or multiplied if it is negative. stop: texts that end the generation once it has written
-    one of them. forced_tokens: ids of the first new tokens, whatever the network predicts;
-    max_new_tokens counts them. interventions: applied to the network for this run, as objects or as
-    plain values. All four need beams=1. Raises ValueError naming the allowed values.
+    one of them. source_language, target_language: of a translator with several, names among
+    `model.tokenizer.languages`; None = as its files say. forced_tokens: ids of the first new
+    tokens, whatever the network predicts; max_new_tokens counts them. interventions: applied to the
+    network for this run, as objects or as plain values. A beam search takes none of these but
+    languages. Raises ValueError naming the allowed values.
     """
 
     text: str = dataclasses.field(kw_only=False)
@@ -101,6 +105,8 @@ class Request:
     length_penalty: float = 1.0
     repetition_penalty: float = 1.0
     stop: str | Sequence[str] = ()
+    source_language: str | None = None
+    target_language: str | None = None
     forced_tokens: Sequence[int] = ()
     interventions: Sequence[Intervention] = ()
 
@@ -123,6 +129,9 @@ class Request:
             "repetition_penalty", self.repetition_penalty, 0.0, MAX_REPETITION_PENALTY, above=True
         )
         object.__setattr__(self, "stop", _stops(self.stop))
+        for name in ("source_language", "target_language"):
+            if not isinstance(language := getattr(self, name), str | None):
+                raise ValueError(f"{name} must be a language's name; got {shortened(language)}")
         object.__setattr__(self, "forced_tokens", _forced(self.forced_tokens, self.max_new_tokens))
         object.__setattr__(self, "interventions", interventions_of(self.interventions))
         needs_one = (self.forced_tokens, self.interventions, self.stop)
@@ -159,6 +168,9 @@ THEIR_NAMES = {
     "num_return_sequences": "model.samples(text, n)",
     "n": "model.samples(text, n)",
     "stop_strings": "stop",
+    "src_lang": "source_language",
+    "tgt_lang": "target_language",
+    "forced_bos_token_id": "target_language, a name",
     "fwd_hooks": "hooks",
 }
 

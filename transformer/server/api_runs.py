@@ -46,6 +46,8 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
         interventions: list[dict[str, Any]] | None = None,
         repetition_penalty: float = 1.0,
         stop: list[str] | None = None,
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> dict[str, Any]:
         """Continue a text. Greedy at temperature 0 or without temperature, top_k, top_p and min_p.
 
@@ -68,12 +70,15 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
             interventions: what to alter in the network for this run alone
             repetition_penalty: divides the logits of the text's tokens; above 1: less repetition
             stop: texts that end the generation once it has written one of them
+            source_language: of the text, for a translator of many: one of the /models' languages
+            target_language: the language to translate into
         """
         run = service.generate(
             model, text, max_new_tokens=max_new_tokens, temperature=temperature, top_k=top_k,
             top_p=top_p, min_p=min_p, seed=seed, beams=beams, length_penalty=length_penalty,
             forced_tokens=forced_tokens or (), interventions=interventions or (),
             repetition_penalty=repetition_penalty, stop=stop or (),
+            source_language=source_language, target_language=target_language,
         )  # fmt: skip
         return kept(run)
 
@@ -83,6 +88,8 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
         beams: int = 4,
         length_penalty: float = 1.0,
         max_new_tokens: int = 100,
+        source_language: str | None = None,
+        target_language: str | None = None,
     ) -> list[dict[str, Any]]:
         """Translate several texts in one padded batch; each gets the result that it gets alone.
 
@@ -96,9 +103,12 @@ def run_endpoints(service: Service) -> list[Callable[..., Any]]:
             beams: hypotheses that the search keeps; 1 is greedy
             length_penalty: power of the length by which the search divides a hypothesis' score
             max_new_tokens: tokens of a translation at most, 1 to 200
+            source_language: of the texts, for a translator of many: one of the /models' languages
+            target_language: the language to translate into
         """
         settings: dict[str, Any] = {
             "beams": beams, "length_penalty": length_penalty, "max_new_tokens": max_new_tokens,
+            "source_language": source_language, "target_language": target_language,
         }  # fmt: skip
         runs = service.translate(model, texts, **settings)
         return [

@@ -216,6 +216,7 @@ def model_facts(model: Model) -> dict[str, Any]:
         "device": str(model.device),
         "engine": model.engine.name if model.engine else NETWORK,
         "n_parameters": model.n_parameters,
+        "languages": list(model.tokenizer.languages),
         **model.config.to_dict(),
     }
 

@@ -183,8 +183,8 @@ class Tokenizer:
         """The tokens that name a language, by name: a translator of many languages has them."""
         return {}
 
-    def between(self, source: str, target: str) -> Tokenizer:
-        """This tokenizer for translations from one of its languages to another.
+    def between(self, source: str | None, target: str | None) -> Tokenizer:
+        """This tokenizer from one of its languages to another; None = unchanged.
 
         Raises ValueError for a language that it does not have.
         """

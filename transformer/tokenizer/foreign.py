@@ -81,11 +81,16 @@ class TheirTokenizer(Tokenizer):
             self.ids = self._to(target, self.ids)
             self.start_id = self.ids.start
 
-    def between(self, source: str, target: str) -> TheirTokenizer:
-        """This tokenizer for translations from one of its languages to another."""
+    def between(self, source: str | None, target: str | None) -> TheirTokenizer:
+        """This tokenizer from one of its languages to another; None = unchanged."""
         for name in (source, target):
-            check_choice("language", name, self.languages)
-        chosen = self._to(target, replace(self.ids, source_language=self.languages[source]))
+            if name is not None:
+                check_choice("language", name, self.languages)
+        chosen = self.ids
+        if source is not None:
+            chosen = replace(chosen, source_language=self.languages[source])
+        if target is not None:
+            chosen = self._to(target, chosen)
         other = copy.copy(self)
         other.ids, other.start_id = chosen, chosen.start
         return other

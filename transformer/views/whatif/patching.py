@@ -220,7 +220,7 @@ def _labels(
     model: Model, run: Run, other: str, position: int, stack: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the stack reads here and in the other run; a translator's decoder reads the same."""
-    source, ids = model.prepare(other)
+    source, ids = model.in_languages(run.request).prepare(other)
     read = run.labels[:position]
     if run.source_ids:
         there = tuple(model.tokenizer.labels(source))
