@@ -23,7 +23,7 @@ UNSAID = """() => {
   const found = [];
   // tokens, the texts and the names of models, and what Gradio and Plotly say themselves
   const notOurs = "script, style, noscript, textarea, bdi, [hidden], #chips, #card, code, .token," +
-    ".axis-labels, g[class*=tick], .heatmap-label, footer, .modebar, .overflow-menu, " +
+    "g[class*=tick], .heatmap-label, footer, .modebar, .overflow-menu, " +
     "[role=tooltip], .glossary-list, .learn-controls option";
   let depth = 0;
   const outside = (text) => [...text].filter((c) => {

@@ -104,7 +104,7 @@ def test_a_cell_is_pointed_at_pinned_and_let_go_by_pointer_and_by_keyboard(page,
     page.page.keyboard.press("Escape")
     expect(page.large).to_have_attribute("data-row", "")
 
-    page.page.locator(".attention .axis-labels .yaxis:not(.title)").nth(3).click()
+    page.page.locator(".attention .large .ytick text").nth(3).click()
     expect(note).to_contain_text("Pinned. Esc lets go.")
     expect(page.large).to_have_attribute("data-column", "")
     page.tokens.nth(3).click()

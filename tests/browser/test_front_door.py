@@ -97,10 +97,11 @@ def test_the_heatmap_is_large_and_the_text_visible_on_every_screen(door):
         page.page.set_viewport_size({"width": width, "height": height})
         page.page.evaluate("window.scrollTo(0, 0)")
         page.page.wait_for_function(LARGE, arg=[width, 480 if width >= 1024 else 10 * (LAST + 1)])
-        labels = page.page.locator(".attention .axis-labels .yaxis:not(.title)")
+        labels = page.page.locator(".attention .large .ytick text")
         if width >= 1024:  # at least every second, one of them the chosen one
             assert labels.count() >= len(opening("stories").labels) / 2
-        expect(page.page.locator(".attention .axis-labels .chosen")).to_have_text(["␣L"])
+        chosen = page.page.locator(".attention .large .ytick tspan")  # in bold type
+        expect(chosen).to_have_text(["\u2068␣L\u2069"])
         page.tokens.nth(LAST - 2).click()
         expect(page.page.locator(".token-says")).to_contain_text("After Hello")
         says = page.page.locator(".token-says").bounding_box()
@@ -114,7 +115,7 @@ def test_the_heatmap_is_large_and_the_text_visible_on_every_screen(door):
     size = "s => parseFloat(getComputedStyle(document.querySelector(s)).fontSize)"
     for part in ("#tokens .token:not(.special)", ".token-says", "#right [role=tab]"):
         assert page.page.evaluate(size, part) >= 24, part
-    assert page.page.evaluate(size, ".axis-labels") >= 20
+    assert page.page.evaluate(size, ".attention .large .ytick text") >= 20
     expect(page.page.locator("#generate")).to_be_hidden()
     page.page.evaluate("window.scrollTo(0, 0)")
     page.page.wait_for_function(LARGE, arg=[1280, 480])

@@ -82,22 +82,16 @@ def one_head(run: Run) -> dict[str, Any]:
     for stage, scale, range_ in product(STAGES, SCALES, RANGES):
         look = {"stage": stage, "scale": scale}
         figure = attention_heatmap(run, "decoder.1.self", 1, **look, range_=range_)
-        (trace,), layout = figure.data, figure.layout
-        axes = {
-            name: {"range": axis.range, "title": {"text": axis.title.text}}
-            for name, axis in (("xaxis", layout.xaxis), ("yaxis", layout.yaxis))
-        }
-        colours = {name: trace[name] for name in ("zmin", "zmax", "colorscale")}
-        ticks = {name: trace.colorbar[name] for name in ("tickvals", "ticktext")}
-        line = {"path": layout.shapes[0].path, "color": layout.shapes[0].line.color}
-        drawn = {"z": nullable(trace.z), "axes": axes, "hatching": line}
-        figures.append(look | {"range": range_} | colours | ticks | drawn)
+        (trace,) = figure.data
+        drawn = {name: trace[name] for name in ("zmin", "zmax", "colorscale", "hovertemplate")}
+        cells = {"z": nullable(trace.z), "numbers": trace.customdata[..., :2].tolist()}
+        said = {"text": trace.text, "colorbar": trace.colorbar.to_plotly_json()}
+        figures.append(look | {"range": range_} | drawn | cells | said)
     answer = PICTURES["heatmap"].ask(run, given=parameters, item=run)
     return {
         "answer": {name: flat(value) for name, value in answer.items()},
         "weights": run.trace["decoder.1.self"].pattern[0, 1].tolist(),
         "figures": figures,
-        "theme": {name: getattr(LIGHT, name) for name in ("diverging", "hatch", "weights")},
     }
 
 

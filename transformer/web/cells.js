@@ -1,24 +1,10 @@
-// The labels, colour bar and highlighted cells of a heatmap, drawn by the page: Plotly's labels take longer
-// than all the cells, and its colour bar a third of a click on a head.
+// The highlighted cells of a heatmap, and its cells by keyboard.
 
-import { escapeLabel, linePx, plainLabel, shortLabel } from "./labels.js";
 import { html, useRef, useState } from "./preact.js";
 
 /** @typedef {{left: number, top: number, width: number, height: number, x: number[], y: number[]}} Frame the cells' box in px, and the range of cells: cell 0 from -0.5 to 0.5; y: [bottom, top] */
 /** @typedef {{left: number, top: number, width: number, height: number}} Box */
 
-const LONGEST = 11; // characters
-const GAP_PX = 10; // from the cells to the colour bar
-
-/** @type {(layout: any) => Frame} */
-export const frameOf = ({ width, height, margin: { l, r, t, b }, xaxis, yaxis }) => ({
-  left: l,
-  top: t,
-  width: width - l - r,
-  height: height - t - b,
-  x: xaxis.range,
-  y: yaxis.range,
-});
 // The frame of a picture drawn by Plotly, with its current zoom.
 /** @type {(box: any) => Frame} */
 export const drawnFrame = ({ _fullLayout: { xaxis, yaxis } }) => ({
@@ -64,70 +50,6 @@ export const cellAt = ({ left, top, width, height, x: across, y: down }, x, y) =
 /** @type {(box: Record<string, number>) => Record<string, string>} */
 export const inPx = (box) =>
   Object.fromEntries(Object.entries(box).map(([side, px]) => [side, `${px}px`]));
-
-// ---- labels ----
-
-const AXES = ["xaxis", "yaxis"];
-// The label of a cell on an axis; null if a zoom hides it.
-const Label = ({ name, at, text, frame, layout, look = "" }) => {
-  const part = along(name === "xaxis" ? frame.x : frame.y, at);
-  if (part < 0 || part > 1) return null;
-  /** @type {any} */
-  const place =
-    name === "xaxis"
-      ? { left: leftOf(frame, at), top: frame.top + frame.height + 5 }
-      : { top: topOf(frame, at), right: layout.width - frame.left + 6 };
-  return html`<span class=${`${name} ${look}`} style=${inPx(place)} translate=${look === "title"}>${plainLabel(text)}</span>`;
-};
-
-const ColourBar = ({ data: [{ colorscale, zmin, zmax, colorbar, showscale }], layout }) => {
-  if (!showscale) return null;
-  const { t, r, b } = layout.margin;
-  const place = inPx({ left: layout.width - r + GAP_PX, top: t, height: layout.height - t - b });
-  const stops = colorscale.map(([at, colour]) => `${colour} ${100 * at}%`);
-  const tick = (value, index) => {
-    const bottom = `${(100 * (value - zmin)) / (zmax - zmin)}%`;
-    return html`<span class="tick" style=${{ bottom }}>${colorbar.ticktext[index]}</span>`;
-  };
-  return html`<div class="colour-bar"
-    style=${{ ...place, background: `linear-gradient(to top,${stops.join()})` }}
-  >${colorbar.tickvals.map(tick)}</div>`;
-};
-
-/** @type {(name: string, frame: Frame) => number} */
-const cellPx = (name, { width, height, x, y }) =>
-  name === "xaxis" ? width / Math.abs(x[1] - x[0]) : height / Math.abs(y[1] - y[0]);
-
-// The axes of a heatmap's figure with its frame. lit: {row, column}, either null; their labels are always
-// shown, in place of those that they would overlap. labels: {query, key}, all of them.
-export const Axes = ({ figure, frame, lit, labels }) => {
-  const { layout } = figure;
-  const at = { xaxis: lit.column, yaxis: lit.row };
-  const isClear = (name) => (place) =>
-    at[name] === null || Math.abs(place - at[name]) * cellPx(name, frame) >= linePx();
-  const ticks = (name) => {
-    const { tickvals, ticktext } = layout[name];
-    const one = (place) =>
-      html`<${Label} text=${ticktext[tickvals.indexOf(place)]} at=${place} ...${{ name, frame, layout }} />`;
-    return tickvals.filter(isClear(name)).map(one);
-  };
-  const middle = {
-    xaxis: { left: `${frame.left + frame.width / 2}px` },
-    yaxis: { top: `${frame.top + frame.height / 2}px` },
-  };
-  const title = (name) =>
-    html`<span class=${`${name} title`} style=${middle[name]}>${layout[name].title.text}</span>`;
-  const chosen = (name, tokens) => {
-    const text = at[name] === null ? undefined : tokens[at[name]];
-    if (text === undefined) return null;
-    const short = shortLabel(escapeLabel(text), LONGEST);
-    return html`<${Label} text=${short} look="chosen" at=${at[name]} ...${{ name, frame, layout }} />`;
-  };
-  const { width, height } = layout;
-  return html`<div class="axis-labels" aria-hidden="true" style=${inPx({ width, height })}>
-    ${AXES.map(ticks)}${AXES.map(title)}<${ColourBar} ...${figure} />${chosen("xaxis", labels.key)}${chosen("yaxis", labels.query)}
-  </div>`;
-};
 
 // ---- lit cells ----
 

@@ -4,21 +4,10 @@
 import { computed } from "./preact.js";
 import { page } from "./store.js";
 
-/** @typedef {{text: string, muted: string, line: string, accent: string, hatch: string, diverging: string[], weights: string[]}} Theme */
-
 // A colour of theme.css at an element.
 /** @type {(name: string, element?: Element) => string} */
 export const themed = (name, element = globalThis.document?.body) =>
   getComputedStyle(element).getPropertyValue(`--viz-${name}`).trim();
-
-// The theme of the page around an element.
-/** @type {(element: Element) => Theme} */
-export const themeOf = (element) => {
-  const one = ["text", "muted", "line", "accent", "hatch"].map((name) => themed(name, element));
-  const several = ["diverging", "weights"].map((name) => themed(name, element).split(" "));
-  const [[text, muted, line, accent, hatch], [diverging, weights]] = [one, several];
-  return { text, muted, line, accent, hatch, diverging, weights };
-};
 
 // An evenly spaced Plotly colour scale, [[position, "#rrggbb"], ...].
 /** @type {(colours: string[]) => [number, string][]} */

@@ -69,7 +69,7 @@ export const NumberTable = ({ content, hidden = false }) => {
 
 /**
  * part: see usePart. figure: its JSON; null for none. name: its data-picture. wide: its label if it scrolls
- * in a frame; label: its label otherwise. on: Plotly's events, each with the drawn box. numbers, table: see
+ * in a frame; label: its label otherwise. meanwhile: shown until it is drawn. on: Plotly's events, each with the drawn box. numbers, table: see
  * tableOf. how: see drawPicture. over(box): overlay of the drawn picture; box: attributes of the picture
  * itself; done(figure) follows each draw.
  * @param {Record<string, any>} props
@@ -80,6 +80,7 @@ export const Figure = ({
   name,
   wide,
   label,
+  meanwhile = null,
   hidden = false,
   class: more = "",
   on = {},
@@ -108,7 +109,11 @@ export const Figure = ({
   const frame = wide
     ? html`<div class="wide" tabindex="0" role="region" aria-label=${wide}>${marked}</div>`
     : marked;
-  return [frame, html`<${NumberTable} content=${shown?.content} hidden=${hidden} />`];
+  return [
+    !shown && meanwhile,
+    frame,
+    html`<${NumberTable} content=${shown?.content} hidden=${hidden} />`,
+  ];
 };
 
 // layout.meta of a figure; {} before there is one.

@@ -56,11 +56,24 @@ export const labelRoom = (axis) =>
 /** @type {(axis: TokenAxis) => number} */
 const cellCount = (axis) => Math.abs(axis.range[1] - axis.range[0]);
 
+// How far apart labels of a token axis, this many pixels long, have to be, in cells.
+/** @type {(axis: TokenAxis, pixels: number) => number} */
+const cellsApart = (axis, pixels) => (linePx() * cellCount(axis)) / pixels;
+
+// Label the chosen place of a token axis in place of the labels that it would overlap.
+/** @type {(axis: TokenAxis, pixels: number, place: number, label: string) => void} */
+const labelChosen = (axis, pixels, place, label) => {
+  const apart = cellsApart(axis, pixels);
+  const kept = axis.tickvals.map((at) => Math.abs(at - place) >= apart);
+  axis.ticktext = [...axis.ticktext.filter((_, at) => kept[at]), `<b>${label}</b>`];
+  axis.tickvals = [...axis.tickvals.filter((_, at) => kept[at]), place];
+};
+
 // Drop labels of a token axis, this many pixels long, that would overlap.
 /** @type {(axis: TokenAxis, pixels: number) => void} */
 export const thinLabels = (axis, pixels) => {
   const gap = axis.tickvals.length > 1 ? axis.tickvals[1] - axis.tickvals[0] : 1;
-  const every = Math.ceil(linePx() / ((pixels / cellCount(axis)) * gap));
+  const every = Math.ceil(cellsApart(axis, pixels) / gap);
   if (every <= 1) return;
   axis.tickvals = axis.tickvals.filter((_, place) => place % every === 0);
   axis.ticktext = axis.ticktext.filter((_, place) => place % every === 0);
@@ -83,20 +96,30 @@ const NARROW_PX = 480; // below this, axes say less, so that the cells keep some
 
 // Margins from the labels' own widths, so that cells are square and use all the room there is. side: {width,
 // height} in px; top: px above the cells; bar: whether there is a colour bar; least: px of the cells' side,
-// even in a low window; pan: the picture may be wider than a phone.
-/** @type {(figure: any, fit: {side: Room, top?: number, bar?: boolean, least?: number, pan?: boolean}) => void} */
-export const squareCells = (figure, { side, top = 8, bar = false, least = 0, pan = false }) => {
+// even in a low window; pan: the picture may be wider than a phone; chosen: {row, column}, either null, whose
+// labels are always shown.
+/** @type {(figure: any, fit: {side: Room, top?: number, bar?: boolean, least?: number, pan?: boolean, chosen?: any}) => void} */
+export const squareCells = (
+  figure,
+  { side, top: above = 8, bar = false, least = 0, pan = false, chosen = {} },
+) => {
   const { layout } = figure;
   const { xaxis, yaxis } = layout;
   const narrow = side.width < NARROW_PX;
+  const top = Math.max(above, bar ? linePx() / 2 : 0); // of the bar's upper label
+  const limit = narrow ? SHORTEST : LONGEST;
   for (const axis of [xaxis, yaxis]) {
     axis.automargin = false;
-    shortenLabels(axis, narrow ? SHORTEST : LONGEST);
+    shortenLabels(axis, limit);
     axis.title.standoff = 6;
     if (narrow) axis.title.text = axis.title.text.split(/\s*[(（]/u)[0];
   }
+  const short = (/** @type {string} */ label) => shortLabel(escapeLabel(label), limit);
+  const all = [layout.meta?.query_labels, layout.meta?.key_labels]; // each can be chosen
   const [left, bottom] = [yaxis, xaxis].map(
-    (axis) => labelRoom(axis) + Math.round(TITLE_EM * fontPx()),
+    (axis, at) =>
+      labelRoom(all[at] ? { ticktext: all[at].map(short) } : axis) +
+      Math.round(TITLE_EM * fontPx()),
   );
   const right = bar ? Math.round(BAR_PX + BAR_LABEL_EM * fontPx()) : 8;
   for (const trace of figure.data) {
@@ -113,6 +136,10 @@ export const squareCells = (figure, { side, top = 8, bar = false, least = 0, pan
   const [width, height] = [Math.round(cellPx * across), Math.round(cellPx * down)];
   thinLabels(xaxis, width);
   thinLabels(yaxis, height);
+  const { row = null, column = null } = chosen;
+  // A token of another run can still be chosen.
+  if (all[0]?.[row]) labelChosen(yaxis, height, row, short(all[0][row]));
+  if (all[1]?.[column]) labelChosen(xaxis, width, column, short(all[1][column]));
   for (const [{ title }, length] of [
     [xaxis, width],
     [yaxis, height],

@@ -38,16 +38,9 @@ export const plotlyIfLoaded = () => library;
 
 // ---- the state of each picture drawn by Plotly ----
 
-// The state of a drawn box: {listens, whole}; whole: its figure with Plotly's labels.
-const drawn = new WeakMap();
-export const drawnIn = (box) => {
-  if (!drawn.has(box)) drawn.set(box, { listens: false, whole: null });
-  return drawn.get(box);
-};
+const listening = new WeakSet(); // drawn boxes whose events are followed
 
 export const paperColour = () => getComputedStyle(document.body).backgroundColor;
-// The figure of a drawn box, {data, layout}, with the parts that the page draws.
-export const figureIn = (box) => drawnIn(box).whole ?? box;
 
 // ---- type: in projector mode as large as the page's ----
 
@@ -123,11 +116,33 @@ export const PLAIN = {
   plotlyServerURL: "",
 };
 
+const NOT_OURS = ["toImage", "sendChartToCloud", "autoScale2d", "zoomIn2d", "zoomOut2d"];
+/** @type {any} */
+let tools = null; // the same at every draw, see PLAIN
+/**
+ * With tools to zoom, and to save the picture.
+ * @type {(plotly: any) => any}
+ */
+export const withTools = (plotly) => {
+  const save = (/** @type {any} */ box) =>
+    plotly.downloadImage(box, { format: "png", scale: 2, filename: "attention" });
+  tools ??= {
+    ...PLAIN,
+    displayModeBar: "hover",
+    showAxisDragHandles: false, // they cover the labels, which can be clicked
+    modeBarButtonsToRemove: NOT_OURS,
+    modeBarButtonsToAdd: [
+      { name: "save", title: say("Save as a picture"), icon: plotly.Icons.camera, click: save },
+    ],
+  };
+  return tools;
+};
+
 // Remove a picture that is no longer visible; its next draw rebuilds it.
 const purge = (box) => {
   plotlyIfLoaded()?.purge(box);
   box.replaceChildren();
-  drawn.delete(box);
+  listening.delete(box);
 };
 // Whether two lists have the same elements.
 export const isSame = (a, b) => a.every((one, place) => one === b?.[place]);
@@ -144,8 +159,8 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
   const begun = useRef(/** @type {any[] | null} */ (null));
   const [shown, setShown] = useState(/** @type {any} */ (null));
   const listen = () => {
-    if (drawnIn(box.current).listens) return;
-    drawnIn(box.current).listens = true;
+    if (listening.has(box.current)) return;
+    listening.add(box.current);
     for (const name of Object.keys(on))
       box.current.on(name, (told) => latest.current[name](told, box.current));
   };
@@ -188,9 +203,14 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
 };
 
 // Draw a figure made in Python: as wide as the page, or wider if its layout says so. Titles are the page's
-// own headings. height: px; fit: {side, top, bar} for square cells; change: a last touch to the figure.
+// own headings. height: px; fit: for square cells, see squareCells, or a function of the box; change: a last
+// touch to the figure; config(plotly): Plotly's.
 /** @type {(box: any, made: any, options?: any) => Promise<any>} */
-export const drawPicture = async (box, made, { height, fit, change } = {}) => {
+export const drawPicture = async (
+  box,
+  made,
+  { height, fit, change, config = () => PLAIN } = {},
+) => {
   const plotly = await loadPlotly();
   const coloured = page.dark ? recoloured(made, declared.dark) : structuredClone(made);
   const figure = page.projector ? enlarge(coloured) : coloured;
@@ -202,7 +222,8 @@ export const drawPicture = async (box, made, { height, fit, change } = {}) => {
   layout.height = height ?? (layout.height ? layout.height - saved : HEIGHT_PX);
   for (const name of Object.keys(layout).filter((one) => /^[xy]axis\d*$/.test(one)))
     if (layout[name].title) layout[name].title.font = { size: fontPx() };
-  if (fit) squareCells(figure, { ...fit, side: { width: box.clientWidth, ...fit.side } });
+  const room = typeof fit === "function" ? fit(box) : fit;
+  if (room) squareCells(figure, { ...room, side: { width: box.clientWidth, ...room.side } });
   else {
     const own = Math.round(((layout.width ?? 0) * fontPx()) / FONT_PX);
     layout.width = Math.max(box.clientWidth, own);
@@ -210,7 +231,8 @@ export const drawPicture = async (box, made, { height, fit, change } = {}) => {
   change?.(figure);
   fitTexts(figure);
   box.style.height = `${layout.height}px`;
-  await plotly.react(box, figure.data, layout, PLAIN);
+  layout.paper_bgcolor = paperColour(); // of saved pictures too
+  await plotly.react(box, figure.data, layout, config(plotly));
   return figure;
 };
 

@@ -3,7 +3,6 @@ figures and as numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +21,7 @@ from transformer.views.attention.heatmap import (
     FLOW_NAMES,
     attention_flow,
     attention_heatmap,
+    head_frame,
 )
 from transformer.views.attention.lines import query_lines
 from transformer.views.declaration import Answer, Picture, View
@@ -58,8 +58,8 @@ def answer_heatmap(
     numbers: bool = False,
     **look: Any,
 ) -> Answer:
-    """One head large: `attention_heatmap`; or its numbers, from which a page draws it at any stage
-    and scale.
+    """One head large: `attention_heatmap`; or its `head_frame` and its numbers, from which a page
+    draws it at any stage and scale.
 
     numbers: the mask and the scores, or the queries and keys of which the scores are made, where
     these are many fewer; the weights follow from them, but of a head that is switched off.
@@ -68,7 +68,8 @@ def answer_heatmap(
         look |= {"range_": range, "row": row, "hover": False}
         return {"figure": attention_heatmap(item, site, head, **look)}
     view = head_view(item, site, head, row)
-    answer, vectors = mask_answer(view.allowed, view.query_labels, view.key_labels), view.vectors
+    frame = head_frame(view.query_labels, view.key_labels)
+    answer, vectors = mask_answer(view.allowed) | {"figure": frame}, view.vectors
     if view.is_off:
         return answer | {"scores": view.scores, "weights": view.weights}
     if vectors is None or FEWER * sum(part.size for part in vectors) > view.allowed.size:
@@ -76,14 +77,9 @@ def answer_heatmap(
     return answer | dict(zip(("queries", "keys"), vectors, strict=True))
 
 
-def mask_answer(allowed: NDArray[np.bool_], queries: Sequence[str], keys: Sequence[str]) -> Answer:
-    """A mask, one bit a cell, and its tokens."""
-    return {
-        "shape": list(allowed.shape),
-        "allowed": np.packbits(allowed),
-        "query_labels": list(queries),
-        "key_labels": list(keys),
-    }
+def mask_answer(allowed: NDArray[np.bool_]) -> Answer:
+    """A mask, one bit a cell."""
+    return {"shape": list(allowed.shape), "allowed": np.packbits(allowed)}
 
 
 def answer_flow(
@@ -98,7 +94,8 @@ def answer_flow(
     range: str,
     numbers: bool = False,
 ) -> Answer:
-    """Many heads combined: the figure of `attention_flow`, or the weights and the mask."""
+    """Many heads combined: the figure of `attention_flow`, or its `head_frame`, the weights and the
+    mask."""
     place = item, stack, which, kind, layer
     if not numbers:
         figure = attention_flow(*place, hover=False, scale=scale, range_=range, row=row)
@@ -106,7 +103,8 @@ def answer_flow(
     weights = flow_weights(*place, row).astype("float32")
     site = sites_of(item, stack, kind)[0]
     allowed = stored_head(item.trace, site, row, 0).allowed[0].cpu().numpy()
-    return mask_answer(allowed, *labels_of(item, site, row)) | {"weights": weights}
+    frame = head_frame(*labels_of(item, site, row), combined=True)
+    return mask_answer(allowed) | {"figure": frame, "weights": weights}
 
 
 _STAGE = Choice(

@@ -11,6 +11,7 @@ import { Token } from "../../web/text.js";
  * @typedef {object} Shown what a picture shows, null before there is one
  * @property {import("../../web/head_numbers.js").HeadNumbers | null} numbers
  * @property {import("../../web/heatmap_figure.js").Labels | null} labels
+ * @property {any} figure of the numbers, without cells
  * @property {string} queries the stack of the rows' tokens
  * @property {string} keys the stack of the columns' tokens
  * @typedef {{row: number | null, column: number | null}} Cell
@@ -103,7 +104,7 @@ const newCell = (shown, pinned) => {
 
 // See Shown; key: of the request that returned its numbers.
 export const newShown = (more = {}) =>
-  reactive({ numbers: null, labels: null, key: "", queries: "", keys: "", ...more });
+  reactive({ numbers: null, labels: null, figure: null, key: "", queries: "", keys: "", ...more });
 /** @type {(shown: Shown, pinned?: { value: any }) => any} */
 export const useCell = (shown, pinned = undefined) => {
   const cell = useMemo(() => newCell(shown, pinned ?? signal(null)), []);

@@ -7,12 +7,15 @@ What the figure carries, besides the cells:
   `textContent`. Plotly itself never shows it.
 - `customdata` (Tq, Tk, 3) float32: score, weight, allowed (0 or 1) of each cell, whatever `stage`
   and `scale` draw. `hover=False` leaves it out, for a page that has the numbers already.
-- A hover label for notebooks: numbers, positions, and the tokens, escaped, as the cells' `text` up
-  to TEXT_LIMIT tokens (a text for each of 512 x 512 cells would be ten times the rest).
+- A hover label: numbers, positions, and the tokens, escaped, as the cells' `text` up to TEXT_LIMIT
+  tokens (a text for each of 512 x 512 cells would be ten times the rest).
+
+The page gets this figure without the numbers, once for all looks: see `head_frame`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -37,7 +40,12 @@ from transformer.runs.head_data import (
 )
 from transformer.runs.run import Run
 from transformer.views.drawing import style
-from transformer.views.drawing.matrix import cell_hover, matrix_figure
+from transformer.views.drawing.matrix import (
+    cell_hover,
+    hover_template,
+    matrix_figure,
+    matrix_layout,
+)
 
 SCALES: tuple[Scale, ...] = get_args(Scale)
 RANGES: tuple[Range, ...] = get_args(Range)
@@ -48,10 +56,6 @@ _STAGE_TITLES = {
     "masked": "scores q·k/√d, masked",
     "weights": "weights, each row sums to 1",
 }
-_NUMBERS = (
-    "weight %{customdata[1]:.4f}<br>score %{customdata[0]:.3f}<br>allowed "
-    "%{customdata[2]}<extra></extra>"
-)
 
 
 def attention_heatmap(
@@ -85,7 +89,7 @@ def attention_heatmap(
     shown: dict[str, Any] = {"hoverinfo": "none"}
     if hover:
         numbers = np.stack([view.scores, view.weights, view.allowed.astype(np.float32)], axis=-1)
-        shown = cell_hover(*labels, "<br>" + _NUMBERS, numbers)
+        shown = cell_hover(*labels, _numbers(), numbers)
     if stage == "weights":
         cells = weight_cells(view.weights, view.allowed, scale, range_, **shown)
     else:  # the same bound before and after the mask, so that switching changes no colour
@@ -93,8 +97,7 @@ def attention_heatmap(
         cells = go.Heatmap(
             z=np.where(drawn, view.scores, np.float32(np.nan)),
             hoverongaps=True,
-            colorbar=style.colorbar(say("score")),
-            **style.signed(style.bound_of(view.scores)),
+            **score_colours(style.bound_of(view.scores)),
             **shown,
         )
     of = {"site": str(view.site), **view.site._asdict(), "head": view.head}
@@ -105,6 +108,30 @@ def attention_heatmap(
         *labels,
         meta=of | {"stage": stage, "scale": scale, "row": row, "range": range_},
     )
+
+
+def head_frame(
+    query_labels: Sequence[str], key_labels: Sequence[str], *, combined: bool = False
+) -> dict[str, Any]:
+    """The figure of any head over these tokens, or of many combined, without numbers and title.
+
+    The page fills in z, the range of the colours, customdata and text (web/heatmap_figure.js).
+    `layout.meta.looks`: the colours of scores and, by scale, those of weights.
+    """
+    ending = _NUMBER if combined else _numbers()
+    cells = {
+        "type": "heatmap",
+        "hoverongaps": True,
+        "hovertemplate": hover_template(query_labels, key_labels, ending),
+    }
+    looks = {"scores": score_colours(1.0)} | {scale: weight_colours(scale) for scale in SCALES}
+    layout = matrix_layout(query_labels, key_labels, {"looks": looks})
+    return {"data": [cells], "layout": layout}
+
+
+def _numbers() -> str:
+    weight, score = "%{customdata[1]:.4f}", "%{customdata[0]:.3f}"
+    return f"<br>{say('weight')} {weight}<br>{say('score')} {score}<extra></extra>"
 
 
 def weight_cells(
@@ -132,26 +159,28 @@ def rescale(weights: NDArray[np.float32], scale: str) -> NDArray[np.float32]:
     return weights
 
 
+def score_colours(bound: float) -> dict[str, Any]:
+    """Colours and colour bar of scores from -bound to bound."""
+    return style.signed(bound) | {"colorbar": style.colorbar(say("score"))}
+
+
 def weight_colours(scale: str, largest: float = 1.0) -> dict[str, Any]:
     """Colours and colour bar of weights from 0 to the largest, numbers on the bar as they are."""
     top = largest if largest > LOG_FLOOR else 1.0
-    bar = style.colorbar(say("weight"), **_ticks(scale, top))
+    bar = style.colorbar(say("weight"), **_ticks(scale))
     zmax = 1 if top == 1 else _one(top, scale)
     return {"colorscale": style.WEIGHTS, "zmin": 0, "zmax": zmax, "colorbar": bar}
 
 
-def _ticks(scale: str, top: float) -> dict[str, Any]:
-    shown = [1e-4, 1e-3, 1e-2, 0.1, 1] if scale == "log" else [0, 0.01, 0.05, 0.2, 0.5, 1]
+def _ticks(scale: str) -> dict[str, Any]:
+    """Weights as the labels of rescaled colours; Plotly chooses those of a linear scale."""
     if scale == "linear":
-        shown = [0, 0.2, 0.4, 0.6, 0.8, 1]
-    if top < 1:  # the round values clearly below the largest, and the largest
-        shown = [top * v for v in shown[:-1]] if scale == "linear" else shown
-        shown = [v for v in shown if _one(v, scale) < 0.9 * _one(top, scale)] + [top]
-    text = [
-        f"≤ {numeral(LOG_FLOOR, 'g')}" if v == LOG_FLOOR else numeral(float(f"{v:.2g}"), "g")
-        for v in shown
-    ]
-    places = [round(_one(v, scale), 4) for v in shown]
+        return {}
+    shown = [1e-4, 1e-3, 1e-2, 0.1, 1] if scale == "log" else [0, 0.01, 0.05, 0.1, 0.2, 0.5, 1]
+    text = [numeral(weight, "g") for weight in shown]
+    if scale == "log":
+        text[0] = f"≤ {text[0]}"
+    places = [round(_one(weight, scale), 4) for weight in shown]
     return {"tickmode": "array", "tickvals": places, "ticktext": text}
 
 

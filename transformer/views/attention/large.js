@@ -168,7 +168,7 @@ export const Large = ({ view }) => {
     </div>
     ${
       isHeatmap(picture)
-        ? html`<div class=${isOff ? "panned off" : "panned"}><${Heatmap} numbers=${shown.numbers} labels=${shown.labels} lit=${cell.lit()}
+        ? html`<div class=${isOff ? "panned off" : "panned"}><${Heatmap} numbers=${shown.numbers} figure=${shown.figure} lit=${cell.lit()}
             keys="attention-keys" room=${room(part.element.current)} ...${cell.moves}
             ...${{ part, meanwhile, look, title }} /></div>`
         : html`<${Lines} ...${{ part, fields, cell, at }} />`

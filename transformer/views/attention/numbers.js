@@ -113,7 +113,7 @@ export const useNumbers = ({ part, fields, shown, store: from }, at) => {
   useAnswer(part, from.get, at && numbersAsked(fields, at), take);
 };
 
-// get(asked) gives {numbers, labels: {query, key}}, fetched once; prefetch() and forget().
+// get(asked) gives {numbers, figure, labels: {query, key}}, fetched once; prefetch() and forget().
 const numberStore = () => {
   const kept = new Map();
   const keep = (key, found) => {
@@ -130,8 +130,9 @@ const numberStore = () => {
     if (kept.has(key)) return kept.get(key);
     const answer = await ask(name, data);
     if (!kept.has(key)) {
-      const labels = { query: answer.query_labels, key: answer.key_labels };
-      keep(key, { numbers: headNumbers(answer), labels });
+      const { figure } = answer;
+      const { query_labels: queries, key_labels: keys } = figure.layout.meta;
+      keep(key, { numbers: headNumbers(answer), figure, labels: { query: queries, key: keys } });
     }
     return kept.get(key);
   };

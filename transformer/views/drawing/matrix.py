@@ -23,13 +23,24 @@ def matrix_figure(
     *,
     meta: dict[str, Any],
 ) -> go.Figure:
-    """A matrix of queries by keys, query 0 on top, square cells, those that are NaN hatched.
+    """A matrix of queries by keys with `matrix_layout`."""
+    layout = matrix_layout(query_labels, key_labels, meta, title, subtitle)
+    return go.Figure(data=cells, layout=layout)
+
+
+def matrix_layout(
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    meta: dict[str, Any],
+    title: str = "",
+    subtitle: str = "",
+) -> dict[str, Any]:
+    """Query 0 on top, square cells, those that are NaN hatched.
 
     meta: more than the labels, which it holds as plain text: query_labels and key_labels.
     """
     labels = {"query_labels": list(query_labels), "key_labels": list(key_labels)}
-    return style.figure(
-        cells,
+    return style.layout(
         title,
         subtitle,
         meta=labels | meta,
@@ -64,15 +75,18 @@ def cell_hover(
 
     numbers: (Tq, Tk) or (Tq, Tk, n), the customdata that the ending names.
     """
+    template = hover_template(query_labels, key_labels, ending)
+    shown = {"customdata": numbers, "hovertemplate": template}
+    if "%{text}" in template:
+        shown["text"] = reading_texts(query_labels, key_labels)
+    return shown
+
+
+def hover_template(query_labels: Sequence[str], key_labels: Sequence[str], ending: str) -> str:
+    """The hover label of `cell_hover`."""
     where = f"{say('query')} %{{y:d}}, {say('key')} %{{x:d}}"
-    if max(len(query_labels), len(key_labels)) > TEXT_LIMIT:
-        return {"customdata": numbers, "hovertemplate": where + ending}
-    text = reading_texts(query_labels, key_labels)
-    return {
-        "customdata": numbers,
-        "hovertemplate": f"{where}: %{{text}}{ending}",
-        "text": text,
-    }
+    few = max(len(query_labels), len(key_labels)) <= TEXT_LIMIT
+    return f"{where}: %{{text}}{ending}" if few else where + ending
 
 
 def hatching(n_rows: int, n_columns: int, lines: int = 44) -> dict[str, Any]:

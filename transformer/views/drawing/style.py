@@ -175,12 +175,17 @@ _NO_AXIS = {"visible": False}
 
 
 def figure(data: Any, title: str, subtitle: str = "", **more: Any) -> go.Figure:
-    """Traces with the layout and light colours of every figure; `more` adds or replaces parts.
+    """Traces with `layout`."""
+    return go.Figure(data=data, layout=layout(title, subtitle, **more))
+
+
+def layout(title: str, subtitle: str = "", **more: Any) -> dict[str, Any]:
+    """The layout and light colours of every figure; `more` adds or replaces parts.
 
     title, subtitle: fixed text, never a token's; the page says the title itself, and takes 64 px of
     the room above. The page recolours a figure in the dark theme, see `dark_colours`.
     """
-    layout = {
+    common = {
         "template": "none",
         "title": {
             "text": title,
@@ -202,7 +207,7 @@ def figure(data: Any, title: str, subtitle: str = "", **more: Any) -> go.Figure:
         "separators": signs(),
         "hoverlabel": {"font": {"family": FONT, "size": FONT_SIZE}, "align": "left"},
     }
-    return go.Figure(data=data, layout=layout | more)
+    return common | more
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
@@ -243,6 +248,7 @@ def colorbar(title: str, **more: Any) -> dict[str, Any]:
         "thickness": 14,
         "outlinewidth": 0,
         "ypad": 0,
+        "ticklabeloverflow": "allow",
         "tickfont": {"size": FONT_SIZE},
     }
     return common | more

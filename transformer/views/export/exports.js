@@ -2,8 +2,7 @@
 // answer; the file is made here.
 
 import { ask, decodeBytes } from "../../web/ask.js";
-import { figureIn, paperColour, loadPlotly } from "../../web/plots.js";
-import { saveFile } from "../../web/plots.js";
+import { loadPlotly, paperColour, saveFile } from "../../web/plots.js";
 import { escapeLabel } from "../../web/labels.js";
 import { capital, numeral, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";
@@ -44,7 +43,7 @@ const picturesSeen = () => {
 };
 
 const figurePicture = async (name, box, format) => {
-  const { data, layout } = figureIn(box);
+  const { data, layout } = box;
   const { l = 60, r = 20, t = 20, b = 60 } = layout.margin ?? {};
   const title = { text: escapeLabel(name), x: 0.01, xanchor: "left", font: { size: 17 } };
   const [width, height] = [layout.width, layout.height + 36];

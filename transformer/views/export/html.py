@@ -35,6 +35,7 @@ from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 from transformer.views.attention.attention import mask_answer
 from transformer.views.attention.head_metrics import answer_metrics
+from transformer.views.attention.heatmap import head_frame
 from transformer.views.drawing.style import dark_colours
 from transformer.views.export.bundle import bundle, read_module, read_style
 from transformer.views.export.gallery import gallery
@@ -177,12 +178,13 @@ def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
     records = records_of(run, stack, kind)
     view = head_view(run, records[0].site, 0)
     small = atlas(run, stack, kind)
-    mask = mask_answer(view.allowed, view.query_labels, view.key_labels)
+    mask = mask_answer(view.allowed)
     return {
         "stack": stack,
         "kind": kind,
         "n_layers": len(records),
         "mask": mask | {"allowed": pack.array(mask["allowed"])},
+        "figure": head_frame(view.query_labels, view.key_labels),
         "atlas": {"pixels": pack.array(small.pixels), "masked": pack.array(small.masked)},
         "metrics": answer_metrics(run, stack=stack, kind=kind),
         "layers": [heads_of(_read(run, record), pack) for record in records],

@@ -90,7 +90,8 @@ const Large = ({ part, view, at, row }) => {
   const keys = readStack(at);
   const { key } = page;
   const column = key && key.stack === keys ? key.index - tracedFrom(keys) : null;
-  const lit = cell.over ?? { row, column };
+  const chosen = { row, column };
+  const lit = cell.over ?? chosen;
   const place = at.layer * page.run.n_heads + at.head;
   const atlas = atlases[at.kind];
   const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
@@ -108,9 +109,9 @@ const Large = ({ part, view, at, row }) => {
   const name = knownName(headName(at.layer, at.head), isOff);
   return html`<div class="chosen-head">
     <div class=${`head-large panned ${isOff ? "off" : ""}`}>
-      <${Heatmap} part=${part} numbers=${shown.numbers} labels=${shown.labels} look=${LOOK}
+      <${Heatmap} part=${part} numbers=${shown.numbers} figure=${shown.figure} look=${LOOK}
         title=${name} keys="journey-keys" room=${room} lit=${lit}
-        start=${() => lit} over=${cell.moves.over} pin=${pin}
+        start=${() => chosen} over=${cell.moves.over} pin=${pin}
         meanwhile=${meanwhile} />
       ${masked && html`<button type="button" class="to-tab to-masks" onClick=${() => shell.openTab("masks")}>${say("hidden by the mask")}</button>`}
     </div>

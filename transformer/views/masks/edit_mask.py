@@ -15,7 +15,7 @@ def answer_used_mask(item: Run, *, site: str) -> Answer:
     record = item.trace[site]
     allowed = record.allowed[0].cpu().numpy()
     queries, keys = labels_of(item, record.site, 0)
-    return mask_answer(allowed, queries, keys)
+    return mask_answer(allowed) | {"query_labels": list(queries), "key_labels": list(keys)}
 
 
 VIEW = View(

@@ -86,14 +86,14 @@ const Candidates = ({ token, candidates }) => {
 /** @type {(of: {stack: string, kind: string}) => any} */
 const kindOf = ({ stack, kind }) =>
   page.run.kinds.find((one) => one.stack === stack && one.kind === kind);
-const headOf = ({ mask, layers }, layer, head) => {
+const headOf = ({ mask, figure, layers }, layer, head) => {
   const part = (stored) => {
     const all = flatOf(stored);
     const size = all.length / stored.shape[0];
     return all.subarray(head * size, (head + 1) * size);
   };
   const recorded = Object.entries(layers[layer]).map(([name, stored]) => [name, part(stored)]);
-  return { ...mask, allowed: flatOf(mask.allowed), ...Object.fromEntries(recorded) };
+  return { ...mask, figure, allowed: flatOf(mask.allowed), ...Object.fromEntries(recorded) };
 };
 // The mean of all heads that are not ablated.
 const meanOf = (kind) => {
@@ -105,7 +105,8 @@ const meanOf = (kind) => {
       .map((head) => weights(layer, head)),
   );
   const mean = (_, at) => every.reduce((sum, one) => sum + one[at], 0) / Math.max(1, every.length);
-  return { ...kind.mask, allowed: flatOf(kind.mask.allowed), weights: weights(0, 0).map(mean) };
+  const { mask, figure } = kind;
+  return { ...mask, figure, allowed: flatOf(mask.allowed), weights: weights(0, 0).map(mean) };
 };
 answerFrom({
   atlas: (of) => flatAtlas(kindOf(of).atlas),
