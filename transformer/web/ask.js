@@ -7,8 +7,8 @@ import { pictureNamed } from "./declared.js";
 
 // ---- the language of requests: the page's, whatever the browser's is ----
 
-// As set by first.js: Gradio sets another language in the document if it lacks a translation.
-export const LANGUAGE = globalThis.navigator?.language ?? "en";
+// As the server wrote it. Gradio, which starts later, sets the browser's language there.
+export const LANGUAGE = globalThis.document?.documentElement?.lang || "en";
 export const ASKED = "__lang"; // in a query string; names with this prefix are not part of a link
 
 // The query string with a language, or without one for null.

@@ -1,4 +1,4 @@
-// Gradio's own controls, from the page's scripts. (Its clock: first.js.)
+// Gradio's own controls, from the page's scripts.
 
 import { effect } from "../../web/preact.js";
 import { shell } from "../../web/shell.js";
