@@ -7,12 +7,12 @@ used least recently makes room.
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,21 +36,17 @@ class Limits:
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """used, until: by the monotonic clock. until: when it goes although it is in use."""
+    """number: how many came before it. used, until: by the monotonic clock; until: when it goes
+    although its owner is there."""
 
+    kind: str
+    key: Hashable
     value: Any
     n_bytes: int
     owner: Hashable
+    number: int
     used: float
     until: float = math.inf
-
-
-@dataclass(slots=True, eq=False)
-class _Owner:
-    """Whose entries they are, each (kind, key), and when one of them was last used."""
-
-    used: float
-    entries: dict[tuple[str, Hashable], None] = dataclasses.field(default_factory=dict)
 
 
 class MemoryBudget:
@@ -63,11 +59,10 @@ class MemoryBudget:
 
     def __init__(self, most_bytes: int, kinds: Mapping[str, Limits]) -> None:
         self.most_bytes, self.kinds = most_bytes, dict(kinds)
-        # Each kind's entries, the least recently used first.
-        self._entries: dict[str, OrderedDict[Hashable, _Entry]] = {k: OrderedDict() for k in kinds}
-        self._bytes = dict.fromkeys(kinds, 0)
-        self._owners: dict[Hashable, _Owner] = {}
-        self._lock = threading.Lock()
+        # The least recently used first.
+        self._entries: OrderedDict[tuple[str, Hashable], _Entry] = OrderedDict()
+        self._seen: dict[Hashable, float] = {}  # when an entry of an owner was last used
+        self._numbers, self._lock = itertools.count(), threading.Lock()
 
     def put(
         self, kind: str, key: Hashable, value: Any, n_bytes: int, owner: Hashable = None
@@ -75,14 +70,13 @@ class MemoryBudget:
         """Keep a value; it replaces one of the same key. owner: None if unknown."""
         now = time.monotonic()
         with self._lock:
-            self._discard(kind, key)
+            self._entries.pop((kind, key), None)
             n_bytes += ENTRY_BYTES
-            self._entries[kind][key] = _Entry(value, n_bytes, owner, now)
-            self._bytes[kind] += n_bytes
+            entry = _Entry(kind, key, value, n_bytes, owner, next(self._numbers), now)
+            self._entries[kind, key] = entry
             if owner is not None:
-                mine = self._owners.setdefault(owner, _Owner(now))
-                mine.used, mine.entries[kind, key] = now, None
-                self._drop_own(kind, mine)
+                self._seen[owner] = now
+                self._keep(self._of(kind, owner), self.kinds[kind].most_own)
             self._make_room(kind)
 
     def get(self, kind: str, key: Hashable, default: Any = None) -> Any:
@@ -93,9 +87,9 @@ class MemoryBudget:
             if entry is None:
                 return default
             entry.used, entry.until = now, math.inf
-            self._entries[kind].move_to_end(key)
-            if entry.owner in self._owners:
-                self._owners[entry.owner].used = now
+            self._entries.move_to_end((kind, key))
+            if entry.owner is not None:
+                self._seen[entry.owner] = now
             return entry.value
 
     def has(self, kind: str, key: Hashable) -> bool:
@@ -103,49 +97,38 @@ class MemoryBudget:
         with self._lock:
             return self._entry(kind, key, time.monotonic()) is not None
 
-    def of(self, kind: str, owner: Hashable = None) -> list[Any]:
-        """All values of a kind, or an owner's, in the order in which they came; as `has`."""
-        now = time.monotonic()
+    def of(self, kind: str, owner: Hashable) -> list[Any]:
+        """An owner's values of a kind, in the order in which they came; as `has`."""
         with self._lock:
-            mine = self._owners.get(owner)
-            owned = [key for one, key in mine.entries if one == kind] if mine else []
-            keys = list(self._entries[kind]) if owner is None else owned
-            found = [self._entry(kind, key, now) for key in keys]
-            return [entry.value for entry in found if entry is not None]
-
-    def keys(self, kind: str) -> list[Any]:
-        """All keys of a kind, the least recently used first."""
-        with self._lock:
-            return list(self._entries[kind])
+            self._drop_old()
+            return [one.value for one in sorted(self._of(kind, owner), key=lambda one: one.number)]
 
     def resize(self, kind: str, key: Hashable, n_bytes: int) -> None:
         """A kept value has grown or shrunk; nothing happens where it is kept no longer."""
         with self._lock:
-            entry = self._entries[kind].get(key)
+            entry = self._entries.get((kind, key))
             if entry is not None:
-                self._bytes[kind] += n_bytes + ENTRY_BYTES - entry.n_bytes
                 entry.n_bytes = n_bytes + ENTRY_BYTES
                 self._make_room(kind)
 
     def discard(self, kind: str, key: Hashable) -> None:
         """It need stay no longer."""
         with self._lock:
-            self._discard(kind, key)
+            self._entries.pop((kind, key), None)
 
-    def clear(self, *kinds: str) -> None:
-        """Remove every entry of these kinds."""
+    def clear(self, kind: str) -> None:
+        """Remove every entry of a kind."""
         with self._lock:
-            for kind in kinds:
-                for key in list(self._entries[kind]):
-                    self._discard(kind, key)
+            for one in [one for one in self._entries.values() if one.kind == kind]:
+                del self._entries[kind, one.key]
 
     def leave(self, owner: Hashable, age_s: float) -> None:
         """The owner has left: each of its entries goes after age_s, unless it is used again."""
         until = time.monotonic() + age_s
         with self._lock:
-            for kind, key in self._owners[owner].entries if owner in self._owners else ():
-                entry = self._entries[kind][key]
-                entry.until = min(entry.until, until)
+            for one in self._entries.values():
+                if one.owner == owner:
+                    one.until = min(one.until, until)
 
     def sweep(self) -> None:
         """Let go what is too old."""
@@ -156,59 +139,47 @@ class MemoryBudget:
         """By kind, how many entries are kept ("count") and their "bytes"."""
         with self._lock:
             self._drop_old()
-            return {
-                kind: {"count": len(entries), "bytes": self._bytes[kind]}
-                for kind, entries in self._entries.items()
-            }
+            found = {kind: {"count": 0, "bytes": 0} for kind in self.kinds}
+            for one in self._entries.values():
+                found[one.kind]["count"] += 1
+                found[one.kind]["bytes"] += one.n_bytes
+            return found
 
     def _entry(self, kind: str, key: Hashable, now: float) -> _Entry | None:
-        entry = self._entries[kind].get(key)
-        if entry is not None and self._is_old(kind, entry, now):
-            self._discard(kind, key)
-            return None
-        return entry
+        entry = self._entries.get((kind, key))
+        if entry is None or not self._is_old(entry, now):
+            return entry
+        del self._entries[kind, key]
+        return None
 
-    def _is_old(self, kind: str, entry: _Entry, now: float) -> bool:
-        owner = self._owners.get(entry.owner)
-        used = max(entry.used, owner.used) if owner else entry.used
-        return entry.until <= now or used + self.kinds[kind].age_s <= now
+    def _of(self, kind: str, owner: Hashable) -> list[_Entry]:
+        return [one for one in self._entries.values() if (one.kind, one.owner) == (kind, owner)]
 
-    def _discard(self, kind: str, key: Hashable) -> None:
-        entry = self._entries[kind].pop(key, None)
-        if entry is None:
-            return
-        self._bytes[kind] -= entry.n_bytes
-        if entry.owner in self._owners:
-            entries = self._owners[entry.owner].entries
-            del entries[kind, key]
-            if not entries:
-                del self._owners[entry.owner]
+    def _is_old(self, entry: _Entry, now: float) -> bool:
+        used = self._seen.get(entry.owner, entry.used)
+        return entry.until <= now or used + self.kinds[entry.kind].age_s <= now
 
     def _drop_old(self) -> None:
-        now = time.monotonic()
-        for kind, entries in self._entries.items():
-            for key in [key for key, one in entries.items() if self._is_old(kind, one, now)]:
-                self._discard(kind, key)
-
-    def _drop_own(self, kind: str, owner: _Owner) -> None:
-        """What goes beyond the number of entries that an owner may have of a kind."""
-        entries = self._entries[kind]
-        own = [key for one, key in owner.entries if one == kind]
-        too_many = len(own) - self.kinds[kind].most_own
-        if too_many > 0:
-            for key in sorted(own, key=lambda key: entries[key].used)[: int(too_many)]:
-                self._discard(kind, key)
+        now, entries = time.monotonic(), list(self._entries.items())
+        self._entries = OrderedDict((at, one) for at, one in entries if not self._is_old(one, now))
+        owners = {one.owner for one in self._entries.values()}
+        self._seen = {owner: used for owner, used in self._seen.items() if owner in owners}
 
     def _make_room(self, kind: str) -> None:
         """After an entry of this kind has come or grown."""
-        entries, limits = self._entries[kind], self.kinds[kind]
-        most = math.inf if limits.most_bytes is None else limits.most_bytes
-        while len(entries) > 1 and (len(entries) > limits.most or self._bytes[kind] > most):
-            self._discard(kind, next(iter(entries)))
-        shared = [one for one, its in self.kinds.items() if its.most_bytes is None]
-        while sum(self._bytes.values()) > self.most_bytes:
-            first = {one: next(iter(kept)) for one in shared if (kept := self._entries[one])}
-            if sum(len(self._entries[one]) for one in first) <= 1:
+        limits, entries = self.kinds[kind], list(self._entries.values())
+        own = [one for one in entries if one.kind == kind]
+        self._keep(own, limits.most, math.inf if limits.most_bytes is None else limits.most_bytes)
+        entries = list(self._entries.values())
+        shared = [one for one in entries if self.kinds[one.kind].most_bytes is None]
+        reserved = sum(one.n_bytes for one in entries) - sum(one.n_bytes for one in shared)
+        self._keep(shared, math.inf, self.most_bytes - reserved)
+
+    def _keep(self, entries: Sequence[_Entry], most: float, most_bytes: float = math.inf) -> None:
+        """Let the first of these go until so many, and so many bytes, are left; the last stays."""
+        n_left, n_bytes = len(entries), sum(one.n_bytes for one in entries)
+        for one in entries[:-1]:
+            if n_left <= most and n_bytes <= most_bytes:
                 return
-            oldest = min(first, key=lambda one: self._entries[one][first[one]].used)
-            self._discard(oldest, first[oldest])
+            del self._entries[one.kind, one.key]
+            n_left, n_bytes = n_left - 1, n_bytes - one.n_bytes
