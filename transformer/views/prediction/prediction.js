@@ -51,7 +51,9 @@ const words = ({ says, tied, predicts }) => {
     }),
   ];
   if (tied && predicts) {
-    told.push(say("The input repeats the token just read: output layer and embedding are one matrix."));
+    told.push(
+      say("The input repeats the token just read: output layer and embedding are one matrix."),
+    );
   }
   told.push(
     say("Underlined: the same best token as the model's own, in the top row."),
