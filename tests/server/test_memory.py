@@ -149,7 +149,7 @@ def test_an_owners_least_recently_used_entry_is_evicted_first():
     fill(made, "c", owner="me")
     assert kept(made) == "acx"
     assert made.of("run", "me") == ["a", "c"]
-    assert made.of("model", "me") == ["m"]
+    assert made.of("model", "me") == made.of("model") == ["m"]
     made.put("run", "c", "again", SIZE, "me")
     assert made.of("run", "me") == ["a", "again"]
 

@@ -97,8 +97,8 @@ class MemoryBudget:
         with self._lock:
             return self._entry(kind, key, time.monotonic()) is not None
 
-    def of(self, kind: str, owner: Hashable) -> list[Any]:
-        """An owner's values of a kind, in the order in which they came; as `has`."""
+    def of(self, kind: str, owner: Hashable = None) -> list[Any]:
+        """All values of a kind, or an owner's, in the order in which they came; as `has`."""
         with self._lock:
             self._drop_old()
             return [one.value for one in sorted(self._of(kind, owner), key=lambda one: one.number)]
@@ -152,8 +152,9 @@ class MemoryBudget:
         del self._entries[kind, key]
         return None
 
-    def _of(self, kind: str, owner: Hashable) -> list[_Entry]:
-        return [one for one in self._entries.values() if (one.kind, one.owner) == (kind, owner)]
+    def _of(self, kind: str, owner: Hashable = None) -> list[_Entry]:
+        entries = self._entries.values()
+        return [one for one in entries if one.kind == kind and owner in (None, one.owner)]
 
     def _is_old(self, entry: _Entry, now: float) -> bool:
         used = self._seen.get(entry.owner, entry.used)
@@ -167,9 +168,9 @@ class MemoryBudget:
 
     def _make_room(self, kind: str) -> None:
         """After an entry of this kind has come or grown."""
-        limits, entries = self.kinds[kind], list(self._entries.values())
-        own = [one for one in entries if one.kind == kind]
-        self._keep(own, limits.most, math.inf if limits.most_bytes is None else limits.most_bytes)
+        limits = self.kinds[kind]
+        most_bytes = math.inf if limits.most_bytes is None else limits.most_bytes
+        self._keep(self._of(kind), limits.most, most_bytes)
         entries = list(self._entries.values())
         shared = [one for one in entries if self.kinds[one.kind].most_bytes is None]
         reserved = sum(one.n_bytes for one in entries) - sum(one.n_bytes for one in shared)
