@@ -22,6 +22,8 @@ const LEAST_SHARE = 0.06; // of the largest amount: less is not drawn
 const MOST_BANDS = 16;
 const WORD_PX = 46;
 const LEAST_WORD_PX = 26;
+const LANE = 16; // px next to a head of one layer alone
+const ALONE = 72; // px of such a head at most
 
 /**
  * @param {{width: number, height: number, nLayers: number, nHeads: number, kinds: Kind[], small: boolean, source: boolean, type?: number}} of type: how large letters are, 1 on a desk
@@ -59,16 +61,51 @@ export const geometryOf = ({ width, height, nLayers, nHeads, kinds, small, sourc
     ...{ stream, x, y, after, box, bridges },
     height: stream + LENS + type * WORDS,
     gutter: pitch - inner,
+    lane: ({ layer }) => x(layer) + inner,
     lens: stream + LENS,
     start: { left: 0, width: left - 8, top: stream - 50 * type, height: 38 * type },
     source: { left, top: 2, width: width - left - end, height: type * 26 },
     feedForward: (layer) => ({ left: x(layer), top: feet + 2, width: inner, height: forward }),
     // Half of the stream's thickness along its way, [x, px]. norms: after the embedding and each layer.
     thickness: (norms) => {
-      const most = Math.max(...Array.from(norms));
-      const half = (norm) => THIN + (THICK - THIN) * (norm / most);
+      const half = halfOf(norms);
       const ways = Array.from(norms, (norm, at) => [at ? after(at - 1) : type * START, half(norm)]);
       return [...ways, [width, half(norms[norms.length - 1])]];
+    },
+  };
+};
+const halfOf = (norms) => {
+  const most = Math.max(...Array.from(norms));
+  return (norm) => THIN + (THICK - THIN) * (norm / most);
+};
+
+/**
+ * One layer alone: rows of its heads, the feed-forward below them, then the stream.
+ * @param {{width: number, layer: number, nHeads: number, kinds: Kind[], across: number, type?: number}} of
+ */
+export const layerGeometryOf = ({ width, layer, nHeads, kinds, across, type = 1 }) => {
+  const side = Math.min(ALONE, Math.floor((width - LANE) / across) - LANE);
+  const [column, row] = [side + LANE, side + GAP];
+  const feet = row * Math.ceil((kinds.length * nHeads) / across);
+  const stream = feet + type * FORWARD + ABOVE_STREAM;
+  const box = (kind, _, head) => {
+    const place = kinds.findIndex((one) => one.kind === kind) * nHeads + head;
+    const [left, top] = [column * (place % across), row * Math.floor(place / across)];
+    return { left, top, width: side, height: side };
+  };
+  return {
+    ...{ width, nHeads, stream, box, layer },
+    bridges: "",
+    gutter: LANE,
+    height: stream + THICK,
+    lane: ({ left }) => left + side,
+    feedForward: () => ({ left: 0, top: feet + 2, width: side, height: type * FORWARD }),
+    thickness: (norms) => {
+      const half = halfOf(norms);
+      return [
+        [0, half(norms[layer])],
+        [width, half(norms[layer + 1])],
+      ];
     },
   };
 };
@@ -81,7 +118,7 @@ export const amountOf = ({ heads }, { kind, layer, head }, nHeads) =>
 /**
  * The bands that are drawn, {path, width, amount, strength, lane}: from a head, or a feed-forward, into the
  * lane next to its layer, and down into the stream. The upper ones run outside, so that none cross.
- * @param {any} at see geometryOf
+ * @param {any} at see geometryOf and layerGeometryOf: the latter has one layer
  * @param {Answer} answer
  * @param {Kind[]} kinds
  */
@@ -91,20 +128,21 @@ export const bandsOf = (at, answer, kinds) => {
   const drawn = all
     .filter(({ amount }) => Math.abs(amount) >= LEAST_SHARE * most)
     .sort((a, b) => Math.abs(b.amount) - Math.abs(a.amount))
-    .slice(0, MOST_BANDS);
+    .slice(0, MOST_BANDS)
+    .filter(({ layer }) => (at.layer ?? layer) === layer);
   if (!drawn.length || at.gutter < 8) return [];
-  const inLayer = (layer) => drawn.filter((one) => one.layer === layer);
-  const sums = drawn.map(({ layer }) =>
-    inLayer(layer).reduce((sum, { amount }) => sum + Math.abs(amount), 0),
+  const inLane = (lane) => drawn.filter((one) => one.lane === lane);
+  const sums = drawn.map(({ lane }) =>
+    inLane(lane).reduce((sum, { amount }) => sum + Math.abs(amount), 0),
   );
   const scale = Math.min(WIDEST_BAND / most, (0.8 * at.gutter) / Math.max(...sums));
   const lanes = new Map();
   return drawn
     .sort((a, b) => b.y - a.y)
-    .map(({ layer, x, y, lane, amount }) => {
+    .map(({ x, y, lane, amount }) => {
       const width = Math.max(1, Math.abs(amount) * scale);
-      const used = lanes.get(layer) ?? 2;
-      lanes.set(layer, used + width + 1);
+      const used = lanes.get(lane) ?? 2;
+      lanes.set(lane, used + width + 1);
       const middle = lane + used + width / 2;
       const bend = Math.min(18, at.stream - y - 20);
       const path = `M${x} ${y}C${middle} ${y} ${middle} ${y} ${middle} ${y + bend}V${at.stream - 24}q0 ${24} 16 24`;
@@ -115,17 +153,19 @@ export const bandsOf = (at, answer, kinds) => {
 /** @type {(at: any, answer: Answer, kinds: Kind[]) => any[]} */
 const partsOf = (at, { heads, feed_forward: forward }, kinds) => {
   const { nHeads } = at;
-  const lane = (layer) => at.x(layer) + at.inner;
-  const middle = ({ left, top, width, height }) => ({ x: left + width, y: top + height / 2 });
+  const from = (layer, { left, top, width, height }) => ({
+    ...{ layer, x: left + width, y: top + height / 2 },
+    lane: at.lane({ layer, left }),
+  });
   const ofHeads = kinds.flatMap(({ kind }) =>
     Array.from(heads?.[kind] ?? [], (amount, place) => {
       const layer = Math.floor(place / nHeads);
-      return { layer, amount, lane: lane(layer), ...middle(at.box(kind, layer, place % nHeads)) };
+      return { amount, ...from(layer, at.box(kind, layer, place % nHeads)) };
     }),
   );
   const ofForward = Array.from(forward ?? [], (amount, layer) => ({
-    ...{ layer, amount, lane: lane(layer) },
-    ...middle(at.feedForward(layer)),
+    amount,
+    ...from(layer, at.feedForward(layer)),
   }));
   return [...ofHeads, ...ofForward];
 };

@@ -8,6 +8,7 @@ import { numeral, say, sayWith } from "../../web/messages.js";
 import { kindOf, siteName } from "../../web/sites.js";
 import { headName, knownName, SmallHead } from "../../web/head_grid.js";
 import { Heatmap } from "../../web/heatmap.js";
+import { fontPx } from "../../web/labels.js";
 import { useAnswer, openSection, mounted, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo } from "../../web/preact.js";
 import {
@@ -25,6 +26,7 @@ import { headLabel, headMetrics } from "../attention/metrics_cache.js";
 import { HEATMAP, readers, shared, useJourney } from "./queries.js";
 import { newShown, useCell } from "../attention/cell.js";
 import { HeadCard, useAgreement } from "./head_card.js";
+import { layerGeometryOf } from "./geometry.js";
 import { OneLayer, Picture } from "./layers.js";
 import { Questions } from "./questions.js";
 
@@ -124,7 +126,8 @@ const FEW = 96; // heads: more are cells until their layer is opened
 const NARROW_PX = 440; // one layer at a time
 const WIDE_PX = 860; // the chosen head is next to the picture
 const SHARE = 0.58; // of the width is the picture's
-const HEAD_PX = 50; // of a head in an opened layer, with its gap
+const ACROSS = 4; // heads in a row of one
+const HEAD_PX = 60; // of a head in an opened layer, with its gap
 const HEIGHT = { least: 420, alone: 560, most: 570, margin: 40, above: 360 };
 
 // Each kind of attention of the shown stack with its small pictures.
@@ -180,10 +183,12 @@ const Side = ({ view, at, width, height, many }) => {
   const go = (layer) => setHead({ ...firstHead(at), head: at.head, layer });
   const encoder = page.run.kinds.find(({ stack }) => stack !== page.run.stack);
   const source = encoder && at.stack === page.run.stack ? () => setHead(firstHead(encoder)) : null;
-  const open = html`<${OneLayer} view=${{ ...view, small: true }} layer=${at.layer} />`;
-  const across = Math.floor(width / HEAD_PX);
-  const lines = Math.ceil((view.kinds.length * page.run.n_heads) / across) + 1; // and the feed-forward
-  const room = { width, height: height - (many ? lines * HEAD_PX : 0) };
+  const alone = layerGeometryOf({
+    ...{ width, layer: at.layer, nHeads: page.run.n_heads, kinds: view.kinds },
+    ...{ across: isNarrow ? ACROSS : Math.floor(width / HEAD_PX), type: fontPx() / 14 },
+  });
+  const open = html`<${OneLayer} view=${{ ...view, small: true }} at=${alone} />`;
+  const room = { width, height: height - (many ? alone.height : 0) };
   return html`<div class="journey-side">
     ${(isNarrow || !source) && html`<${HeadKinds} at=${at} />`}
     ${isNarrow ? html`<${Steps} layer=${at.layer} count=${at.n_layers} go=${go} />` : html`<${Picture} ...${{ view, source, room }} />`}

@@ -211,15 +211,19 @@ export const Picture = ({ view, room, source }) => {
   </div>`;
 };
 
-// One layer alone: its heads in a row, with what each adds.
-export const OneLayer = ({ view, layer }) => {
-  const columns = headsOf(view.kinds, layer).flatMap((heads) => heads.map((head) => [head]));
-  const { answer } = view;
+// One layer alone: its heads in rows, and what flows from them into the stream. at: see layerGeometryOf.
+export const OneLayer = ({ view, at }) => {
+  const { answer, kinds } = view;
+  const { layer } = at;
+  const columns = headsOf(kinds, layer).flatMap((heads) => heads.map((head) => [head]));
   const after = answer.lens?.[layer + 1];
   return html`<div class="one-layer" role="group" aria-label=${say("Heads of layer {layer}", { layer })}
     onPointerLeave=${() => view.point(null)}>
-    <${Heads} ...${{ columns, view }} />
-    <${FeedForward} ...${{ layer, view }} words=${say("MLP")} />
+    <div class="picture-of" style=${inPx({ width: at.width, height: at.height })}>
+      <${Flow} ...${{ at, view }} />
+      <${Heads} ...${{ columns, view }} boxOf=${({ kind, head }) => at.box(kind, layer, head)} />
+      <${FeedForward} ...${{ layer, view }} box=${at.feedForward()} words=${say("MLP")} />
+    </div>
     ${after && html`<p class="after">${say("then it would say")} <${Token} label=${beginning(after, answer.position)} /> <small>${percentText(after.probability)}</small></p>`}
   </div>`;
 };
