@@ -2,6 +2,7 @@
 // translator, the source that its encoder reads. On the first tab it is a text to read: words with real spaces,
 // arcs from a token to those that it reads, and what would follow.
 
+import { ask } from "./ask.js";
 import { Player } from "./controls.js";
 import { readPosition, followStack } from "./selection.js";
 import { numeral, say } from "./messages.js";
@@ -42,6 +43,13 @@ const useReading = (part, token) => {
   return token && answer && asked.run === run ? { token: asked, reading: answer } : null;
 };
 
+// What the network says stands in the gaps of a text, {place: label}; places: joined by commas.
+const guessed = async ({ run, places }) => {
+  const all = places.split(",").map((place) => ask("masked", { run, position: Number(place) }));
+  const found = await Promise.all(all);
+  return Object.fromEntries(found.map(({ position, labels }) => [position, labels?.[0]]));
+};
+
 const PADDING_PX = 3; // as in server/static/tokens.css
 
 // Places of tokens, word by word.
@@ -59,8 +67,19 @@ const wordsOf = (labels, special) => {
 
 // The tokens of a stack. read: see useReading; lit: the tokens of the cell that is pointed at,
 // {query, key}; written: the last place that is shown; point(token): the pointer is on a token, or on
-// none; ghost: what would follow.
-const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, ghost = "" }) => {
+// none; ghost: what would follow; guesses: see guessed.
+const Tokens = ({
+  facts,
+  stack,
+  class: name,
+  title,
+  read,
+  lit,
+  written,
+  point,
+  ghost = "",
+  guesses = {},
+}) => {
   const pairs = page.asksKey;
   const box = useRef(/** @type {any} */ (null));
   const buttons = useRef(/** @type {any[]} */ ([]));
@@ -118,6 +137,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, g
       special: special.includes(index),
       unwritten: index > written,
       gap: stack === ownStack(facts) && facts.hidden?.includes(index),
+      guessed: guesses[index] !== undefined,
       "last-read": index === usual,
       asks: sameToken(read?.token, here),
       "is-query": sameToken(lit?.query, here),
@@ -133,7 +153,7 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, g
       ref=${(made) => void (buttons.current[index] = made)} key=${index} data-index=${index}
       tabindex=${index === Math.max(0, chosen) ? 0 : -1} aria-pressed=${index === chosen}
       title=${looks.special && !looks.gap ? label : undefined}
-      aria-label=${describe(facts, here)}><${Token} label=${label} /></button>`;
+      aria-label=${describe(facts, here)}><${Token} label=${guesses[index] ?? label} /></button>`;
     // One child per token, including its line break: one for several newlines.
     return label.includes("⏎") && !labels[index + 1]?.includes("⏎")
       ? html`<span class="slot" key=${index}>${button}<span class="break" /></span>`
@@ -156,11 +176,11 @@ const Tokens = ({ facts, stack, class: name, title, read, lit, written, point, g
 // Asks for a second token: which heads read it at the chosen one?
 export const WhoReads = () => {
   const isAsked = page.asksKey;
-  const ask = () => {
+  const toggle = () => {
     page.asksKey = Boolean(page.key) || !isAsked;
     page.key = null;
   };
-  return html`<button type="button" class="who-reads" aria-pressed=${String(isAsked)} onClick=${ask}>${
+  return html`<button type="button" class="who-reads" aria-pressed=${String(isAsked)} onClick=${toggle}>${
     isAsked ? say("Now choose a second token") : say("Who reads what?")
   }</button>`;
 };
@@ -179,6 +199,9 @@ export const Text = ({ facts, Arcs = null }) => {
   const ends = usual?.stack === "decoder" && usual.index === facts.labels.length - 1;
   const next = useAnswer(part, "continuation", ends && { run: facts.run, position: usual.index });
   const ghost = ends && next.asked?.run === facts.run ? inText(next.answer.labels) : "";
+  const gaps = isStory && ready && facts.hidden?.length;
+  const told = useAnswer(part, guessed, gaps && { run: facts.run, places: facts.hidden.join() });
+  const guesses = gaps && told.asked?.run === facts.run ? told.answer : {};
   const point = (token) => {
     if (!sameToken(token, pointed)) page.pointed = token;
   };
@@ -205,7 +228,7 @@ export const Text = ({ facts, Arcs = null }) => {
       }</h2>
       <${Player} show=${setWritten} />
     </div>
-    <${Tokens} ...${shown} stack=${ownStack(facts)} class="text-tokens" written=${written} ghost=${ghost}
+    <${Tokens} ...${shown} stack=${ownStack(facts)} class="text-tokens" written=${written} ...${{ ghost, guesses }}
       title=${say("Tokens of the text; arrow keys move")} />
     ${isStory && read && html`<${Arcs} root=${part.element} ...${{ read, facts, written }} />`}
     <div class="token-room">

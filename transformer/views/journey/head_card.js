@@ -77,8 +77,8 @@ const readAt = ({ numbers, labels }, row) => {
     .map((weight, column) => ({ weight, column, label: labels.key[column] }))
     .sort((a, b) => b.weight - a.weight);
 };
-// row: of the token in the head's stack; it may be before the recorded ones.
-const Reads = ({ shown, row, isSelf }) => {
+// row: of the token in the head's stack; it may be before the recorded ones; gap: what stands there, if it is one.
+const Reads = ({ shown, row, isSelf, gap }) => {
   const isShown = shown.numbers && row !== null && row >= 0 && row < shown.labels.query.length;
   if (!isShown) return null;
   const { query, key } = shown.labels;
@@ -90,7 +90,7 @@ const Reads = ({ shown, row, isSelf }) => {
   );
   const all = [most, ...alike].map(({ weight }) => percentText(weight)).join(" + ");
   const shares = html`<span class="shares">${all}</span>`;
-  const values = { at: strong(query[row]), key: strong(most.label), shares };
+  const values = { at: strong(gap ?? query[row]), key: strong(most.label), shares };
   if (isSelf && most.column === row)
     return sayWith("At {at} it reads that token itself: {shares} of its attention.", values);
   return follows(most)
@@ -176,10 +176,11 @@ export const HeadCard = ({ part, answer, isCurrent, shown, at, row, label }) => 
   );
   const isSelf = at.kind === "self" && at.stack === page.run.stack;
   const isOwn = at.stack === page.run.stack;
+  const gap = page.run.hidden.includes(answer.position) ? answer.target_label : null;
   const sentences = isOff
     ? [say("It is switched off: it reads nothing.")]
     : [
-        html`<${Reads} ...${{ shown, row, isSelf }} />`,
+        html`<${Reads} ...${{ shown, row, isSelf, gap }} />`,
         isOwn && html`<${Adds} ...${{ answer, at }} />`,
         texts && html`<${Writes} place=${answer.position} texts=${texts} />`,
       ];

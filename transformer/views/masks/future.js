@@ -42,8 +42,10 @@ const Future = () => {
         "This network reads both sides of every token: it has no causal mask, only one for padding.",
       );
   return html`<section class="future" ...${part.attributes({ run })}>
-    <h3>${isCausal ? say("Why not the future?") : say("Every token reads every other")}</h3>
-    <p>${reason}</p>
+    <div>
+      <h3>${isCausal ? say("Why not the future?") : say("Every token reads every other")}</h3>
+      <p>${reason}</p>
+    </div>
     <div class="wide" tabindex="0" role="region" aria-label=${say("What each token may read")}>
       <table>
         <tbody>${places.map((at) => html`<${Line} ...${{ at, places, reads }} />`)}</tbody>

@@ -32,6 +32,7 @@ from transformer.views.parameters import HEAD, KIND, ROW, SITE, STACK, Choice, I
 MASKS = ("padding", "causal", "combined")
 WHOLE_STEPS = 1, 2, 5, 10, 20, 50, 100, 10**6  # of labelled positions; Plotly's own can be halves
 
+PALE = 4  # of which a cell is 1, on the scale of weights
 _TITLES = {
     "padding": "Padding mask: no one reads keys that are padding",
     "causal": "Causal mask: no one reads keys that come later",
@@ -71,8 +72,7 @@ def mask_heatmap(
 def _filled(where: BoolArray, **more: Any) -> go.Heatmap:
     """Cells of one colour where something is, NaN elsewhere."""
     z = np.where(where, np.float32(1), np.float32(np.nan))
-    colours = [[place, style.LIGHT.accent] for place in (0, 1)]
-    return go.Heatmap(z=z, colorscale=colours, zmin=0, zmax=1, showscale=False, **more)
+    return go.Heatmap(z=z, colorscale=style.WEIGHTS, zmin=0, zmax=PALE, showscale=False, **more)
 
 
 def mask_figure(
@@ -132,7 +132,7 @@ def _tokens(batch: Batch, stack: str, real: BoolArray) -> dict[str, object]:
     return {
         "text": text if small else None,
         "texttemplate": "%{text}" if small else None,
-        "textfont": {"size": style.FONT_SIZE},
+        "textfont": {"size": style.FONT_SIZE, "color": style.LIGHT.text},
         "hovertemplate": f"{say('sentence')} %{{y:d}}, {say('position')} %{{x:d}}"
         + (": %{text}" if small else "")
         + f"<br>{say('token')} %{{customdata}}<extra></extra>",

@@ -11,7 +11,7 @@ const MOST = 4;
 const word = (label) => label.replace(/^␣/u, "");
 
 // The likeliest token, large, and those after it, as wide as they are likely.
-const Hidden = ({ part, position, label, isHidden }) => {
+const Hidden = ({ part, position, label, isHidden, isOnly }) => {
   const { answer } = useAnswer(part, "masked", { run: page.run.run, position });
   if (!answer?.labels) return null;
   const [best, ...others] = answer.labels
@@ -23,7 +23,9 @@ const Hidden = ({ part, position, label, isHidden }) => {
   return html`<div class="hidden-word">
     <p>${
       isHidden
-        ? say("Hidden at place {place}:", { place: position })
+        ? isOnly
+          ? say("What stands here?")
+          : say("Hidden at place {place}:", { place: position })
         : sayWith("If {token} were hidden:", { token: html`<${Token} label=${label} />` })
     }</p>
     <p class="hidden-best"><strong><${Token} label=${best.label} /></strong> ${percentText(best.share, 1)}</p>
@@ -40,7 +42,7 @@ const HiddenWords = () => {
   const positions = chosen === null ? masks : [...new Set([...masks, chosen])];
   return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!reads}
     ...${part.attributes({ run: run?.run, places: positions.join(",") })}>
-    ${positions.map((position) => html`<${Hidden} key=${position} ...${{ part, position, label: run.labels[position], isHidden: masks.includes(position) }} />`)}
+    ${positions.map((position) => html`<${Hidden} key=${position} ...${{ part, position, label: run.labels[position], isHidden: masks.includes(position), isOnly: positions.length === 1 }} />`)}
     <p class="hidden-hint">${say("Press a token of the text to hide it.")}</p>
   </section>`;
 };

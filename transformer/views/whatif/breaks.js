@@ -17,7 +17,7 @@ import { siteName } from "../../web/sites.js";
 import { headShown, page, showProblem } from "../../web/store.js";
 import { continued } from "../../web/text.js";
 
-const SHOWN = 90; // characters of a text
+const SHOWN = 60; // characters of a text, three lines of a card
 
 const isOff = (what) => interventions().some((one) => one.type === "break" && one.what === what);
 const flip = (what) => {
