@@ -65,6 +65,12 @@ def test_how_two_prompts_differ(asker):
     assert a == asker.visit.labels()
     assert b == list(opening("stories").labels)
     in_view(asker.page.locator(".side-a .replaced, .side-a .only-a").first)
+    expect(asker.page.locator(".compare-a")).to_contain_text("named Tom.")
+    expect(asker.page.locator(".compare-b option:checked")).to_contain_text("named Loki.")
+    asker.click(asker.page.locator(".compare-head").get_by_role("button", name="Write on"))
+    asker.page.wait_for_function("() => viz.run.text.includes('Loki') && viz.run.n_prompt")
+    asker.visit.wait_drawn(".compare-outcomes")
+    asker.page.wait_for_selector("[data-picture=outcomes] .barlayer .point")  # both wrote
 
 
 def test_which_word_does_it_read(asker):

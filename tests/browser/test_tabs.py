@@ -109,8 +109,7 @@ def test_a_text_longer_than_the_context_is_reported_once(page, server):
 def test_card_settings_list_and_drawing_follow_the_model(page, server):
     page.tab("Model")
     page.wait_drawn(".architecture")
-    page.page.get_by_role("button", name="Model card").click()
-    page.page.get_by_role("button", name="All settings").click()
+    page.page.get_by_role("button", name="Model card, settings, words").click()
     for model in (server.model, server.translator):
         if model is server.translator:
             page.tab("Attention")

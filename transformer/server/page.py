@@ -93,13 +93,12 @@ def _of_masks(model: Model) -> dict[str, Any]:
 
 
 def _of_model(model: Model) -> dict[str, Any]:
-    """Its size, the card and all settings, and the glossary."""
+    """Its size; and, folded, the card, all settings, and the glossary."""
     size = gr.Markdown(headline(model), elem_id="headline")
-    with gr.Accordion(say("Model card"), open=False, elem_id="about-model"):
+    with gr.Accordion(say("Model card, settings, words"), open=False, elem_id="about-model"):
         card = gr.Markdown(model_card(model), elem_id="card")
-    with gr.Accordion(say("All settings"), open=False, elem_id="all-settings"):
         table = gr.Markdown(settings_table(model), elem_id="settings-table")
-    component("glossary", script="terms")
+        component("glossary", script="terms")
     return {"headline": size, "card": card, "table": table}
 
 

@@ -8,6 +8,7 @@ const LEAST = 0.08; // weights below are not drawn
 const MOST = 4;
 const ABOVE_PX = 30; // of an arc's control points over the upper token
 const APART_PX = 44; // of two shares on one line
+const LABEL_PX = 46; // of a share
 
 /** @typedef {{ d: string, width: number, share: string, x: number, y: number }} Arc */
 
@@ -43,7 +44,8 @@ const arcsOf = (root, { token, reading }) => {
     const top = Math.min(y, to.y) - ABOVE_PX;
     const middle = (y + below) / 2;
     const share = percentText(weightAt(reading, place));
-    const label = isOwn ? { x: end + 10, y: to.y - 4 } : { x: end + 8, y: below + 15 };
+    const x0 = Math.min(end, root.clientWidth - LABEL_PX);
+    const label = isOwn ? { x: x0 + 10, y: to.y - 4 } : { x: x0 + 8, y: below + 15 };
     const isFree = arcs.every(
       (one) => Math.abs(one.y - label.y) > 8 || Math.abs(one.x - label.x) > APART_PX,
     );

@@ -34,17 +34,26 @@ export const useGone = (part, runs) => {
 // The run that the shown one is compared with, by its id; null for the one that `compared` finds.
 export const compared = reactive({ run: /** @type {string | null} */ (null) });
 
+// As much of a text as fits, from the word before that in which it parts from those of other runs.
+const excerpt = (text) => {
+  const parts = pastRuns
+    .filter(({ facts }) => facts.text !== text)
+    .map(({ facts }) => [...text].findIndex((sign, at) => sign !== facts.text[at]));
+  const words = text.slice(0, Math.max(0, ...parts)).split(/(?<= )/);
+  const from = text.length > NAME ? words.slice(0, -2).join("").length : 0;
+  const shown = text.slice(from, from + NAME);
+  return `${from ? "…" : ""}${shown}${from + NAME < text.length ? "…" : ""}`;
+};
 // What tells a run from others, in a line of plain text.
 export const runName = ({ number, facts }) => {
   const { text, model, how, interventions: altered, forced_tokens: forced } = facts;
-  const shown = text.length > NAME ? `${text.slice(0, NAME - 1)}…` : text;
   const parts = [model, how];
   if (forced.length)
     parts.push(
       say("branched at token {n_prompt}", { n_prompt: facts.n_prompt + forced.length - 1 }),
     );
   parts.push(...altered.map(({ says }) => says));
-  return `${number}: “${shown.replace(/\s+/g, " ")}” (${parts.join("; ")})`;
+  return `${number}: “${excerpt(text).replace(/\s+/g, " ")}” (${parts.join("; ")})`;
 };
 
 // Show a run again, as the shown one is; the network does not run while the server has it.

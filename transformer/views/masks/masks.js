@@ -41,7 +41,7 @@ const HeadPick = ({ fields }) => {
   ];
 };
 
-const square = (bar) => ({ side: { height: bar ? 460 : 270 }, bar });
+const square = (bar) => ({ side: { height: bar ? 460 : 290 }, bar });
 // Wide enough for every label; scrolls on a narrower page. Sentences are numbered from 1 on the page.
 const widened = ({ layout, data }) => {
   layout.margin = { l: 36 + fontPx(), r: 8, t: 4, b: 26 + 2 * fontPx() };
@@ -60,7 +60,7 @@ const AnswerFigure = ({ part, question, data, ...how }) => {
 const Padded = ({ part, name, place, label }) => {
   const { batch, stacks, texts } = page.batch;
   return html`<${AnswerFigure} part=${part} question="padded" data=${{ batch, stack: stacks[place] }}
-    name=${name} wide=${label} height=${32 + 2 * fontPx() + 32 * texts.length} change=${widened} />`;
+    name=${name} wide=${label} height=${32 + 2 * fontPx() + 30 * texts.length} change=${widened} />`;
 };
 
 // How much of a head's weight the padding mask keeps from padding, or does not.
@@ -172,9 +172,9 @@ const InPlace = ({ fields }) => {
       <${Padded} name="padded" place=${0} label=${say("The batch, padded to one length")} part=${part} />
     </section>
     <${Sentences} fields=${fields} />
-    <${OnPadding} ...${{ part, fields }} />
-    <div class="masks-head" hidden=${!many}>
-      <label>${`${say("Attention")} `}<${Select} class="pick-kind" value=${place}
+    <div class="masks-head">
+      <${OnPadding} ...${{ part, fields }} />
+      <label hidden=${!many}>${`${say("Attention")} `}<${Select} class="pick-kind" value=${place}
         options=${kinds.map((one, index) => [index, kindOf(one)])} set=${pickKind} /></label>
     </div>
     <${EachMask} one=${mask} />

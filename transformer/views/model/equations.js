@@ -265,4 +265,4 @@ const Equations = () => {
     }
   </section>`;
 };
-export const mount = mounted(Equations);
+export const mount = mounted(Equations, () => "softmax(qKᵀ ÷ √D) V");

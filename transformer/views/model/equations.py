@@ -64,7 +64,7 @@ def answer_equation(
 VIEW = View(
     name="equations",
     tab=mark("Model"),
-    order=720,
+    order=705,
     folded=True,
     title=mark("Equation, code and numbers"),
     help=(

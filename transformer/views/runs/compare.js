@@ -9,6 +9,7 @@ import { Figure, useMeta } from "../../web/figure.js";
 import { before } from "../../web/selection.js";
 import { kindOf, siteName, sitesOf } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
+import { alter, generates } from "../../web/interventions.js";
 import { compared, pastRun, pastRuns, runName, useGone } from "../../web/history.js";
 
 // The tokens of two runs, side by side.
@@ -203,11 +204,20 @@ const Choice = ({ others, gone, b, choose }) => {
     return html`<option key=${run} value=${run} disabled=${lost} selected=${run === b}>${name}</option>`;
   };
   const shown = page.run && pastRun(page.run.run);
+  const other = pastRun(b)?.facts;
+  const isOnlyRead = other?.model === page.run?.model && generates() && !other.probabilities.length;
+  const write = () =>
+    alter(
+      other.interventions.map(({ is }) => is),
+      [],
+      other.text,
+    );
   return html`<div class="whatif-head compare-head" hidden=${!others.length}>
     <label>A: <span class="compare-a"><bdi>${shown && runName(shown)}</bdi></span></label>
     <label>B: <select class="compare-b" onChange=${({ target }) => choose(target.value)}>
       ${others.map(option)}
     </select></label>
+    ${isOnlyRead && html`<span class="whatif-buttons"><button type="button" class="main" onClick=${write}>${say("Write on")}</button></span>`}
   </div>
   <p class="compare-none" hidden=${others.length > 0}>${NONE}</p>`;
 };
