@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -177,6 +178,9 @@ def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:
     ]
 
 
+_BYTE = re.compile("‹[0-9A-F]{2}›")  # the label of a token that is one byte of a sign
+
+
 def outcome(run: Run, seconds: float) -> str:
     """How a generation went, and where it matters how its text was read, in sentences."""
     milliseconds = say("{seconds} ms", seconds=numeral(1000 * seconds, ".0f"))
@@ -190,7 +194,9 @@ def outcome(run: Run, seconds: float) -> str:
         count = len(run.search.hypotheses)
         went = say("{tokens} in {took}, the best of {count} texts found.", **told, count=count)
     end = say(_STOPPED[run.stopped], seconds=numeral(MAX_SECONDS, ".0f"))
-    read = () if run.read_as is None else (say("Read as: {text}", text=run.read_as),)
+    read = [] if run.read_as is None else [say("Read as: {text}", text=run.read_as)]
+    if single := next(filter(_BYTE.fullmatch, run.labels[: run.n_prompt]), None):
+        read.append(say("No token has this sign: it is read byte by byte, {byte} …", byte=single))
     return " ".join((went, end, *run.warnings, *read))
 
 

@@ -58,7 +58,7 @@ export const tokensShown = (
   without = /** @type {any} */ (null),
 ) => {
   const { ids, labels } = page.run;
-  const came = page.run.stack === "decoder" && position + 1 < ids.length;
+  const came = next && page.run.stack === "decoder" && position + 1 < ids.length;
   const extra = [came && { ...next, label: labels[position + 1] }, without?.likeliest[0]].filter(
     Boolean,
   );
