@@ -118,3 +118,6 @@ def test_a_translator_has_its_source_above_and_a_phone_one_layer_at_a_time(page)
     page.page.get_by_role("button", name="Next layer").click()
     expect(page.page.locator(".layer-steps strong")).to_have_text("Layer 1 of 1")
     assert page.page.locator(".one-layer .head").count() == 2
+    # what the layer adds flows into the stream here, too
+    page.page.get_by_role("radio", name="decoder cross").click()
+    expect(page.page.locator(".one-layer .flow :is(.adds, .takes)").first).to_be_visible()

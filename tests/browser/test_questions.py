@@ -127,6 +127,16 @@ def test_what_without_positions(asker):
         expect(line).to_be_in_viewport()
 
 
+def test_which_word_fills_the_gap(asker):
+    asker.click(asker.page.get_by_role("button", name="fills gaps", exact=True))
+    network = model("fill-in")
+    ((word, *_),) = network.fill(example_of(network).text).guesses
+    gap = asker.page.locator("#tokens .token.gap")
+    expect(gap).to_have_text(word.label)
+    expect(gap).to_be_in_viewport()
+    expect(asker.page.locator(".head-card li").first).to_contain_text(f"At {word.text.strip()} it")
+
+
 def test_which_head_finishes_the_name_and_what_without_it(asker):
     expect(asker.page.locator(".head-card h3")).to_contain_text("Layer 5, head 0")
     says = asker.page.locator(".head-card li")
