@@ -30,6 +30,7 @@ const BY_HAND = {
   "web/translated.js": "what a browser that translates the page did to it",
   "server/static/main.js": "mounts what is above the page",
   "server/static/gradio.js": "Gradio's own boxes, tabs and buttons",
+  "server/static/phone.js": "mounts the page of a phone",
   "server/static/terms.js": "marks words in the texts of others",
   "views/export/exports.js": "saves pictures of every part",
   "views/export/static/page.js": "mounts the saved page",

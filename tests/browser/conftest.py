@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kit import serving
 from kit.browser import PAGE_MODULES, WAIT_MS, Open, Visit
-from kit.windows import Profile, Window, opening_pages
+from kit.windows import PUBLIC, Profile, Window, opening_pages
 from playwright.sync_api import Browser, BrowserContext, Playwright, expect
 
 from tools import chromium
@@ -76,6 +76,16 @@ def memory(request: pytest.FixtureRequest) -> Callable[..., BrowserContext]:
         return context
 
     return profile
+
+
+@pytest.fixture(scope="module")
+def elsewhere(playwright: Playwright) -> Iterator[Browser]:
+    """A browser in which this machine has a public name."""
+    rules = f"--host-resolver-rules=MAP {PUBLIC} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    others = [one for one in chromium.ARGUMENTS if not one.startswith("--host-resolver-rules")]
+    browser = playwright.chromium.launch(executable_path=chromium.find(), args=[*others, rules])
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="session")

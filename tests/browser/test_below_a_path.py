@@ -81,6 +81,10 @@ def test_the_page_works_below_a_path(below, opening):
     with httpx.Client(base_url=below) as client:
         assert client.get("ready").json()["status"] == "ok"
         assert client.get(below.rstrip("/"), follow_redirects=True).url == below
+        code = client.post("resources/class/open", json={}).json()["code"]
+        phone = client.get(f"class/{code}")
+        script = phone.url.join("../").join(re.findall(r'src="([^"]+)"', phone.text)[0])
+        assert client.get(script).status_code == 200
     program = Client(below, verbose=False, analytics_enabled=False)
     made = program.predict("The dog", max_new_tokens=2, api_name="/generate")
     assert len(made["steps"]) == 2

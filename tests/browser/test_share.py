@@ -1,27 +1,12 @@
 """The page before a class: a code for other devices, a presenter's keys, inside a course's page."""
 
 import io
-from collections.abc import Iterator
 
-import pytest
 import zxingcpp
 from kit.browser import PAGE_MODULES, WAIT_MS, Visit
+from kit.windows import PUBLIC
 from PIL import Image
-from playwright.sync_api import Browser, Playwright, expect
-
-from tools import chromium
-
-PUBLIC = "class.example"  # the name at which a proxy would offer the page
-
-
-@pytest.fixture(scope="module")
-def elsewhere(playwright: Playwright) -> Iterator[Browser]:
-    """A browser in which this machine has a public name."""
-    rules = f"--host-resolver-rules=MAP {PUBLIC} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    others = [one for one in chromium.ARGUMENTS if not one.startswith("--host-resolver-rules")]
-    browser = playwright.chromium.launch(executable_path=chromium.find(), args=[*others, rules])
-    yield browser
-    browser.close()
+from playwright.sync_api import expect
 
 
 def test_the_code_opens_the_current_page_when_scanned(elsewhere, server):

@@ -10,6 +10,7 @@ from kit import serving
 from kit.browser import WAIT_MS, Open, Visit
 from playwright.sync_api import Browser, BrowserContext, Page
 
+PUBLIC = "class.example"  # the name at which a proxy would offer the page
 STORED = "[localStorage.length, document.cookie]"
 Profile = Callable[..., BrowserContext]
 

@@ -171,10 +171,14 @@ class Number(Check):
         if not isinstance(got, int | float) or isinstance(got, bool):
             raise ValueError(f"the answer must be a number; got {shortened(got)}")
         value = of(context, self.of, self.arguments)
-        if abs(got - value) > self.tolerance + 1e-9:
+        if not self.is_right(got, value):
             return CheckResult(right=False, says=say("It is not {got}.", got=written_number(got)))
         says = say("{quantity} is {value}.", quantity=worded(self.of), value=written_number(value))
         return CheckResult(right=True, says=says)
+
+    def is_right(self, got: float, value: float) -> bool:
+        """Whether an answer is near enough to the measured value."""
+        return abs(got - value) <= self.tolerance + 1e-9
 
     def right_answer(self, context: GradingContext) -> Answer | None:
         """The measured number."""

@@ -19,6 +19,8 @@ from transformer.inference.model import Model
 from transformer.server import gradio_patches, process
 from transformer.server.api import check_tools, endpoints_of, tools
 from transformer.server.asgi_guard import AsgiGuard, host_of, is_local
+from transformer.server.class_routes import class_app, phone_routes, step_question
+from transformer.server.classes import Classes
 from transformer.server.http_server import Server, url_of
 from transformer.server.lessons import teacher_routes
 from transformer.server.limits import MAX_TRAININGS, MAX_WAITING
@@ -136,10 +138,14 @@ async def application(
     app.add_api_route("/", pages.answer, methods=["GET", "HEAD"])
     app.mount(f"/{MODULES_PREFIX.rstrip('/')}", MODULES)
     host, port = bound.getsockname()[:2] if bound else (None, None)
-    app.mount(PREFIX, resource_app(service, code_question(host, port, root)))
+    classes = Classes(service.budget)
+    app.mount(f"{PREFIX}/class", class_app(classes))
+    questions = code_question(host, port, root), step_question(service, classes)
+    app.mount(PREFIX, resource_app(service, *questions))
     app.include_router(program_routes(programs), prefix=API_PREFIX)
     app.include_router(link_routes(service))
     app.include_router(teacher_routes(service))
+    app.include_router(phone_routes(classes))
     gradio_patches.install()
     mount(app, page, path_below(root), mcp)
     app.router.lifespan_context = lifespan

@@ -62,7 +62,15 @@ QUERY = {"page": "", "all_endpoints": "true"}  # all that these take from theirs
 KEPT = 32  # of them, of 0.3 MB at most
 # What else the page depends on: the address at which it is seen.
 SEEN_AT = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
-OPEN_BELOW = ("/assets/", "/static/", "/lessons/", f"/{PREFIX}", f"{API}call/", RESOURCES)
+OPEN_BELOW = (
+    "/assets/",
+    "/static/",
+    "/lessons/",
+    "/class/",
+    f"/{PREFIX}",
+    f"{API}call/",
+    RESOURCES,
+)
 TOOLS = (f"{API}mcp", f"{API}mcp/")  # where tools are called, if they are served at all
 OURS = str(Path(__file__).resolve().parent.parent)
 # Every request passes through these.

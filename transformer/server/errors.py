@@ -25,6 +25,7 @@ NO_MEMORY = InvalidRequest(
     "no_memory", "The server has no memory left for this; try again with a shorter text."
 )
 ENDING = InvalidRequest("shutting_down", "The server is shutting down; try again in a moment.")
+NO_CLASS = InvalidRequest("no_class", "There is no such class, or it is over.")
 MISTAKE = InvalidRequest("server_error", "Something went wrong on the server.")
 TOO_LARGE = InvalidRequest(
     "request_too_large", "A request must have at most {most} bytes.", most=MAX_REQUEST_BYTES
@@ -56,6 +57,13 @@ class Busy(InvalidRequest):
 
     def __init__(self, reason: InvalidRequest = BUSY) -> None:
         super().__init__(reason.code, reason.sentence, **reason.values)
+
+
+class NoClass(InvalidRequest):
+    """A code of no class, or another key than its teacher's."""
+
+    def __init__(self) -> None:
+        super().__init__(NO_CLASS.code, NO_CLASS.sentence)
 
 
 class RunExpired(InvalidRequest):

@@ -44,7 +44,7 @@ def lessons(service: Service, data: Mapping[str, Any]) -> Answer:
 
 def lesson(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"name"}: its steps, each with its words and its state."""
-    lesson = _lesson(data.get("name"))
+    lesson = lesson_of(data.get("name"))
     title, *words = lesson.in_language(language())
     steps = [
         _words(part) | {
@@ -62,19 +62,19 @@ def grade(service: Service, data: Mapping[str, Any]) -> Answer:
     answer: of the page's own state: site, head, token, cell; or a number, or an option.
     """
     check = _check(data)
-    context = _context(service, data)
+    context = context_of(service, data)
     found = check.grade(context, answer_of(data.get("answer"), check, context.run))
     return {"right": found.right, "says": found.says}
 
 
 def solve(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"name", "step", "run", "batch"}: the answer, as the page would show it."""
-    check, step = _check(data), _steps(data)
+    check, step = _check(data), step_of(data)
     if step.solution.keys() & {"learn", "train"}:
         return {"state": {"tab": "learn"}}
     if step.solution:
         return {"state": step.solution}
-    context = _context(service, data)
+    context = context_of(service, data)
     found = check.right_answer(context) or {}
     if not found or check.kind in ("number", "choose"):
         return dict(found)
@@ -103,7 +103,8 @@ def teacher_routes(service: Service) -> APIRouter:
     return router
 
 
-def _context(service: Service, data: Mapping[str, Any]) -> GradingContext:
+def context_of(service: Service, data: Mapping[str, Any]) -> GradingContext:
+    """The run and the batch that the page shows, by their ids in "run" and "batch"."""
     store = service.store
     batch = store.batch(data["batch"]) if data.get("batch") else None
     return GradingContext(run=store.run(data.get("run")), models=service.queries, batch=batch)
@@ -137,19 +138,21 @@ def _words(part: Part) -> dict[str, Any]:
     return {name: getattr(part, name) for name in names}
 
 
-def _lesson(name: Any) -> Lesson:
+def lesson_of(name: Any) -> Lesson:
+    """The lesson of a name. Raises ValueError for an unknown one."""
     known = all_lessons()
     check_choice("lesson", name, known)
     return known[name]
 
 
-def _steps(data: Mapping[str, Any]) -> Step:
-    steps = _lesson(data.get("name")).steps
+def step_of(data: Mapping[str, Any]) -> Step:
+    """The step "step", from 1, of the lesson "name". Raises ValueError for an unknown one."""
+    steps = lesson_of(data.get("name")).steps
     return steps[check_whole("step", data.get("step"), 1, len(steps)) - 1]
 
 
 def _check(data: Mapping[str, Any]) -> Check:
-    check = _steps(data).check
+    check = step_of(data).check
     if check is None:
         raise ValueError("this step asks nothing")
     return check

@@ -106,6 +106,15 @@ MAX_TRAININGS = _limit("trainings", 1, "small networks trained at once", WAIT)
 MAX_TRAINING_S = _limit("training_seconds", 60.0, "seconds of a training", "it ends as it stands")
 MAX_TRAININGS_WAITING = _limit("trainings_waiting", 16, "trainings that wait", FULL)
 
+# Classes whose phones answer. Of 200 phones most share one address, and wait on a connection each.
+MAX_CLASSES = _limit("classes", 20, "classes whose phones answer", REFUSED)
+MAX_ADDRESS_CLASSES = _limit("address_classes", 13, "the same of one address", REFUSED)
+MAX_CLASS_PHONES = _limit("class_phones", 200, "phones of a class", REFUSED)
+MAX_PHONES_WAITING = _limit(
+    "phones_waiting", 300, "phones that are told at once what is asked", "the others ask again"
+)
+CLASS_AGE_S = _limit("class_age", 7200.0, "seconds of a class", "it ends")
+
 PAUSE_S = _limit("pause", 60.0, "seconds that a training rests while others wait", "it ends")
 ABSENT_S = _limit("absent", 90.0, "seconds of a training that nobody looks at", "it ends")
 
@@ -119,6 +128,7 @@ MAX_LEARNED_BYTES = _limit(
     "learned_bytes", 64_000_000, "of them of own models; as many of trainings", GOES
 )
 MAX_CALL_BYTES = _limit("call_bytes", 32_000_000, "of them of calls that are not yet read", GOES)
+MAX_CLASS_BYTES = _limit("class_bytes", 16_000_000, "of them of classes", GOES)
 MAX_CALLERS = _limit("callers", 1_000, "programs with such calls", GOES)
 MAX_VISITOR_RUNS = _limit("visitor_runs", 8, "kept runs of a visitor", "its own oldest goes")
 MAX_OWN_MODELS = _limit("own_models", 4, "models of one visit", "its own oldest goes")
@@ -130,12 +140,14 @@ CALL_AGE_S = _limit("call_age", 60.0, "seconds until a call must be read", "it g
 # What visits make the server keep, by kind. Kinds that have bytes of their own are not pushed out
 # by runs, which can be made again.
 RUNS, MODELS, TRAININGS, RECORDS, CALLS = "runs", "models", "trainings", "recorded", "calls"
+CLASSES = "classes"
 KEPT = {
     RUNS: Limits(most_own=MAX_VISITOR_RUNS, age_s=SILENT_S),
     RECORDS: Limits(age_s=MAX_AGE_S),
     MODELS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=MAX_OWN_MODELS, age_s=MAX_AGE_S),
     TRAININGS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=1, age_s=MAX_AGE_S),
     CALLS: Limits(most_bytes=MAX_CALL_BYTES, most=MAX_CALLERS, age_s=CALL_AGE_S),
+    CLASSES: Limits(most_bytes=MAX_CLASS_BYTES, age_s=CLASS_AGE_S),
 }
 
 

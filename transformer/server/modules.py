@@ -5,8 +5,9 @@ transformer/views/attention/attention.js; views of other folders stand among the
 all of them together, so that what an address answers never changes, and relative imports stay among
 files of one version. The page itself takes two: PAGE, its scripts, and STYLE, all its style sheets;
 apart they would be a hundred requests before the first picture. LATER are the scripts of the views
-of other tabs than the first, which come when one is opened. Each has the sentences that it says: in
-every language it is a file of its own.
+of other tabs than the first, which come when one is opened, and what is opened by a button. PHONE
+is all that the page of a class's phones takes. Each has the sentences that it says: in every
+language it is a file of its own.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ MAIN = "server/static/main.js"
 PAGE = "server/static/page.js"  # a bundle of MAIN and of all that is mounted as the page opens
 PANEL = "server/static/panel.js"  # of views without a script
 LATER = "server/static/later.js"  # mounted when another tab is first opened
+OPENED = ("server/static/class.js", "server/static/code.js")  # of LATER, by buttons
+PHONE = "server/static/phone.js"
 STYLE = "server/static/style.css"
 # What components share, before their own.
 SHARED = ("web/theme.css", "server/static/pictures.css", "server/static/page.css")
@@ -194,13 +197,17 @@ def _bundles(files: dict[str, Asset]) -> dict[str, Asset]:
     first += [name for name in mounted if not is_later(name)]
     held = needed_by(*first, read=read)
     made = partial(bundle, read=read, with_exports=True, said=SAID if first else "")
-    page, later = made(*first), made(*filter(is_later, mounted), base="page", held=held)
-    now = _said_by(map(read, held))
+    opened = [name for name in OPENED if name in files]
+    page = made(*first)
+    later = made(*filter(is_later, mounted), *opened, base="page", held=held)
+    phone = made(PHONE) if PHONE in files else ""
+    now, on_phone = _said_by(map(read, held)), _said_by([phone])
     texts = {}
     for language in languages():
         for name, text, only in (
             (PAGE, page, now.__contains__),
             (LATER, later, lambda sentence: sentence not in now),
+            (PHONE, phone, on_phone.__contains__),
         ):
             own = script_catalogue(language, only).partition("\n")[2]  # SAID imports the same
             texts[in_language(name, language)] = text.replace(SENTENCES, own, 1)

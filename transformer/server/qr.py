@@ -30,17 +30,18 @@ def code_question(host: str | None, port: int | None, root: str = "") -> Questio
     """What the page asks for a code of its link. For the parameters see `reachable`.
 
     {"page", "query"}: the address at which the asking browser sees the page, and the part after its
-    "#" -> {"address", "picture"}; the picture is an SVG as a data: address. Raises ValueError, with
-    what can be done, where nobody else could open the address, or nobody could read the code.
+    "#"; or {"page", "path"}, a path below it -> {"address", "picture"}; the picture is an SVG as a
+    data: address. Raises ValueError, with what can be done, where nobody else could open the
+    address, or nobody could read the code.
     """
 
     def code(data: dict[str, Any]) -> dict[str, Any]:
-        check_names("code", data, ("page", "query"))
-        for name in ("page", "query"):
-            if not isinstance(got := data.get(name), str):
+        check_names("code", data, ("page", "query", "path"))
+        for name, got in ({"page": None, "query": "", "path": ""} | data).items():
+            if not isinstance(got, str):
                 raise ValueError(f"{name} must be a string; got {shortened(got)}")
-        address = reachable(data["page"], host, port, root=root)
-        address += f"#{data['query']}" if data["query"] else ""
+        address = reachable(data["page"], host, port, root=root) + data.get("path", "")
+        address += f"#{data['query']}" if data.get("query") else ""
         return {"address": address, "picture": picture(address)}
 
     return Question(name="code", work=code)

@@ -23,6 +23,7 @@ from transformer.server.errors import (
     TOO_SLOW,
     UNREADABLE,
     Busy,
+    NoClass,
     RunExpired,
     public_error,
 )
@@ -60,7 +61,7 @@ PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"
 ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
 
 NO_STORE = "private, no-store"
-STATUS = {RunExpired: 410, Busy: 503, ValueError: 400, RecursionError: 400}
+STATUS = {NoClass: 404, RunExpired: 410, Busy: 503, ValueError: 400, RecursionError: 400}
 LINES = "application/x-ndjson"  # an answer that is sent in parts
 QUALITY = 5  # of brotli: as quick as gzip's 6, and a tenth smaller
 

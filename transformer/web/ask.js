@@ -133,7 +133,7 @@ const send = async (name, data) => {
     const { detail } = await answer.json().catch(() => ({}));
     const sentence = typeof detail === "string" ? detail : say("The server refused the request.");
     const after = 1000 * Number(answer.headers.get("retry-after"));
-    throw Object.assign(new Error(sentence), { gone: answer.status === GONE, after });
+    throw Object.assign(new Error(sentence), { status: answer.status, after });
   }
   return answer.headers.get("content-type") === ARRAYS
     ? unpacked(await answer.arrayBuffer())
@@ -155,7 +155,8 @@ const reply = async (name, data) => {
     try {
       return await send(name, times && made ? { ...data, made } : data);
     } catch (error) {
-      const { gone, after } = /** @type {any} */ (error);
+      const { status, after } = /** @type {any} */ (error);
+      const gone = status === GONE;
       if (!gone && !(after && Date.now() + after < giveUp)) throw error;
       if (gone && (!made || times === TIMES)) throw new Error(RUN_GONE, { cause: error });
       const pause = gone && times ? PAUSE_MS : after; // others are first

@@ -93,6 +93,12 @@ const shuffled = (name, n) => {
   }
   return /** @type {number[]} */ (orders.get(name));
 };
+// The places of a card's options, or of its guesses, as they are shown.
+/** @type {(name: string, words: any, ofGuess?: boolean) => number[]} */
+export const inOrder = (name, { guesses = [], options = [], ordered }, ofGuess = false) => {
+  if (ofGuess || ordered) return [...(ofGuess ? guesses : options).keys()];
+  return shuffled(name, options.length);
+};
 
 // The part of the page's selection that answers a card, by kind of question; null: nothing is chosen yet.
 export const CHOSEN = {
@@ -149,14 +155,14 @@ const ChoiceForm = ({ options, order, chosen, choose }) => {
   return html`<form class="card-form" novalidate>${order.map(one)}</form>`;
 };
 
-const Guess = ({ words, state }) => {
+const Guess = ({ words, name, state }) => {
   const { guess, guesses } = words;
   const choose = (at) => state.set({ guess: at });
   if (!isGuessing(words, state)) {
     return html`<p class="card-guessed">${say("Your guess:")} <${Marked} text=${guesses[state.guess]} /></p>`;
   }
   return html`<div class="card-guess"><p class="card-task"><${Marked} text=${guess} /></p>
-    <${ChoiceForm} options=${guesses} order=${[...guesses.keys()]} chosen=${null} choose=${choose} />
+    <${ChoiceForm} options=${guesses} order=${inOrder(name, words, true)} chosen=${null} choose=${choose} />
     <p class="hint">${say("Guess first: then the picture opens.")}</p></div>`;
 };
 
@@ -169,9 +175,9 @@ const Verdict = ({
   }${says}</p>`;
 
 const Check = ({ words, name, kind, state, answer, solve }) => {
-  const { task, options = [], hints = [], ordered } = words;
+  const { task, options = [], hints = [] } = words;
   const shown = state.hints;
-  const order = ordered ? [...options.keys()] : shuffled(name, options.length);
+  const order = inOrder(name, words);
   const choose = (option) => {
     state.give({ option });
     answer({ option });
@@ -199,10 +205,23 @@ const Check = ({ words, name, kind, state, answer, solve }) => {
  * of the card among its deck's. kind: of what it asks, "" for nothing; state: see useAnswers; answer({number}
  * or {option}): what the visitor says; solve(): the visitor wants to see it. leaf(by); end() puts it away;
  * onward, {words, go}, where something follows the last card. focus: whether the title takes the focus as it
- * first comes.
+ * first comes. teach(), where it is a lesson's: the phones of a class are to answer.
  * @param {Record<string, any>} props
  */
-export const Card = ({ words, deck, over, place, count, leaf, end, onward, focus, ...check }) => {
+export const Card = ({
+  words,
+  deck,
+  over,
+  place,
+  count,
+  leaf,
+  end,
+  onward,
+  focus,
+  teach,
+  ...check
+}) => {
+  const name = `${deck}.${place}`;
   const [root, title] = [useRef(/** @type {any} */ (null)), useRef(/** @type {any} */ (null))];
   const isDrawn = useRef(false);
   useLayoutEffect(() => {
@@ -230,14 +249,15 @@ export const Card = ({ words, deck, over, place, count, leaf, end, onward, focus
       <div class="card-says">${words.says.map(paragraph)}</div>
       <p class="card-look" hidden=${!words.look}>${words.look}</p>
     </div>
-    ${words.guess && html`<${Guess} words=${words} state=${check.state} />`}
-    <${Check} words=${words} name=${`${deck}.${place}`} ...${check} />
+    ${words.guess && html`<${Guess} ...${{ words, name }} state=${check.state} />`}
+    <${Check} ...${{ words, name }} ...${check} />
     <div class="card-explains" aria-live="polite">${
       isExplained(words, check.state) && (words.explains ?? []).map(paragraph)
     }</div>
     <div class="card-buttons">
       <button type="button" class="card-back" disabled=${place === 0} onClick=${() => leaf(-1)}>${say("‹ Back")}</button>
       <button type="button" class="card-next" hidden=${!next} onClick=${next?.go}>${next?.words}</button>
+      ${teach && html`<button type="button" class="card-class" onClick=${teach}>${say("Let the class answer")}</button>`}
       <button type="button" class="card-end" onClick=${end}>${say("End")}</button>
     </div>
   </section>`;

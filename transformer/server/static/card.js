@@ -2,7 +2,7 @@
 // it: done on the page itself, graded on the visitor's own run; and the list of lessons.
 
 import { useAnswer, usePart, mounted, useDocument } from "../../web/part.js";
-import { html, useLayoutEffect, useRef } from "../../web/preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { reactive, showProblem, page } from "../../web/store.js";
 import { say, sayN } from "../../web/messages.js";
 import { goToLesson, cardShown, endTour, goToAnswer, goToCard, isSettled, opener } from "./tour.js";
@@ -16,10 +16,11 @@ import {
   useFollowed,
 } from "../../web/card.js";
 import { Marked } from "../../web/text.js";
-import { ask, askedIn, LANGUAGE, lasting } from "../../web/ask.js";
+import { ask, askedIn, LANGUAGE, lasting, takeLeft } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { siteName } from "../../web/sites.js";
+import { opened } from "./opened.js";
 
 const KEY = "solved-lessons";
 
@@ -201,10 +202,21 @@ const Guide = () => {
   const onward = following
     ? { words: say("Next lesson ›"), go: () => goToLesson(following) }
     : lessons.length && { words: say("Lessons ›"), go: chooseLesson };
+  const [taught, setTaught] = useState(/** @type {any} */ (null)); // {Class, left} of class.js
+  const teach = (left) =>
+    opened("server/static/class.js", ({ Class }) => setTaught({ Class, left }));
+  useLayoutEffect(() => {
+    const left = takeLeft("viz-class");
+    if (left) teach(left);
+  }, []);
   const count = deck.cards.length;
   const shown = () => html`<${Card} words=${wordsOf(card)} deck=${deck.name} key="card"
     over=${deck.name ? `${deck.title} · ` : ""} kind=${card?.check ?? ""} answer=${grade} end=${endTour}
-    focus=${opener.current !== null} ...${{ place, count, state, solve, leaf, onward }} />`;
-  return html`<div>${card && shown()}<${LessonList} close=${close} /></div>`;
+    focus=${opener.current !== null} teach=${deck.name && !taught && (() => teach(null))}
+    ...${{ place, count, state, solve, leaf, onward }} />`;
+  const step = { lesson: deck.name, step: (place ?? 0) + 1, words: deck.name ? card : null };
+  const classShown = () => html`<${taught.Class} left=${taught.left} ...${{ ...step, state, solve }}
+    end=${() => setTaught(null)} />`;
+  return html`<div class=${taught ? "taught" : ""}>${card && shown()}${taught && classShown()}<${LessonList} close=${close} /></div>`;
 };
 export const mount = mounted(Guide);

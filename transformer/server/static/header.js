@@ -1,7 +1,7 @@
 // The top of the page: the models, where to begin (the tour's cards, the lessons), and a menu of all else that
 // is done with the page as a whole.
 
-import { html, useLayoutEffect, useRef } from "../../web/preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { connectControls } from "./gradio.js";
 import { ASKED, askedIn, LANGUAGE, lasting } from "../../web/ask.js";
 import { chooseModel, linkText } from "./link.js";
@@ -9,7 +9,8 @@ import { declared } from "../../web/declared.js";
 import { say } from "../../web/messages.js";
 import { page as look } from "../../web/store.js";
 import { mounted } from "../../web/part.js";
-import { useCode, CopyLink, pageAddress } from "./share.js";
+import { opened } from "./opened.js";
+import { CopyLink, pageAddress } from "./share.js";
 import { moveTo } from "./visit.js";
 import { cardState } from "../../web/card.js";
 import { endTour, goToTour, opener } from "./tour.js";
@@ -111,7 +112,8 @@ const chooseLesson = ({ currentTarget }) => {
 const Menu = ({ languages, space }) => {
   const menu = useRef(/** @type {any} */ (null));
   const page = () => pageAddress(space);
-  const { show, code } = useCode(page);
+  const [Code, setCode] = useState(/** @type {any} */ (null));
+  const show = () => opened("server/static/code.js", ({ PageCode }) => setCode(() => PageCode));
   // It goes as any menu does, and the page keeps what is chosen on it.
   const press = (event) => {
     if (event.key !== "Escape" || !menu.current.matches(":popover-open")) return;
@@ -125,7 +127,7 @@ const Menu = ({ languages, space }) => {
       <button type="button" class="show-code" onClick=${show}>${say("QR code")}</button>
       <${Projector} /><${Languages} languages=${languages} />
     </div>
-    ${code}
+    ${Code && html`<${Code} page=${page} close=${() => setCode(null)} />`}
   </div>`;
 };
 

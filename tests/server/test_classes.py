@@ -1,0 +1,294 @@
+"""Classes whose phones answer: over HTTP, of one server that offers the lesson *twice*."""
+
+import asyncio
+import json
+import re
+import secrets
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+from kit import aio, serving
+
+from transformer.checks import InvalidRequest
+from transformer.messages import languages, say, speaking
+from transformer.server.classes import N_SIGNS, SIGNS, Classes
+from transformer.server.errors import NO_CLASS, NoClass, public_error
+from transformer.server.limits import (
+    CLASS_AGE_S,
+    MAX_ADDRESS_CLASSES,
+    MAX_CLASS_PHONES,
+    MAX_CLASSES,
+    memory_budget,
+)
+from transformer.server.sessions import reset_caller, set_caller
+
+GONE = (404, public_error(NO_CLASS))
+HEAD, TOKEN, NUMBER, CHOICE = 1, 2, 3, 4  # steps of *twice*
+SOON_S = 5.0  # on a busy machine
+
+
+class Teacher:
+    """Who has opened a class, with a run of the lesson's text."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self.client = client
+        self.held = client.post("resources/class/open", json={}).json()
+        self.code = self.held["code"]
+        settings = {"method": "greedy", "length": 4}
+        text = "Once upon a time a little fox met a bird."
+        asked = {"model": "tiny", "text": text, "settings": settings}
+        lines = client.post("resources/runs", json=asked).text.splitlines()
+        self.facts = [said["tokens"] for said in map(json.loads, lines) if "tokens" in said][-1]
+
+    def show(self, step: int, phase: str, **more: Any) -> None:
+        data = {"name": "twice", "step": step, "phase": phase, "run": self.facts["run"]}
+        answer = self.client.post("resources/show_step", json=self.held | data | more)
+        assert answer.status_code == 200, answer.text
+
+    def tally(self) -> dict[str, Any]:
+        return dict(self.client.post("resources/class/tally", json=self.held).json())
+
+    def end(self) -> httpx.Response:
+        return self.client.post("resources/class/end", json=self.held)
+
+
+class Phone:
+    def __init__(self, teacher: Teacher) -> None:
+        self.client, self.code = teacher.client, teacher.code
+        self.phone, self.seen = secrets.token_hex(16), 0
+
+    def asked(self) -> dict[str, Any]:
+        """What is asked, once it is another than before."""
+        data = {"code": self.code, "phone": self.phone, "seen": self.seen}
+        asked = dict(self.client.post("resources/class/asked", json=data).json())
+        self.seen = asked.get("rev", 0)
+        return asked
+
+    def answer(self, answer: Any, name: str) -> httpx.Response:
+        data = {"code": self.code, "phone": self.phone, "name": name, "answer": answer}
+        return self.client.post("resources/class/answer", json=data)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[httpx.Client]:
+    with serving.second().client() as made:
+        yield made
+
+
+@pytest.fixture
+def teacher(client: httpx.Client) -> Iterator[Teacher]:
+    made = Teacher(client)
+    yield made
+    made.end()
+
+
+def test_a_choice_is_asked_answered_changed_and_shown(teacher):
+    first, second = Phone(teacher), Phone(teacher)
+    assert first.asked()["name"] == ""  # no step yet
+    with ThreadPoolExecutor(1) as waiting:
+        coming = waiting.submit(first.asked)
+        time.sleep(1)
+        assert not coming.done()
+        teacher.show(CHOICE, "task", order=[1, 0])
+        asked = coming.result(SOON_S)
+    assert [one["at"] for one in asked["options"]] == [1, 0]
+    assert (asked["kind"], asked["answer"], asked["over"]) == ("options", None, False)
+    assert (asked["explains"], asked["right"], asked["best"]) == ([], None, None)
+
+    name = asked["name"]
+    first.answer(0, name)
+    first.answer(1, name)
+    assert second.answer(0, name).json()["answer"] == 0
+    tally = teacher.tally()
+    assert (tally["counts"], tally["phones"], tally["right"]) == ([[0, 1], [1, 1]], 2, None)
+
+    teacher.show(CHOICE, "shown")
+    shown, other = first.asked(), second.asked()
+    assert (shown["right"], other["right"], shown["best"]) == (True, False, 1)  # causal
+    assert teacher.tally()["right"] == [1]
+    first.answer(0, name)  # too late
+    assert teacher.tally()["counts"] == [[0, 1], [1, 1]]
+
+    teacher.show(NUMBER, "guess")
+    assert first.answer(0, name).json()["question"] == "How many keys are hidden?"
+    assert teacher.tally()["counts"] == []
+    teacher.show(CHOICE, "shown")  # back again
+    assert teacher.tally()["counts"] == [[0, 1], [1, 1]]
+
+
+def test_numbers_tokens_and_heads_are_graded_on_the_teachers_run(teacher):
+    run = serving.running().model.generate(teacher.facts["text"], max_new_tokens=4)
+    pattern = run.trace["decoder.1.self"].pattern[0]
+    one = Phone(teacher)
+
+    def answered(step: int, answer: Any) -> Any:
+        teacher.show(step, "task")
+        asked = one.asked()
+        assert one.answer(answer, asked["name"]).status_code == 200
+        teacher.show(step, "shown")
+        return one.asked()
+
+    read = pattern[0, 6].tolist()
+    best = max(range(len(read)), key=read.__getitem__)
+    shown = answered(TOKEN, best)
+    assert [at["text"] for at in shown["options"]] == list(run.labels)
+    assert (shown["right"], shown["best"], shown["look"]) == (True, best, "tokens")
+    assert answered(TOKEN, (best + 1) % 7)["right"] is False
+
+    hidden = pattern.shape[2] - 7
+    shown = answered(NUMBER, hidden)
+    assert (shown["right"], shown["best"], shown["explains"]) == (True, hidden, ["All later ones."])
+    assert answered(NUMBER, hidden + 1)["right"] is False
+
+    firsts = {
+        (layer, head): float(run.trace[f"decoder.{layer}.self"].pattern[0, head, 1:, 0].mean())
+        for layer in range(2) for head in range(3)
+    }  # fmt: skip
+    layer, head = max(firsts, key=firsts.__getitem__)
+    shown = answered(HEAD, 0)
+    assert shown["options"][shown["best"]]["text"] == f"{layer}·{head}"
+
+
+def test_a_step_that_asks_for_a_run_asks_nothing_of_phones(teacher):
+    teacher.show(NUMBER, "guess")
+    one = Phone(teacher)
+    assert one.asked()["kind"] == "options"
+    teacher.client.post("resources/show_step", json=teacher.held)
+    assert one.asked()["name"] == ""
+
+
+def test_only_the_holder_of_the_key_reads_and_ends_a_class(teacher):
+    teacher.show(CHOICE, "task")
+    foreign = teacher.held | {"key": "x" * 22}
+    for path, more in (
+        ("class/tally", {}),
+        ("class/end", {}),
+        ("show_step", {"name": "twice", "step": 1, "phase": "guess"}),
+    ):
+        for held in (foreign, {"code": teacher.code}, foreign | {"key": 7}):
+            answer = teacher.client.post(f"resources/{path}", json=held | more)
+            assert (answer.status_code, answer.json()) == GONE, path
+    asked = Phone(teacher).asked()
+    assert teacher.held["key"] not in str(asked)
+    assert not {"counts", "phones"} & set(asked)
+
+
+def test_a_wrong_code_leads_nowhere(teacher):
+    client, code = teacher.client, teacher.code
+    assert re.fullmatch(f"[{SIGNS}]{{{N_SIGNS}}}", code)
+    for wrong in ("222222", code[:-1], code + "2", "", None, 7):
+        for path in ("asked", "answer"):
+            data = {"code": wrong, "phone": "mine"}
+            answer = client.post(f"resources/class/{path}", json=data)
+            assert (answer.status_code, answer.json()) == GONE
+    page = client.get("class/222222", headers={"accept-language": "de"})
+    assert (page.status_code, "<script type=" in page.text) == (404, False)
+    assert 'lang="de"' in page.text
+    teacher.end()
+    assert client.get(f"class/{code}").status_code == 404
+
+
+def test_what_cannot_be_an_answer_is_refused(teacher):
+    one = Phone(teacher)
+    for step, phase, wrong in (
+        (CHOICE, "task", (2, -1, True, 0.5, "0", None)),
+        (NUMBER, "task", ("3", None, float("1e300"), [1])),
+    ):
+        teacher.show(step, phase)
+        name = one.asked()["name"]
+        for answer in wrong:
+            assert one.answer(answer, name).status_code == 400, answer
+    for phone in ("", "x" * 65, 7, None):
+        one.phone = phone  # type: ignore[assignment]
+        assert one.answer(1, name).status_code == 400
+    assert teacher.tally()["counts"] == []
+
+
+@pytest.mark.parametrize("language", languages())
+def test_the_phones_page_speaks_the_phones_language(teacher, language):
+    page = teacher.client.get(
+        f"class/{teacher.code.lower()}", headers={"accept-language": language}
+    )
+    assert page.status_code == 200
+    policy = teacher.client.get("").headers["content-security-policy"]
+    assert page.headers["content-security-policy"] == policy
+    script = re.search(r'src="([^"]+)"', page.text)[1]
+    text = teacher.client.get(script).text
+    waits = "Look at the screen: the next question comes here by itself."
+    with speaking(language):
+        assert json.dumps(say(waits), ensure_ascii=False) in text
+    assert not re.search(r"https?://", page.text)
+
+
+# --- limits and time ------------------------------------------------------------------------------
+
+
+def test_a_class_ends_after_two_hours_however_busy(monkeypatch):
+    classes, now = Classes(memory_budget()), time.monotonic()
+    one = classes.open()
+    for passed, is_there in ((0, True), (CLASS_AGE_S - 1, True), (CLASS_AGE_S + 1, False)):
+        monkeypatch.setattr(time, "monotonic", lambda at=now + passed: at)
+        if is_there:
+            assert classes.find(one.code) is classes.owned(one.code, one.key) is one
+        else:
+            with pytest.raises(NoClass):
+                classes.find(one.code)
+    assert classes.open().code != one.code
+
+
+def test_there_are_limits_of_classes_and_of_phones(monkeypatch):
+    classes, made = Classes(memory_budget()), []
+    for place in range(MAX_CLASSES):
+        token = set_caller(address=f"10.0.0.{place // MAX_ADDRESS_CLASSES}")
+        made.append(classes.open())
+        is_full = place == MAX_CLASSES - 1 or place == MAX_ADDRESS_CLASSES - 1
+        if is_full:
+            with pytest.raises(InvalidRequest, match="too many classes"):
+                classes.open()
+        reset_caller(token)
+    classes.end(made[0])
+    one = classes.open()
+    for place in range(MAX_CLASS_PHONES):
+        one.join(f"phone {place}")
+    one.join("phone 0")
+    with pytest.raises(InvalidRequest, match=rf"{MAX_CLASS_PHONES} phones"):
+        one.join("one more")
+    later = time.monotonic() + 61
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    one.join("one more")  # the others are gone
+    assert one.n_phones() == 1
+
+
+@pytest.mark.slow
+def test_two_hundred_phones_wait_without_a_place_and_cost_little(teacher):
+    server = serving.second()
+
+    async def phones() -> dict[str, Any]:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(base_url=server.url, timeout=60, limits=limits) as client:
+
+            async def phone(place: int) -> None:
+                mine = {"code": teacher.code, "phone": f"phone {place}"}
+                asked = await client.post("resources/class/asked", json=mine | {"seen": 1})
+                answer = mine | {"name": asked.json()["name"], "answer": place % 2}
+                answered = await client.post("resources/class/answer", json=answer)
+                assert answered.json()["answer"] == place % 2
+
+            every = [asyncio.create_task(phone(place)) for place in range(MAX_CLASS_PHONES)]
+            while teacher.tally()["phones"] < MAX_CLASS_PHONES:
+                await asyncio.sleep(0.1)
+            health = (await client.get("health")).json()
+            before = server.cpu_s()
+            teacher.show(CHOICE, "task")
+            await asyncio.gather(*every)
+            return health | {"cpu_s": server.cpu_s() - before}
+
+    told = aio.run(phones())
+    assert all(not one["running"] + one["waiting"] for one in told["resources"].values())
+    assert told["cpu_s"] < 4  # 0.5, and what else a server does after its start
+    tally = teacher.tally()
+    assert (tally["phones"], tally["counts"]) == (200, [[0, 100], [1, 100]])

@@ -1,0 +1,258 @@
+"""What a class asks of the server: its teacher's page, and the phones on a page of their own.
+
+No route of the phones takes a thread or a place in a line: they are many, and wait for long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from transformer.checks import check_choice, check_names
+from transformer.inference.deadline import current_flag
+from transformer.lessons.checks import Answer as StepAnswer
+from transformer.lessons.checks import Check, Number
+from transformer.lessons.lesson import Part, Step
+from transformer.lessons.measures import GradingContext
+from transformer.messages import catalogue, language, say
+from transformer.server.classes import GUESS, TASK, Answer, Class, Classes, Name, Poll
+from transformer.server.errors import NO_CLASS, NoClass
+from transformer.server.lessons import context_of, lesson_of, step_of
+from transformer.server.limits import MAX_PHONES_WAITING
+from transformer.server.modules import MODULES, PHONE, in_language
+from transformer.server.pages import HOLE
+from transformer.server.questions import Question
+from transformer.server.request_guard import NO_STORE, answer_errors, object_in
+from transformer.server.service import Service
+from transformer.views.export.bundle import read_style
+
+SHOWN = "shown"
+PHASES = (GUESS, TASK, SHOWN)  # of a step
+WAIT_S = 25.0  # that a phone waits for news; proxies close what is silent for a minute
+LOOK_S = 0.5  # between two looks for news
+PAGE = Path(__file__).parent / "static" / "phone.html"
+DARK = "@media (prefers-color-scheme: dark) {\n:root"
+
+
+# ---- the teacher ----
+
+
+def step_question(service: Service, classes: Classes) -> Question:
+    """What the teacher's page asks as it shows a step, and as the step goes on.
+
+    {"code", "key", "name", "step", "phase", "order", "run", "batch"}: the step of the lesson "name"
+    in a phase: GUESS or TASK, which its phones answer, or SHOWN, with the right answer on this run.
+    order: the options as the page shows them. {"code", "key"}: no step. Raises NoClass.
+    """
+
+    def show_step(data: Mapping[str, Any]) -> dict[str, Any]:
+        allowed = ("code", "key", "name", "step", "phase", "order", "run", "batch")
+        check_names("show_step", data, allowed)
+        one = classes.owned(data.get("code"), data.get("key"))
+        if "name" not in data:
+            one.show(None)
+            return {}
+        phase = data.get("phase")
+        check_choice("phase", phase, PHASES)
+        step, part = step_of(data), _words(str(data["name"]), int(data["step"]))
+        asks = TASK if phase == TASK or (phase == SHOWN and step.check) else GUESS
+        name = Name(str(data["name"]), int(data["step"]), asks)
+        context = None if asks == GUESS or not step.check else context_of(service, data)
+        poll = one.asked(_poll(name, step, part, context))
+        if sorted(order := data.get("order") or ()) == list(range(poll.n_options or 0)):
+            poll.order = order
+        poll.is_over, poll.right, poll.best = phase == SHOWN, None, None
+        if poll.is_over and context and step.check and poll.n_options is not None:
+            _grade(poll, step.check, context)
+        one.show(poll)
+        return {}
+
+    return Question(name=show_step.__name__, work=show_step)
+
+
+def _poll(name: Name, step: Step, part: Part, context: GradingContext | None) -> Poll:
+    """What the phones can answer of a step; nothing where the answer is a run or a cell."""
+    check = step.check
+    if name.asks == GUESS or not check or not context:
+        guesses = len(part.guesses) if name.asks == GUESS else 0
+        return Poll(name=name, n_options=guesses or None, order=range(guesses))
+    look, labels = "list", tuple[str, ...]()
+    if check.kind == "token":
+        look, run = "tokens", context.run
+        labels = run.source_labels if check.stack == "encoder" else run.labels
+    elif check.kind == "head":
+        look, heads = "heads", check.answers(context)
+        labels = tuple(f"{one['site'].split('.')[1]}·{one['head']}" for one in heads)
+    n_options = len(labels) or len(part.options) or (0 if check.kind == "number" else None)
+    return Poll(
+        name=name, n_options=n_options, order=range(n_options or 0), look=look, labels=labels
+    )
+
+
+def _grade(poll: Poll, check: Check, context: GradingContext) -> None:
+    """Say which of the answers are right on this run."""
+    heads = [*check.answers(context)] if check.kind == "head" else []
+    best = check.right_answer(context) or {}
+
+    def is_right(answer: int) -> bool:
+        given: StepAnswer = heads[answer] if heads else {"token": answer, "stack": check.stack}
+        try:
+            return check.grade(context, given).right
+        except ValueError:  # a token that cannot be measured
+            return False
+
+    given = set(poll.answers.values())
+    if isinstance(check, Number):
+        right = {one for one in given if check.is_right(one, best["number"])}
+        poll.best = round(float(best["number"]), 2)
+    elif check.kind == "choose":
+        poll.best = int(best["option"])
+        right = {poll.best}
+    else:
+        poll.best = heads.index(best) if heads else int(best["token"])
+        right = {one for one in given if is_right(int(one))} | {poll.best}
+    poll.right = frozenset(right)
+
+
+# ---- what is shown ----
+
+
+def _words(lesson: str, step: int) -> Part:
+    return lesson_of(lesson).in_language(language())[step]
+
+
+def _described(one: Class) -> dict[str, Any]:
+    """What is asked, in the language of this request."""
+    poll = one.poll
+    if poll is None:
+        return {"rev": one.rev, "name": ""}
+    part = _words(poll.name.lesson, poll.name.step)
+    is_guess = poll.name.asks == GUESS
+    texts = poll.labels or (part.guesses if is_guess else part.options)
+    options = [{"at": at, "text": texts[at]} for at in poll.order]
+    return {
+        "rev": one.rev, "name": ".".join(map(str, poll.name)), "title": part.title,
+        "question": part.guess if is_guess else part.task, "look": poll.look,
+        "kind": "" if poll.n_options is None else "options" if poll.n_options else "number",
+        "options": options, "over": poll.is_over, "best": poll.best,
+    }  # fmt: skip
+
+
+def _to_phone(one: Class, phone: str) -> dict[str, Any]:
+    said, poll = _described(one), one.poll
+    if poll is None:
+        return said
+    answer = poll.answers.get(phone)
+    right = None if answer is None or poll.right is None else answer in poll.right
+    explains = _words(poll.name.lesson, poll.name.step).explains if poll.is_over else []
+    return said | {"answer": answer, "right": right, "explains": explains}
+
+
+def _to_teacher(one: Class) -> dict[str, Any]:
+    poll = one.poll
+    given: Counter[Answer] = Counter(poll.answers.values()) if poll else Counter()
+    counts = sorted(given.items())
+    right = sorted(poll.right) if poll and poll.right is not None else None
+    return _described(one) | {"phones": one.n_phones(), "counts": counts, "right": right}
+
+
+# ---- the routes ----
+
+
+def class_app(classes: Classes) -> FastAPI:
+    """The requests of classes, to be mounted below the page's: open, tally and end for the teacher,
+    who holds the key; asked and answer for a phone, which names itself by a secret of its own."""
+    app = FastAPI(openapi_url=None)
+    answer_errors(app)
+    waiting = 0
+
+    def taught(data: Mapping[str, Any]) -> Class:
+        check_names("a class", data, ("code", "key"))
+        return classes.owned(data.get("code"), data.get("key"))
+
+    @app.post("/open")
+    async def open_class(_: Request) -> Response:
+        one = classes.open()
+        return _answer({"code": one.code, "key": one.key})
+
+    @app.post("/tally")
+    async def tally(request: Request) -> Response:
+        return _answer(_to_teacher(taught(await object_in(request))))
+
+    @app.post("/end")
+    async def end(request: Request) -> Response:
+        classes.end(taught(await object_in(request)))
+        return _answer({})
+
+    @app.post("/asked")
+    async def asked(request: Request) -> Response:
+        """{"code", "phone", "seen"}: what is asked now, once it is another than what was seen."""
+        nonlocal waiting
+        data, flag = await object_in(request), current_flag()
+        check_names("asked", data, ("code", "phone", "seen"))
+        one = classes.find(data.get("code"))
+        phone = one.join(data.get("phone"))
+        has_room = waiting < MAX_PHONES_WAITING
+        give_up = time.monotonic() + (WAIT_S if has_room else 0)
+        waiting += 1
+        try:
+            while one.rev == data.get("seen") and not one.is_over and time.monotonic() < give_up:
+                if flag is not None and flag.is_set():  # it has left
+                    break
+                await asyncio.sleep(LOOK_S)
+        finally:
+            waiting -= 1
+        answer = _answer(_to_phone(classes.find(one.code), phone))
+        if not has_room:  # for another phone
+            answer.headers["connection"] = "close"
+        return answer
+
+    @app.post("/answer")
+    async def answer(request: Request) -> Response:
+        """{"code", "phone", "name", "answer"}: count it, if that is still asked."""
+        data = await object_in(request)
+        check_names("answer", data, ("code", "phone", "name", "answer"))
+        one = classes.find(data.get("code"))
+        phone = one.join(data.get("phone"))
+        poll = one.poll
+        if poll and not poll.is_over and data.get("name") == ".".join(map(str, poll.name)):
+            poll.answers[phone] = poll.check(data.get("answer"))
+        return _answer(_to_phone(one, phone))
+
+    return app
+
+
+def _answer(content: Mapping[str, Any]) -> Response:
+    return JSONResponse(content, headers={"cache-control": NO_STORE})
+
+
+def phone_routes(classes: Classes) -> APIRouter:
+    """The page of the phones, at /class/CODE."""
+    router = APIRouter()
+    theme = read_style("web/theme.css").replace(".dark", DARK) + "}"
+
+    async def page(code: str) -> Response:
+        status, code = 200, code.upper()
+        try:
+            classes.find(code)
+            script = in_language(MODULES.address(PHONE), language())
+            body = f'<script type="module" src="{script}"></script>'
+        except NoClass:
+            status, body = 404, f"<h1>{html.escape(say(NO_CLASS.sentence))}</h1>"
+        words = {
+            "tag": catalogue(language()).tag, "title": html.escape(say("Class {code}", code=code)),
+            "code": html.escape(code), "theme": theme, "body": body,
+        }  # fmt: skip
+        text = HOLE.sub(lambda hole: words[hole[1]], PAGE.read_text("utf-8"))
+        return HTMLResponse(text, status, {"cache-control": "no-store"})
+
+    router.add_api_route("/class/{code}", page, methods=["GET", "HEAD"])
+    return router

@@ -1,0 +1,176 @@
+"""Classes whose phones answer the steps of lessons: codes, phones and answers, in memory alone."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from transformer.checks import InvalidRequest, check_whole, is_number, shortened
+from transformer.server.errors import NoClass
+from transformer.server.limits import (
+    CLASSES,
+    MAX_ADDRESS_CLASSES,
+    MAX_CLASS_PHONES,
+    MAX_CLASSES,
+    MAX_HASH,
+)
+from transformer.server.memory_budget import MemoryBudget
+from transformer.server.sessions import caller
+
+# No two look alike, and without vowels they make no words: 482 million codes of six.
+SIGNS = "23456789BCDFGHJKMNPQRSTVWXYZ"
+N_SIGNS = 6
+ABSENT_S = 60.0  # after which a phone that asks no more makes room for another
+CLASS_BYTES = 400_000  # of MAX_POLLS steps with 200 answers each, and the tokens of four texts
+MAX_POLLS = 8  # steps whose answers a class keeps, to go back to
+LARGEST = 1e12  # of the numbers that can be answered
+GUESS, TASK = "guess", "task"
+
+Answer = int | float  # the place of an option, or a number
+
+
+class Name(NamedTuple):
+    """What a poll asks: the guess or the task of a step."""
+
+    lesson: str
+    step: int
+    asks: str
+
+
+@dataclass(slots=True, eq=False)
+class Poll:
+    """What the phones are asked.
+
+    n_options: how many can be tapped; 0: a number is asked for; None: nothing is. order: the
+    options as the page shows them. labels: of tokens or heads; the lesson's own options have none.
+    answers: by phone. is_over: whether the answer is shown. right: then the right ones among the
+    options or the given numbers; None: nothing is right or wrong. best: the right one.
+    """
+
+    name: Name
+    n_options: int | None
+    order: Sequence[int] = ()
+    look: str = "list"  # or "tokens", "heads"
+    labels: Sequence[str] = ()
+    answers: dict[str, Answer] = field(default_factory=dict)
+    is_over: bool = False
+    right: frozenset[Answer] | None = None
+    best: Answer | None = None
+
+    def check(self, answer: Any) -> Answer:
+        """An answer that can be counted. Raises ValueError for any other."""
+        if self.n_options is None:
+            raise ValueError("this step asks nothing of a phone")
+        if self.n_options:
+            return check_whole("answer", answer, 0, self.n_options - 1)
+        if not is_number(answer) or not abs(answer) <= LARGEST:
+            raise ValueError(f"the answer must be a number; got {shortened(answer)}")
+        return answer
+
+
+@dataclass(slots=True, eq=False)
+class Class:
+    """A class by its code.
+
+    key: its teacher's secret. address: where it was opened from. rev: counts what the phones are
+    shown. seen: each phone, by its own secret, and when it last asked.
+    """
+
+    code: str
+    key: str
+    address: str
+    rev: int = 1
+    poll: Poll | None = None
+    is_over: bool = False
+    seen: dict[str, float] = field(default_factory=dict)
+    polls: OrderedDict[Name, Poll] = field(default_factory=OrderedDict)
+
+    def join(self, phone: Any) -> str:
+        """Count a phone by its secret. Raises InvalidRequest where there are too many."""
+        if not isinstance(phone, str) or not 1 <= len(phone) <= MAX_HASH:
+            raise ValueError(
+                f"phone must have from 1 to {MAX_HASH} characters; got {shortened(phone)}"
+            )
+        now = time.monotonic()
+        if phone not in self.seen and len(self.seen) >= MAX_CLASS_PHONES:
+            self.seen = {one: at for one, at in self.seen.items() if now - at < ABSENT_S}
+        if phone not in self.seen and len(self.seen) >= MAX_CLASS_PHONES:
+            raise InvalidRequest(
+                "class_full",
+                "{most} phones answer in this class already, and it takes no more.",
+                most=MAX_CLASS_PHONES,
+            )
+        self.seen[phone] = now
+        return phone
+
+    def n_phones(self) -> int:
+        """Phones that still ask, or have answered what is asked now."""
+        now, answered = time.monotonic(), self.poll.answers if self.poll else {}
+        return sum(now - at < ABSENT_S or one in answered for one, at in self.seen.items())
+
+    def asked(self, poll: Poll) -> Poll:
+        """The poll of this name, with its answers if it was asked before; else this one."""
+        if (kept := self.polls.get(poll.name)) is not None and kept.labels == poll.labels:
+            self.polls.move_to_end(poll.name)
+            return kept
+        self.polls[poll.name] = poll
+        if len(self.polls) > MAX_POLLS:
+            self.polls.popitem(last=False)
+        return poll
+
+    def show(self, poll: Poll | None) -> None:
+        """Have the phones show this, or that there is nothing to answer."""
+        self.poll = poll
+        self.rev += 1
+
+
+class Classes:
+    """All classes of a server, in its memory budget, which lets each go two hours after its start:
+    looking it up must not make it stay."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+
+    def open(self) -> Class:
+        """A new class. Raises InvalidRequest where there are too many."""
+        every, address = self._every(), caller().address
+        own = [one for one in every if one.address == address]
+        if len(every) >= MAX_CLASSES or len(own) >= MAX_ADDRESS_CLASSES:
+            raise InvalidRequest(
+                "too_many_classes",
+                "There are too many classes at the moment; try again when one is over.",
+            )
+        codes = {one.code for one in every}
+        code = ""
+        while not code or code in codes:
+            code = "".join(secrets.choice(SIGNS) for _ in range(N_SIGNS))
+        made = Class(code=code, key=secrets.token_urlsafe(16), address=address)
+        self._budget.put(CLASSES, code, made, CLASS_BYTES)
+        return made
+
+    def find(self, code: object) -> Class:
+        """The class of a code. Raises NoClass."""
+        for one in self._every():
+            if one.code == code:
+                return one
+        raise NoClass
+
+    def owned(self, code: object, key: object) -> Class:
+        """The same for its teacher alone. Raises NoClass for another key, too."""
+        found = self.find(code)
+        if not isinstance(key, str) or not secrets.compare_digest(found.key.encode(), key.encode()):
+            raise NoClass
+        return found
+
+    def end(self, one: Class) -> None:
+        """Forget a class."""
+        one.is_over = True
+        self._budget.discard(CLASSES, one.code)
+
+    def _every(self) -> list[Class]:
+        every: list[Class] = self._budget.of(CLASSES)
+        return every

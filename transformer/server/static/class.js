@@ -1,0 +1,169 @@
+// A class whose phones answer the shown step: the way there, the answers as they come, and its end.
+
+import { ask, storage } from "../../web/ask.js";
+import { inOrder, isExplained, isGuessing } from "../../web/card.js";
+import { numeral, say } from "../../web/messages.js";
+import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
+import { page, showProblem } from "../../web/store.js";
+import { Marked, Token } from "../../web/text.js";
+import { CodeWindow } from "./code.js";
+import { pageAddress } from "./share.js";
+import { isSettled } from "./tour.js";
+
+const KEPT = "viz-class"; // in sessionStorage, {code, key}: after a reload the class goes on
+const LOOK_MS = 1000; // between two looks at the answers
+const LOADING_MS = 50;
+const OVER = 404;
+const MOST = 8; // numbers, tokens or heads that have a bar
+
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+// ---- the answers ----
+
+// [answer, how often it was given] as they are shown: all options in their order, or else those that
+// were given most.
+/** @type {(tally: any) => [number, number][]} */
+const rowsOf = ({ kind, look, options, counts, best }) => {
+  const given = new Map(counts);
+  if (kind === "options" && look === "list") {
+    return options.map(({ at }) => [at, given.get(at) ?? 0]);
+  }
+  const most = [...given].sort((a, b) => b[1] - a[1]).slice(0, MOST);
+  if (best !== null && !most.some(([answer]) => answer === best)) most.push([best, 0]);
+  return most.sort((a, b) => a[0] - b[0]);
+};
+
+const Bars = ({ tally }) => {
+  const { kind, look, options, counts, right } = tally;
+  const most = Math.max(1, ...counts.map(([, count]) => count));
+  const text = (answer) => {
+    if (kind === "number") return numeral(String(Math.round(answer * 100) / 100));
+    const option = options.find(({ at }) => at === answer)?.text ?? "";
+    return look === "list"
+      ? html`<${Marked} text=${option} />`
+      : html`<${Token} label=${option} />`;
+  };
+  const bar = ([
+    answer,
+    count,
+  ]) => html`<li key=${answer} class=${right?.includes(answer) ? "right" : ""}>
+    <span class="class-option">${text(answer)}${right?.includes(answer) && " ✓"}</span>
+    <span class="class-track" aria-hidden="true"><span style=${{ width: `${(100 * count) / most}%` }} /></span>
+    <span class="class-votes">${String(count)}</span>
+  </li>`;
+  return html`<ul class="class-bars">${rowsOf(tally).map(bar)}</ul>`;
+};
+
+// ---- what the server is told, and says ----
+
+// Say what the phones are to show: the step of a lesson in its phase, {} for none, once it is on the page.
+/** @type {(held: any, step: any, fail: (error: any) => void) => void} */
+const useShown = (held, step, fail) => {
+  const wanted = JSON.stringify([held?.code, step.name, step.step, step.phase]);
+  const latest = useRef(wanted);
+  latest.current = wanted;
+  const show = async () => {
+    const isShown = () => latest.current === wanted;
+    while (isShown() && step.name && !(isSettled() && page.run?.run)) await pause(LOADING_MS);
+    if (!held || !isShown()) return;
+    const { run } = page.run ?? {};
+    const shown = step.name ? { ...step, run, batch: page.batch?.batch ?? null } : {};
+    await ask("show_step", { ...held, ...shown }).catch(fail);
+  };
+  useLayoutEffect(() => void show(), [wanted]);
+};
+
+/** @type {(held: any, fail: (error: any) => void) => any} the answers to what is asked; null: not yet */
+const useTally = (held, fail) => {
+  const [tally, setTally] = useState(/** @type {any} */ (null));
+  useLayoutEffect(() => {
+    let isOn = Boolean(held);
+    const follow = async () => {
+      while (isOn) {
+        await ask("class/tally", held).then(setTally, fail);
+        await pause(LOOK_MS);
+      }
+    };
+    follow();
+    return () => void (isOn = false);
+  }, [held]);
+  return tally;
+};
+
+// {code, key} of the class, null until it is open. left: what KEPT held before a reload, else it is a new
+// one. fail(error): there can be none.
+/** @type {(left: string | null, fail: (error: any) => void) => any} */
+const useHeld = (left, fail) => {
+  const [held, setHeld] = useState(/** @type {any} */ (left && JSON.parse(left)));
+  useLayoutEffect(() => {
+    if (!held) ask("class/open", {}).then(setHeld, fail);
+  }, []);
+  useLayoutEffect(() => void (held && storage?.setItem(KEPT, JSON.stringify(held))), [held]);
+  return held;
+};
+
+/**
+ * left: see useHeld. lesson, step: the shown card's, step from 1; words, state: of it, words null without a
+ * card. solve(): show its answer. end(): the class is over.
+ * @param {Record<string, any>} props
+ */
+export const Class = ({ left, lesson, step, words, state, solve, end }) => {
+  const [isCodeOpen, setCodeOpen] = useState(!left);
+  const title = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => void title.current.focus({ preventScroll: true }), []);
+  const stop = () => {
+    storage?.removeItem(KEPT);
+    end();
+  };
+  const fail = ({ message, status }) => {
+    showProblem(message);
+    if (!held || status === OVER) stop();
+  };
+  const held = useHeld(left, fail);
+
+  const guessing = words && isGuessing(words, state);
+  const open = guessing ? "guess" : "task";
+  const phase = words && isExplained(words, state) ? "shown" : open;
+  const order = words && inOrder(`${lesson}.${step - 1}`, words, guessing);
+  useShown(held, words ? { name: lesson, step, phase, order } : {}, fail);
+  const tally = useTally(held, fail);
+
+  const code = held?.code ?? "";
+  const name = say("Class {code}", { code });
+  const says = say("Point a phone's camera at the code, or open the address below.");
+  const draw = async () => ({
+    ...(await ask("code", { page: pageAddress(null), path: `class/${code}` })),
+    says,
+  });
+  const given = (tally?.counts ?? []).reduce((sum, [, count]) => sum + count, 0);
+  const all = tally?.phones ?? 0;
+  const count = html`<p class="class-count">${say("{n} of {all} phones have answered.", { n: given, all })}</p>`;
+  const isAsked = tally?.kind && tally.name.startsWith(`${lesson}.${step}.`);
+  // The guess that most have made stands for the class's.
+  const openPicture = () => {
+    const [[guess]] = [...tally.counts].sort((a, b) => b[1] - a[1]);
+    state.set({ guess });
+  };
+  const finish = () => ask("class/end", held).then(stop, fail);
+  const button = (look, text, press, is = {}) =>
+    html`<button type="button" class=${`class-${look}`} onClick=${press} ...${is}>${text}</button>`;
+  return html`<section class="class-room" aria-label=${say("The class answers")}>
+    <h3 tabindex="-1" ref=${title}>${name}</h3>
+    ${
+      isAsked
+        ? html`${count}<${Bars} tally=${tally} />`
+        : html`<p>${say("This step asks the phones nothing.")}</p>`
+    }
+    <div class="class-buttons">
+      ${guessing && button("open", say("Open the picture"), openPicture, { disabled: !given })}
+      ${phase === "task" && words && button("solve", say("Show me the answer"), solve)}
+      ${button("code", say("QR code"), () => setCodeOpen(true))}
+      ${button("end", say("End the class"), finish)}
+    </div>
+    ${
+      held &&
+      isCodeOpen &&
+      html`<${CodeWindow} title=${name} draw=${draw} close=${() => setCodeOpen(false)}>${count}<//>`
+    }
+  </section>`;
+};

@@ -1,0 +1,129 @@
+// The page of a class's phones: what is asked now, and what this phone answers.
+
+import { ask, lasting } from "../../web/ask.js";
+import { numeral, say } from "../../web/messages.js";
+import { html, render, useLayoutEffect, useState } from "../../web/preact.js";
+import { Marked, Token } from "../../web/text.js";
+
+const KEPT = "viz-phone"; // in localStorage, "CODE.SECRET": opened again, it is the same phone
+const OVER = 404;
+const AGAIN_MS = 5000; // before a phone asks again that was refused, or could not wait for news
+const HELD_MS = 1000; // an answer in less time was not waited for
+
+const place = /** @type {HTMLElement} */ (document.getElementById("phone"));
+const code = place.dataset.code ?? "";
+
+/** @type {() => string} */
+const phoneOf = () => {
+  const kept = lasting?.getItem(KEPT) ?? "";
+  if (kept.startsWith(`${code}.`)) return kept.slice(code.length + 1);
+  const drawn = [...crypto.getRandomValues(new Uint8Array(16))];
+  const phone = drawn.map((one) => one.toString(16).padStart(2, "0")).join("");
+  lasting?.setItem(KEPT, `${code}.${phone}`);
+  return phone;
+};
+const phone = phoneOf();
+// What is shown as long as nothing is asked.
+const WAITING = {
+  name: "",
+  says: say("Look at the screen: the next question comes here by itself."),
+};
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+// Ask over and over what is asked, until the class is over.
+const follow = async (take, tell) => {
+  for (let seen = 0; ;) {
+    const began = performance.now();
+    try {
+      const asked = await ask("class/asked", { code, phone, seen });
+      tell("");
+      take(asked);
+      if (asked.rev === seen && performance.now() - began < HELD_MS) await pause(AGAIN_MS);
+      seen = asked.rev;
+    } catch (error) {
+      if (error.status === OVER) {
+        lasting?.removeItem(KEPT);
+        tell("");
+        return take({ name: "", says: error.message });
+      }
+      tell(error.message);
+      await pause(AGAIN_MS);
+    }
+  }
+};
+
+const Options = ({ asked, send }) => {
+  const { look, options, over, best, answer, right } = asked;
+  const isRight = (at) => over && (at === best || (right && at === answer));
+  const one = ({
+    at,
+    text,
+  }) => html`<label key=${at} class=${isRight(at) ? "option right" : "option"}>
+    <input type="radio" name="answer" value=${at} checked=${at === answer} onChange=${() => send(at)} />
+    <span>${look === "list" ? html`<${Marked} text=${text} />` : html`<${Token} label=${text} />`}${isRight(at) && " ✓"}</span>
+  </label>`;
+  return html`<div class=${`options ${look}`}>${options.map(one)}</div>`;
+};
+
+const NumberForm = ({ asked: { answer }, send, tell }) => {
+  const [text, setText] = useState(answer === null ? "" : numeral(String(answer)));
+  const submit = (event) => {
+    event.preventDefault();
+    const number = Number(text.trim().replace(",", ".").replace("−", "-"));
+    if (!text.trim() || Number.isNaN(number)) tell(say("Give a number, such as 0.25."));
+    else send(number);
+  };
+  return html`<form class="number" novalidate onSubmit=${submit}>
+    <input type="text" inputmode="decimal" autocomplete="off" aria-label=${say("Your answer:")}
+      value=${text} onInput=${({ target }) => setText(target.value)} />
+    <button type="submit">${say("Send")}</button>
+  </form>`;
+};
+
+// What is said of the answer.
+/** @type {(asked: any) => any} */
+const said = ({ kind, over, answer, right, best }) => {
+  if (!kind && !over) return WAITING.says;
+  if (!over) return answer === null ? "" : say("Sent. You can still change it.");
+  const answered =
+    kind === "number" && say("The answer is {number}.", { number: numeral(String(best)) });
+  const verdict = right !== null && (right ? say("Right.") : say("Not right."));
+  return html`${verdict && html`<strong>${verdict}</strong>${" "}`}${answered}`;
+};
+
+const Question = ({ asked, send, tell }) => {
+  const { name, title, question, kind, over, explains } = asked;
+  const shared = { asked, send, tell };
+  return html`<h1><${Marked} text=${title} /></h1>
+    <fieldset disabled=${over} key=${name}>
+      <legend><${Marked} text=${question} /></legend>
+      ${kind === "options" && html`<${Options} ...${shared} />`}
+      ${kind === "number" && html`<${NumberForm} ...${shared} />`}
+    </fieldset>
+    <p class="says" role="status">${said(asked)}</p>
+    ${explains.map((text) => html`<p><${Marked} text=${text} /></p>`)}`;
+};
+
+const Phone = () => {
+  const [asked, setAsked] = useState(/** @type {any} */ (WAITING));
+  const [problem, tell] = useState("");
+  useLayoutEffect(() => void follow(setAsked, tell), []);
+  const send = async (answer) => {
+    setAsked({ ...asked, answer });
+    try {
+      setAsked(await ask("class/answer", { code, phone, name: asked.name, answer }));
+      tell("");
+    } catch ({ message }) {
+      tell(message);
+    }
+  };
+  return html`<p class="code">${say("Class {code}", { code })}</p>
+    ${
+      asked.name
+        ? html`<${Question} ...${{ asked, send, tell }} />`
+        : html`<p role="status">${asked.says ?? WAITING.says}</p>`
+    }
+    <p class="problem" role="alert" hidden=${!problem}>${problem}</p>
+    <p class="privacy">${say("Nobody is named here, and nothing is kept once the class is over.")}</p>`;
+};
+render(html`<${Phone} />`, place);
