@@ -1,13 +1,13 @@
 """Many visitors at once: each generates, then clicks heads, over and over, through real HTTP.
 
-    python -m benchmarks.load [--visitors 60] [--seconds 120] [--learners 0] [--port 7897]
-        [--save NAME]
+    python -m benchmarks.load [--visitors 60] [--seconds 120] [--learners 0] [--phones 0]
+        [--port 7897] [--save NAME]
 
 Every visitor opens the page, presses Generate with its own text, then chooses CLICKS heads,
 one to three seconds apart, with the requests that the page's scripts send. Tokens and scores
 are compared with those of the same request made alone in this process. A failure, a mixed-up
-result, slow clicks or growing memory end with status 1; else `--save` adds the figures to the
-JSON of all benchmarks under that name (load, soak).
+result, slow clicks, slow phones or growing memory end with status 1; else `--save` adds the
+figures to the JSON of all benchmarks under that name (load, soak).
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from transformer import Model, Run
 
 CLICKS = 8
 CLICK_P95_S = 1.0  # else clicks are slow
+ANSWERED_S = 2.0  # until all phones of a class have answered; else they are slow
+ASKED_S = 5.0  # between two questions to them
 GROWTH = 1.10  # of memory
 LOOK_S = (1.0, 3.0)  # how long a visitor looks at a head
 SETTLED_S = 10.0  # before which memory is not measured
@@ -54,6 +56,7 @@ class Report:
     clicked: list[float] = field(default_factory=list)
     health: list[float] = field(default_factory=list)
     trained: list[float] = field(default_factory=list)
+    answered: list[float] = field(default_factory=list)  # by all phones of a class
     tokens: int = 0
     farthest_place: int = 0
     may_lose: bool = False  # the connection, which the page tells, and comes back
@@ -79,6 +82,8 @@ class Report:
             "generation_median_s": percentile(self.generated, 50),
             "generation_p95_s": percentile(self.generated, 95),
             "trainings": len(self.trained),
+            "questions_to_phones": len(self.answered),
+            "phones_answered_p95_s": percentile(self.answered, 95),
             "clicks": len(self.clicked),
             "click_median_s": percentile(self.clicked, 50),
             "click_p95_s": percentile(self.clicked, 95),
@@ -102,6 +107,8 @@ class Report:
             found.append("no visitor came as far as choosing a head")
         elif percentile(self.clicked, 95) > CLICK_P95_S:
             found.append(f"95 % of clicks took up to {percentile(self.clicked, 95):.2f} s")
+        if self.answered and percentile(self.answered, 95) > ANSWERED_S:
+            found.append(f"the phones took up to {percentile(self.answered, 95):.2f} s to answer")
         kept = self.kept_bytes - self.kept_settled  # in its own budget
         if self.memory_end > GROWTH * (self.memory_settled + kept) > 0:
             before, after = self.memory_settled / 1e6, self.memory_end / 1e6
@@ -156,11 +163,12 @@ async def load(
     server: psutil.Process | None,
     *,
     learners: int = 0,
+    phones: int = 0,
     replicas: bool = False,
 ) -> Report:
     """Let them all in at once, for so many seconds; the last rounds are finished.
 
-    learners: so many more who train networks all the while.
+    learners: so many more who train networks all the while. phones: of a class, which is asked.
     replicas: several serve, and one of them may go: who loses the connection presses again.
     """
     report = Report(visitors=visitors, seconds=seconds, may_lose=replicas)
@@ -171,7 +179,8 @@ async def load(
         watch = asyncio.create_task(_watch(client, report, server, end))
         rounds = (_stay(client, report, tasks, place, end) for place in range(visitors))
         training = (_learn(client, report, end) for _ in range(learners))
-        await asyncio.gather(*rounds, *training)
+        classes = [_teach(client, report, phones, end)] if phones else []
+        await asyncio.gather(*rounds, *training, *classes)
         await watch
     return report
 
@@ -280,6 +289,38 @@ async def _learn(client: httpx.AsyncClient, report: Report, end: float) -> None:
             await asyncio.sleep(1)
 
 
+async def _teach(client: httpx.AsyncClient, report: Report, phones: int, end: float) -> None:
+    """Ask a class step after step until time is up; each phone answers at once."""
+
+    async def ask(question: str, **data: Any) -> dict[str, Any]:
+        return dict((await client.post(f"resources/{question}", json=data)).json())
+
+    async def answer(phone: str) -> None:
+        asked = await ask("class/asked", code=held["code"], phone=phone, seen=0)
+        while "rev" in asked:  # until the class is over
+            mine = {"code": held["code"], "phone": phone}
+            if asked["name"]:
+                await ask("class/answer", **mine, name=asked["name"], answer=0)
+            asked = await ask("class/asked", **mine, seen=asked["rev"])
+
+    held = await ask("class/open")
+    following = [asyncio.create_task(answer(f"phone {place}")) for place in range(phones)]
+    # More steps than a class remembers the answers of.
+    for lesson, step in itertools.cycle(itertools.product(("prediction", "tokens"), range(1, 6))):
+        await asyncio.sleep(ASKED_S)
+        if time.monotonic() > end:
+            break
+        began, given = time.monotonic(), 0
+        await ask("show_step", **held, name=lesson, step=step, phase="guess")
+        while given < phones:
+            tally = await ask("class/tally", **held)
+            given = sum(count for _, count in tally["counts"])
+            await asyncio.sleep(0.05)
+        report.answered.append(time.monotonic() - began)
+    await ask("class/end", **held)
+    await asyncio.gather(*following)
+
+
 async def _watch(
     client: httpx.AsyncClient, report: Report, server: psutil.Process | None, end: float
 ) -> None:
@@ -317,6 +358,9 @@ def main() -> None:
     parser.add_argument(
         "--learners", type=int, default=0, help="so many more who train networks; default 0"
     )
+    parser.add_argument(
+        "--phones", type=int, default=0, help="so many answer in a class; default 0"
+    )
     parser.add_argument("--port", type=int, default=7897, help="default 7897")
     parser.add_argument(
         "--save",
@@ -328,9 +372,8 @@ def main() -> None:
     with served(options.port) as (pid, start_s):
         server = psutil.Process(pid)
         url = f"http://127.0.0.1:{options.port}/"
-        report = asyncio.run(
-            load(url, tasks, options.visitors, options.seconds, server, learners=options.learners)
-        )
+        more = {"learners": options.learners, "phones": options.phones}
+        report = asyncio.run(load(url, tasks, options.visitors, options.seconds, server, **more))
     figures = {"start_s": round(start_s, 1), **report.figures()}
     print(json.dumps(figures, indent=2))
     if failures := report.failures():
