@@ -6,12 +6,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from kit.models import model_of, tiny
 from kit.runs import planted, relabelled
 from PIL import Image
 
 from transformer import Break
 from transformer.analysis.atlas import atlas
-from transformer.analysis.mask_removal import masks_of
+from transformer.analysis.mask_removal import masks_of, without_mask
 from transformer.analysis.masked_token import MaskedToken
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import SCALES, attention_heatmap
@@ -137,6 +138,20 @@ def test_mask_figures_fill_the_allowed_cells_only(batch):
     figure = padded_batch(batch)
     assert (figure.layout.xaxis.tick0, figure.layout.xaxis.dtick) == (0, 1)  # whole positions
     np.testing.assert_array_equal(~np.isnan(figure.data[0].z), batch.padding.numpy())
+
+
+def test_each_layer_shows_the_window_of_its_own(tokenizer):
+    config = tiny("tiny", "decoder", tokenizer).config.replace(
+        window=2, layer_types=("full_attention", "sliding_attention")
+    )
+    batch = model_of("windowed", config, tokenizer).trace(["the fox said", "the"])
+    for layer in (0, 1):
+        found = masks_of(batch, 0, layer=layer)
+        np.testing.assert_array_equal(found["padding"] & found["causal"], found["combined"])
+        shown = mask_figure(batch, 0, "causal", layer=layer).data[0].z == 1
+        assert (shown.sum(axis=1).max() == 2) == (layer == 1)
+        freed = without_mask(batch, 0, f"decoder.{layer}.self", 0, "padding").freed
+        np.testing.assert_array_equal(freed, found["causal"] & ~found["padding"])
 
 
 def test_candidates_are_the_steps_own_numbers(run):

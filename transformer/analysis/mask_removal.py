@@ -12,7 +12,7 @@ from transformer.checks import check_choice
 from transformer.model.functional import causal_mask, masked_softmax
 from transformer.model.sites import Site
 from transformer.runs.batch import Batch
-from transformer.runs.head_data import HeadView, SiteLike, check_row, head_view, records_of
+from transformer.runs.head_data import HeadView, SiteLike, check_row, head_view
 
 BoolArray = NDArray[np.bool_]
 Doubles = NDArray[np.float64]
@@ -74,7 +74,7 @@ def without_mask(batch: Batch, row: int, site: SiteLike, head: int | str, which:
     view = head_view(batch, site, head, row)
     used = masks_used(batch, view.site)
     check_choice("which", which, used)
-    masks = masks_of(batch, row, view.site.stack, view.site.kind)
+    masks = masks_of(batch, row, view.site.stack, view.site.kind, view.site.layer)
     kept = np.ones_like(view.allowed)
     for name in used:
         if name != which:
@@ -104,9 +104,9 @@ def weight_on_padding(batch: Batch, row: int, site: SiteLike, head: int | str) -
 
 
 def masks_of(
-    batch: Batch, row: int, stack: str | None = None, kind: str = "self"
+    batch: Batch, row: int, stack: str | None = None, kind: str = "self", layer: int = 0
 ) -> dict[str, BoolArray]:
-    """The masks of one sentence in one kind of attention, by default the first recorded.
+    """The masks of one sentence in one attention, by default the first recorded.
 
     Returns "padding", "causal" and "combined", each (Tq, Tk) bool, True = may attend. combined is
     what the network used, from the trace; padding and causal are rebuilt. Causal allows
@@ -116,7 +116,7 @@ def masks_of(
     """
     check_row(batch, row)
     stack = stack or batch.trace.kinds()[0][0]
-    record = records_of(batch, stack, kind)[0]
+    record = batch.trace[batch.trace.find(f"{stack}.{layer}.{kind}")]
     shape = record.pattern.shape[-2:]
     real = batch.is_token("encoder" if kind == "cross" else stack)[row]
     if "padding" not in masks_used(batch, record.site):

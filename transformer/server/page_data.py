@@ -156,6 +156,7 @@ def running_facts(
 
 def batch_facts(batch: Batch, key: str, *, padding_hidden: bool = True) -> dict[str, Any]:
     """What the page's scripts know of a padded batch. padding_hidden: see `handlers.read_batch`."""
+    config = batch.config
     return {
         "batch": key,
         "padding_hidden": padding_hidden,
@@ -166,6 +167,7 @@ def batch_facts(batch: Batch, key: str, *, padding_hidden: bool = True) -> dict[
         "lengths": batch.padding.sum(dim=1).tolist(),
         "kinds": kinds_of(batch),
         "n_heads": next(iter(batch.trace.records.values())).pattern.shape[1],
+        "windows_differ": len({config.window_of(layer) for layer in range(config.n_layers)}) > 1,
     }
 
 

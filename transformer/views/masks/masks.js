@@ -25,21 +25,25 @@ const isKind =
   (one) =>
     one.stack === stack && one.kind === kind;
 
+// Whether layers' windows differ, so that the masks of each are shown.
+const layersDiffer = ({ stack, kind }) =>
+  stack === "decoder" && kind === "self" && page.batch.windows_differ;
+
 const count = (many) => Array.from({ length: many }, (_, place) => [place, String(place)]);
-// Which head's scores are shown; fields: of the view.
-const HeadPick = ({ fields }) => {
-  const { kinds, n_heads: nHeads } = page.batch;
+const LayerPick = ({ fields }) => {
+  const { kinds } = page.batch;
   const at = siteChosen(fields);
   const { n_layers: nLayers } = kinds[kinds.findIndex(isKind(at))];
-  const pick = (name, options, value, set) => html`<${Select} class=${`pick-${name}`}
-    ...${{ options, value }} set=${(text) => set(Number(text))} />`;
-  const pickLayer = (layer) => (fields.mask_site = asField({ ...at, layer }));
-  const pickHead = (head) => (fields.mask_head = head);
-  return [
-    html`<label>${`${capital(say("layer"))} `}${pick("layer", count(nLayers), at.layer, pickLayer)}</label>`,
-    html`<label>${`${capital(say("head"))} `}${pick("head", count(nHeads), fields.mask_head, pickHead)}</label>`,
-  ];
+  const pick = (layer) => (fields.mask_site = asField({ ...at, layer: Number(layer) }));
+  return html`<label>${`${capital(say("layer"))} `}<${Select} class="pick-layer"
+    options=${count(nLayers)} value=${at.layer} set=${pick} /></label>`;
 };
+// Which head's scores are shown; fields: of the view.
+const HeadPick = ({ fields }) =>
+  html`<${LayerPick} fields=${fields} />
+    <label>${`${capital(say("head"))} `}<${Select} class="pick-head"
+      options=${count(page.batch.n_heads)} value=${fields.mask_head}
+      set=${(head) => (fields.mask_head = Number(head))} /></label>`;
 
 const square = (bar) => ({ side: { height: bar ? 460 : 290 }, bar });
 // Wide enough for every label; scrolls on a narrower page. Sentences are numbered from 1 on the page.
@@ -157,9 +161,11 @@ const InPlace = ({ fields }) => {
   const { row } = fields;
   const at = siteChosen(fields);
   const { stack, kind } = at;
+  const byLayer = layersDiffer(at);
+  const layer = byLayer ? at.layer : 0;
   const place = kinds.findIndex(isKind(at));
   const mask = (which) => html`<${AnswerFigure} part=${part} question="mask" name=${which}
-    data=${{ batch, row, which, stack, kind }} fit=${square(false)} />`;
+    data=${{ batch, row, which, stack, kind, layer }} fit=${square(false)} />`;
   const pickKind = (index) => {
     const mask_site = asField(firstOf(kinds[Number(index)]));
     Object.assign(fields, { mask_site, without: null });
@@ -176,6 +182,7 @@ const InPlace = ({ fields }) => {
       <${OnPadding} ...${{ part, fields }} />
       <label hidden=${!many}>${`${say("Attention")} `}<${Select} class="pick-kind" value=${place}
         options=${kinds.map((one, index) => [index, kindOf(one)])} set=${pickKind} /></label>
+      ${byLayer && html`<${LayerPick} fields=${fields} />`}
     </div>
     <${EachMask} one=${mask} />
   </div>`;

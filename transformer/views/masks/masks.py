@@ -82,11 +82,12 @@ def mask_figure(
     *,
     stack: str | None = None,
     kind: str = "self",
+    layer: int = 0,
 ) -> go.Figure:
     """One of the masks of one sentence. Raises ValueError for an unknown row, mask or attention."""
     check_choice("which", which, MASKS)
     stack = stack or batch.trace.kinds()[0][0]
-    allowed = masks_of(batch, row, stack, kind)[which]
+    allowed = masks_of(batch, row, stack, kind, layer)[which]
     queries, keys = batch.queries(stack, row), batch.keys(stack, kind, row)
     return mask_heatmap(queries, keys, allowed, _TITLES[which])
 
@@ -267,6 +268,7 @@ VIEW = View(
                 Choice(name="which", options=_WHICH, default="combined", use="request"),
                 STACK,
                 KIND,
+                Int(name="layer", title="Layer", default=0, use="request"),
             ),
         ),
         Picture(
