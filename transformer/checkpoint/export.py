@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from transformer.checkpoint.adapters import bert, config_of, gpt2, llama, neox
+from transformer.checkpoint.adapters import bert, config_of, gpt2, llama, llama_kinds, neox
 from transformer.checkpoint.adapters.options import ACTIVATIONS
 from transformer.checkpoint.writing import make_folder
 from transformer.model.config import ModelConfig
@@ -265,7 +265,7 @@ def _llama_names(kind: str) -> dict[str, str]:
         "embedding.tokens": "embed_tokens",
         "head": "lm_head",
         "decoder.norm": "norm",
-        **_layers(llama.KINDS[kind].layer, "decoder", "layers"),
+        **_layers(llama_kinds.KINDS[kind].layer, "decoder", "layers"),
     }
 
 

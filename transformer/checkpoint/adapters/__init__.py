@@ -16,7 +16,17 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from transformer.checkpoint.adapters import bart, bert, gpt2, gpt_neo, llama, neox, opt, t5
+from transformer.checkpoint.adapters import (
+    bart,
+    bert,
+    gpt2,
+    gpt_neo,
+    llama,
+    llama_kinds,
+    neox,
+    opt,
+    t5,
+)
 from transformer.checkpoint.adapters.options import Values, padding_of
 from transformer.checkpoint.folder import (
     Checkpoint,
@@ -53,7 +63,7 @@ ADAPTERS: dict[str, Adapter] = {
     "gpt_neo": gpt_neo,
     "opt": opt,
     **dict.fromkeys(neox.KINDS, neox),
-    **dict.fromkeys(llama.KINDS, llama),
+    **dict.fromkeys(llama_kinds.KINDS, llama),
     **dict.fromkeys(bert.KINDS, bert),
     **dict.fromkeys(bart.KINDS, bart),
     **dict.fromkeys(("t5", "mt5"), t5),
