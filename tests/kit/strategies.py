@@ -7,8 +7,9 @@ from kit.models import model_of
 
 from transformer import Model, ModelConfig, Tokenizer
 from transformer.model.config_checks import FAMILIES, SCORE_DIVISORS
-from transformer.model.positions import LAYER_TYPES, POSITIONS, SCALINGS
+from transformer.model.positions import LAYER_TYPES, POSITIONS
 from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, PLACEMENTS
+from transformer.model.rotary import SCALINGS
 
 N_READ = 6  # tokens that all of them can read
 VOCAB = st.integers(6, 40)

@@ -12,8 +12,9 @@ from torch import nn
 
 from transformer import Trace, build_transformer
 from transformer.model.config import preset
-from transformer.model.positions import POSITIONS, Encoding, RelativeBias, sinusoidal_matrix
+from transformer.model.positions import POSITIONS, Encoding, sinusoidal_matrix
 from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, Activation, Norm
+from transformer.model.score_bias import RelativeBias
 from transformer.model.summary import blocks
 from transformer.views.model.architecture import architecture
 from transformer.views.model.block_text import text_of

@@ -11,7 +11,7 @@ from kit.models import tiny
 
 from transformer.analysis.rotary import angles_of
 from transformer.analysis.rotary import rotated_pair as a_pair_of
-from transformer.model.positions import RotarySettings, frequencies_of
+from transformer.model.rotary import RotarySettings, frequencies_of
 from transformer.views.positions.rotary import (
     VIEW,
     rotary_angles,

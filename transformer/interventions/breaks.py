@@ -17,8 +17,9 @@ from transformer.messages import mark
 from transformer.model.config import ModelConfig
 from transformer.model.functional import masked_softmax
 from transformer.model.hooks import Point
-from transformer.model.positions import POSITIONS, RotaryAngles
+from transformer.model.positions import POSITIONS
 from transformer.model.primitives import PLACEMENTS, unscaled_rms
+from transformer.model.rotary import RotaryAngles
 
 
 @dataclass(frozen=True, slots=True)

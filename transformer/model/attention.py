@@ -15,8 +15,8 @@ from transformer.model.functional import (
     soft_cap,
 )
 from transformer.model.hooks import PLAIN, ForwardContext
-from transformer.model.positions import RotaryAngles, apply_rotary
 from transformer.model.primitives import Linear, norm_of
+from transformer.model.rotary import RotaryAngles, apply_rotary
 from transformer.model.sites import Site
 
 

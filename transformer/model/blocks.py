@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.hooks import PLAIN, ForwardContext
-from transformer.model.positions import POSITIONS, RotaryAngles, Rotation, bias_of
+from transformer.model.positions import POSITIONS
 from transformer.model.primitives import ACTIVATIONS, PLACEMENTS, Linear, Table, norm_of
+from transformer.model.rotary import RotaryAngles, Rotation
+from transformer.model.score_bias import bias_of
 from transformer.model.sites import Site
 
 SubLayer = Callable[[Tensor, ForwardContext], Tensor]  # (B, T, C) -> (B, T, C)

@@ -8,7 +8,8 @@ from typing import Any
 
 from transformer.checks import shortened
 from transformer.model.config_checks import check
-from transformer.model.positions import LAYER_TYPES, POSITIONS, LayerType, RotarySettings
+from transformer.model.positions import LAYER_TYPES, POSITIONS, LayerType
+from transformer.model.rotary import RotarySettings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

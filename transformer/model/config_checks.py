@@ -8,8 +8,9 @@ from typing import Any
 
 from transformer.checks import check_choice, check_least, shortened
 from transformer.model.heads import HEADS, LABEL_ACTIVATIONS, LABEL_PROBABILITIES
-from transformer.model.positions import LAYER_TYPES, POSITIONS, SCALINGS
+from transformer.model.positions import LAYER_TYPES, POSITIONS
 from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, PLACEMENTS
+from transformer.model.rotary import SCALINGS
 
 SCORE_DIVISORS = ("d_head", "d_model")  # the paper's, and a tutorial's mistake
 FAMILIES = ("decoder", "encoder", "encoder-decoder")

@@ -17,7 +17,8 @@ from torch import Tensor
 
 from transformer.checks import shortened
 from transformer.model.cache import KeyValueCache
-from transformer.model.positions import LayerType, RotaryAngles
+from transformer.model.positions import LayerType
+from transformer.model.rotary import RotaryAngles
 from transformer.model.sites import Site
 
 # In the order of the data, with TransformerLens' names. After the semicolon: the arguments that a

@@ -19,7 +19,7 @@ from transformer.checkpoint.adapters.options import (
     sizes_of,
 )
 from transformer.model.config import ModelConfig
-from transformer.model.positions import RelativeBias
+from transformer.model.score_bias import RelativeBias
 
 IGNORED = (r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",)
 _ATTENTION = {"query": "q", "key": "k", "value": "v", "output": "o"}

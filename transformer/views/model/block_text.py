@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from transformer.messages import capital, numeral, say, say_n
 from transformer.model.config import ModelConfig
-from transformer.model.positions import POSITIONS, SCALINGS
+from transformer.model.positions import POSITIONS
 from transformer.model.primitives import ACTIVATIONS, NORMS, PLACEMENTS
+from transformer.model.rotary import SCALINGS
 from transformer.model.summary import Block, length_of
 from transformer.views.drawing import style
 

@@ -10,13 +10,10 @@ from transformer.model.blocks import Embedding
 from transformer.model.positions import (
     FIRST_OF_FAIRSEQ,
     POSITIONS,
-    SCALINGS,
     LearnedPositions,
-    Rotation,
-    apply_rotary,
-    frequencies_of,
     sinusoidal_matrix,
 )
+from transformer.model.rotary import SCALINGS, Rotation, apply_rotary, frequencies_of
 from transformer.runs.head_data import array
 from transformer.views.model.source import excerpt
 from transformer.views.model.topic import FIRST, Topic, quoted

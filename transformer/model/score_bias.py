@@ -1,0 +1,71 @@
+"""Positions as numbers that are added to attention scores: T5's relative bias, and ALiBi."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class RelativeBias(nn.Module):
+    """A trained number for each head and distance between two tokens, added to their scores.
+
+    Distances are counted in buckets. Both ways: half of them for tokens before, half for tokens
+    behind; else all for tokens before. Near distances have a bucket each, far ones share, in
+    logarithmic steps up to 128 tokens.
+    Source: Raffel et al. 2020 (T5): one table for all layers of a stack.
+    """
+
+    FARTHEST = 128
+
+    def __init__(self, n_buckets: int, n_heads: int, both_ways: bool) -> None:
+        super().__init__()
+        self.table, self.both_ways = nn.Embedding(n_buckets, n_heads), both_ways
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Positions (T,) or (B, T) int64 of both -> (H, Tq, Tk) or (B, H, Tq, Tk)."""
+        behind = keys[..., None, :] - queries[..., :, None]  # of the key, behind the query
+        size = self.table.num_embeddings // (2 if self.both_ways else 1)
+        near = size // 2
+        distance = behind.abs() if self.both_ways else (-behind).clamp(min=0)
+        steps = torch.log(distance.float() / near) / math.log(self.FARTHEST / near)
+        far = near + (steps * (size - near)).long().clamp(max=size - 1 - near)
+        bucket = torch.where(distance < near, distance, far)
+        if self.both_ways:
+            bucket = bucket + (behind > 0) * size
+        bias: Tensor = self.table(bucket)
+        return bias.movedim(-1, -3)
+
+
+class LinearBias(nn.Module):
+    """Minus a slope times the distance between two tokens, added to their scores; nothing to train.
+
+    The slopes of H heads are 2^(-8/H), 2^(-16/H), ... where H is a power of 2; other heads get
+    those between.
+    Source: Press et al. 2022 (ALiBi).
+    """
+
+    slopes: Tensor
+
+    def __init__(self, n_heads: int) -> None:
+        super().__init__()
+        power = 2 ** math.floor(math.log2(n_heads))
+        slopes = [2 ** (-8 * n / power) for n in range(1, power + 1)]
+        between = [2 ** (-4 * n / power) for n in range(1, 2 * (n_heads - power), 2)]
+        self.register_buffer("slopes", torch.tensor(slopes + between), persistent=False)
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Positions (T,) or (B, T) int64 of both -> (H, Tq, Tk) or (B, H, Tq, Tk)."""
+        distance = (keys[..., None, :] - queries[..., :, None]).abs()
+        return -self.slopes[:, None, None] * distance.unsqueeze(-3)
+
+
+def bias_of(config: Any, both_ways: bool) -> RelativeBias | LinearBias | None:
+    """What a stack adds to its scores."""
+    if config.positions == "alibi":
+        return LinearBias(config.n_heads)
+    if config.relative_buckets:
+        return RelativeBias(config.relative_buckets, config.n_heads, both_ways)
+    return None
