@@ -166,10 +166,10 @@ def bundled() -> Server:
 @functools.cache
 def second() -> Server:
     """A server that offers "tiny", "tiny-translator", checkpoints of other projects ("tiny-llama",
-    "tiny-bert", "tiny-roberta", "tiny-marian", "tiny-t5", and "many-heads" of 20 layers x 18
-    heads), the views of own_view.py and the lessons of LESSONS."""
+    "tiny-gemma3", "tiny-bloom", "tiny-bert", "tiny-roberta", "tiny-marian", "tiny-t5", and
+    "many-heads" of 20 layers x 18 heads), the views of own_view.py and the lessons of LESSONS."""
     from kit import own_view
-    from kit.hf_folders import byte_fallback, roberta, t5, word_piece, write
+    from kit.hf_folders import byte_fallback, byte_level, roberta, t5, word_piece, write
 
     from benchmarks.scale import write_model
 
@@ -177,12 +177,17 @@ def second() -> Server:
     (folder / "views").mkdir()
     own_view.write(folder / "views")
     write(folder / "tiny-llama", "llama", 3, tokenizer=byte_fallback)
+    write(folder / "tiny-gemma3", "gemma3_text", 2, tokenizer=byte_fallback)
+    write(folder / "tiny-bloom", "bloom", tokenizer=byte_level)
     write(folder / "tiny-bert", "bert", tokenizer=word_piece)
     write(folder / "tiny-roberta", "roberta", tokenizer=roberta)
     write(folder / "tiny-marian", "marian")
     write(folder / "tiny-t5", "t5", 1, tokenizer=t5)
     write_model(folder / "many-heads", 20, 18, 40, 6)
-    names = ("tiny-llama", "tiny-bert", "tiny-roberta", "tiny-marian", "tiny-t5", "many-heads")
+    names = (
+        "tiny-llama", "tiny-gemma3", "tiny-bloom", "tiny-bert", "tiny-roberta", "tiny-marian",
+        "tiny-t5", "many-heads",
+    )  # fmt: skip
     offered = [first / "tiny", first / "tiny-translator", *(folder / name for name in names)]
     more = ["--views", str(folder / "views"), "--lessons", str(LESSONS)]
     server = Server(folder / "server.log", offered, more=more)
