@@ -81,6 +81,16 @@ def test_heads_stages_and_pointer_have_the_runs_numbers(page, scripted):
     expect(page.locator(".to-arithmetic")).to_be_hidden()  # a view that is not here
 
 
+def test_the_address_says_which_head_and_token_are_chosen(page, scripted):
+    choose(page, 1, 0)
+    token = scripted.trace_start + 4
+    page.locator("#tokens button.token").nth(token).click()
+    expect(page).to_have_url(re.compile(f"#site=decoder.1.self&.*read={token}"))
+    page.evaluate("token => (location.hash = `#head=1&read=${token}`)", token + 1)
+    attention = page.locator(".attention[data-site='decoder.0.self'][data-head='1']")
+    expect(attention).to_have_attribute("data-row", "5")
+
+
 def test_hostile_text_is_shown_as_text_and_a_token_opens_its_step(page, scripted):
     tokens = page.locator("#tokens button.token")
     assert tokens.all_inner_texts() == list(scripted.labels)

@@ -10,7 +10,7 @@ from typing import Any
 
 from transformer.views.declaration import tab_name, tabs
 from transformer.views.drawing.style import dark_colours
-from transformer.views.parameters import Choice, Int, Parameter, Text
+from transformer.views.parameters import SELECTION, Choice, Parameter, Text
 from transformer.views.registry import VIEWS
 
 # The page's settings in the order of its controls.
@@ -21,9 +21,7 @@ UNNAMED_TAB = "attention"  # of a link that names none: it was the first when th
 _ON = {"1": ""}
 # "tab" is declared in `page_fields`.
 _PAGE = (
-    Text(name="site", use="place"),  # of the chosen head
-    Int(name="head", default=0, use="place"),
-    Text(name="read", use="place"),  # the chosen token: the last one that is read
+    *SELECTION,
     Text(name="more"),  # the open section
     Choice(name="projector", options=_ON, optional=True),
     Text(name="tour"),  # the card's number

@@ -249,3 +249,9 @@ KIND = Choice(
 QUERY = Int(name="query", title="Query", use="selection", optional=True)
 ROW = Int(name="row", title="Sentence", default=0, use="request")
 POSITION = Int(name="position", default=1, use="selection")
+# What is chosen on a page, in its link; see web/selection.js.
+SELECTION = (
+    Text(name="site", use="place"),  # of the chosen head
+    Int(name="head", default=0, use="place"),
+    Text(name="read", use="place"),  # the chosen token: the last one that is read
+)

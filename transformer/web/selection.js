@@ -2,8 +2,19 @@
 // it. For an encoder it is the chosen token itself.
 
 import { html, effect } from "./preact.js";
-import { chosenRow, headShown, on, page, setQuery, tracedFrom, setHead } from "./store.js";
-import { siteName } from "./sites.js";
+import {
+  chosenRow,
+  headShown,
+  labelsOf,
+  on,
+  page,
+  setQuery,
+  tracedFrom,
+  setHead,
+} from "./store.js";
+import { oneOf, siteNamed, wholeNumber } from "./declared.js";
+import { bindField } from "./fields.js";
+import { siteName, sitesOf } from "./sites.js";
 import { Token } from "./text.js";
 import { sayWith } from "./messages.js";
 
@@ -103,3 +114,40 @@ export const followStack = (stack) => {
   const usual = usualKind(stack);
   setHead(lastHeads.get(`${stack} ${usual.kind}`) ?? firstHead(usual));
 };
+
+// ---- the chosen head and token, as fields of the page's state ----
+
+const firstSite = () => sitesOf(page.run)[0];
+const siteShown = () => {
+  const site = page.run && page.head ? siteName(page.head) : "";
+  return site && site === siteName(firstSite()) ? "" : site;
+};
+bindField("site", siteShown, (text) => {
+  if (!page.run) return;
+  const site = text === "" ? firstSite() : siteNamed("site", text, page.run);
+  setHead({ ...site, head: page.head?.head ?? 0 });
+});
+bindField(
+  "head",
+  () => String(page.head?.head ?? 0),
+  (text) => {
+    if (!page.run) return;
+    const head = wholeNumber("head", text, 0, page.run.n_heads - 1);
+    setHead({ ...(page.head ?? firstSite()), head });
+  },
+);
+
+const tokenShown = () => {
+  if (!page.query || !page.run) return "";
+  const { stack, index } = page.query;
+  return stack === page.run.stack ? String(index) : `${stack}.${index}`;
+};
+/** @type {(token: string) => void} */
+const choose = (token) => {
+  if (!page.run || token === "") return setQuery(null);
+  const [stack, index] = token.includes(".") ? token.split(".") : [page.run.stack, token];
+  const own = stack === page.run.stack;
+  if (!own) oneOf("token's stack", stack, page.run.source_labels.length ? ["encoder"] : []);
+  return setQuery({ stack, index: wholeNumber("read", index, 0, labelsOf(stack).length - 1) });
+};
+bindField("read", tokenShown, choose);

@@ -5,52 +5,15 @@ import "./link.js";
 import "./visit.js";
 import "../../web/history.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
-import { page, setHead, setQuery, emit, labelsOf } from "../../web/store.js";
+import "../../web/selection.js";
+import { page, setQuery, emit } from "../../web/store.js";
 import { fieldText, bindField, setField, setFields } from "../../web/fields.js";
 import { openTab } from "./gradio.js";
-import { firstTab, oneOf, siteNamed, wholeNumber } from "../../web/declared.js";
+import { firstTab } from "../../web/declared.js";
 import { isEmbedded, withoutEmbed } from "../../web/link_text.js";
-import { siteName, sitesOf } from "../../web/sites.js";
 import { say } from "../../web/messages.js";
 import { useDocument } from "../../web/part.js";
 import { TermTip } from "./terms.js";
-
-// ---- the chosen head and token ----
-
-const firstSite = () => sitesOf(page.run)[0];
-const siteShown = () => {
-  const site = page.run && page.head ? siteName(page.head) : "";
-  return site && site === siteName(firstSite()) ? "" : site;
-};
-bindField("site", siteShown, (text) => {
-  if (!page.run) return;
-  const site = text === "" ? firstSite() : siteNamed("site", text, page.run);
-  setHead({ ...site, head: page.head?.head ?? 0 });
-});
-bindField(
-  "head",
-  () => String(page.head?.head ?? 0),
-  (text) => {
-    if (!page.run) return;
-    const head = wholeNumber("head", text, 0, page.run.n_heads - 1);
-    setHead({ ...(page.head ?? firstSite()), head });
-  },
-);
-
-const tokenShown = () => {
-  if (!page.query || !page.run) return "";
-  const { stack, index } = page.query;
-  return stack === page.run.stack ? String(index) : `${stack}.${index}`;
-};
-/** @type {(token: string) => void} */
-const choose = (token) => {
-  if (!page.run || token === "") return setQuery(null);
-  const [stack, index] = token.includes(".") ? token.split(".") : [page.run.stack, token];
-  const own = stack === page.run.stack;
-  if (!own) oneOf("token's stack", stack, page.run.source_labels.length ? ["encoder"] : []);
-  return setQuery({ stack, index: wholeNumber("read", index, 0, labelsOf(stack).length - 1) });
-};
-bindField("read", tokenShown, choose);
 
 // Another model's own example is shown as its opening says; so is the first one of the visit.
 /** @type {string | null} */

@@ -41,6 +41,7 @@ from transformer.views.export.bundle import bundle, read_module, read_style
 from transformer.views.export.gallery import gallery
 from transformer.views.export.packing import Pack, packed, rounded
 from transformer.views.masks.masks import mask_heatmap
+from transformer.views.parameters import SELECTION
 from transformer.views.positions import encodings
 from transformer.views.prediction.prediction import how
 from transformer.views.registry import PICTURES, VIEWS
@@ -85,10 +86,12 @@ def page(run: Run, site: str = "", head: int = 0) -> str:
 
     Raises ValueError for a site or head that the run has not.
     """
-    pack, at = Pack(), None
+    pack = Pack()
+    found = content(run, pack)
     if site:
-        at = {"site": str(head_view(run, site, head).site), "head": head}
-    return _filled(pack.text(content(run, pack) | {"at": at}))
+        opening = {"site": str(head_view(run, site, head).site), "head": str(head)}
+        found["run"]["opening"] = opening
+    return _filled(pack.text(found))
 
 
 def _filled(data: str) -> str:
@@ -102,7 +105,8 @@ def _filled(data: str) -> str:
         "controls": controls,
         "pictures": VIEWS["attention"].schema()["pictures"],
     }
-    declared = {"views": [view], "dark": dark_colours()}
+    selection = {one.name: one.schema() for one in SELECTION}
+    declared = {"views": [view], "page": selection, "dark": dark_colours()}
     parts = {
         "style": "\n".join(map(read_style, STYLES)),
         "schema": json_in_script(declared),

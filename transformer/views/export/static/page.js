@@ -4,16 +4,18 @@
 import { isAblated } from "../../../web/interventions.js";
 import { answerFrom } from "../../../web/ask.js";
 import { Select } from "../../../web/controls.js";
+import { showFields, shownFields } from "../../../web/fields.js";
 import { Figure } from "../../../web/figure.js";
 import { headNumbers } from "../../../web/head_numbers.js";
 import { thinLabels } from "../../../web/labels.js";
 import { siteNamed } from "../../../web/declared.js";
 import { PredictedToken, before, predictedPosition, readPosition } from "../../../web/selection.js";
+import { plainQuery, stateOf } from "../../../web/link_text.js";
 import { capital, numeral, say, sayWith } from "../../../web/messages.js";
 import { usePart } from "../../../web/part.js";
 import { takePlotlyFrom } from "../../../web/plots.js";
-import { html, render, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
-import { page, setHead, setQuery, setRun } from "../../../web/store.js";
+import { effect, html, render, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
+import { page, setQuery, setRun } from "../../../web/store.js";
 import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { Attention } from "../../attention/attention.js";
@@ -118,15 +120,9 @@ answerFrom({
   },
 });
 
-// at: {site, head}, the head that is shown at first; null: the first one.
-const AttentionSection = ({ at }) => {
-  useLayoutEffect(() => {
-    if (at) setHead({ ...siteNamed("site", at.site, page.run), head: at.head });
-  }, []);
-  return html`<section id="attention" aria-labelledby="attention-title">
-    <h2 id="attention-title">${say("Attention")}</h2><${Attention} />
-  </section>`;
-};
+const AttentionSection = () => html`<section id="attention" aria-labelledby="attention-title">
+  <h2 id="attention-title">${say("Attention")}</h2><${Attention} />
+</section>`;
 
 // ---- the page ----
 
@@ -168,6 +164,23 @@ const followDarkness = () => {
   return () => darkness.removeEventListener("change", follow);
 };
 
+// The address says what is chosen, as a link to the page does.
+const shownIn = async (address) =>
+  showFields((await stateOf(new URL(address).hash.slice(1))) ?? {});
+const followAddress = () => {
+  if (window.parent !== window) return undefined; // a text of a batch
+  const open = () => void shownIn(location.href);
+  window.addEventListener("hashchange", open);
+  const end = effect(() => {
+    const shown = plainQuery(shownFields());
+    history.replaceState(null, "", location.href.split("#")[0] + (shown && `#${shown}`));
+  });
+  return () => {
+    window.removeEventListener("hashchange", open);
+    end();
+  };
+};
+
 const Pictures = ({
   id,
   title,
@@ -183,6 +196,7 @@ const Pictures = ({
 /** @param {Record<string, any>} props */
 const Page = ({ data }) => {
   useLayoutEffect(followDarkness, []);
+  useLayoutEffect(followAddress, []);
   const { run, steps, masks, positions, more } = data;
   const model = html`<span id="model">${data.model}</span>`;
   const pictures = (all, props = {}) =>
@@ -196,7 +210,7 @@ const Page = ({ data }) => {
       <${Text} facts=${run} />
       <p class="note">${say("Outlined: given. Shaded: generated, the stronger the shade the likelier. Choose a token to mark what it reads and, if what follows it was generated, to see what else could have come.")}</p>
     </section>
-    <${AttentionSection} at=${data.at} />
+    <${AttentionSection} />
     <${Prediction} steps=${steps} start=${run.n_prompt} />
     <${Pictures} id="masks" title=${say("Masks")}>${pictures(masks)}<//>
     <${Pictures} id="positions" title=${say("Positions")}>${pictures(positions)}<//>
@@ -230,6 +244,7 @@ const start = async () => {
   const [data, library] = parts;
   takePlotlyFrom(() => URL.createObjectURL(new Blob([library], { type: "text/javascript" })));
   setRun(data.run);
+  await shownIn(location.href);
   return render(html`<${Page} data=${data} />`, byId("content"));
 };
 start();
