@@ -80,7 +80,8 @@ def test_a_click_on_a_translated_word_has_one_answer_on_every_tab(door, path):
     expect(door.large).to_have_attribute("data-column", "")
     black(door)
     door.tab("Prediction")
-    expect(door.page.locator(".asked:visible").first).to_contain_text("Last token read: ␣chat (2)")
+    door.wait_drawn(".prediction")
+    expect(door.page.locator(".prediction .candidate bdi").first).to_have_text("noir")
     black(door)
 
 
