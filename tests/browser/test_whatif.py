@@ -133,7 +133,7 @@ def test_each_card_has_the_text_without_its_part_and_a_press_takes_it_away(whati
         )
         text = re.sub("[␣⏎⇥]", " ", "".join(run.labels[run.n_prompt :])).strip()
         same = what != "" and run.ids == whole.ids
-        shown = "The same text." if same else text[:60]  # with the word of the prompt before it
+        shown = "The same text." if same else text[:50]  # with the word of the prompt before it
         expect(card.locator(".becomes")).to_contain_text(shown)
         if what in breaks_of(config):
             expect(card.locator(".hint")).to_have_text(BREAKS[what])

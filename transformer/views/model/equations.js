@@ -265,4 +265,7 @@ const Equations = () => {
     }
   </section>`;
 };
-export const mount = mounted(Equations, () => "softmax(qKᵀ ÷ √D) V");
+export const mount = mounted(
+  Equations,
+  () => html`<bdi translate=${false}>softmax(qKᵀ ÷ √D) V</bdi>`,
+);
