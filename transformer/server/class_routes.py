@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import random
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -37,7 +38,7 @@ from transformer.views.export.bundle import read_style
 SHOWN = "shown"
 PHASES = (GUESS, TASK, SHOWN)  # of a step
 WAIT_S = 25.0  # that a phone waits for news; proxies close what is silent for a minute
-LOOK_S = 0.5  # between two looks for news
+LOOK_S = (0.4, 1.0)  # between two looks for news, at random: not all phones at once
 PAGE = Path(__file__).parent / "static" / "phone.html"
 DARK = "@media (prefers-color-scheme: dark) {\n:root"
 
@@ -207,7 +208,7 @@ def class_app(classes: Classes) -> FastAPI:
             while one.rev == data.get("seen") and not one.is_over and time.monotonic() < give_up:
                 if flag is not None and flag.is_set():  # it has left
                     break
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(random.uniform(*LOOK_S))
         finally:
             waiting -= 1
         answer = _answer(_to_phone(classes.find(one.code), phone))
