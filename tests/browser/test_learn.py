@@ -183,6 +183,17 @@ def test_a_lesson_is_found_given_and_graded_on_the_visitors_run(visit, ground):
     assert page.evaluate("localStorage.length") == 0
 
 
+def test_a_link_to_a_step_alone_opens_what_the_step_shows(visit):
+    seen = visit(f"{second().url}#lesson=twice.4", tab="Journey")
+    page = seen.page
+    expect(page.locator(".card-title")).to_have_text("A sentence")
+    expect(page.get_by_role("tab", name="Masks", exact=True, selected=True)).to_be_visible()
+    before = page.evaluate("history.length")
+    address = seen.wait_for_address("tab=masks")
+    assert "lesson=twice.4" in address
+    assert page.evaluate("history.length") == before  # nothing that Back would lead back to
+
+
 def test_a_recorded_training_plays_and_one_press_breaks_its_best_head(visit):
     page = visit(tab="Journey").page
     page.get_by_role("button", name="Watch a head form").click()

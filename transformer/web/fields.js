@@ -61,7 +61,7 @@ export const lookFields = () => {
   return Object.fromEntries(Object.entries(shown).filter(([name]) => every[name].use !== "place"));
 };
 
-const STAYS = ["projector", "lesson"]; // of the page, whatever is shown
+export const STAYS = ["projector", "lesson"]; // of the page, whatever is shown
 // What of the page stays as it is where something else is shown: a lesson goes on.
 /** @type {() => Record<string, string>} */
 export const staying = () => {

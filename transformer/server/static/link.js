@@ -57,14 +57,16 @@ const viewsOf = (state) =>
   );
 
 // Show a state. The server makes its run and batch where others are shown now. facts: those of a run
-// of this visit that is the wanted one; it is shown at once where no setting has to change with it.
-/** @type {(state: State, facts?: any) => Promise<void>} */
-export const apply = async (state, facts = null) => {
+// of this visit that is the wanted one; it is shown at once where no setting has to change with it. isHere:
+// whether the address leads there already.
+/** @type {(state: State, facts?: any, isHere?: boolean) => Promise<void>} */
+export const apply = async (state, facts = null, isHere = false) => {
   if (facts && isOfBatch(state) && sameSettings(state, linkOf(page.run))) {
     setControls({ text: facts.text });
     setRun(facts);
   }
-  navigate(state, await queryOf(state), facts, false);
+  navigate(state, await queryOf(state), facts, isHere);
+  begun ||= isHere; // what is written next replaces it
 };
 // text: of the state; isHere: whether the address says it already.
 /** @type {(state: State, text: string | null, facts: any, isHere: boolean) => void} */

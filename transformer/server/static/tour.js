@@ -4,7 +4,7 @@ import { batch as together, effect } from "../../web/preact.js";
 import { ask } from "../../web/ask.js";
 import { cardState } from "../../web/card.js";
 import { showProblem } from "../../web/store.js";
-import { bindField, staying } from "../../web/fields.js";
+import { bindField, STAYS, staying } from "../../web/fields.js";
 import { apply, isOpening } from "./link.js";
 import { declared, oneOf, textsOf, wholeNumber } from "../../web/declared.js";
 
@@ -52,14 +52,23 @@ const lessonOf = (name) => {
   return /** @type {Promise<Deck>} */ (lessons.get(name));
 };
 
+// A link that says nothing but the step of a lesson opens the step's state as well.
+const isAlone = () =>
+  [...new URLSearchParams(window.location.hash.slice(1)).keys()].every((name) =>
+    STAYS.includes(name),
+  );
 // The card's part of the page's state. A link to a card shows it as soon as its deck is there.
 const wanted = { tour: "", lesson: "" };
 /** @type {(field: "tour" | "lesson", text: string) => Promise<void>} */
 const showLinked = async (field, text) => {
   const [number, name = ""] = text.split(".").reverse();
+  const opens = field === "lesson" && isAlone();
   const deck = field === "tour" ? tour : await lessonOf(name);
   const to = wholeNumber(field, number, 1, deck.cards.length) - 1;
-  if (wanted[field] === text) show(to, deck);
+  if (wanted[field] !== text) return;
+  const isShown = cardState.deck === deck && cardState.place === to;
+  if (opens && !isShown) await goToCard(to, deck, true);
+  else show(to, deck);
 };
 /** @type {(field: "tour" | "lesson") => boolean} */
 const isOf = (field) =>
@@ -85,9 +94,9 @@ keptAsCard("tour");
 keptAsCard("lesson");
 effect(() => void (ended &&= isOpening()));
 
-// Show a card: the page as it says.
-/** @type {(to: number, among?: Deck) => Promise<void>} */
-export const goToCard = async (to, among = cardState.deck) => {
+// Show a card: the page as it says. isHere: whether the address leads there already.
+/** @type {(to: number, among?: Deck, isHere?: boolean) => Promise<void>} */
+export const goToCard = async (to, among = cardState.deck, isHere = false) => {
   const { state } = among.cards[to];
   /** @type {Record<string, string>} */
   const here = among.name ? { lesson: `${among.name}.${to + 1}` } : { tour: String(to + 1) };
@@ -98,7 +107,7 @@ export const goToCard = async (to, among = cardState.deck) => {
   if (settled) return;
   const stays = staying();
   delete stays.lesson;
-  await apply({ ...state, ...stays, ...here });
+  await apply({ ...state, ...stays, ...here }, null, isHere);
   settled = true;
 };
 /** @type {(to: number) => Promise<void>} */
