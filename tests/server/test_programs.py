@@ -157,11 +157,13 @@ def test_a_calls_error_is_answered_and_logged_without_its_values(
     assert capfd.readouterr().err == ""
 
 
-def test_a_wrong_number_of_inputs_is_refused_without_quoting_them(service: Service) -> None:
+def test_inputs_with_defaults_may_be_left_out_and_none_is_quoted(service: Service) -> None:
+    """Programs that post inputs by place go on when an endpoint gets another one."""
     asked = programs(service, lambda a, b: None)
-    asked.endpoints = {"two": Endpoint(lambda a, b: None, "events")}
-    for inputs, got in ((["my words"], "1"), (["a", "b", "c"], "3"), ("my words", "str")):
-        with pytest.raises(ValueError, match=f"^two needs 2 inputs; got {got}$"):
+    asked.endpoints = {"two": Endpoint(lambda a, b, c=3: None, "events")}
+    assert asked.call_of("two", ["a", "b"], None, 1).inputs == ["a", "b"]
+    for inputs, got in ((["my words"], "1"), (["a", "b", "c", "d"], "4"), ("my words", "str")):
+        with pytest.raises(ValueError, match=f"^two needs from 2 to 3 inputs; got {got}$"):
             asked.call_of("two", inputs, None, 1)
 
 

@@ -26,7 +26,7 @@ from transformer.views.prediction.prediction import how_briefly
 
 _STOPPED = {
     "end": mark("The model ended its text."),
-    "stop": mark("It wrote a text to stop at."),
+    "stop": mark("It reached a stop text."),
     "length": mark("It has the length that was asked for."),
     "cancelled": mark("You stopped it."),
     "time": mark("It reached the {seconds} s that one request may take."),

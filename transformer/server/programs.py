@@ -87,10 +87,11 @@ class Programs:
         endpoint = self.endpoints.get(name)
         if endpoint is None:
             raise Refused(404, CLOSED)
-        wanted = len(inspect.signature(endpoint.function).parameters)
-        if not isinstance(inputs, list) or len(inputs) != wanted:
+        known = inspect.signature(endpoint.function).parameters.values()
+        least, most = sum(one.default is one.empty for one in known), len(known)
+        if not isinstance(inputs, list) or not least <= len(inputs) <= most:
             got = len(inputs) if isinstance(inputs, list) else type(inputs).__name__
-            raise ValueError(f"{name} needs {wanted} inputs; got {got}")
+            raise ValueError(f"{name} needs from {least} to {most} inputs; got {got}")
         call = Call(endpoint=endpoint, inputs=inputs, session=session or "", n_bytes=n_bytes)
         call.session = call.session or call.event
         return call

@@ -34,7 +34,7 @@ const sentence = ({ stack, kind }, found) => {
           " ",
           sayWith("{head} {does}.", { head: pick, does }),
         ]
-      : sayWith("No head does just one thing on this text. The nearest is {head}, “{short}”.", {
+      : sayWith("No head does only one thing on this text. The nearest is {head}, “{short}”.", {
           head: pick,
           short: title,
         }),

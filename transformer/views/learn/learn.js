@@ -2,7 +2,7 @@
 // of the visitor's own; afterwards it is a model of this visit.
 
 import { HeadGrid, atlasOf } from "../../web/head_grid.js";
-import { say, numeral, sayN } from "../../web/messages.js";
+import { say, numeral, sayN, sayWith } from "../../web/messages.js";
 import { html, useMemo, useLayoutEffect, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { ablationOf } from "../../web/interventions.js";
@@ -102,7 +102,12 @@ const Buttons = ({ training, facts, status, question, again }) => {
 
 const Question = ({ facts, text, type, commit }) => {
   const { answer, wanted } = facts ?? {};
-  const right = answer === wanted ? say("(right)") : say("(right would be {wanted})", { wanted });
+  const right =
+    answer === wanted
+      ? say("(right)")
+      : sayWith("(right would be {wanted})", {
+          wanted: html`<bdi translate=${false}>${wanted}</bdi>`,
+        });
   return html`<p class="learn-ask">
     <label>${`${say("Ask it")} `}<input type="text" class="learn-question" autocomplete="off"
       spellcheck=${false} value=${text} onInput=${({ target }) => type(target.value)}

@@ -131,7 +131,7 @@ def _on_positions(config: ModelConfig) -> list[str]:
     kinds = [config.layer_type(layer) for layer in range(config.n_layers)]
     said = [say("The queries and keys of each head are normalised.")] if config.norm_heads else []
     if config.norm_all_heads:
-        said.append(say("The queries of all heads together are normalised, and the keys."))
+        said.append(say("Queries are normalised over all heads together, and so are keys."))
     if POSITIONS[config.positions].is_rotary:
         rotated = config.rotary.size
         said.append(
