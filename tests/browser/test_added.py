@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from kit import serving
 from kit.browser import PARTS, Visit
+from kit.hf_folders import LANGUAGES as NAMES
 from playwright.sync_api import expect
+
+from transformer.server.fields import LANGUAGES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 INSTEAD = {
@@ -48,6 +51,34 @@ def test_networks_of_other_families_go_through_all_tabs(page):
             expect(page.page.locator(".head-grid .joined.first")).to_have_count(3)
             shared = "This head shares its keys with head 1."
             expect(page.page.locator(".shared-keys")).to_have_text(shared)
+
+
+def test_a_translator_goes_from_and_to_the_languages_that_are_chosen(page, visit):
+    english, french = NAMES["NllbTokenizer"]
+    page.go("model=tiny-nllb&tab=attention")
+    ids, begins = "viz.run.ids.join()", "viz.run.labels[1]"
+    assert page.page.evaluate(begins) == french  # its files choose none
+    stored = page.page.evaluate(ids)
+    settings = page.page.get_by_role("button", name="Settings")
+    source, target = (page.page.locator(f".setting-{name} input") for name in LANGUAGES)
+    settings.click()
+    expect(source).to_have_value(english)
+    expect(target).to_have_value(french)
+    page.page.evaluate("viz.nextPaint()")  # what is shown first takes its old value again
+    target.fill("deu")
+    page.page.get_by_role("option", name="deu_Latn").click()
+    page.generate("The black cat is sleeping.")
+    assert page.page.evaluate(begins) == "deu_Latn"
+    chosen = page.page.evaluate(ids)
+    assert chosen != stored
+    link = page.wait_for_address(f"source_language={english}", "target_language=deu_Latn")
+    other = visit(link)
+    other.wait_for_link()
+    assert other.page.evaluate(ids) == chosen
+    page.go("model=tiny-marian&tab=attention")
+    expect(target).to_be_hidden()
+    assert page.page.evaluate("viz.controls.target_language") is None
+    settings.click()
 
 
 def test_a_grid_of_many_heads_is_one_image_and_scrolls_to_the_head(page):

@@ -61,7 +61,10 @@ REQUESTS: list[dict[str, Any]] = [
     },
     {
         "model": "a b", "text": "x" * 2000,
-        "settings": {"method": "beam", "beams": 3, "penalty": 1e-07, "length": 9},
+        "settings": {
+            "method": "beam", "beams": 3, "penalty": 1e-07, "length": 9,
+            "source_language": "eng_Latn", "target_language": "__fr__",
+        },
     },
 ]  # fmt: skip
 

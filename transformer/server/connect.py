@@ -23,7 +23,7 @@ from transformer.server.examples import (
     is_offered,
     temperature_of,
 )
-from transformer.server.fields import SETTINGS
+from transformer.server.fields import LANGUAGES, SETTINGS
 from transformer.server.page_data import (
     headline,
     model_card,
@@ -96,6 +96,7 @@ def example_page(
         "text": example.text,
         "lines": "\n".join(example.batch),
         "methods": example.methods,
+        "languages": {name: example.settings.get(name) for name in LANGUAGES},
         "temperature": temperature_of(SAMPLE),
         "length": example.settings["max_new_tokens"],
         "lengths": [example_of(one).settings["max_new_tokens"] for one in service.models.values()],
@@ -110,9 +111,11 @@ def _furnished(service: Service, visitor: str, name: str, example: Example) -> d
     model = service.model(name)
     chips = {f"chip {place}": updated(value=text) for place, text in enumerate(example.suggestions)}
     methods = [(say(METHODS[method]), method) for method in example.methods]
+    languages = updated(choices=[(name, name) for name in example.languages])
     return chips | {
         "model": updated(choices=service.names(visitor), value=name),
         "method": updated(choices=methods),
+        **dict.fromkeys(LANGUAGES, languages),
         "headline": updated(value=headline(model)),
         "card": updated(value=model_card(model)),
         "table": updated(value=settings_table(model)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +20,8 @@ from transformer.learning.exercises import EXERCISES, held_out, prompt_of
 from transformer.messages import mark
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
+from transformer.server.fields import LANGUAGES
+from transformer.tokenizer import Tokenizer
 
 GREEDY, SAMPLE, BEAM = "greedy", "sample", "beam"
 METHODS = {
@@ -30,8 +32,9 @@ METHODS = {
 
 
 # The settings' first values.
-STARTS = {
+STARTS: dict[str, Any] = {
     "temperature": 0.7, "top_k": 40, "top_p": 1, "beams": 4, "penalty": 1, "length": 40, "seed": 3,
+    **dict.fromkeys(LANGUAGES),
 }  # fmt: skip
 
 
@@ -48,7 +51,7 @@ class Example:
 
     settings: of that run, and the first of the controls. only_read: nothing is generated yet, the
     text stands there read. methods: ways to generate that the family can use, the first one chosen
-    at first.
+    at first. languages: those of a translator of several.
     """
 
     label: str
@@ -59,6 +62,7 @@ class Example:
     settings: dict[str, Any]
     methods: tuple[str, ...]
     only_read: bool = False
+    languages: tuple[str, ...] = ()
 
 
 _STORY = Example(
@@ -118,12 +122,28 @@ def example_of(model: Model) -> Example:
             example, text=opening["text"], methods=(opening["method"], *others),
             settings={"max_new_tokens": opening["length"]}, only_read=True,
         )  # fmt: skip
+    if model.config.family == "encoder-decoder" and (names := model.tokenizer.languages):
+        settings = example.settings | _first_languages(model.tokenizer)
+        example = dataclasses.replace(example, languages=tuple(names), settings=settings)
     return dataclasses.replace(
         example,
         text=_fitting(model, example.text),
         suggestions=tuple(_fitting(model, text) for text in example.suggestions),
         batch=tuple(_fitting(model, text) for text in example.batch),
     )
+
+
+def _first_languages(tokenizer: Tokenizer) -> dict[str, str]:
+    """The languages that a translator's files choose; French where they choose no target, since
+    the examples are English."""
+    names = tokenizer.languages
+    french = next((name for name in names if name.strip("_").startswith("fr")), next(iter(names)))
+
+    def chosen(ids: Sequence[int]) -> str:
+        return next((name for name, index in names.items() if index in ids), french)
+
+    sides = tokenizer.source([]), tokenizer.target_start
+    return dict(zip(LANGUAGES, map(chosen, sides), strict=True))
 
 
 def _questions(model: Model) -> Example:
@@ -151,6 +171,7 @@ def first_controls(model: Model) -> dict[str, Any]:
         "model": model.name, "text": example.text, "lines": "\n".join(example.batch),
         "method": method, **STARTS, "temperature": temperature_of(method),
         "length": example.settings["max_new_tokens"],
+        **{name: example.settings.get(name) for name in LANGUAGES},
     }  # fmt: skip
 
 

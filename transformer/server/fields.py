@@ -13,9 +13,10 @@ from transformer.views.drawing.style import dark_colours
 from transformer.views.parameters import SELECTION, Choice, Parameter, Text
 from transformer.views.registry import VIEWS
 
+LANGUAGES = ("source_language", "target_language")  # settings of a translator of several
 # The page's settings in the order of its controls.
 SETTINGS = (
-    "method", "temperature", "top_k", "top_p", "beams", "penalty", "length", "seed",
+    "method", "temperature", "top_k", "top_p", "beams", "penalty", "length", "seed", *LANGUAGES,
 )  # fmt: skip
 UNNAMED_TAB = "attention"  # of a link that names none: it was the first when there were such
 _ON = {"1": ""}

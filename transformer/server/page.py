@@ -47,12 +47,15 @@ TITLE = mark("Transformer, seen from inside")
 
 
 def settings_of(example: Example, temperature: gr.Slider) -> list[Any]:
-    """Method and its numbers, length, seed: in the order of `handlers.settings_of`.
+    """Method and its numbers, length, seed, languages: in the order of SETTINGS.
 
-    Each number has the class setting-NAME, with its name in a link. The temperature stands by
-    itself, under the bars that it moves.
+    Each but the method has the class setting-NAME, with its name in a link. The temperature stands
+    by itself, under the bars that it moves.
     """
     with gr.Accordion(say("Settings"), open=False, elem_id="settings"):
+        with gr.Row():
+            source = _language("source_language", say("Source language"), example)
+            target = _language("target_language", say("Target language"), example)
         choices = [(say(METHODS[name]), name) for name in example.methods]
         method = gr.Radio(choices, value=choices[0][1], label=say("Method"), elem_id="method")
         with gr.Row():
@@ -67,12 +70,19 @@ def settings_of(example: Example, temperature: gr.Slider) -> list[Any]:
                 value=example.settings["max_new_tokens"], precision=0, elem_id="length",
             )  # fmt: skip
             seed = _number("seed", say("Seed"), 120, precision=0)
-    return [method, temperature, top_k, top_p, beams, penalty, length, seed]
+    return [method, temperature, top_k, top_p, beams, penalty, length, seed, source, target]
 
 
 def _number(name: str, words: str, min_width: int, **more: Any) -> gr.Number:
     given: dict[str, Any] = {"value": STARTS[name], "elem_classes": [f"setting-{name}"]} | more
     return gr.Number(label=words, min_width=min_width, **given)
+
+
+def _language(name: str, words: str, example: Example) -> gr.Dropdown:
+    return gr.Dropdown(
+        list(example.languages), value=example.settings.get(name), label=words, min_width=120,
+        elem_classes=[f"setting-{name}"],
+    )  # fmt: skip
 
 
 def _of_masks(model: Model) -> dict[str, Any]:

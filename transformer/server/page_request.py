@@ -21,7 +21,7 @@ from transformer.runs.batch import Batch
 from transformer.runs.run import Run
 from transformer.server.errors import Busy, RunExpired
 from transformer.server.examples import BEAM, GREEDY, METHODS, SAMPLE, STARTS, example_of
-from transformer.server.fields import SETTINGS
+from transformer.server.fields import LANGUAGES, SETTINGS
 from transformer.server.limits import MAX_MADE, MAX_SECONDS, lines_of
 from transformer.server.service import Service
 from transformer.server.sessions import caller, taken
@@ -64,7 +64,8 @@ def settings_of(values: Mapping[str, Any], altered: Any = INTACT) -> dict[str, A
             raise InvalidRequest("no_number", "{name} is empty: give a number", name=name)
     off = {"top_k": 0, "top_p": 1}
     given = {name: None if value == off.get(name) else value for name, value in settings.items()}
-    return given | changes
+    languages = {name: values[name] for name in LANGUAGES if values[name] is not None}
+    return given | languages | changes
 
 
 def request_of_run(run: Run) -> dict[str, Any]:
@@ -81,6 +82,8 @@ def request_of_run(run: Run) -> dict[str, Any]:
         given = {name: getattr(request, name) for name in off}
         drawn = {name: off[name] if given[name] is None else given[name] for name in off}
         settings = {"method": SAMPLE, **drawn, "seed": request.seed}
+    languages = {name: getattr(request, name) for name in LANGUAGES}
+    settings |= {name: language for name, language in languages.items() if language is not None}
     asked["settings"] = settings | {"length": request.max_new_tokens}
     changes = [to_dict(intervention) for intervention in request.interventions]
     altered = {"interventions": changes, "forced_tokens": list(request.forced_tokens)}

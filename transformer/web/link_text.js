@@ -145,7 +145,8 @@ const listIn = (text) => {
 /** @type {Map<string, (text: string) => any>} */
 const READERS = new Map();
 for (const name of declared.settings) READERS.set(name, numberIn);
-for (const name of ["model", "text", "lines", "method"]) READERS.set(name, String);
+const TEXTS = ["model", "text", "lines", "method", "source_language", "target_language"];
+for (const name of TEXTS) READERS.set(name, String);
 READERS.set("forced_tokens", idsIn).set("alter", listIn);
 // What a state asks the server for: model, text, settings, altered and lines, each only where the state has
 // it; views: its other fields; problems: a sentence for each that cannot be read.

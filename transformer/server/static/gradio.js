@@ -74,6 +74,12 @@ effect(() => {
   if (button) button.ariaPressed = String(isBare);
 });
 
+// Whether the model is a translator of several languages.
+effect(() => {
+  const hasLanguages = Boolean(controls.source_language);
+  globalThis.document?.body.classList.toggle("translates", hasLanguages);
+});
+
 // The buttons of the page's tabs by the tabs' names in links; on a narrow screen some are in a menu,
 // where Gradio keeps the tabs' order but not their ids.
 const TABS = "#right > .tabs > .tab-wrapper";

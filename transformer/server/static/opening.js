@@ -78,15 +78,21 @@ const isStored = ({ text, settings, altered }, { model, request }) =>
 // The settings that the state names, else those that are set; a problem is added to those.
 /** @type {(parts: Record<string, any>, example: any, isChosen: boolean | undefined, problems: string[]) => Record<string, any>} */
 const settingsFor = ({ settings: named }, example, isChosen, problems) => {
-  const { methods, length, lengths } = example;
+  const { controls: words, methods, languages, length, lengths } = example;
   const now = settingsNow();
   if (isChosen && lengths.includes(now.length)) now.length = length; // it was left alone
-  const settings = { ...now, method: methods[0], ...named };
-  try {
-    oneOf("method", settings.method, methods);
-  } catch (error) {
-    problems.push(error.message);
-    [settings.method] = methods;
+  /** @type {Record<string, any>} */
+  const first = { method: methods[0], ...languages };
+  /** @type {Record<string, any>} */
+  const settings = { ...now, ...first, ...named };
+  for (const name of Object.keys(first).filter((one) => one in named)) {
+    try {
+      const values = words[name].choices.map((/** @type {string[]} */ [, value]) => value);
+      oneOf(name, named[name], values);
+    } catch (error) {
+      problems.push(error.message);
+      settings[name] = first[name];
+    }
   }
   const usual = now.temperature || example.temperature;
   settings.temperature = settings.method === "greedy" ? 0 : (named.temperature ?? usual);
@@ -94,12 +100,11 @@ const settingsFor = ({ settings: named }, example, isChosen, problems) => {
 };
 // Set Gradio's controls: their words are the model's.
 /** @type {(example: any, values: Record<string, any>) => void} */
-const furnish = ({ controls: words, methods }, { method, text, ...others }) => {
+const furnish = ({ controls: words, methods }, { method, ...others }) => {
   const chosen = methods.includes(method) ? method : methods[0]; // another model had it
-  setControls({
-    ...words,
-    ...others,
-    method: { ...words.method, value: chosen },
-    text: { ...words.text, value: text },
-  });
+  const values = Object.entries({ ...others, method: chosen });
+  const given = values.map(([name, value]) => [name, withValue(words[name], value)]);
+  setControls({ ...words, ...Object.fromEntries(given) });
 };
+/** @type {(update: any, value: any) => any} */
+const withValue = (update, value) => (update ? { ...update, value } : value);
