@@ -141,5 +141,7 @@ def test_a_link_never_flashes_the_stored_example(held, server):
     expect(look.locator("img").first).to_be_hidden()  # of the stored example
     expect(page.locator("gradio-app")).to_be_hidden()
     let_go()
-    expect(page.get_by_role("tab", name="Masks")).to_have_attribute("aria-selected", "true")
     expect(look).to_be_hidden(timeout=10_000)  # not when its 20 s are over
+    expect(page.get_by_role("tab", name="Masks")).to_have_attribute("aria-selected", "true")
+    page.wait_for_timeout(1000)
+    assert page.evaluate("layoutShift") <= 0.05

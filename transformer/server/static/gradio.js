@@ -140,6 +140,23 @@ globalThis.document?.addEventListener("click", ({ target, isTrusted }) => {
   if (isTrusted && pressed) leadDown(true);
 });
 
-// The page is seen, once its pictures stand; see page.html.
-export const uncover = () =>
-  document.getElementById("first-look")?.classList.replace("opens", "opened");
+// ---- the page as it opens; see page.html ----
+
+const IN_TAB = "#right [data-rev]:not(body:not(.first) .journey)"; // Gradio shows another tab a little later
+/** @type {(element: Element) => boolean} */
+const isInSight = (element) => {
+  const { top, bottom, height } = element.getBoundingClientRect();
+  return height > 0 && bottom > 0 && top < window.innerHeight;
+};
+// Whether the open tab is drawn, and all that is in sight.
+const isDrawn = () =>
+  [...document.querySelectorAll(IN_TAB)].some((part) => part.getClientRects().length) &&
+  ![...document.querySelectorAll("#columns [aria-busy]")].some(isInSight);
+// Show the page once nothing of it moves any more.
+export const uncover = async () => {
+  const cover = document.querySelector("#first-look.opens");
+  const until = performance.now() + SETTLED_MS;
+  while (cover && page.run && !isDrawn() && performance.now() < until)
+    await new Promise((done) => setTimeout(done, 50));
+  cover?.classList.replace("opens", "opened");
+};
