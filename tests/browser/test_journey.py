@@ -35,6 +35,8 @@ def beginning(page: Visit, token: dict[str, Any], place: int) -> str:
     labels, special = page.page.evaluate("[viz.run.labels, viz.run.special]")
     word, at = "", place
     while token["joins"] and at >= 0 and at not in special:
+        if at == place and labels[at].endswith((".", ",", ":", ";", "!", "?", "…")):
+            break
         word = labels[at] + word
         if labels[at].startswith("␣"):
             break

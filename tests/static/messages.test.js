@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { known, numeral, say, sayN } from "../../transformer/web/messages.js";
+import { page } from "../../transformer/web/store.js";
+import { beginning } from "../../transformer/web/text.js";
 
 Object.assign(known, {
   forms: Array.from({ length: 200 }, (_, n) => (n === 1 ? 0 : n > 4 ? 2 : 1)).join(""),
@@ -35,6 +37,16 @@ test("a number takes its form", () => {
 test("numbers have the signs of the language, and groups where it makes them", () => {
   const written = ["0.25", "-1,234.5", "12,345.6", "1.2e-7", "12,345"].map(numeral);
   assert.deepEqual(written, ["0,25", "-1234,5", "12.345,6", "1,2e-7", "12.345"]);
+});
+
+test("a token is joined to the word before it, but not after a full stop", () => {
+  page.run = /** @type {any} */ ({
+    labels: ["<s>", "␣L", "o", "."],
+    special: [0],
+    stack: "decoder",
+  });
+  const after = (place) => beginning({ label: "ki", joins: true }, place);
+  assert.deepEqual([0, 1, 2, 3].map(after), ["ki", "Lki", "Loki", "ki"]);
 });
 
 const glossary = {

@@ -20,20 +20,23 @@ export const wordStart = (labels, place, special = page.run.special) => {
   while (first > 0 && !WORD.test(labels[first] ?? "") && !special.includes(first - 1)) first -= 1;
   return place - first > MOST_PIECES ? place : first;
 };
-// The word that the token at a place is part of, as far as it is read there.
-/** @type {(place: number) => string} */
-export const wordUpTo = (place) => {
-  const { labels, special } = page.run;
+const ENDS_WORD = /[.,:;!?…]$/u;
+// A label that may follow the token at a place, with the word that it goes on with, if it does.
+/** @type {(token: {label: string, joins: boolean}, place: number) => string} */
+export const beginning = ({ label, joins }, place) => {
+  const { labels, special, stack } = page.run;
+  if (stack === "encoder" || !joins) return label.replace(WORD, "") || label;
   const first = wordStart(labels, place);
   const isWord = first < place || !place || WORD.test(labels[place]) || special.includes(place - 1);
-  return special.includes(place) || !isWord ? "" : inText(labels.slice(first, place + 1)).trim();
+  const isOver = special.includes(place) || ENDS_WORD.test(labels[place]);
+  return (isWord && !isOver ? inText(labels.slice(first, place + 1)).trim() : "") + label;
 };
 
 // What follows a place, with the beginning of the word that it goes on with.
 /** @type {(labels: string[], place: number) => string} */
 export const continued = (labels, place) =>
   labels.length
-    ? ((WORD.test(labels[0]) ? "" : wordUpTo(place)) + inText(labels)).trim()
+    ? beginning({ label: inText(labels), joins: !WORD.test(labels[0]) }, place).trim()
     : say("(nothing)");
 
 // A token of a text; its label is inserted as text only.

@@ -10,8 +10,8 @@ import { useButtonKeys, inPx } from "../../web/cells.js";
 import { headName, knownName, SmallHead } from "../../web/head_grid.js";
 import { html } from "../../web/preact.js";
 import { page } from "../../web/store.js";
-import { Token } from "../../web/text.js";
-import { beginning, useFilling } from "./queries.js";
+import { beginning, Token } from "../../web/text.js";
+import { useFilling } from "./queries.js";
 import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
 
 const NUMBERS_APART = 4; // if there is no room for all

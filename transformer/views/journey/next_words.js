@@ -10,9 +10,9 @@ import { mounted, openSection, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
 import { controls, headShown, page, predicts } from "../../web/store.js";
-import { Token, setReader } from "../../web/text.js";
+import { beginning, Token, setReader } from "../../web/text.js";
 import { firstAtlas, tokenReader } from "../attention/numbers.js";
-import { beginning, shared, useFilling, useJourney, withoutHead } from "./queries.js";
+import { shared, useFilling, useJourney, withoutHead } from "./queries.js";
 import { distribution, draws, probabilitiesOf } from "./distribution.js";
 
 const SHOWN = 5;

@@ -1,11 +1,9 @@
-// Requests of the journey and the next-word bars, each once per run for both; the hovered head; and a token as
-// the beginning of a word.
+// Requests of the journey and the next-word bars, each once per run for both, and the hovered head.
 
 import { cardState } from "../../web/card.js";
 import { useAnswer } from "../../web/part.js";
 import { effect, useLayoutEffect, useRef } from "../../web/preact.js";
 import { on, page, predicts, reactive } from "../../web/store.js";
-import { WORD, wordUpTo } from "../../web/text.js";
 import { once } from "../attention/metrics_cache.js";
 
 export const HEATMAP = { picture: "heatmap", depth: "all" }; // fields of Attention: one head
@@ -31,13 +29,6 @@ export const readers = once("readers");
 
 // The last token read: the chosen one; null for the server's default.
 export const placeChosen = () => (page.query?.stack === page.run?.stack ? page.query.index : null);
-
-// A token that may follow the one at `place`, as the word that begins so: what it goes on with, if it does.
-/** @type {(token: {label: string, joins: boolean}, place: number) => string} */
-export const beginning = ({ label, joins }, place) =>
-  page.run.stack === "encoder" || !joins
-    ? label.replace(WORD, "") || label
-    : wordUpTo(place) + label;
 
 // The server's answer, {answer, asked}; that of another run of the same network until this one's arrives.
 /** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any}} */

@@ -7,10 +7,9 @@ import { numeral, percentText, say } from "../../web/messages.js";
 import { html, useMemo } from "../../web/preact.js";
 import { shell } from "../../web/shell.js";
 import { controls, page } from "../../web/store.js";
-import { Token } from "../../web/text.js";
+import { beginning, Token } from "../../web/text.js";
 import { distribution, draws, probabilitiesOf } from "../journey/distribution.js";
 import { countInWords, settingsNow, tokenInWords, tokensShown } from "../journey/next_words.js";
-import { beginning } from "../journey/queries.js";
 
 const SHOWN = 10;
 const LEAST_MOVE = 0.005; // of a bar that has a tick where it was

@@ -7,8 +7,8 @@ import { html, useMemo, useState, useLayoutEffect, useRef } from "../../web/prea
 import { page, setQuery } from "../../web/store.js";
 import { declaredFields } from "../../web/fields.js";
 import { before, predictedPosition, readPosition } from "../../web/selection.js";
-import { Token } from "../../web/text.js";
-import { beginning, useJourney } from "../journey/queries.js";
+import { beginning, Token } from "../../web/text.js";
+import { useJourney } from "../journey/queries.js";
 import { Candidates } from "./candidates.js";
 import { fontPx, labelRoom } from "../../web/labels.js";
 import { cellBox } from "../../web/cells.js";
