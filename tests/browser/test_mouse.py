@@ -107,7 +107,7 @@ def test_a_translators_heads_are_named_with_their_kind(door, kind):
     for visit in opened(door, link):
         for layer, head in ((0, 0), (2, 7)):
             pressed = visit.page.locator(".journey").get_by_role(
-                "button", name=re.compile(rf"^Layer {layer}, head {head}(, {kind}-attention)?$")
+                "button", name=re.compile(rf"^Layer {layer}, head {head}(, {kind}-attention)?(:|$)")
             )
             name = f"layer {layer}, head {head} ({kind})"
             assert straight(visit, pressed, off(visit, name)) == f"Switch off {name}"

@@ -1,5 +1,6 @@
 """A visitor's actions and what they see. Waits for draws, never for time."""
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -214,7 +215,8 @@ class Visit:
 
     def head(self, layer: int, head: int) -> Locator:
         """The button of a head, counted from 0 as on the page."""
-        return self.page.get_by_role("button", name=f"Layer {layer}, head {head}", exact=True)
+        name = re.compile(rf"^Layer {layer}, head {head}(:|$)")
+        return self.page.get_by_role("button", name=name)
 
     def choose_model(self, name: str) -> None:
         """Pick another model; wait for its stored example, or for the visitor's text read by it."""

@@ -62,7 +62,7 @@ const HeadButton = ({ head, view, box, keys, isStop }) => {
   const place = layer * page.run.n_heads + head.head;
   const title = answer.heads?.[kind] ? inWords(name, amount, answer.target_label) : name;
   return html`<button type="button" class=${look.filter(Boolean).join(" ")} style=${style}
-    aria-label=${name} title=${title} aria-pressed=${String(isChosen)} tabindex=${isStop ? 0 : -1}
+    aria-label=${title} title=${title} aria-pressed=${String(isChosen)} tabindex=${isStop ? 0 : -1}
     ...${keys} onClick=${() => choose(head)} onPointerDown=${() => view.press(head)}
     onPointerEnter=${(event) => event.pointerType === "mouse" && point(head)}
   >${small && atlas && html`<${SmallHead} class="small" ...${{ atlas, place }} />`}</button>`;
@@ -118,7 +118,7 @@ const Lens = ({ at, answer }) =>
         token: label,
         probability: percentText(probability),
       });
-      return html`<span class=${isFinal ? "lens final" : "lens"} style=${box} title=${title}>
+      return html`<span class=${isFinal ? "lens final" : "lens"} style=${box} role="img" aria-label=${title} title=${title}>
       <${Token} label=${label} />${(isFinal || !isSmall) && html`<small>${percentText(probability)}</small>`}</span>`;
     },
   );
