@@ -118,7 +118,7 @@ def test_a_translator_has_its_source_above_and_a_phone_one_layer_at_a_time(page)
     expect(page.page.locator(".picture-of .head")).to_have_count(2 * 2)
     page.page.set_viewport_size({"width": 390, "height": 844})
     page.page.get_by_role("button", name="Next layer").click()
-    expect(page.page.locator(".layer-steps strong")).to_have_text("Layer 1 of 1")
+    expect(page.page.locator(".layer-steps strong")).to_have_text("Layer 1 (0 to 1)")
     assert page.page.locator(".one-layer .head").count() == 2
     # what the layer adds flows into the stream here, too
     page.page.get_by_role("radio", name="decoder cross").click()

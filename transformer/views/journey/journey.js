@@ -173,7 +173,7 @@ const Legend = ({ answer }) => {
 
 const Steps = ({ layer, count, go }) => html`<div class="layer-steps">
   <button type="button" aria-label=${say("Previous layer")} disabled=${layer === 0} onClick=${() => go(layer - 1)}>‹</button>
-  <strong>${say("Layer {layer} of {last}", { layer, last: count - 1 })}</strong>
+  <strong>${say("Layer {layer} (0 to {last})", { layer, last: count - 1 })}</strong>
   <button type="button" aria-label=${say("Next layer")} disabled=${layer === count - 1} onClick=${() => go(layer + 1)}>›</button>
 </div>`;
 
