@@ -169,7 +169,7 @@ def test_a_card_stays_visible_above_the_section_it_opens(door, address):
     page = door.page
     for width, height, projected in ((1440, 900, ""), (390, 844, ""), (1280, 720, "&projector=1")):
         page.set_viewport_size({"width": width, "height": height})
-        for card, section in ((4, "attention_math"), (8, "lens")):
+        for card, section in ((4, "attention_math"), (6, "inputs"), (8, "lens")):
             page.goto(f"{address}?tour={card - 1}{projected}")
             page.locator(".card-next").click()
             heading = page.locator(f"[data-section={section}] summary").first
