@@ -13,7 +13,7 @@ import { page, sameHead, setHead, setQuery, isOpeningLink } from "../../web/stor
 import { continued, Token, WORD } from "../../web/text.js";
 import { WhoReads } from "../../web/tokens.js";
 import { amountOf } from "./geometry.js";
-import { continuation, shared, telling } from "./queries.js";
+import { continuation, shared, telling, withoutHead } from "./queries.js";
 
 const READ_TOO = 0.15; // a weight that is named after the largest
 
@@ -151,16 +151,21 @@ const Writes = ({ place, texts }) => {
 
 // ---- the card ----
 
-// What the network would write after a place with the head and without, [labels, labels]; null where it writes
+// What the network would write at a place with the head and without, [labels, labels]; null where it writes
 // nothing.
-const useTexts = (part, place, at) => {
+const useTexts = (part, answer, place, at) => {
   const { run, stack } = page.run;
-  const asks = place !== null && stack === "decoder" && !isAblated(at);
-  const both = (data) => Promise.all([continuation({ run, position: place }), continuation(data)]);
+  const asks = place !== null && !isAblated(at);
+  const both = async (data) => {
+    if (stack === "decoder")
+      return Promise.all([continuation({ run, position: place }), continuation(data)]);
+    const without = await withoutHead(data);
+    return [answer, without].map(({ likeliest: [{ label }] }) => ({ labels: [label] }));
+  };
   const wanted = asks && { run, position: place, site: siteName(at), head: at.head };
-  const { answer, asked } = useAnswer(part, both, wanted);
+  const { answer: written, asked } = useAnswer(part, both, wanted);
   const isCurrent = wanted && JSON.stringify(asked) === JSON.stringify(wanted);
-  const texts = isCurrent && answer.map(({ labels }) => labels);
+  const texts = isCurrent && written.map(({ labels }) => labels);
   return texts && texts[0].length > 0 ? texts : null;
 };
 
@@ -168,7 +173,7 @@ const useTexts = (part, place, at) => {
 // null for none; label: what the head does.
 export const HeadCard = ({ part, answer, isCurrent, shown, at, row, label }) => {
   const isOff = isAblated(at);
-  const texts = useTexts(part, isCurrent ? answer.position : null, at);
+  const texts = useTexts(part, answer, isCurrent ? answer.position : null, at);
   const decides = texts && texts[0][0] !== texts[1][0];
   const nHeads = page.run.kinds.reduce(
     (sum, { n_layers: count }) => sum + count * page.run.n_heads,
