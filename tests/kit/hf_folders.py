@@ -170,9 +170,11 @@ def write(
     tokenizer: Any = byte_level,
     dtype: torch.dtype = torch.float32,
     seed: int = 0,
+    head: str = "",
     **config: Any,
 ) -> Any:
-    """A folder as transformers saves it; its network. config: what its config.json says else."""
+    """A folder as transformers saves it; its network. head: see `made`. config: what its
+    config.json says else."""
     import transformers
 
     folder.mkdir(exist_ok=True)
@@ -186,7 +188,7 @@ def write(
         vocab_size = made_of.get_vocab_size() + 5
         fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made_of, **special)
         fast.save_pretrained(folder)
-    theirs = made(family, size, seed, vocab_size=vocab_size)
+    theirs = made(family, size, seed, vocab_size=vocab_size, head=head)
     theirs.to(dtype).save_pretrained(folder)
     change(folder / "config.json", **config)
     return theirs
