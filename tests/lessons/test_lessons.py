@@ -112,6 +112,7 @@ def test_a_mistake_in_a_file_is_reported_with_its_line(tmp_path):
         (LESSON, "# A\n```toml\nminutes = 1\n", "without an end"),
         ('"first"', '"firsts"', r"mine/en.md: the step “First”.* one of .*weight"),
         (CHECK, f"{CHECK}\nhead = 1", "first takes .*; got .*site"),
+        ("[check]", "ordered = 1\n[check]", "ordered must be true or false"),
         (CHECK, 'click = "hat"', "click must be one of"),
         (CHECK, "guess = 1", "needs one of click, number, choose, run"),
         (CHECK, "run = 1", "run must be a table"),

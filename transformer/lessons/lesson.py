@@ -42,7 +42,7 @@ CHECKS = ("click", "number", "choose", "run")
 # What it teaches, a wrong idea that it corrects, a question for the class.
 FOR_TEACHER = ("aim", "misconception", "ask")
 IN_STEP = (
-    "state", "types", "check", "solution", "hints", "measured", *FOR_TEACHER, "project",
+    "state", "types", "ordered", "check", "solution", "hints", "measured", *FOR_TEACHER, "project",
 )  # fmt: skip
 FENCE = "```"
 _ITEM = re.compile(r"(-|\d+\.)\s+(.*)")
@@ -147,7 +147,8 @@ class Step:
     """state: what the page shows, by the names that a link has; none: what it showed before.
 
     check: the question, if any. types: whether text and settings are shown, to be changed; always
-    for a check of the output. solution: a state that answers a check without a right answer to
+    for a check of the output. ordered: whether the guesses, a scale or such as end in "neither",
+    are not shuffled. solution: a state that answers a check without a right answer to
     compute; {learn = "copy"} opens the network of that bundled recording, {train = {…}} that of a
     training by this plan. hints: by a hint's number, the fields of a state that select the token,
     head or cell that it names. measured: the numbers in its text, each {says, of, …, state}: the
@@ -157,6 +158,7 @@ class Step:
 
     state: Mapping[str, Any]
     types: bool = False
+    ordered: bool = False
     check: Check | None = None
     solution: Mapping[str, Any] = field(default_factory=dict)
     hints: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
@@ -258,11 +260,12 @@ def _step(part: Part) -> Step:
         hints: Mapping[str, Any] = header.get("hints", {})
         for number in hints:
             check_choice("hint", number, numbers)
-        check_flag("project", header.get("project", False))
+        for flag in ("ordered", "project"):
+            check_flag(flag, header.get(flag, False))
         return Step(
             state=header.get("state", {}), check=check,
             types=bool(header.get("types", check is not None and check.kind == "run")),
-            solution=header.get("solution", {}),
+            ordered=header.get("ordered", False), solution=header.get("solution", {}),
             hints={numbers[number]: fields for number, fields in hints.items()},
             measured=tuple(header.get("measured", ())),
             project=header.get("project", False),

@@ -49,7 +49,9 @@ def lesson(service: Service, data: Mapping[str, Any]) -> Answer:
     steps = [
         _words(part) | {
             "state": step.state, "check": step.check.kind if step.check else "",
-            "types": step.types, "ordered": bool(step.check and step.check.is_ordered),
+            "types": step.types, "ordered": {
+                "guesses": step.ordered, "options": bool(step.check and step.check.is_ordered),
+            },
         }
         for step, part in zip(lesson.steps, words, strict=True)
     ]  # fmt: skip

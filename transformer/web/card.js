@@ -39,7 +39,7 @@ export const cardState = reactive({
  * @property {string[]} [guesses]
  * @property {string} [task] what there is to do
  * @property {string[]} [options]
- * @property {boolean} [ordered] whether the options are ranges, in the order of the numbers
+ * @property {{guesses: boolean, options: boolean}} [ordered] which of these keep their order: they are ranges
  * @property {string[]} [hints]
  * @property {string[]} [explains] paragraphs that are shown once it is answered
  */
@@ -78,13 +78,17 @@ export const isGuessing = ({ guess }, state) => Boolean(guess) && state.guess ==
 export const isExplained = (words, state) =>
   !isGuessing(words, state) && (!words.task || state.solved);
 
-// The places of n options, in an order of this visit that does not change.
+// The places of a card's guesses or options as they are shown, in an order of this visit that does not
+// change.
 /** @type {Map<string, number[]>} */
 const orders = new Map();
-/** @type {(name: string, n: number) => number[]} */
-const shuffled = (name, n) => {
+/** @type {(card: string, words: any, of: "guesses" | "options") => number[]} */
+export const inOrder = (card, words, of) => {
+  const places = [...(words[of] ?? []).keys()];
+  if (words.ordered?.[of]) return places;
+  const name = `${card}.${of}`;
   if (!orders.has(name)) {
-    const drawn = [...Array(n).keys()].map((at) => ({ at, by: Math.random() }));
+    const drawn = places.map((at) => ({ at, by: Math.random() }));
     drawn.sort((a, b) => a.by - b.by);
     orders.set(
       name,
@@ -92,12 +96,6 @@ const shuffled = (name, n) => {
     );
   }
   return /** @type {number[]} */ (orders.get(name));
-};
-// The places of a card's options, or of its guesses, as they are shown.
-/** @type {(name: string, words: any, ofGuess?: boolean) => number[]} */
-export const inOrder = (name, { guesses = [], options = [], ordered }, ofGuess = false) => {
-  if (ofGuess || ordered) return [...(ofGuess ? guesses : options).keys()];
-  return shuffled(name, options.length);
 };
 
 // The part of the page's selection that answers a card, by kind of question; null: nothing is chosen yet.
@@ -162,7 +160,7 @@ const Guess = ({ words, name, state }) => {
     return html`<p class="card-guessed">${say("Your guess:")} <${Marked} text=${guesses[state.guess]} /></p>`;
   }
   return html`<div class="card-guess"><p class="card-task"><${Marked} text=${guess} /></p>
-    <${ChoiceForm} options=${guesses} order=${inOrder(name, words, true)} chosen=${null} choose=${choose} />
+    <${ChoiceForm} options=${guesses} order=${inOrder(name, words, "guesses")} chosen=${null} choose=${choose} />
     <p class="hint">${say("Guess first: then the picture opens.")}</p></div>`;
 };
 
@@ -177,7 +175,7 @@ const Verdict = ({
 const Check = ({ words, name, kind, state, answer, solve }) => {
   const { task, options = [], hints = [] } = words;
   const shown = state.hints;
-  const order = inOrder(name, words);
+  const order = inOrder(name, words, "options");
   const choose = (option) => {
     state.give({ option });
     answer({ option });

@@ -124,7 +124,7 @@ export const Class = ({ left, lesson, step, words, state, solve, end }) => {
   const guessing = words && isGuessing(words, state);
   const open = guessing ? "guess" : "task";
   const phase = words && isExplained(words, state) ? "shown" : open;
-  const order = words && inOrder(`${lesson}.${step - 1}`, words, guessing);
+  const order = words && inOrder(`${lesson}.${step - 1}`, words, guessing ? "guesses" : "options");
   useShown(held, words ? { name: lesson, step, phase, order } : {}, fail);
   const tally = useTally(held, fail);
 
