@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 MOST_FILES = 256
 PAUSE_S = 0.1
-ROOM = 280_000_000  # a batch being read, one that is kept, and the pages being compressed
+ROOM = 280_000_000  # a batch being read and one that is kept
 STATUS = Path("/proc/self/status")
 
 
@@ -71,19 +71,20 @@ def few_files() -> None:
 
 
 def little_memory() -> None:
-    """Once its models are loaded, it may allocate ROOM bytes more."""
-    from transformer import server
+    """Once its models are loaded and its pages compressed, it may allocate ROOM bytes more."""
+    from transformer.server.modules import MODULES
 
-    application = server.application
+    compress = MODULES.warm
 
-    async def with_a_limit(*args: Any, **settings: Any) -> server.Site:
-        site = await application(*args, **settings)
+    def then_limited(pages: Any) -> Any:
+        thread = compress(pages)
+        thread.join()
         used = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmData"))
         most = int(used.split()[1]) * 1024 + ROOM
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-        return site
+        return thread
 
-    vars(server)["application"] = with_a_limit
+    vars(MODULES)["warm"] = then_limited
 
 
 CHANGES = {one.__name__: one for one in (brackets, slow_tokens, few_files, little_memory)}
