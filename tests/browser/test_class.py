@@ -123,6 +123,7 @@ def test_a_class_answers_a_step_of_a_lesson(opened):
 
     move(teacher, teacher.get_by_role("button", name="End the class"))
     expect(teacher.locator(".class-room")).to_have_count(0)
+    expect(teacher.get_by_role("button", name="Let the class answer")).to_be_focused()
     expect(one.get_by_text("There is no such class, or it is over.")).to_be_visible()
     expect(one.get_by_role("radio")).to_have_count(0)
     assert one.evaluate("localStorage.length") == 0

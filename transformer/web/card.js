@@ -203,7 +203,8 @@ const Check = ({ words, name, kind, state, answer, solve }) => {
  * of the card among its deck's. kind: of what it asks, "" for nothing; state: see useAnswers; answer({number}
  * or {option}): what the visitor says; solve(): the visitor wants to see it. leaf(by); end() puts it away;
  * onward, {words, go}, where something follows the last card. focus: whether the title takes the focus as it
- * first comes. teach(), where it is a lesson's: the phones of a class are to answer.
+ * first comes. teach(), where it is a lesson's: the phones of a class are to answer; teacher: a ref to its
+ * button.
  * @param {Record<string, any>} props
  */
 export const Card = ({
@@ -217,6 +218,7 @@ export const Card = ({
   onward,
   focus,
   teach,
+  teacher,
   ...check
 }) => {
   const name = `${deck}.${place}`;
@@ -255,7 +257,7 @@ export const Card = ({
     <div class="card-buttons">
       <button type="button" class="card-back" disabled=${place === 0} onClick=${() => leaf(-1)}>${say("‹ Back")}</button>
       <button type="button" class="card-next" hidden=${!next} onClick=${next?.go}>${next?.words}</button>
-      ${teach && html`<button type="button" class="card-class" onClick=${teach}>${say("Let the class answer")}</button>`}
+      ${teach && html`<button type="button" class="card-class" ref=${teacher} onClick=${teach}>${say("Let the class answer")}</button>`}
       <button type="button" class="card-end" onClick=${end}>${say("End")}</button>
     </div>
   </section>`;

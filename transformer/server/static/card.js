@@ -209,11 +209,15 @@ const Guide = () => {
     const left = takeLeft("viz-class");
     if (left) teach(left);
   }, []);
+  // The focus of a class that is over goes to the button that opens one.
+  const teacher = useRef(/** @type {any} */ (null));
+  const isTaught = Boolean(taught);
+  useLayoutEffect(() => (isTaught ? () => teacher.current?.focus() : undefined), [isTaught]);
   const count = deck.cards.length;
   const shown = () => html`<${Card} words=${wordsOf(card)} deck=${deck.name} key="card"
     over=${deck.name ? `${deck.title} · ` : ""} kind=${card?.check ?? ""} answer=${grade} end=${endTour}
     focus=${opener.current !== null} teach=${deck.name && !taught && (() => teach(null))}
-    ...${{ place, count, state, solve, leaf, onward }} />`;
+    ...${{ place, count, state, solve, leaf, onward, teacher }} />`;
   const step = { lesson: deck.name, step: (place ?? 0) + 1, words: deck.name ? card : null };
   const classShown = () => html`<${taught.Class} left=${taught.left} ...${{ ...step, state, solve }}
     end=${() => setTaught(null)} />`;
