@@ -243,7 +243,7 @@ export const Card = ({
   const paragraph = (text) => html`<p><${Marked} text=${text} /></p>`;
   return html`<section class=${`card ${check.state.solved ? "solved" : ""}`} aria-label=${say("Guide")}
     data-place=${place} data-deck=${deck} onKeyDown=${press} ref=${root}>
-    <p class="card-count">${over}${say("{place} of {count}", { place: place + 1, count })}</p>
+    <p class="card-count"><span class="card-over">${over}</span>${say("{place} of {count}", { place: place + 1, count })}</p>
     <div aria-live="polite">
       <h2 class="card-title" tabindex="-1" ref=${title}><${Marked} text=${words.title} /></h2>
       <div class="card-says">${words.says.map(paragraph)}</div>
