@@ -149,7 +149,7 @@ const NumberForm = ({ state, answer }) => {
 };
 const ChoiceForm = ({ options, order, chosen, choose }) => {
   const one = (at) => html`<label key=${at}><input type="radio" name="answer" value=${at}
-    checked=${chosen === at} onChange=${() => choose(at)} />${" "}<${Marked} text=${options[at]} /></label>`;
+    checked=${chosen === at} onChange=${() => choose(at)} />${" "}<bdi><${Marked} text=${options[at]} /></bdi></label>`;
   return html`<form class="card-form" novalidate>${order.map(one)}</form>`;
 };
 
