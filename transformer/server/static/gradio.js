@@ -4,7 +4,7 @@ import { effect } from "../../web/preact.js";
 import { shell } from "../../web/shell.js";
 import { controls, page } from "../../web/store.js";
 
-const SETTLED_MS = 3000;
+const SETTLED_MS = 8000; // that a page is waited for which still moves
 
 // ---- setting them: an event of the header's, which Gradio answers by itself; see server/connect.py ----
 
