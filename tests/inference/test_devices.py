@@ -94,10 +94,9 @@ def test_a_token_waits_once(settings, tiny_model, tmp_path, monkeypatch):
     assert generate(9) - generate(3) == 6
 
 
-def test_a_pass_waits_once_a_layer_with_interventions_and_never_without(tiny_model, monkeypatch):
-    for interventions, count in (([], 0), ([Ablate("decoder", 0, [0])], 2)):
-        read = lambda altered=interventions: tiny_model.trace("the fox", altered)  # noqa: E731
-        assert waits(monkeypatch, read) == count
+@pytest.mark.parametrize("interventions", [[], [Ablate("decoder", 0, [0])]])
+def test_a_pass_waits_for_nothing(interventions, tiny_model, monkeypatch):
+    assert waits(monkeypatch, lambda: tiny_model.trace("the fox", interventions)) == 0
 
 
 @pytest.mark.gpu

@@ -94,17 +94,17 @@ def _full_pass(
     model: LoadedModel, source: list[int], ids: list[int], hooks: Sequence[Hook]
 ) -> tuple[Trace, Tensor]:
     """The trace of one text and its logits (1, T, V), by the network itself."""
-    trace = _new_trace(model, hooks)
+    records = _new_records(model)
+    trace = Trace(records=records)
     rows = [source, ids] if isinstance(model.network, EncoderDecoder) else [ids]
     tensors = [torch.tensor([row], device=model.device) for row in rows]
-    return trace, model.network(*tensors, trace=trace, hooks=hooks)
+    return trace, model.network(*tensors, trace=trace, hooks=[records, *hooks])
 
 
-def _new_trace(model: LoadedModel, hooks: Sequence[Hook]) -> Trace:
-    """A trace for one pass, without scores and weights that can be recomputed exactly."""
-    usual = model.network.config.scores_from_heads and model.network.dtype == torch.float32
-    exact = usual and not hooks
-    return Trace(records=CompactedRecords(model.config.heads_per_key, exact=exact))
+def _new_records(model: LoadedModel) -> CompactedRecords:
+    """Records for one pass, without scores and weights that can be recomputed exactly."""
+    exact = model.network.config.scores_from_heads and model.network.dtype == torch.float32
+    return CompactedRecords(model.config.heads_per_key, exact=exact)
 
 
 @torch.no_grad()
@@ -120,7 +120,8 @@ def batch_of(
     outputs: each row's translation, for an encoder-decoder. hooks: alter the network. For a model
     without a padding token any id fills the rows; the mask hides it.
     """
-    config, trace = model.config, _new_trace(model, hooks)
+    config, records = model.config, _new_records(model)
+    trace, hooks = Trace(records=records), [records, *hooks]
     targets = [row.ids for row in rows]
     if isinstance(model.network, EncoderDecoder):
         sources = [row.source for row in rows]

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from transformer.checks import InvalidRequest
 from transformer.model.functional import attention_scores, masked_softmax
+from transformer.model.hooks import Point
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord, Trace, mask_in_full
 
@@ -90,24 +91,34 @@ class CompactRecords(MutableMapping[Site, AttentionRecord]):
 
 class CompactedRecords(CompactRecords):
     """Records that are stored as QKV when they arrive, so that a pass never holds all scores and
-    weights at once; in full if QKV would not give the same, as in another precision or with
-    interventions.
+    weights at once; in full if QKV would not give the same.
 
     share: the number of heads that share keys and values, which are kept once. exact: whether QKV
-    are known to give the same. Raises ValueError beyond the limit of `recording_at_most`.
+    give the scores and weights that the network computes. As the first hook of a pass, it finds out
+    which of them the other hooks change. Raises ValueError beyond the limit of `recording_at_most`.
     """
 
-    def __init__(self, share: int = 1, *, exact: bool = False) -> None:
+    def __init__(self, share: int = 1, *, exact: bool) -> None:
         super().__init__({})
         self._share, self._exact, self._bytes = share, exact, 0
+        self._computed: dict[str, tuple[Tensor, int | None]] = {}
+
+    def __call__(self, point: Point, value: Any, **context: Any) -> Any:
+        """Note the scores and weights that the network computed; changes nothing."""
+        if point.name == "scores":
+            self._computed = {"scores": (value, _version(value))}
+        elif point.name == "pattern":
+            inputs = {name: context[name] for name in ("q", "k", "v")}
+            for name, x in {"pattern": value, **inputs}.items():
+                self._computed[name] = (x, _version(x))
+        return value
 
     @torch.no_grad()
     def __setitem__(self, site: Site, record: AttentionRecord) -> None:
         part: AttentionRecord | QKV = record
-        if record.q is not None:
-            heads = qkv_of(record, self._share)
-            if self._exact or _can_recompute(heads, record):
-                part = heads
+        if record.q is not None and self._exact and self._is_unchanged(record):
+            part = qkv_of(record, self._share)
+        self._computed = {}
         self._bytes += bytes_of(Trace(records=CompactRecords({site: part})))
         most = _most_bytes.get()
         if self._bytes > most:
@@ -118,6 +129,19 @@ class CompactedRecords(CompactRecords):
                 most=most / 1e6,
             )
         self.parts[site] = part
+
+    def _is_unchanged(self, record: AttentionRecord) -> bool:
+        """Whether a record has the very tensors that were noted; their numbers are not read, for
+        which the CPU would wait for a GPU."""
+        return all(
+            getattr(record, name).is_set_to(x) and _version(x) == version is not None
+            for name, (x, version) in self._computed.items()
+        )
+
+
+def _version(x: Tensor) -> int | None:
+    """PyTorch's count of changes in place; None for a tensor whose changes are not counted."""
+    return None if x.is_inference() else x._version
 
 
 _most_bytes: ContextVar[float] = ContextVar("most_bytes", default=math.inf)
@@ -131,22 +155,6 @@ def recording_at_most(n_bytes: float) -> Iterator[None]:
         yield
     finally:
         _most_bytes.reset(before)
-
-
-def _can_recompute(heads: QKV, record: AttentionRecord) -> bool:
-    """Whether QKV give exactly this record; compared text by text, to hold little in memory."""
-    names = ("scores", "pattern", "k", "v")
-    same: list[Tensor] = []
-    for row in range(len(heads.q)):
-        q, k, v = (_row_of(x, row) for x in heads[:3])
-        mask = None if heads.mask is None else _row_of(heads.mask, row)
-        again = QKV(q, k, v, mask).record(record.site)
-        for name in names:
-            one, other = getattr(again, name), getattr(record, name)[row : row + 1]
-            if one.shape != other.shape:
-                return False
-            same.append((one == other).all())
-    return bool(torch.stack(same).all())  # read once: each read waits for a GPU
 
 
 def stored_at(trace: Trace, site: Site) -> AttentionRecord | QKV:
@@ -192,11 +200,7 @@ def cloned(trace: Trace) -> Trace:
 
 def row_of(trace: Trace, row: int) -> Trace:
     """The trace of one text of a batch, with B = 1."""
-    return _map_tensors(trace, lambda x: _row_of(x, row))
-
-
-def _row_of(x: Tensor, row: int) -> Tensor:
-    return x[row : row + 1] if x.dim() > 2 and x.shape[0] > 1 else x
+    return _map_tensors(trace, lambda x: x[row : row + 1] if x.dim() > 2 and x.shape[0] > 1 else x)
 
 
 def bytes_of(trace: Trace) -> int:
