@@ -23,6 +23,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from transformer.server import PRIVATE
 from transformer.server.errors import BUSY, ENDING, public_error
+from transformer.server.http_server import listen
 from transformer.server.limits import MAX_WAITING
 from transformer.server.process import ShortLog, watched
 
@@ -44,6 +45,26 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_a_server_may_hold_as_many_files_as_the_system_allows(server):
     most = (app_variants.MOST_FILES, app_variants.MOST_FILES)
     assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE) == most
+
+
+def test_an_answers_last_bytes_do_not_wait_for_the_reader(monkeypatch):
+    async def delays_none() -> int:
+        found = asyncio.get_running_loop().create_future()
+
+        class Accepted(asyncio.Protocol):
+            def connection_made(self, transport: Any) -> None:
+                own = transport.get_extra_info("socket")
+                found.set_result(own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+                transport.close()
+
+        bound = listen(port=0)
+        async with await asyncio.get_running_loop().create_server(Accepted, sock=bound):
+            _, writer = await asyncio.open_connection(*bound.getsockname())
+            writer.close()
+            return int(await found)
+
+    monkeypatch.delenv("GRADIO_SERVER_NAME", raising=False)
+    assert asyncio.run(delays_none())  # else 40 ms an answer on Linux: Nagle and delayed ACKs
 
 
 def test_unfinished_headers_do_not_keep_others_out(server):

@@ -144,7 +144,8 @@ def listen(host: str | None = None, port: int | None = None) -> socket.socket:
         try:
             found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
             family, *_, address = min(found, key=lambda one: one[0] != socket.AF_INET)
-            bound = socket.socket(family, socket.SOCK_STREAM)
+            # asyncio sends each part of an answer at once only where the protocol is named.
+            bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         except OSError as error:
             problem = error
             break
