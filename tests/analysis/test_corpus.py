@@ -22,7 +22,7 @@ from kit.models import save_model
 
 from transformer import Model, Tokenizer, bundled_names, load
 from transformer.analysis.corpus import Summary, over_texts, summary_of
-from transformer.analysis.corpus.__main__ import alike_of, main
+from transformer.analysis.corpus.__main__ import alike_of, main, named_texts, parser
 from transformer.analysis.corpus.dossier import FARTHEST, _traits, clusters, standardised
 from transformer.analysis.corpus.reading import KINDS, MAX_NEW_TOKENS, kinds_of
 from transformer.analysis.corpus.with_ray import LOCAL
@@ -177,6 +177,12 @@ def test_the_command_writes_dossiers_and_the_texts_that_they_name(tiny_model, tm
     for strongest in heads_over_texts(loaded.heads, "decoder.self", "previous", "largest").data:
         assert all("&lt;b&gt;${x}&lt;/b&gt;" in one for one in strongest.customdata)
     assert not heads_over_texts(None, "decoder.self", "previous", "largest").data
+
+
+def test_a_command_without_options_ablates_nothing():
+    given = parser().parse_args(["tiny", "--data", "data.txt", "--out", "out"])
+    assert (given.ablate, given.workers, given.texts) == (0, 1, None)
+    assert named_texts([], iter(TEXTS)) == {}
 
 
 def dossier(layer: int, head: int, **means: float) -> dict[str, Any]:

@@ -190,6 +190,7 @@ def test_every_public_object_has_a_short_repr(tiny_model, tiny_encoder_decoder):
         assert "\n" not in text, text
         assert len(text) <= LONGEST, text
         assert " object at 0x" not in text, text
+    assert repr(lens) == f"<Lens: 5 likeliest of 2 layers at {len(run.ids)} tokens>"
     assert repr(searched.search.texts[0]) in repr(searched.search)
     public = {value for value in vars(transformer).values() if inspect.isclass(value)}
     errors = {kind for kind in public if issubclass(kind, Exception)}

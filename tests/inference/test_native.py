@@ -52,6 +52,13 @@ def test_the_library_and_its_quickest_kernels_are_found_once_and_kept(cache, mon
     assert cache.stat().st_mode & 0o077 == 0
 
 
+def test_a_kernel_says_what_it_reads_at_once():
+    assert str(native.Kernel(32, 4, 512)) == (
+        "vectors of 32 bytes, 4 rows at once, 512 bytes prefetched"
+    )
+    assert str(native.Kernel(16, 1, 0)) == "vectors of 16 bytes, row by row"
+
+
 def flipped(path):
     data = bytearray(path.read_bytes())
     for place in range(len(data) // 3, len(data) // 3 + 64):

@@ -15,7 +15,6 @@ from benchmarks import loading
 from transformer import Model
 from transformer.inference.engines.compiled import engine_of
 from transformer.inference.engines.description import PAGE_BYTES, use_huge_pages
-from transformer.model.primitives import Linear
 from transformer.server import process
 
 ROOM = 10_000_000  # bytes besides the weights: the tokenizer, threads, the kernels that are timed
@@ -59,16 +58,6 @@ def test_weights_kept_small_give_what_they_give_in_float32(llama):
         other = dataclasses.replace(model, engine=engine_of(model.network, name))
         assert other.generate("a b", max_new_tokens=12).text == said
     assert model.network.head.weight.dtype == torch.bfloat16
-
-
-def test_a_map_widens_its_weight_a_part_at_a_time(monkeypatch):
-    monkeypatch.setattr("transformer.model.primitives.WIDENED", 40)
-    narrow = Linear(7, 23)
-    narrow.weight.data = narrow.weight.data.bfloat16()
-    x = torch.randn(2, 5, 7)
-    wanted = x @ narrow.weight.float().T + narrow.bias
-    torch.testing.assert_close(narrow(x), wanted)
-    assert narrow.bfloat16()(x.bfloat16()).dtype == torch.bfloat16
 
 
 def test_weights_move_to_large_pages_with_their_numbers_and_addresses():

@@ -2,8 +2,10 @@ import itertools
 import math
 
 import pytest
+import transformers
 
 from transformer import PRESETS, ModelConfig, build_transformer
+from transformer.checkpoint.adapters import config_of
 from transformer.model.config import preset
 
 SMALL = dict(vocab_size=11, d_model=12, n_heads=3, n_layers=2, d_ff=20, max_len=9)
@@ -88,15 +90,39 @@ DESCRIBED = {
         family="decoder", norm="pre", positions="learned", activation="gelu",
         tie_embeddings=False, head_bias=False, init="normal",
     ),
-    "bert": dict(family="encoder", norm="post", positions="learned", activation="gelu"),
-    "gpt-2": dict(family="decoder", norm="pre", activation="gelu-tanh", tie_embeddings=True),
-    "llama": dict(
-        norm_kind="rms", positions="rotary", activation="silu", gated=True, n_key_heads=3, n_heads=9
+}  # fmt: skip
+
+# What the smallest network of a family was published with, beside the defaults of transformers,
+# and the fields in which the preset departs from it.
+PUBLISHED = {
+    "bert": (
+        transformers.BertConfig, {},
+        {"attention_dropout", "head", "n_token_types", "tie_embeddings"},
     ),
-    "qwen3": dict(
-        norm_kind="rms", positions="rotary", norm_heads=True, head_size=128, d_model=1024
+    "gpt-2": (transformers.GPT2Config, {}, {"attention_dropout"}),
+    "llama": (  # SmolLM2-135M
+        transformers.LlamaConfig,
+        dict(
+            hidden_size=576, intermediate_size=1536, num_hidden_layers=30, num_attention_heads=9,
+            num_key_value_heads=3, rms_norm_eps=1e-5, tie_word_embeddings=True,
+            rope_parameters={"rope_type": "default", "rope_theta": 100_000.0},
+        ),
+        {"rotary_size"},
     ),
-    "neox": dict(norm_kind="layer", positions="rotary", parallel=True, rotary_size=16, d_model=512),
+    "qwen3": (  # Qwen3-0.6B
+        transformers.Qwen3Config,
+        dict(
+            hidden_size=1024, intermediate_size=3072, num_hidden_layers=28,
+            num_attention_heads=16, num_key_value_heads=8, tie_word_embeddings=True,
+            rope_parameters={"rope_type": "default", "rope_theta": 1_000_000.0},
+        ),
+        {"rotary_size"},
+    ),
+    "neox": (  # Pythia-70M
+        transformers.GPTNeoXConfig,
+        dict(hidden_size=512, intermediate_size=2048, num_hidden_layers=6, num_attention_heads=8),
+        {"dropout"},
+    ),
 }  # fmt: skip
 
 
@@ -107,7 +133,16 @@ def test_defaults_are_the_papers_base_model():
     assert (config.max_len, config.norm_eps) == (512, 1e-5)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_familys_preset_is_its_published_configuration(name):
+    make, changes, departures = PUBLISHED[name]
+    wanted = config_of(make(vocab_size=29, **changes).to_dict(), 1024, {}).to_dict()
+    found = preset(name, vocab_size=29).to_dict()
+    assert {field for field in wanted if found[field] != wanted[field]} == departures
+    assert set(DESCRIBED) | set(PUBLISHED) == set(PRESETS)
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
 def test_a_preset_is_what_its_tutorial_describes(name):
     config = preset(name, vocab_size=29)
     got = {field: getattr(config, field) for field in DESCRIBED[name]}

@@ -41,6 +41,7 @@ def test_hooks_see_every_named_point_in_order_with_its_context(family, norm):
         for point, _, context in heard.shown:
             names = POINTS[point.name].partition(";")[2]
             assert [name.strip() for name in names.split(",") if names] == list(context), point
+        assert {p.layer for p, _, _ in heard.shown if p.name in ("embed", "pos_embed")} == {0}
     attentions = {point[1:] for point, _, _ in heard.shown if point.name == "pattern"}
     assert attentions == set(sites_of(model.config))
     assert len([p for p, _, _ in heard.shown if p.name == "resid_post"]) == L * len(

@@ -13,7 +13,7 @@ from torch import nn
 from transformer import Trace, build_transformer
 from transformer.model.config import preset
 from transformer.model.positions import POSITIONS, Encoding, sinusoidal_matrix
-from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, Activation, Norm
+from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, Activation, Linear, Norm
 from transformer.model.score_bias import RelativeBias
 from transformer.model.summary import blocks
 from transformer.views.model.architecture import architecture
@@ -84,13 +84,24 @@ def test_a_new_network_does_not_train_so_that_two_calls_agree():
     assert not torch.equal(model(tokens), model(tokens))
 
 
-def test_far_distances_share_a_bias_as_in_transformers():
+def test_a_narrow_weight_is_widened_a_part_at_a_time(monkeypatch):
+    monkeypatch.setattr("transformer.model.primitives.WIDENED", 40)
+    narrow = Linear(7, 23)
+    narrow.weight.data = narrow.weight.data.bfloat16()
+    x = torch.randn(2, 5, 7)
+    wanted = x @ narrow.weight.float().T + narrow.bias
+    torch.testing.assert_close(narrow(x), wanted)
+    assert narrow.bfloat16()(x.bfloat16()).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("n_buckets", [32, 12])
+def test_far_distances_share_a_bias_as_in_transformers(n_buckets):
     from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 
-    bias, places = RelativeBias(32, 3, both_ways=True), torch.arange(0, 300, 7)
+    bias, places = RelativeBias(n_buckets, 3, both_ways=True), torch.arange(0, 300, 7)
     with torch.no_grad():
-        bias.table.weight[:, 0] = torch.arange(32)
-    wanted = MPNetEncoder.relative_position_bucket(places - places[:, None], num_buckets=32)
+        bias.table.weight[:, 0] = torch.arange(n_buckets)
+    wanted = MPNetEncoder.relative_position_bucket(places - places[:, None], num_buckets=n_buckets)
     assert bias(places, places)[0].equal(wanted.float())
 
 

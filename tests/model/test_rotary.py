@@ -32,6 +32,7 @@ EDGE = 64 / (2 * math.pi)  # with it the first pair's wavelength is exactly the 
 )
 @example(scaling="llama3", length=64, bounds=(EDGE, 4 * EDGE), base=100.0, factor=4.0)
 @example(scaling="llama3", length=64, bounds=(EDGE / 4, EDGE), base=100.0, factor=4.0)
+@example(scaling="yarn", length=2_000, bounds=(0.1, 60.0), base=20.0, factor=8.0)  # clipped
 def test_scaled_frequencies_are_those_of_transformers(scaling, length, bounds, base, factor):
     import transformers
     from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
@@ -93,6 +94,8 @@ def test_networks_without_rotary_positions_have_no_rotary_picture(run, tiny_mode
         1,
         0,
     )
+    first = a_pair_of(run, "decoder.0.self", 0, 0)  # with itself
+    assert (first.query, first.key) == (0, 0)
     last = a_pair_of(run, "decoder.0.self", 0)  # with the token before it
     assert (last.query, last.key) == (len(run.ids) - 1, len(run.ids) - 2)
     assert together.ask(tiny_model.trace("the fox"), given={}) == {"is_rotary": False}

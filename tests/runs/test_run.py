@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.models import model_of, tiny
 
-from transformer import Ablate, Batch, Break, Request, Run
+from transformer import Ablate, Batch, Break, Request, Run, Site
 from transformer.inference.engines.compiled import engine_of
 from transformer.inference.run_builder import complete_characters
+from transformer.runs.head_data import switched_off
 from transformer.runs.request import MAX_NEW_TOKENS
 
 TEXT = "The fox said hello"
@@ -127,6 +128,23 @@ def test_a_run_holds_prompt_steps_and_text(tiny_model, tokenizer):
     assert run.queries("decoder") == run.keys("decoder", "self") == run.labels
 
 
+@pytest.mark.parametrize(
+    ("ablation", "off"),
+    [
+        (dict(heads=[1]), (1,)),
+        (dict(part="layer"), (0, 1)),
+        (dict(part="mlp_out"), ()),
+        (dict(heads=[1], positions=[0]), ()),
+    ],
+)
+def test_the_heads_of_an_ablated_attention_or_layer_are_switched_off(tiny_model, ablation, off):
+    run = tiny_model.generate(
+        TEXT, max_new_tokens=1, interventions=[Ablate("decoder", 1, **ablation)]
+    )
+    assert switched_off(run, Site("decoder", 1, "self")) == off
+    assert switched_off(run, Site("decoder", 0, "self")) == ()
+
+
 # Why a run stopped
 
 
@@ -134,7 +152,11 @@ def test_a_run_says_why_it_stopped(tiny_model, tokenizer):
     assert tiny_model.generate(TEXT, max_new_tokens=3).stopped == "length"
     assert tiny_model.generate(TEXT, max_new_tokens=0).stopped == "read"
     assert tiny_model.trace(TEXT).stopped == "read"
-    assert tiny_model.stream(TEXT).run().stopped == "cancelled"
+    stream = tiny_model.stream(TEXT)
+    for length in (1, 1, 2):  # of a request that reproduces it: at least one token
+        run = stream.run()
+        assert (run.stopped, run.reproducing_request.max_new_tokens) == ("cancelled", length)
+        next(stream)
     model = model_of("ending", tiny_model.config.replace(head_bias=True), tokenizer)
     model.network.head.bias[tokenizer.end_id] = 1_000
     ended = model.generate(TEXT)
