@@ -68,8 +68,7 @@ export const Arcs = ({ root, read, facts, written }) => {
   useLayoutEffect(() => {
     const element = root.current;
     const measure = () => setArcs(arcsOf(element, read));
-    measure();
-    const sizes = new ResizeObserver(measure);
+    const sizes = new ResizeObserver(measure); // at once, too: after the layout, before the paint
     sizes.observe(element);
     element.addEventListener("scroll", measure, true);
     return () => {

@@ -187,8 +187,9 @@ export const TermTip = () => {
 
 // ---- every term with its sentence, by the alphabet ----
 
+const { compare } = new Intl.Collator(LANGUAGE);
 const entries = Object.values(glossary);
-entries.sort(({ words: [a] }, { words: [b] }) => a.localeCompare(b, LANGUAGE));
+entries.sort(({ words: [a] }, { words: [b] }) => compare(a, b));
 const entry = ({ words, says }) => html`<div><dt>${words[0]}</dt><dd>${says}</dd></div>`;
 
 const Glossary = () => html`<details class="glossary">

@@ -177,8 +177,8 @@ const Steps = ({ layer, count, go }) => html`<div class="layer-steps">
   <button type="button" aria-label=${say("Next layer")} disabled=${layer === count - 1} onClick=${() => go(layer + 1)}>›</button>
 </div>`;
 
-const Side = ({ view, at, width, height, many }) => {
-  const { answer } = view;
+const Side = ({ view, at, width, many }) => {
+  const { answer, height } = view;
   const isNarrow = width < NARROW_PX;
   const go = (layer) => setHead({ ...firstHead(at), head: at.head, layer });
   const encoder = page.run.kinds.find(({ stack }) => stack !== page.run.stack);
@@ -207,6 +207,10 @@ const Body = ({ part, answer, asked, shown, cell }) => {
   const many = run.n_heads * at.n_layers * kinds.length > FEW;
   const isOwn = at.stack === run.stack;
   const isWide = part.width >= WIDE_PX;
+  const height = useMemo(
+    () => heightLeft(part.element.current, !isWide),
+    [run.run, part.width, page.projector],
+  );
   const view = {
     ...{ answer: told, atlases, kinds, small: !many, chosen: at, shown, cell },
     choose: (head) => {
@@ -217,7 +221,7 @@ const Body = ({ part, answer, asked, shown, cell }) => {
     point: (head) => isOwn && (shared.preview = head),
     lit: found && found.heads,
     most: largest(told),
-    height: heightLeft(part.element.current, !isWide),
+    height,
   };
   const width = isWide ? Math.round(SHARE * part.width) : part.width;
   const place = query?.stack === at.stack ? query.index : isOwn ? answer.position : null;
@@ -230,7 +234,7 @@ const Body = ({ part, answer, asked, shown, cell }) => {
   const isCurrent = asked.run === run.run;
   const columns = { gridTemplateColumns: isWide ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
   return html`<div class="journey-body" style=${columns}>
-    <${Side} ...${{ view, at, width, many }} height=${view.height} />
+    <${Side} ...${{ view, at, width, many }} />
     <div class="head-side">
       <${HeadCard} ...${{ part, answer, isCurrent, shown, at, row, label }} />
       ${found && html`<${Readers} found=${found} />`}
