@@ -169,7 +169,7 @@ class ByteRecipe(Recipe):
     """A recipe with a ready vocabulary: a token for each byte, and unused ones up to its size."""
 
     def tokenizer_of(self, train: Iterable[str], valid: Iterable[str] = ()) -> Tokenizer:
-        """Return the same for any text."""
+        """A tokenizer of bytes, whatever the texts."""
         return byte_tokenizer(self.vocab_size)
 
 

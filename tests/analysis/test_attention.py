@@ -178,7 +178,7 @@ def test_only_masks_that_act_can_be_taken_away(two_way, translated):
 
 
 def test_a_mask_that_the_network_went_without_is_not_taken_away_again(tiny_model, tiny_encoder):
-    """The weight that padding got is told instead."""
+    """The analysis reports the weight that padding received instead."""
     store = RunStore()
     for model, acting in ((tiny_model, ["causal"]), (tiny_encoder, [])):
         open_to_padding = without_padding_mask(model.config)

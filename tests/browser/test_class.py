@@ -1,4 +1,4 @@
-"""A class: a teacher's page before the projector and two phones, each in a profile of its own."""
+"""A class: a teacher's projected page and two phones, each in a separate browser profile."""
 
 import io
 from collections.abc import Callable, Iterator

@@ -1,5 +1,5 @@
-"""Networks of ours as folders of transformers, which opens them with equal logits and ids; networks
-of transformers that are in memory."""
+"""Export our networks to folders that transformers opens with equal logits and ids; import
+transformers' networks from memory."""
 
 import json
 import subprocess

@@ -191,7 +191,7 @@ class Visit:
         box.press("Enter")
 
     def text_box(self) -> Locator:
-        """The box for a text of one's own, opened."""
+        """The box for the visitor's text, opened."""
         box = self.page.locator("#text textarea")
         if not box.is_visible():
             self.page.locator(".own-text").click()

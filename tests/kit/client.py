@@ -85,5 +85,5 @@ FORBIDDEN = {"type": "mask", "stack": "decoder", "forbid": [[2, 1], [3, None]]}
 
 
 def opened(service: Service, model: str) -> dict[str, Any]:
-    """What the page is told of a model that a visitor opens."""
+    """The data that the page receives when a visitor opens a model."""
     return opening.example_page(service, "visitor", model, {})

@@ -92,8 +92,8 @@ DESCRIBED = {
     ),
 }  # fmt: skip
 
-# What the smallest network of a family was published with, beside the defaults of transformers,
-# and the fields in which the preset departs from it.
+# The published configuration of each family's smallest network, where transformers' defaults
+# differ, and the fields in which the preset departs from it.
 PUBLISHED = {
     "bert": (
         transformers.BertConfig, {},

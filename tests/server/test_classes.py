@@ -62,7 +62,7 @@ class Phone:
         self.phone, self.seen = secrets.token_hex(16), 0
 
     def asked(self) -> dict[str, Any]:
-        """What is asked, once it is another than before."""
+        """The phone's next question, once it has changed."""
         data = {"code": self.code, "phone": self.phone, "seen": self.seen}
         asked = dict(self.client.post("resources/class/asked", json=data).json())
         self.seen = asked.get("rev", 0)

@@ -1,4 +1,4 @@
-"""What Gradio makes us do: a test here fails once it no longer does so; then the patch can go."""
+"""The bugs of Gradio that we patch: a test fails once Gradio is mended and the patch can go."""
 
 from unittest.mock import AsyncMock, Mock
 

@@ -158,7 +158,7 @@ def test_a_calls_error_is_answered_and_logged_without_its_values(
 
 
 def test_inputs_with_defaults_may_be_left_out_and_none_is_quoted(service: Service) -> None:
-    """Programs that post inputs by place go on when an endpoint gets another one."""
+    """Programs that post inputs in order still work when an endpoint gains an input."""
     asked = programs(service, lambda a, b: None)
     asked.endpoints = {"two": Endpoint(lambda a, b, c=3: None, "events")}
     assert asked.call_of("two", ["a", "b"], None, 1).inputs == ["a", "b"]

@@ -1,4 +1,4 @@
-// What the scripts say in another language, and which words of a text are terms of the glossary.
+// The scripts' sentences in another language, and the glossary's terms found in a text.
 import assert from "node:assert/strict";
 import test from "node:test";
 

@@ -178,7 +178,7 @@ class _Parts:
             self.add([shift], norm.bias.double())
 
     def pass_map(self, linear: nn.Linear, shift: tuple[Any, ...]) -> None:
-        """Put each part through a linear map; its bias is a part of its own."""
+        """Put each part through a linear map, and add its bias as another part."""
         self.rows = [torch.cat(self.rows) @ linear.weight.double().T]
         if linear.bias is not None:
             self.add([shift], linear.bias.double())

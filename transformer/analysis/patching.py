@@ -138,8 +138,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def text_before(model: LoadedModel, run: Run, position: int) -> str:
-    """The text that another one replaces: a translator's source, else everything before the token
-    at `position` (without the start token)."""
+    """The text to replace: a translator's source, else everything before the token at `position`
+    (without the start token)."""
     if run.source_ids:
         return run.request.text
     return model.tokenizer.decode(run.ids[run.trace_start : position])

@@ -93,7 +93,7 @@ def _described(config: ModelConfig) -> tuple[str, dict[str, Any]]:
 
 
 def _meaning(config: ModelConfig) -> dict[str, Any]:
-    """What a configuration says, however it is written."""
+    """The fields that decide what a network computes, with defaults filled in."""
     values = {key: x for key, x in config.to_dict().items() if key not in _UNIMPORTANT}
     return values | {
         "n_key_heads": config.key_heads,

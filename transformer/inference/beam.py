@@ -56,7 +56,7 @@ def beam_search(
 ) -> list[BeamResult]:
     """Search for each source, all in one batch; a row's result does not depend on the others.
 
-    start: ids that each target begins with, the same for all.
+    start: the ids that every target begins with.
 
     At each step every live hypothesis is extended by every token and the `beams` best continue. A
     hypothesis that takes the end token is finished. A row stops when `beams` hypotheses are

@@ -141,7 +141,7 @@ def _pieces(context: GradingContext) -> list[int]:
 
 @measured(mark("the number of times that a sentence is repeated"))
 def repeated_sentences(context: GradingContext) -> float:
-    """How often the sentence that occurs most comes again in the generated text."""
+    """How often the most frequent sentence of the generated text is repeated."""
     written = "".join(step.text for step in context.run.steps)
     sentences = [one.strip() for one in written.split(".") if len(one.split()) > 2]
     return float(max((sentences.count(one) for one in sentences), default=1) - 1)

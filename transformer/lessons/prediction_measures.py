@@ -104,8 +104,8 @@ def hidden_best(context: GradingContext) -> float:
 
 @measured(mark("the probability that moves"))
 def moved(context: GradingContext, other: str, without: str) -> float:
-    """Total variation between the first [MASK] of this text and of another one, by the network
-    without a switch such as "no-positions", or intact (""): 0 for the same probabilities."""
+    """Total variation between the predictions for the first [MASK] of this text and of `other`, by
+    the network intact (without="") or with a part removed, such as "no-positions": 0 if equal."""
     texts = (context.run.request.text, other)
     here, there = (
         context.models.ask(hidden_in, context.run, other=text, without=without).exp()

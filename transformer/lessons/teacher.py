@@ -88,7 +88,7 @@ def _note(label: str, name: str, part: Part) -> str:
 
 
 def _row(label: str, texts: Sequence[str], options: Sequence[str] = ()) -> str:
-    """A label, and beside it the texts with their options; "" without texts."""
+    """A label and its texts with their options, as a row of a list; "" without texts."""
     items = "".join(f"<li>{_inline(option)}</li>" for option in options)
     said = _paragraphs(texts) + (f"<ul>{items}</ul>" if items else "")
     return f"<dt>{html.escape(label)}</dt><dd>{said}</dd>" if said else ""

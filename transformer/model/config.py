@@ -137,7 +137,7 @@ class ModelConfig:
         return self.scores_are_products and self.score_size == self.d_head
 
     def layer_type(self, layer: int) -> LayerType:
-        """What a layer's self-attention reads, and whether it is rotated."""
+        """Which tokens a layer's self-attention reads, and whether it is rotated."""
         if not self.layer_types:
             return LayerType(slides=True)
         return LAYER_TYPES[self.layer_types[layer % len(self.layer_types)]]

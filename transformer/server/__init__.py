@@ -38,7 +38,7 @@ from transformer.server.service import Service
 from transformer.server.short_links import link_routes
 
 SWEEP_S = 10.0
-# A Space is reached through proxies of its own network alone.
+# A Space is reached only through proxies in private networks.
 PRIVATE = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,127.0.0.0/8,fc00::/7,::1"
 LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
 
@@ -106,7 +106,7 @@ async def application(
     """The whole site: the page and its files, the page's requests, programs' calls and tools.
 
     bound: what it will listen on, if that is known.
-    Around it, from outside: requests of other sites' pages, which may ask as nobody in particular;
+    Wrapped by, from outside: requests of other sites' pages, which carry no visitor's identity;
     the path below which it is served; the guard. To be made in an event loop: where none runs,
     Gradio makes one and leaves it open.
     """

@@ -247,7 +247,7 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
             stack: where to patch, encoder or decoder
             part: resid_post, z or mlp_out
             kind: of the attention whose heads are patched, self or cross
-            target: id of the token that is asked for; by default what the other text predicts
+            target: id of the token that is measured; by default what the other text predicts
         """
         item = service.store.run(run)
         where = {"stack": stack, "part": part, "kind": kind, "target": target}
@@ -278,9 +278,9 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
     def score(text: str, model: str = default, target: str = "") -> dict[str, Any]:
         """What a text costs a model, token by token, in bits.
 
-        A translator is asked for the target given the text; the end token counts there. Else the
-        end does not count, since the text may go on. Of a text that is longer than the model reads,
-        only its end has bits: bits_per_byte is over the n_bytes bytes of the tokens that have bits.
+        A translator predicts the target given the text, and the end token counts. Other models do
+        not count it, since the text may go on. Of a text that is longer than the model reads, only
+        the end has bits: bits_per_byte is over the n_bytes bytes of the tokens that have bits.
 
         Args:
             text: what is scored, or what a translator translates

@@ -49,7 +49,7 @@ API = f"{programs.PREFIX}/"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 ALLOW = (b"allow", ", ".join(METHODS).encode())
 LINKS = [f"/{one['name']}" for one in read_tour()["link"]]
-# What the page, programs and tools use; the routes of the framework are many more.
+# The only routes served: those of the page, programs and tools. Gradio has many more.
 OPEN = (
     *LINKS, *(f"{name}.png" for name in LINKS),
     "/", "/config", "/theme.css", "/favicon.ico", "/robots.txt", "/manifest.json",
@@ -58,9 +58,9 @@ OPEN = (
 )  # fmt: skip
 RESOURCES = f"{resources.PREFIX}/"
 MADE = ("/config", API + "info", API + "openapi.json")  # which takes up to 50 ms each
-QUERY = {"page": "", "all_endpoints": "true"}  # all that these take from theirs
+QUERY = {"page": "", "all_endpoints": "true"}  # the only parameters that they read
 KEPT = 32  # of them, of 0.3 MB at most
-# What else the page depends on: the address at which it is seen.
+# The headers that an answer depends on: the address at which the page is seen.
 SEEN_AT = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
 OPEN_BELOW = (
     "/assets/",
@@ -154,8 +154,8 @@ class AsgiGuard:
             await self._pass_on(scope, guard)
 
     async def _described(self, scope: Scope, guard: RequestGuard) -> None:
-        """Answer what is the same for every visitor: made once, one at a time, each address in
-        turn. It is sent after that, since some read slowly."""
+        """Answer with a document that all visitors share: rendered once, one at a time, in turn by
+        address. The turn ends before it is sent, since some clients read slowly."""
         headers, asked = Headers(scope=scope), ("method", "path", "query_string", "scheme")
         codings = headers.get("accept-encoding", "")
         key = (

@@ -1,4 +1,4 @@
-"""What a class asks of the server: its teacher's page, and the phones on a page of their own.
+"""The routes of a class: of its teacher's page, and of the phones' page.
 
 No route of the phones takes a thread or a place in a line: they are many, and wait for long.
 """
@@ -47,7 +47,7 @@ DARK = "@media (prefers-color-scheme: dark) {\n:root"
 
 
 def step_question(service: Service, classes: Classes) -> Question:
-    """What the teacher's page asks as it shows a step, and as the step goes on.
+    """The request that the teacher's page sends as it shows a step, and as the step goes on.
 
     {"code", "key", "name", "step", "phase", "order", "run", "batch"}: the step of the lesson "name"
     in a phase: GUESS or TASK, which its phones answer, or SHOWN, with the right answer on this run.
@@ -80,7 +80,7 @@ def step_question(service: Service, classes: Classes) -> Question:
 
 
 def _poll(name: Name, step: Step, part: Part, context: GradingContext | None) -> Poll:
-    """What the phones can answer of a step; nothing where the answer is a run or a cell."""
+    """The question of a step for the phones; no options where the answer is a run or a cell."""
     check = step.check
     if name.asks == GUESS or not check or not context:
         guesses = len(part.guesses) if name.asks == GUESS else 0
@@ -170,7 +170,7 @@ def _to_teacher(one: Class) -> dict[str, Any]:
 
 def class_app(classes: Classes) -> FastAPI:
     """The requests of classes, to be mounted below the page's: open, tally and end for the teacher,
-    who holds the key; asked and answer for a phone, which names itself by a secret of its own."""
+    who holds the key; asked and answer for a phone, which names itself by a secret."""
     app = FastAPI(openapi_url=None)
     answer_errors(app)
     waiting = 0

@@ -43,10 +43,10 @@ class Name(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Poll:
-    """What the phones are asked.
+    """A question to the phones.
 
-    n_options: how many can be tapped; 0: a number is asked for; None: nothing is. order: the
-    options as the page shows them. labels: of tokens or heads; the lesson's own options have none.
+    n_options: how many can be tapped; 0: a number is entered; None: there is no question. order:
+    the options as the page shows them. labels: of tokens or heads; a lesson's options have none.
     answers: by phone. is_over: whether the answer is shown. right: then the right ones among the
     options or the given numbers; None: nothing is right or wrong. best: the right one.
     """
@@ -160,7 +160,7 @@ class Classes:
         raise NoClass
 
     def owned(self, code: object, key: object) -> Class:
-        """The same for its teacher alone. Raises NoClass for another key, too."""
+        """A class, for its teacher alone. Raises NoClass also for a wrong key."""
         found = self.find(code)
         if not isinstance(key, str) or not secrets.compare_digest(found.key.encode(), key.encode()):
             raise NoClass

@@ -1,4 +1,4 @@
-"""The page's own components: `gr.HTML` with a fixed template and a script of its own.
+"""The page's components: `gr.HTML` with a fixed template and a script each.
 
 Values go to the scripts as data and into the page by `textContent`; no text of a visitor or a
 model ever enters a template. Factories and not subclasses, which would make Gradio write files.
@@ -17,7 +17,7 @@ from transformer.server.modules import PACKAGE, is_later
 from transformer.views.declaration import View
 
 STATIC = "server/static"
-# Gradio runs this once a component stands on the page. What goes wrong is told in the status.
+# Gradio runs this once a component is on the page. The status line shows any error.
 MOUNT = """
 import("{bundle}")
   .then(({{ modules }}) => modules["{module}"].{mount}({{ element, props, trigger, watch }}))

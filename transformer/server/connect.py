@@ -56,9 +56,9 @@ def connect_buttons(controls: Controls) -> None:
 
 
 def connect_state(controls: Controls) -> None:
-    """What a visitor sets, told to the page's script, and what the script sets.
+    """Send the page's script each control's changes, and set the controls that it changes.
 
-    Gradio 6.31 tells of a choice of model also where the list was left without one.
+    Gradio 6.31 reports a change of the model also where the list was left without a choice.
     """
     module = "server/static/gradio.js"
     for name in KEPT:

@@ -87,7 +87,7 @@ def public_error(error: Exception, names: Mapping[str, str] | None = None) -> di
 
 
 def reported(error: Exception) -> dict[str, str]:
-    """`public_error` of what a request has raised; a mistake of ours is logged, without values."""
+    """`public_error` of an exception; a fault of the server is logged, without values."""
     if isinstance(error, ValueError | RecursionError):
         return public_error(error)
     print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
@@ -95,8 +95,8 @@ def reported(error: Exception) -> dict[str, str]:
 
 
 def place_of(error: BaseException) -> str:
-    """The type and the place of an exception, without its values: the last of our own lines, or
-    a view's, that it passed."""
+    """The type and the place of an exception, without its values: the last line of this package,
+    or of a view, that it passed."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
     if not own:

@@ -1,7 +1,7 @@
 """What the page offers before a visitor has done anything, for each family of models; and the tour:
 cards that each show a state of the page and say a few words about it.
 
-The cards are data, in tour.toml; whoever writes other cards needs no code.
+The cards are data, in tour.toml: other cards need no code.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def temperature_of(method: str, temperature: float | None = None) -> float | Non
 class Example:
     """Words on the controls, and a run and a batch that are stored when the server starts.
 
-    settings: of that run, and the first of the controls. only_read: nothing is generated yet, the
-    text stands there read. methods: ways to generate that the family can use, the first one chosen
-    at first. languages: those of a translator of several.
+    settings: of that run, and the controls' first values. only_read: the text is read and nothing
+    generated. methods: ways to generate that the family can use; the first is preselected.
+    languages: those of a translator of several.
     """
 
     label: str
@@ -107,7 +107,7 @@ EXAMPLES = {"decoder": _STORY, "encoder-decoder": _TRANSLATION, "encoder": _READ
 
 
 def example_of(model: Model) -> Example:
-    """What suits a model: its texts are cut where the model cannot read all of them at once.
+    """The example of a model: its texts are cut where the model cannot read all of them at once.
 
     One that learned an exercise is asked that. Raises ValueError for a model that reads not even a
     character.
@@ -176,7 +176,7 @@ def first_controls(model: Model) -> dict[str, Any]:
 
 
 def is_offered(text: str, models: Iterable[Model]) -> bool:
-    """Whether a text (or a batch, one a line) is one of ours, which may be replaced.
+    """Whether a text (or a batch, one a line) is an example's, which may be replaced.
 
     Raises ValueError for what is no text.
     """
@@ -223,7 +223,7 @@ def cards(models: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def opening_of(name: str, config: ModelConfig) -> dict[str, Any]:
-    """What a model's own example is, and how the page first shows it and other runs of the model.
+    """A model's own example, and how the page first shows it and other runs of the model.
 
     For one that the file does not name a translator's cross-attention, whatever is first of others.
     """
@@ -232,8 +232,8 @@ def opening_of(name: str, config: ModelConfig) -> dict[str, Any]:
 
 
 def shown_first(name: str, config: ModelConfig, *, example: bool = False) -> dict[str, Any]:
-    """Of that what says how a run is shown; example: its own example, of whose tokens one is
-    chosen."""
+    """The fields of `opening_of` that say how a run is shown. example: for the model's own example,
+    with its chosen token."""
     elsewhere = (*REQUEST, *(() if example else ("read",)))
     return {k: v for k, v in opening_of(name, config).items() if k not in elsewhere}
 

@@ -57,7 +57,7 @@ def steer(service: Service, data: Mapping[str, Any]) -> Answer:
 
 
 def learned(service: Service, data: Mapping[str, Any]) -> Answer:
-    """{"id", "at", "question", "known"}: how a training stands.
+    """{"id", "at", "question", "known"}: the state of a training.
 
     at: a step whose network is kept, None for the last one. known: the last answer's "changed";
     if it is unchanged, the answer holds nothing else.

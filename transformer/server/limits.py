@@ -122,7 +122,7 @@ ABSENT_S = _limit("absent", 90.0, "seconds of a training that nobody looks at", 
 # one that fills the 512 tokens 16 MB, a batch of eight such 118 MB. A server with the bundled
 # models holds 570 MB at its start and at most 970 with all of this. Two of the largest batches that
 # are read at the same time take 300 MB each until they are done: 1.6 GB was the most under such a
-# load without end, with sixty visitors beside it.
+# load without end, while sixty visitors used the page.
 MAX_KEPT_BYTES = _limit("kept_bytes", 400_000_000, "bytes of all that visits leave", GOES)
 MAX_LEARNED_BYTES = _limit(
     "learned_bytes", 64_000_000, "of them of own models; as many of trainings", GOES
@@ -137,8 +137,8 @@ SILENT_S = _limit("run_age", 600.0, "the same for runs, which can be made again"
 LEFT_AGE_S = _limit("left_age", 60.0, "the same for both, once the visitor has left", "they go")
 CALL_AGE_S = _limit("call_age", 60.0, "seconds until a call must be read", "it goes")
 
-# What visits make the server keep, by kind. Kinds that have bytes of their own are not pushed out
-# by runs, which can be made again.
+# Kinds of what the server keeps for visits. Runs, which can be made again, do not push out kinds
+# that have a share of the bytes.
 RUNS, MODELS, TRAININGS, RECORDS, CALLS = "runs", "models", "trainings", "recorded", "calls"
 CLASSES = "classes"
 KEPT = {

@@ -23,8 +23,8 @@ ENTRY_BYTES = 1_000  # of an entry, apart from its value
 class Limits:
     """How much of one kind is kept, and how long.
 
-    most_bytes: a share of the budget of its own, which other kinds do not take; None: the kind
-    shares all the room that is left. most: entries. most_own: entries of one owner. age_s: seconds
+    most_bytes: reserved for this kind; None: it shares all the room that is not reserved. most:
+    entries. most_own: entries of one owner. age_s: seconds
     since the entry was used, or anything else of its owner.
     """
 
@@ -54,7 +54,7 @@ class MemoryBudget:
 
     kinds: every kind's limits. Where there is no room for a new entry, the least recently used ones
     go: first of its owner and kind, if that has its share of entries; then of its kind; then of all
-    kinds without bytes of their own. The newest entry always stays.
+    kinds without reserved bytes. The newest entry always stays.
     """
 
     def __init__(self, most_bytes: int, kinds: Mapping[str, Limits]) -> None:

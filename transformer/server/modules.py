@@ -1,7 +1,7 @@
 """The page's own scripts, style sheets and plotly.js, served as files that a browser keeps.
 
 A file's address mirrors the package: modules/HASH/views/attention/attention.js is
-transformer/views/attention/attention.js; views of other folders stand among the views. HASH is of
+transformer/views/attention/attention.js; views of other folders are served as views too. HASH is of
 all of them together, so that what an address answers never changes, and relative imports stay among
 files of one version. The page itself takes two: PAGE, its scripts, and STYLE, all its style sheets;
 apart they would be a hundred requests before the first picture. LATER are the scripts of the views
@@ -225,8 +225,8 @@ def _said_by(texts: Iterable[str]) -> set[str]:
 
 
 def _style_of(files: dict[str, Asset]) -> Asset:
-    """All style sheets of the page as one. Within three times :root each rule outweighs Gradio's,
-    which stand later and have up to three classes."""
+    """All style sheets of the page as one. Three times :root makes each rule outweigh Gradio's,
+    which come later and have up to three classes."""
     own = (name for name in files if name.endswith(".css") and not name.startswith(APART))
     names = dict.fromkeys((*SHARED, *sorted(own, key=lambda name: Path(name).name)))
     text = "\n".join(files[name].plain.decode() for name in names if name in files)
@@ -235,6 +235,6 @@ def _style_of(files: dict[str, Asset]) -> Asset:
 
 
 def _packed(path: Path) -> dict[str, bytes]:
-    """The form that lies beside a file already, made at the highest quality; see `encoded`."""
+    """The compressed copy in a file's folder, made at the highest quality; see `encoded`."""
     beside = path.with_name(f"{path.name}.br")
     return {"br": beside.read_bytes()} if beside.is_file() else {}

@@ -1,4 +1,4 @@
-"""The page's layout: a generation's settings, the tabs, and what they hold beside the views."""
+"""The page's layout: a generation's settings, the tabs, and their contents other than views."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ TITLE = mark("Transformer, seen from inside")
 def settings_of(example: Example, temperature: gr.Slider) -> list[Any]:
     """Method and its numbers, length, seed, languages: in the order of SETTINGS.
 
-    Each but the method has the class setting-NAME, with its name in a link. The temperature stands
-    by itself, under the bars that it moves.
+    Each but the method has the class setting-NAME, with its name in a link. The temperature is
+    apart, under the bars that it moves.
     """
     with gr.Accordion(say("Settings"), open=False, elem_id="settings"):
         with gr.Row():
@@ -168,8 +168,8 @@ def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
 
 
 def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
-    """The text and how it goes on, a text of one's own, and what comes next. first: small pictures
-    of all heads."""
+    """The text and its continuation, the box for the visitor's text, and the next token. first:
+    small pictures of all heads."""
     around = partial(component, script="prompt_panel")
     with gr.Column(elem_id="story"):
         around("tokens", run)
@@ -211,7 +211,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
 def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
     """The tabs, as the views declare them: each view's component and the other controls, by name.
 
-    values: what a view may get, by name. A picture is asked for only when its tab is first seen.
+    values: what a view may get, by name. A picture is loaded only when its tab is first seen.
     """
     placed: dict[str, Any] = {}
     for tab, shown in tabs(VIEWS.values()).items():

@@ -35,8 +35,8 @@ _STOPPED = {
 
 
 def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
-    """What the page's scripts know of a run; `key` is its id in the store, `model` made it. task:
-    what a visit's own model learned."""
+    """The facts of a run for the page's scripts; `key` is its id in the store, `model` made it.
+    task: the exercise that a visit's own model learned."""
     own = run.model.partition(SIGN)[0].rpartition("-")[0] if is_own(run.model) else ""
     exercise = EXERCISES.get(own)
     return {
@@ -230,9 +230,9 @@ def model_facts(model: Model) -> dict[str, Any]:
 
 
 def model_card(model: Model) -> str:
-    """Markdown: the model card in the visitor's language where it is written in it, without its
-    metadata, which may stand before it between two lines of three dashes; a sentence for a model
-    without one."""
+    """The model card as Markdown, in the visitor's language if it has been written in it, without
+    the metadata that may precede it between two lines of three dashes; a sentence for a model
+    without a card."""
     card = model.cards.get(language(), model.card)
     if card.startswith("---\n"):
         card = card[4:].partition("\n---\n")[2].lstrip("\n")

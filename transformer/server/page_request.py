@@ -1,8 +1,8 @@
 """A request of the page: {"model", "text", "settings", "altered"} for a run, {"model", "lines",
 "bare"} for a batch, and {"model"} alone for a model's stored example.
 
-A run is a pure function of its request: so a server that dropped it to make room, one that was
-started anew and any replica beside it give the same answers as the one that made it.
+A run is a pure function of its request: so a server that dropped it to make room, a restarted one
+and any replica give the same answers as the one that made it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The page's HTML in each language: Gradio's frontend around what `page.build` lays out.
 
-A page is the same for every visitor of a language.
+All visitors of a language share one page.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PLOTLY_JS = "server/static/vendor/plotly-cartesian.min.js"
 # In Gradio's own page: its script and its style sheet, whose names change with each version.
 GRADIO_PAGE = Path(gr.__file__).parent / "templates" / "frontend" / "index.html"
 GRADIO_FILES = re.compile(r'<(?:script|link)[^>]*"\./assets/index-[^>]*>(?:</script>)?')
-# What each language's own layout says of Gradio's description; the rest is of the mounted page.
+# The parts of Gradio's description that each language's layout replaces.
 OF_LANGUAGE = ("title", "components", "layout", "dependencies", "page")
 FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
 

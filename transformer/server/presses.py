@@ -32,7 +32,7 @@ from transformer.server.sessions import caller
 from transformer.server.slots import Place, Slots
 from transformer.server.threads import begin
 
-ALIVE_S = 10.0  # an empty line is sent after so long without another one
+ALIVE_S = 10.0  # without a line, after which an empty one is sent
 PLACE_S = 0.5  # between two lines that say a waiting request's place
 AHEAD = 4  # lines of progress that a slow client has not read yet; further ones are left out
 Update = dict[str, Any]
@@ -40,7 +40,7 @@ Work = Callable[[Mapping[str, Any]], Iterator[Update]]
 
 
 def works(service: Service) -> dict[str, Work]:
-    """What each route does, by its name: lines for a JSON object. Raises ValueError for a mistake
+    """The work of each route, by name: from a JSON object to lines. Raises ValueError for a mistake
     in the object itself."""
 
     def runs(data: Mapping[str, Any]) -> Iterator[Update]:

@@ -21,7 +21,7 @@ from transformer.server.request_guard import RequestGuard
 
 MAX_FILES = 65_536  # descriptors, where the system allows more
 REPEAT_S = 60.0  # in which a fault that repeats is logged once
-MAX_FAULTS = 100  # that are told apart
+MAX_FAULTS = 100  # distinguished from each other
 GRACE_S = 3.0  # for answers that are under way when the server ends
 LOOK_S = 0.02
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # as in malloc.h
@@ -30,7 +30,7 @@ LARGE_BYTES = 128 * 1024
 
 @functools.cache
 def _libc() -> ctypes.CDLL | None:
-    """glibc; None where the C library is another one."""
+    """glibc; None with another C library."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     return libc if hasattr(libc, "mallopt") and hasattr(libc, "malloc_trim") else None
 

@@ -31,8 +31,8 @@ def code_question(host: str | None, port: int | None, root: str = "") -> Questio
 
     {"page", "query"}: the address at which the asking browser sees the page, and the part after its
     "#"; or {"page", "path"}, a path below it -> {"address", "picture"}; the picture is an SVG as a
-    data: address. Raises ValueError, with what can be done, where nobody else could open the
-    address, or nobody could read the code.
+    data: address. Raises ValueError, with a remedy, where other devices could not open the address
+    or no camera could read the code.
     """
 
     def code(data: dict[str, Any]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def answer(service: Service, picture: Picture, data: Mapping[str, Any]) -> Answe
 
 
 def _subjects(service: Service, picture: Picture, given: dict[str, Any]) -> list[Any]:
-    """What the picture is about, taken out of `given`."""
+    """The run, batch or model of a picture, taken out of `given`."""
     store = service.store
     if picture.subject == "model":
         return [given.pop("model", None)]

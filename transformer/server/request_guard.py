@@ -215,7 +215,7 @@ class RequestGuard:
 
 
 def policy_for(embed_on: Sequence[str]) -> str:
-    """POLICY that also lets pages of these origins embed ours. Raises ValueError for no origin."""
+    """POLICY, with these origins allowed to embed the page. Raises ValueError for no origin."""
     for origin in embed_on:
         if not ORIGIN.fullmatch(origin):
             raise ValueError(

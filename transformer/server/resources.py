@@ -1,5 +1,5 @@
-"""The page's questions as plain HTTP beside Gradio: `GET /resources/NAME?run=…` for each picture of
-each view, and `POST` of an object for everything.
+"""The page's questions as plain HTTP, without Gradio: `GET /resources/NAME?run=…` for each picture
+of each view, and `POST` of an object for everything.
 
 An answer is JSON in which a figure is Plotly's own object; arrays in it are packed (see
 `api.numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
@@ -167,7 +167,7 @@ def _json(value: Any) -> bytes:
 
 
 def _parameters(picture: Picture, subjects: list[str]) -> list[dict[str, Any]]:
-    """What a picture's query may say, as OpenAPI has it."""
+    """The parameters of a picture's query, in OpenAPI's terms."""
     kinds = {"int": "integer", "number": "number", "bool": "boolean"}
     limits = {"options": "enum", "least": "minimum", "most": "maximum"}
     of: list[Parameter] = [Text(name=name) for name in subjects]
@@ -188,7 +188,7 @@ def _parameters(picture: Picture, subjects: list[str]) -> list[dict[str, Any]]:
 
 
 def _list(described: Mapping[str, Any]) -> str:
-    """A page that lists the routes that can be read, with what each may be told."""
+    """A page that lists the GET routes, with the parameters of each."""
     rows = [
         f"<dt><code>GET {html.escape(path)}</code></dt><dd>{html.escape(one['get']['summary'])}: "
         + ", ".join(f"<code>{given['name']}</code>" for given in one["get"]["parameters"])

@@ -188,7 +188,7 @@ class Service:
         tell_refused(refused)
 
     def _example(self, model: Model) -> tuple[Run, Batch]:
-        """What the page shows before a visitor has done anything."""
+        """The run and the batch that the page shows at first."""
         example, name = example_of(model), model.name
         if example.only_read:
             run = self.read(name, example.text)
@@ -224,7 +224,7 @@ def tell_refused(sentences: Iterable[str]) -> None:
 
 
 def _noted(run: Run) -> Run:
-    """The run with the reason why it ends early, if its request was told to."""
+    """The run with the reason why it ended early, if its request was cut short."""
     why = why_over()
     early = len(run.steps) < run.request.max_new_tokens and run.stopped in ("length", CANCELLED)
     return dataclasses.replace(run, stopped=why) if why and early else run

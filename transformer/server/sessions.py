@@ -21,7 +21,7 @@ SLICE_S = 1.0  # that a request runs the network before it steps aside for those
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What a thread or task answers: who asked, and the place that it has been given."""
+    """The request that a thread or task answers: its caller, and its slot."""
 
     caller: Caller
     place: Place | None = None

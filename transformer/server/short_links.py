@@ -44,7 +44,7 @@ PAGE = """<!doctype html>
 
 
 def link_text(state: Mapping[str, Any]) -> str:
-    """A state as it stands in the page's address, behind the #."""
+    """A state as it is written in the page's address, after the #."""
     texts = {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in state.items()

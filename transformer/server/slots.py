@@ -1,8 +1,8 @@
 """Slots: who may compute. A few requests at once, in turn by address and by session.
 
 Of those who wait, one whose address has the fewest requests running goes first, then one whose
-address was served longest ago; the sessions of an address take turns in the same way. Whoever
-comes anew is level with the one that has waited longest. A request that runs longer than a slice
+address was served longest ago; the sessions of an address take turns in the same way. A newcomer
+is level with the one that has waited longest. A request that runs longer than a slice
 steps aside while others wait; those that have not begun go before those that have.
 """
 
@@ -166,7 +166,7 @@ class Slots:
             return waiting.index(place) + self.at_once if place in waiting else 0
 
     def _level(self, name: Hashable, waiting: Iterable[Hashable]) -> None:
-        """Let an address or Caller begin where the one that has waited longest stands."""
+        """Let a new address or Caller begin level with the one that has waited longest."""
         longest, _ = min((self._turns[one] for one in waiting), default=(0, False))
         self._turns[name] = max(self._turns.get(name, (0, False)), (longest, False))
 

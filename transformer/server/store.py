@@ -108,7 +108,7 @@ def size_of(item: Run | Batch) -> int:
 
 
 def on_cpu(item: Item) -> Item:
-    """The same in main memory, so that kept runs do not fill the accelerator, without logits.
+    """A copy in main memory and without logits, so that kept runs do not fill the accelerator.
 
     The steps' candidates are described, so that nothing holds their logits any longer.
     """

@@ -37,7 +37,7 @@ _LOW = ThreadPoolExecutor(
 
 
 async def in_thread(shares: Mapping[str, Slots], name: str, work: Callable[[], T]) -> T:
-    """What work() returns, done in a thread once it may compute there.
+    """The result of work(), run in a thread once a slot is free.
 
     While it waits it holds no thread. Raises Busy.
     """

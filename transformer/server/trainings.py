@@ -76,10 +76,10 @@ class Training:
 
 class Trainings:
     """One a server. slots: as many trainings as it has run at the same time; the others
-    wait, and are told how many are before them.
+    wait, and see how many are before them.
 
-    A visitor has one: another one takes its place. What it left stays in the memory budget; one
-    that is no longer kept there is ended.
+    A visitor has one: a second replaces it. Its results stay in the memory budget; a training whose
+    results are evicted there is ended.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ import { page } from "./store.js";
 /** @type {() => Plain[]} */
 export const interventions = () => (page.run?.interventions ?? []).map((one) => one.is);
 
-// A new run with these, of the text in the box or of another one.
+// A new run with these, of the text in the box or of `text`.
 /** @type {(changed: Plain[], forced?: number[], text?: string) => void} */
 export const alter = (changed, forced_tokens = [], text = undefined) =>
   shell.generate({ interventions: changed, forced_tokens }, text);

@@ -1,11 +1,11 @@
-// What the page around the views does for them. Its scripts (server/static) put it here as they start; a saved page
-// has none of it.
+// Functions of the page around the views, for the views. Its scripts (server/static) put them here as they start; a
+// saved page has none of them.
 
 export const shell = {
   // Show a state, texts by field; facts: of its run, where this visit has shown it.
   /** @type {(state: Record<string, string>, facts?: any) => Promise<void>} */
   apply: async () => {},
-  // Write the text of the box on, or another one. altered: what is changed in the network.
+  // Continue the text in the box, or `text`. altered: the changes to the network.
   /** @type {(altered: Record<string, any>, text?: string) => void} */
   generate: () => {},
   // Open a tab by its name in links; gives its button.

@@ -65,7 +65,7 @@ const seriesOf = ({ layout }, traces) => {
 };
 
 // full: the traces as Plotly completed them; own(row, column): the text of a cell, if its colour
-// stands for something else. null without numbers.
+// shows something else. null without numbers.
 /** @type {(full: any[], figure: any, own?: Value) => Table | null} */
 export const figureTable = (full, figure, own) => {
   const brought = figure.layout.meta?.table; // for a figure whose traces do not name it

@@ -43,7 +43,7 @@ const useReading = (part, token) => {
   return token && answer && asked.run === run ? { token: asked, reading: answer } : null;
 };
 
-// What the network says stands in the gaps of a text, {place: label}; places: joined by commas.
+// The network's guesses for the gaps of a text, {place: label}; places: joined by commas.
 const guessed = async ({ run, places }) => {
   const all = places.split(",").map((place) => ask("masked", { run, position: Number(place) }));
   const found = await Promise.all(all);

@@ -65,7 +65,7 @@ export const useView = (name) => {
   const { answer, asked } = usePicture(part, viewNamed(name).pictures[0], fields);
   return { run: page.run, fields, answer, ref: part.attributes({ ...asked }), part };
 };
-// The same of a view of any pictures, each of which asks by itself.
+// Like useView, for a view of several pictures, each of which asks by itself.
 /** @type {(name: string) => { view: any, fields: any, part: any }} */
 export const useDeclared = (name) => {
   const part = usePart();

@@ -56,7 +56,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
 def _bloom(values: Values, max_len: int) -> ModelConfig:
     only(values, apply_residual_connection_post_layernorm=False, is_causal=True)
     known = {"n_embed": values.get("hidden_size"), **values}
-    length = {"seq_length": max_len, **known}  # it has no limit of its own
+    length = {"seq_length": max_len, **known}  # the positions have no limit
     names = ("vocab_size", "n_embed", "n_head", "n_layer", "seq_length")
     sizes = sizes_of(length, max_len, names)
     return ModelConfig(

@@ -34,7 +34,7 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
         num_decoder_layers=values.get("num_layers"),
     )
     names = ("vocab_size", "d_model", "num_heads", "num_layers", "", "d_ff")
-    sizes = sizes_of({**values, "": max_len}, max_len, names)  # it has no limit of its own
+    sizes = sizes_of({**values, "": max_len}, max_len, names)  # the positions have no limit
     head_size, all_heads = values.get("d_kv", 64), sizes["d_model"]
     is_mt5 = values["model_type"] == "mt5"
     usual = "gated-gelu" if is_mt5 else "relu"

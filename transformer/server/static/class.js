@@ -54,7 +54,7 @@ const Bars = ({ tally }) => {
   return html`<ul class="class-bars">${rowsOf(tally).map(bar)}</ul>`;
 };
 
-// ---- what the server is told, and says ----
+// ---- requests to the server ----
 
 // Say what the phones are to show: the step of a lesson in its phase, {} for none, once it is on the page.
 /** @type {(held: any, step: any, fail: (error: any) => void) => void} */
@@ -139,7 +139,7 @@ export const Class = ({ left, lesson, step, words, state, solve, end }) => {
   const all = tally?.phones ?? 0;
   const count = html`<p class="class-count">${say("{n} of {all} phones have answered.", { n: given, all })}</p>`;
   const isAsked = tally?.kind && tally.name.startsWith(`${lesson}.${step}.`);
-  // The guess that most have made stands for the class's.
+  // The most frequent guess counts as the class's.
   const openPicture = () => {
     const [[guess]] = [...tally.counts].sort((a, b) => b[1] - a[1]);
     state.set({ guess });

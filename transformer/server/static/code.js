@@ -14,7 +14,7 @@ const NO_CODE = say(
 );
 
 // draw(): {picture, address, says} of the code, or an Error that says why there is none. close():
-// it was closed. children: what stands below the address.
+// it was closed. children: shown below the address.
 export const CodeWindow = ({ title, draw, close, children }) => {
   const box = useRef(/** @type {any} */ (null));
   const card = useRef(cardState.place);

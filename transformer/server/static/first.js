@@ -1,5 +1,5 @@
 // The language that this visitor has chosen, which is kept in this browser alone (header.js): if
-// the browser's own led to another one, the page is asked for anew.
+// the browser's preference led to another language, the page is loaded again.
 
 (() => {
   "use strict";
@@ -11,6 +11,6 @@
     asked.set("__lang", kept);
     location.replace(`?${asked}${location.hash}`);
   } catch {
-    // a browser may keep a page inside another one from its storage: the address then says it
+    // a browser may deny an embedded page its storage: the address then says the language
   }
 })();

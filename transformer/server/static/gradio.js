@@ -21,7 +21,7 @@ const sendNext = () => {
   [sent, waiting] = [waiting, []];
   send(Object.assign({}, ...sent.map(({ changes }) => changes)));
 };
-// Called by Gradio, whoever has changed it.
+// Called by Gradio after each change, by a visitor or a script.
 /** @type {(name: string, value: any) => void} */
 export const controlChanged = (name, value) => void (controls[name] = value);
 /** @type {(changes: Changes) => void} */
@@ -121,7 +121,7 @@ const leadDown = async (led) => {
     const tabs = document.getElementById("right");
     const below = tabs && tabs.getBoundingClientRect().top > window.innerHeight / 2;
     if (led ? !below : window.scrollY > 0) return;
-    if (window.scrollY < reached) return; // somebody has scrolled up meanwhile
+    if (window.scrollY < reached) return; // the visitor has scrolled up meanwhile
     if (below) {
       tabs.scrollIntoView({ block: "start" });
       led = true; // the page may still be too short to lead all the way

@@ -71,7 +71,7 @@ const Languages = ({ languages }) => {
 
 // ---- projector mode: larger type, pictures first, settings away; a field of the page's state ----
 
-// Projected, the buttons stand in the line of the tabs, which leave them their room.
+// In projector mode the buttons are in the line of the tabs, which leaves room for them.
 const followLine = (line) => {
   const measure = () => {
     const parts = [...line.children].map((part) => part.getBoundingClientRect());

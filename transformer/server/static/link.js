@@ -1,6 +1,6 @@
-// The page's address: its whole state stands behind the "#", which a browser sends to no server, so
-// that a visitor's text enters no server log. Older links have it behind the "?", and are
-// read too. `apply(state)` shows a state: a link, Back and Forward, a run of before, a lesson's step.
+// The page's address: its whole state follows the "#", which a browser sends to no server, so
+// that a visitor's text enters no server log. Older links have it after the "?", and are
+// read too. `apply(state)` shows a state: a link, Back and Forward, an earlier run, a lesson's step.
 
 import { isReloaded } from "../../web/ask.js";
 import { fieldText, lookFields, showFields, shownFields } from "../../web/fields.js";
@@ -25,7 +25,7 @@ import { setControls, showTabs, uncover } from "./gradio.js";
 import { openState, report } from "./opening.js";
 
 const PAUSE_MS = 300;
-const HUB = "https://huggingface.co"; // shows a Space inside a page of its own
+const HUB = "https://huggingface.co"; // embeds a Space in a page
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
 
 /** @typedef {{ state: State | null } & import("./opening.js").How} Wanted state: null if unreadable */
@@ -71,7 +71,7 @@ export const apply = async (state, facts = null, isHere = false) => {
 // text: of the state; isHere: whether the address says it already.
 /** @type {(state: State, text: string | null, facts: any, isHere: boolean) => void} */
 const navigate = (state, text, facts, isHere) => {
-  // While the server is asked for another state, its answer may yet change the run that is shown.
+  // While another state is loading, the answer may yet change the run that is shown.
   if (!isOpening() && page.run && sameRequest(state, linkOf(page.run)) && isOfBatch(state)) {
     if (!isHere && text !== null) pushStep(state, text);
     return report(showFields(viewsOf(state)));
@@ -98,7 +98,7 @@ export const chooseModel = (model) => {
 
 const UNREADABLE = asSentence(say("the link cannot be read; it may have been cut off"));
 
-// Of what is asked for meanwhile (Back, pressed twice) only the last counts. What cannot be had is said, and
+// Of several requests at once (Back, pressed twice) only the last counts. A failure is reported, and
 // leaves the address as it is until something is chosen.
 /** @type {(wanted: Wanted) => Promise<void>} */
 const open = async (wanted) => {
@@ -117,11 +117,11 @@ const open = async (wanted) => {
 
 /** @type {State | null} */
 let written = null; // the state that the address says
-let begun = false; // a step of the history stands there for what is not shown yet
+let begun = false; // the history has a step for a state that is not shown yet
 let isQuiet = false; // the next change is no reason to write
 let [ticket, heeded] = [0, 0];
 let isHeeding = false; // what the address now says is read
-let known = window.location.hash; // another one was typed, and is heard of as soon as that is told
+let known = window.location.hash; // differs once a visitor has typed another address
 /** @type {(state: State) => Promise<void>} */
 const write = async (state) => {
   const mine = ++ticket;
@@ -145,7 +145,7 @@ effect(() => {
 /** @type {(before: State, state: State) => boolean} */
 const isStepFrom = (before, state) =>
   !(sameRequest(before, state) && (before.tab ?? "") === (state.tab ?? ""));
-// What is asked for is a step before it is shown, so that Back leads from there to here at any time.
+// Add the step before the state is shown, so that Back returns here at any time.
 /** @type {(state: State, text: string) => void} */
 const pushStep = (state, text) => {
   if (written && !isStepFrom(written, state)) return;

@@ -34,7 +34,7 @@ effect(() => {
 
 setField("tab", firstTab); // of a page that no link has opened
 let hasTabs = false;
-// Gradio shows a tab: of itself as the page opens, and later because somebody opens it; see server/page.py.
+// Gradio shows a tab: by itself as the page opens, later because a visitor opens it; see server/page.py.
 /** @type {(name: string) => void} */
 export const tabShown = (name) => {
   if (hasTabs) setField("tab", name);
@@ -51,7 +51,7 @@ bindField(
   (text) => (page.projector = text === "1"),
 );
 
-// The text stands above the pictures, and not beside them, on narrow screens, projected and embedded.
+// The text is above the pictures instead of on their left on narrow screens, projected and embedded.
 const embedded = isEmbedded(window.location.search);
 const narrow = window.matchMedia("(max-width: 1160px)");
 const isNarrow = signal(narrow.matches);
@@ -82,7 +82,7 @@ const EmbedLine = () => {
 
 // ---- overlays ----
 
-// Escape closes what stands over the page, and only where nothing does, it clears the selection.
+// Escape closes overlays; only where there is none, it clears the selection.
 const OVER = "dialog[open], :popover-open, .term-tip:not([hidden]), input[aria-expanded=true]";
 let isOver = false;
 const look = () => (isOver = document.querySelector(OVER) !== null);
@@ -91,7 +91,7 @@ const letGo = ({ key }) => {
   emit("escape");
   setQuery(null);
 };
-// What stands over the page.
+// The keys of overlays.
 const Over = () => {
   useDocument(["keydown"], look, true); // before anything is closed
   useDocument(["keydown"], letGo);

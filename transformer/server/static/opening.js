@@ -25,7 +25,7 @@ const texts = () => ({ text: controls.text, lines: controls.lines });
 const STORED = say("A stored example, read by this model.");
 
 // Gives the fields that the state has for the views; null where it could not be opened, or another state is
-// wanted by now. What cannot be had is said, and the rest is shown.
+// wanted by now. A part that fails is reported, and the rest is shown.
 /** @type {(state: Record<string, string>, how: How, isWanted: () => boolean) => Promise<Record<string, string> | null>} */
 export const openState = async (state, { kept = {}, facts, isChosen, tab }, isWanted) => {
   const parts = partsOf(state);

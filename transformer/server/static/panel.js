@@ -1,5 +1,5 @@
-// A view that has no script of its own: its controls, pictures and tables are made from what it
-// declares in Python, and its controls' values are fields of the page's state.
+// The component of views without a script: their controls, pictures and tables are made from their
+// declarations in Python, and the controls' values are fields of the page's state.
 
 import { Control } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";

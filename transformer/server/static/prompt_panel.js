@@ -1,5 +1,5 @@
-// The text of the run that is shown or being written, and what stands around it: the seed, the n-best list of a
-// beam search, one line that says how it went, and, at the window's lower edge, what is altered in the network.
+// The text of the run that is shown or being written, with the seed, the n-best list of a beam search, a line of
+// status and, at the window's lower edge, the changes to the network.
 
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
@@ -13,7 +13,7 @@ import { alter, interventions } from "../../web/interventions.js";
 import { focusText, openTab, setControls } from "./gradio.js";
 import { generate } from "./presses.js";
 
-// ---- a text of one's own: Gradio's box opens in place ----
+// ---- the visitor's text: Gradio's box opens in place ----
 
 const OwnText = () => {
   const [isOpen, setOpen] = useState(false);
@@ -98,7 +98,7 @@ const Status = ({ props }) => {
   useLayoutEffect(() => void (page.status.rev || showStatus(props.value)), []);
   const { kind, text, rev } = page.status;
   const failed = kind === "error";
-  // Each alert is an element of its own: where a part fails, server/components.py writes into this one.
+  // Each alert is a new element: where a part fails, server/components.py writes into this one.
   return html`<div data-rev=${rev}>
     <div class="status" role="status" hidden=${failed}><span>${!failed && text}</span></div>
     <div class="problem" role="alert" hidden=${!failed} key=${rev}><span>${failed && text}</span></div>

@@ -1,5 +1,5 @@
-// What a term of the field means, where it stands in the page's own words: on hover, focus and touch.
-// The sentences are the glossary's (transformer/messages/glossary), which stand in the page's head.
+// Explain terms in the page's own text on hover, focus and touch.
+// The page's head contains the glossary (transformer/messages/glossary).
 
 import { useDocument, mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
@@ -8,7 +8,7 @@ import { standIn } from "../../web/translated.js";
 import { say } from "../../web/messages.js";
 
 /** @typedef {{ words: string[], says: string, other?: string[] }} Entry */
-/** @typedef {{ at: number, end: number, term: string }} Found where a term stands in a text */
+/** @typedef {{ at: number, end: number, term: string }} Found a term in a text */
 
 const source = globalThis.document?.getElementById("glossary");
 /** @type {Record<string, Entry>} */

@@ -23,7 +23,7 @@ window.onpagehide = () => {
   }
 };
 
-// The page of another address, with what stands in its boxes, in the same visit.
+// Open another address in the same visit, with the contents of the boxes.
 /** @type {(address: string) => void} */
 export const moveTo = (address) => {
   moving = true;

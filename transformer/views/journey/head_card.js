@@ -77,7 +77,7 @@ const readAt = ({ numbers, labels }, row) => {
     .map((weight, column) => ({ weight, column, label: labels.key[column] }))
     .sort((a, b) => b.weight - a.weight);
 };
-// row: of the token in the head's stack; it may be before the recorded ones; gap: what stands there, if it is one.
+// row: of the token in the head's stack; it may be before the recorded ones; gap: the guess, if it is a gap.
 const Reads = ({ shown, row, isSelf, gap }) => {
   const isShown = shown.numbers && row !== null && row >= 0 && row < shown.labels.query.length;
   if (!isShown) return null;

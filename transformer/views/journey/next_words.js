@@ -80,7 +80,7 @@ export const tokenInWords = (token, probability, { isNext, canBranch }) => {
 };
 
 // place: of the token before it. own, drawn: its probability by the network and with the settings; without:
-// the same of the network without the head.
+// by the network without the head.
 const Bar = ({ token, place, own, drawn, without, step }) => {
   const { id, isNext } = token;
   const word = beginning(token, place);

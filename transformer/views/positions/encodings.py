@@ -19,7 +19,7 @@ from transformer.views.drawing import style
 MAX_CURVES = 12
 _DASHES = ("solid", "dash", "dot", "dashdot")
 # Okabe and Ito's colours, less those too pale on white or too dark on black; the first is not
-# spelled as in theme.css, so that it is the same in the dark theme.
+# spelled as in theme.css, so that the dark theme does not replace it.
 _CURVES = ("rgb(0,114,178)", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 
 Matrix = NDArray[np.float32]

@@ -1,4 +1,4 @@
-// Order: what the visitor's text becomes when the network is not told where its tokens stand.
+// Order: what the visitor's text becomes when the network does not know its tokens' positions.
 
 import { alter, experiment, interventions } from "../../web/interventions.js";
 import { say, sayWith } from "../../web/messages.js";

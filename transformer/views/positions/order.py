@@ -1,4 +1,4 @@
-"""Order: what a text becomes when the network is not told where its tokens stand."""
+"""Order: what a text becomes when the network does not know its tokens' positions."""
 
 from __future__ import annotations
 

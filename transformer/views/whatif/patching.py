@@ -50,7 +50,7 @@ def patching(
 ) -> go.Figure:
     """The change of ln p(target) by a patch at each layer (down) and position (to the right).
 
-    here, other: the tokens of this run and of the other one, whose activations replace those of the
+    here, other: the tokens of this run and of the other run, whose activations replace those of the
     token below; where one text is shorter, its label is left out. target: the label of the token
     that is predicted. Orange: the patch makes it likelier. Colours reach as far to both sides as
     the largest change; `layout.meta` has row_labels, column_labels ("cat ← dog" where the tokens
