@@ -1,4 +1,4 @@
-"""What happens on Enter, Generate, Stop, and so on: plain values in, plain values out."""
+"""Handlers of Enter, Generate, Stop, and so on: plain values in, plain values out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def generate(
 ) -> Iterator[Progress]:
     """Yields (facts for the page, status, is it still running) as tokens come, then the run.
 
-    Facts are None where the page keeps what it shows. A mistake is a status, not an exception.
+    Facts are None if the page does not change. An invalid request is a status, not an exception.
     """
     with service.sessions.request(visitor) as deadline:
 
@@ -57,7 +57,7 @@ def _continue(
     text: str,
     settings: dict[str, Any],
 ) -> Iterator[Progress]:
-    """Tokens that come close together are shown together: each showing costs more than a token."""
+    """Show tokens that arrive close together at once: an update costs more than a token."""
     began = shown_at = time.monotonic()
     stream = service.stream(name, text, **settings)
     tokenizer = service.model(name).tokenizer
@@ -78,7 +78,7 @@ def _continue(
             most, n = settings["max_new_tokens"], len(stream.steps)
             yield progress(say("Generating … {n} of {most}", n=n, most=most))
             shown_at = time.monotonic()
-    deadline.is_over()  # what is stopped may have ended the steps by itself
+    deadline.is_over()  # a cancelled request may have ended the steps itself
     with until(deadline):
         if is_search:
             list(stream)
@@ -94,7 +94,7 @@ def _continue(
 def read_batch(
     service: Service, visitor: str, name: str, text: str, *, padding_hidden: bool = True
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """(facts, status) of the lines that a visitor typed; facts None on a mistake.
+    """(facts, status) for the lines that a visitor typed; facts are None on an error.
 
     padding_hidden False: read by the network without its padding masks.
     """
@@ -138,7 +138,7 @@ def example(service: Service, name: str) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def problem(error: Exception) -> dict[str, Any]:
-    """A status that says what was wrong, in the page's words."""
+    """A status with an error's sentence in the page's language."""
     return said("error", public_error(error, WORDS)["detail"])
 
 

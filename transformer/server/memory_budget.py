@@ -1,8 +1,7 @@
-"""One budget in bytes for all that is kept because it may be asked for again.
+"""One budget in bytes for everything that is kept for later requests.
 
-A server's visits, and a program that looks at many runs, leave runs, networks and numbers behind.
-All of it is kept here, each thing with its kind, its owner, its bytes and its last use; what was
-used least recently makes room.
+A server's visits, or a program that works with many runs, produce runs, networks and numbers. Each
+is an entry with a kind, an owner, bytes and a last use; the least recently used are evicted.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ class Limits:
     """How much of one kind is kept, and how long.
 
     most_bytes: reserved for this kind; None: it shares all the room that is not reserved. most:
-    entries. most_own: entries of one owner. age_s: seconds
-    since the entry was used, or anything else of its owner.
+    entries. most_own: entries of one owner. age_s: seconds since any entry of its owner was used.
     """
 
     most_bytes: int | None = None
@@ -36,8 +34,8 @@ class Limits:
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """number: how many came before it. used, until: by the monotonic clock; until: when it goes
-    although its owner is there."""
+    """number: how many entries came before it. used, until: times of the monotonic clock; until:
+    when it is evicted even if its owner is active."""
 
     kind: str
     key: Hashable
@@ -52,8 +50,8 @@ class _Entry:
 class MemoryBudget:
     """(kind, key) -> value, at most most_bytes of it; safe to share between threads.
 
-    kinds: every kind's limits. Where there is no room for a new entry, the least recently used ones
-    go: first of its owner and kind, if that has its share of entries; then of its kind; then of all
+    kinds: every kind's limits. If there is no room for a new entry, the least recently used are
+    evicted: first of its owner and kind, at their limit of entries; then of its kind; then of all
     kinds without reserved bytes. The newest entry always stays.
     """
 
@@ -80,7 +78,7 @@ class MemoryBudget:
             self._make_room(kind)
 
     def get(self, kind: str, key: Hashable, default: Any = None) -> Any:
-        """What is kept there, and stays longer now; else `default`."""
+        """The value, which now counts as just used, or `default`."""
         now = time.monotonic()
         with self._lock:
             entry = self._entry(kind, key, now)
@@ -93,18 +91,18 @@ class MemoryBudget:
             return entry.value
 
     def has(self, kind: str, key: Hashable) -> bool:
-        """Whether something is kept there. Asking does not make it stay longer."""
+        """Whether there is a value. Does not count as use."""
         with self._lock:
             return self._entry(kind, key, time.monotonic()) is not None
 
     def of(self, kind: str, owner: Hashable = None) -> list[Any]:
-        """All values of a kind, or an owner's, in the order in which they came; as `has`."""
+        """All values of a kind, or those of an owner, oldest first. Does not count as use."""
         with self._lock:
             self._drop_old()
             return [one.value for one in sorted(self._of(kind, owner), key=lambda one: one.number)]
 
     def resize(self, kind: str, key: Hashable, n_bytes: int) -> None:
-        """A kept value has grown or shrunk; nothing happens where it is kept no longer."""
+        """Update the bytes of a value that has grown or shrunk, if it is still kept."""
         with self._lock:
             entry = self._entries.get((kind, key))
             if entry is not None:
@@ -112,7 +110,7 @@ class MemoryBudget:
                 self._make_room(kind)
 
     def discard(self, kind: str, key: Hashable) -> None:
-        """It need stay no longer."""
+        """Remove the entry."""
         with self._lock:
             self._entries.pop((kind, key), None)
 
@@ -123,7 +121,7 @@ class MemoryBudget:
                 del self._entries[kind, one.key]
 
     def leave(self, owner: Hashable, age_s: float) -> None:
-        """The owner has left: each of its entries goes after age_s, unless it is used again."""
+        """Evict each entry of an owner after age_s, unless it is used again."""
         until = time.monotonic() + age_s
         with self._lock:
             for one in self._entries.values():
@@ -131,12 +129,12 @@ class MemoryBudget:
                     one.until = min(one.until, until)
 
     def sweep(self) -> None:
-        """Let go what is too old."""
+        """Evict what is too old."""
         with self._lock:
             self._drop_old()
 
     def held(self) -> dict[str, dict[str, int]]:
-        """By kind, how many entries are kept ("count") and their "bytes"."""
+        """The number of entries ("count") and their "bytes", by kind."""
         with self._lock:
             self._drop_old()
             found = {kind: {"count": 0, "bytes": 0} for kind in self.kinds}
@@ -167,7 +165,7 @@ class MemoryBudget:
         self._seen = {owner: used for owner, used in self._seen.items() if owner in owners}
 
     def _make_room(self, kind: str) -> None:
-        """After an entry of this kind has come or grown."""
+        """Evict entries after one of this kind was added or has grown."""
         limits = self.kinds[kind]
         most_bytes = math.inf if limits.most_bytes is None else limits.most_bytes
         self._keep(self._of(kind), limits.most, most_bytes)
@@ -177,7 +175,7 @@ class MemoryBudget:
         self._keep(shared, math.inf, self.most_bytes - reserved)
 
     def _keep(self, entries: Sequence[_Entry], most: float, most_bytes: float = math.inf) -> None:
-        """Let the first of these go until so many, and so many bytes, are left; the last stays."""
+        """Evict the first of these until both limits are kept; never the last."""
         n_left, n_bytes = len(entries), sum(one.n_bytes for one in entries)
         for one in entries[:-1]:
             if n_left <= most and n_bytes <= most_bytes:

@@ -1,7 +1,7 @@
 """Parameters of views: each with its name, range, default and words.
 
-A declaration here is the only place that knows them: the page draws a control from it, a share link
-gets a field, a program's request is checked by it.
+From one declaration the page draws a control, a share link gets a field, and a program's request is
+checked.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ class Parameter(ABC):
     optional: bool = False
 
     def check(self, got: Any, item: Item | None = None) -> Any:
-        """The value to use. Raises ValueError that says what is allowed; item: what it is about."""
+        """The value to use. item: the run or batch. Raises ValueError if it is not allowed."""
         if got is None and self.optional:
             return None
         return self._checked(got, item)
 
     @abstractmethod
     def _checked(self, got: Any, item: Item | None) -> Any:
-        """The value, if it is allowed; None has been dealt with."""
+        """The value if it is allowed; `check` deals with an optional None."""
 
     def read(self, text: str) -> Any:
-        """Parse the text of a query string or a link; `check` still judges the value."""
+        """Parse the text of a query string or a link; `check` still validates the value."""
         return None if text == "" and self.optional else text
 
     def schema(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class Choice(Parameter):
         return str(got)
 
     def schema(self) -> dict[str, Any]:
-        """With its options."""
+        """Includes the options."""
         return Parameter.schema(self) | {"options": dict(self.options)}
 
 
@@ -124,7 +124,7 @@ class Int(Parameter):
         return int(text) if digits.isascii() and digits.isdecimal() and len(text) < 12 else text
 
     def schema(self) -> dict[str, Any]:
-        """With its range, as far as it does not depend on a run."""
+        """Includes the range, unless it depends on a run."""
         most = self.most if isinstance(self.most, int) else None
         return Parameter.schema(self) | {"least": self.least, "most": most}
 
@@ -249,7 +249,7 @@ KIND = Choice(
 QUERY = Int(name="query", title="Query", use="selection", optional=True)
 ROW = Int(name="row", title="Sentence", default=0, use="request")
 POSITION = Int(name="position", default=1, use="selection")
-# What is chosen on a page, in its link; see web/selection.js.
+# The page's selection, in its link; see web/selection.js.
 SELECTION = (
     Text(name="site", use="place"),  # of the chosen head
     Int(name="head", default=0, use="place"),

@@ -36,7 +36,7 @@ const inWords = ({ row, column }, { labels, numbers: { scores, weights, allowed 
 };
 
 /**
- * {over, pin, said}, which components follow, and what moves them. shown: of signals; pinned: a signal, which keeps pin.
+ * The state {over, pin, said} of a picture, with functions that change it. shown: of signals; pinned: the signal of pin.
  * @param {Shown} shown
  * @param {{ value: any }} pinned
  */

@@ -1,5 +1,5 @@
-"""Learn: a small network learns in front of the visitor, and is then looked at like any other; its
-curves are its loss, and below it what share of the questions it answers."""
+"""Learn: train a small network on the page, and look at it like any other. The curves are the loss
+and, below, the share of questions that it answers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def curve(
     dash: str = "solid",
     share: bool = False,
 ) -> go.Scatter:
-    """A loss of each step, or a share of its picture below."""
+    """The loss of each step, or a share in the lower picture."""
     shown = f"{say('step')} %{{x}}: %{{y:{'.0%' if share else '.3f'}}}"
     return go.Scatter(
         x=list(steps), y=list(values), name=name, mode=mode,
@@ -87,7 +87,7 @@ def curve(
     )  # fmt: skip
 
 
-# The exercises of `transformer.training`, which no view may import; a test holds them together.
+# The exercises of `transformer.training`, which no view may import; a test compares them.
 TASKS = {
     "copy": mark("Copy"),
     "reverse": mark("Reverse"),

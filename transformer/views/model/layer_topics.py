@@ -73,7 +73,7 @@ def attention(topic: Topic) -> None:
         ),
         excerpt(masked_softmax, weights="return", scores="return:scores"),
     ]
-    # the keys that are read most; none that the mask hides, where it leaves any
+    # the keys of the largest weights; masked ones only if all of them are
     keys = [at for at in most_read(found.weights) if found.allowed[at]] or most_read(found.weights)
     name = say("the key of the token that it reads most, {token}", token=near)
     topic.add("q", "q", say("the query of the chosen token"), QUERIES, found.q)

@@ -1,4 +1,4 @@
-"""What a topic answers with: formula, code, and tensors with a few of their numbers."""
+"""The answer of a topic: formula, code, and tensors with a few of their numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIRST = 6  # numbers of a tensor's row that are shown
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Topic:
-    """A formula and what belongs to it, for one head of a run and one row of its trace, the query.
+    """A formula with its code and tensors, for one head and one query of a run.
 
     position: the query's row. token: for sampling, the index in the run's ids; None = the last.
     says: sentences on how this model does it. formula: its lines, see equations.js. code: see
@@ -58,7 +58,7 @@ class Topic:
         )
 
     def say_if_altered(self, agrees: bool) -> None:
-        """Say so where recorded numbers are not what the intact network's formula gives."""
+        """Add a warning unless the recorded numbers follow from the intact network's formula."""
         if not agrees:
             self.says.append(
                 say(
@@ -107,7 +107,7 @@ class Topic:
         self.add(part, symbol, name, axes, values, tokens=dict(enumerate(labels)), **more)
 
     def _sizes(self, letters: Sequence[str], count: int) -> list[int]:
-        """The length of each axis; the last is as long as the row, of which V may be a part."""
+        """The length of each axis. A last axis V may be longer than the row."""
         config, (stack, _, kind) = self.config, self.site
         n_queries = len(self.run.queries(stack))
         known = {"B": 1, "1": 1, "H": config.n_heads, "T": n_queries, "Tq": n_queries}
@@ -123,7 +123,7 @@ def quoted(label: str) -> str:
 
 
 def plain(value: Any) -> float | str:
-    """A number as JSON has it; what was cut as minus infinity, True and False as text."""
+    """A number for JSON: as text if it is True, False or cut to minus infinity."""
     if isinstance(value, bool):
         return str(value)
     return float(value) if np.isfinite(value) else "−∞"
