@@ -15,7 +15,7 @@ from transformer.server.errors import RunExpired, public_error
 from transformer.server.fields import SETTINGS
 from transformer.server.questions import questions
 from transformer.server.service import Service
-from transformer.server.sessions import reset_caller, set_caller
+from transformer.server.sessions import caller, set_caller
 from transformer.server.store import RunStore
 from transformer.views.declaration import is_figure
 
@@ -46,11 +46,12 @@ def asking(of: RunStore | Service, name: str) -> Callable[[Any], dict[str, Any]]
 @contextmanager
 def visiting(name: str) -> Iterator[None]:
     """Make requests in this block as this visitor."""
-    token = set_caller(session=name)
+    before = caller()
+    set_caller(session=name)
     try:
         yield
     finally:
-        reset_caller(token)
+        set_caller(**before._asdict())
 
 
 def queries(model: Model) -> Any:

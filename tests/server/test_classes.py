@@ -24,7 +24,8 @@ from transformer.server.limits import (
     MAX_CLASSES,
     memory_budget,
 )
-from transformer.server.sessions import reset_caller, set_caller
+from transformer.server.sessions import set_caller
+from transformer.server.slots import Caller
 
 GONE = (404, public_error(NO_CLASS))
 HEAD, TOKEN, NUMBER, CHOICE = 1, 2, 3, 4  # steps of *twice*
@@ -243,13 +244,13 @@ def test_a_class_ends_after_two_hours_however_busy(monkeypatch):
 def test_there_are_limits_of_classes_and_of_phones(monkeypatch):
     classes, made = Classes(memory_budget()), []
     for place in range(MAX_CLASSES):
-        token = set_caller(address=f"10.0.0.{place // MAX_ADDRESS_CLASSES}")
+        set_caller(address=f"10.0.0.{place // MAX_ADDRESS_CLASSES}")
         made.append(classes.open())
         is_full = place == MAX_CLASSES - 1 or place == MAX_ADDRESS_CLASSES - 1
         if is_full:
             with pytest.raises(InvalidRequest, match="too many classes"):
                 classes.open()
-        reset_caller(token)
+    set_caller(**Caller()._asdict())
     classes.end(made[0])
     one = classes.open()
     for place in range(MAX_CLASS_PHONES):

@@ -38,11 +38,9 @@ STARTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def temperature_of(method: str, temperature: float | None = None) -> float | None:
-    """The temperature that the slider shows: 0 for greedy, never 0 for another method's default."""
-    if method == GREEDY:
-        return 0
-    return STARTS["temperature"] if temperature is None else temperature
+def temperature_of(method: str) -> float:
+    """The temperature that the slider first shows."""
+    return 0 if method == GREEDY else float(STARTS["temperature"])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,10 +14,9 @@ import segno
 from transformer.checks import InvalidRequest, check_names, shortened
 from transformer.server.questions import Question
 
-# 93 modules across and four of margin on both sides: on a projector of 720 lines each is 6 high,
-# which a phone in the last row still tells apart.
-MOST_VERSION = 19
-MOST_CHARACTERS = 792  # that such a code holds
+# That version 19 holds: 93 modules across and four of margin on both sides. On a projector of 720
+# lines each is 6 high, which a phone in the last row can still resolve.
+MOST_CHARACTERS = 792
 # (row + column) % 3, the most even mask or nearly, for addresses of many kinds. To try all eight
 # takes eight times as long.
 MASK = 3

@@ -8,7 +8,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,15 +36,10 @@ def caller() -> Caller:
     return _REQUEST.get().caller
 
 
-def set_caller(**of: str) -> Token[_Request]:
-    """Say whose request this task answers from now on: its address, its session, or both."""
+def set_caller(**of: str) -> None:
+    """Set the address or session, or both, of the request that this task answers."""
     request = _REQUEST.get()
-    return _REQUEST.set(dataclasses.replace(request, caller=request.caller._replace(**of)))
-
-
-def reset_caller(token: Token[_Request]) -> None:
-    """Undo `set_caller`."""
-    _REQUEST.reset(token)
+    _REQUEST.set(dataclasses.replace(request, caller=request.caller._replace(**of)))
 
 
 @contextmanager

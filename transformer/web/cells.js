@@ -71,7 +71,7 @@ const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRi
 
 const clamp = (value, last) => Math.min(last, Math.max(0, value ?? 0));
 // The cell that a key moves to, at most the last one; null for any other key.
-export const movedCell = (key, { row, column }, last) => {
+const movedCell = (key, { row, column }, last) => {
   if (key === "Home") return { row, column: 0 };
   if (key === "End") return { row, column: last.column };
   if (!(key in MOVES)) return null;

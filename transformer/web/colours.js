@@ -30,7 +30,7 @@ export const colourAt = (scale, share) => `rgb(${channelsAt(scale, share).join("
 
 // 256 colours of a scale as little-endian RGBA words, a canvas's pixel format.
 /** @type {(scale: [number, string][]) => Uint32Array} */
-export const paletteWords = (scale) =>
+const paletteWords = (scale) =>
   Uint32Array.from({ length: 256 }, (_, value) => {
     const [red, green, blue] = channelsAt(scale, value / 255);
     return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;

@@ -45,7 +45,7 @@ const Page = ({ content: { rows, columns, value, corner }, top, left }) => {
 };
 
 // content: {rows, columns, value(row, column), corner}, or null for a picture without a table.
-export const NumberTable = ({ content, hidden = false }) => {
+const NumberTable = ({ content, hidden = false }) => {
   const [open, setOpen] = useState(false);
   const [[top, left], go] = useState([0, 0]);
   useLayoutEffect(() => go([0, 0]), [content]);

@@ -6,11 +6,11 @@ import { themed } from "./colours.js";
 
 // The family and the size of type in a picture, and the room that one line of an axis' labels needs.
 const family = computed(() => themed("font"));
-export const fontFamily = () => family.value;
+const fontFamily = () => family.value;
 const size = computed(() => Number(themed(page.projector ? "projected-px" : "font-px")));
 export const fontPx = () => size.value;
 export const FONT_PX = 14; // in which Python lays a figure out
-export const linePx = () => 1.15 * fontPx(); // “␣” reaches below the line
+const linePx = () => 1.15 * fontPx(); // “␣” reaches below the line
 const LABEL_GAP_PX = 12; // between the labels and the cells
 const SHORTEST = 7; // characters, where there is little room
 

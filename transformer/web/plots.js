@@ -145,7 +145,7 @@ const purge = (box) => {
   listening.delete(box);
 };
 // Whether two lists have the same elements.
-export const isSame = (a, b) => a.every((one, place) => one === b?.[place]);
+const isSame = (a, b) => a.every((one, place) => one === b?.[place]);
 /**
  * Plotly's picture in a box: drawn once the part is visible, again when one of `wanted` changes, and removed
  * when its tab is hidden. wanted: null for none. draw(isWanted) resolves to a function whose result is

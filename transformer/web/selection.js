@@ -62,7 +62,7 @@ export const PredictedToken = ({ of = readPosition() }) => {
 };
 
 // The selected row of a stack's trace; null for another stack than the text's without a chosen token.
-export const rowLookedAt = (stack) =>
+const rowLookedAt = (stack) =>
   chosenRow(stack) ?? (stack === page.run.stack ? readPosition() - tracedFrom(stack) : null);
 
 // The shown head and the selected row, {run, site, head, query}; null without a run.

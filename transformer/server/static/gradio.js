@@ -84,7 +84,7 @@ effect(() => {
 // where Gradio keeps the tabs' order but not their ids.
 const TABS = "#right > .tabs > .tab-wrapper";
 /** @returns {Map<string, HTMLElement>} */
-export const tabButtons = () => {
+const tabButtons = () => {
   /** @type {NodeListOf<HTMLElement>} */
   const shown = document.querySelectorAll(`${TABS} [role=tab]`);
   /** @type {NodeListOf<HTMLElement>} */

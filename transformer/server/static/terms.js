@@ -85,7 +85,7 @@ const markIn = (text, seen) => {
   changes.observe(/** @type {Node} */ (text.parentNode), watched);
 };
 /** @type {(root: Element) => void} */
-export const markTerms = (root) => {
+const markTerms = (root) => {
   const seen = new Set();
   const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, (node) => {
     const around = node.parentElement;

@@ -42,7 +42,7 @@ export const largestDifference = (mine, theirs) =>
 /** @type {(value: number, digits?: number) => string} */
 export const numberText = (value, digits = 3) => numeral(value.toFixed(digits)).replace("-", "−");
 /** @type {(value: number, digits?: number) => string} */
-export const factorText = (value, digits = 3) =>
+const factorText = (value, digits = 3) =>
   value < 0 ? `(${numberText(value, digits)})` : numberText(value, digits);
 /** @type {(value: number) => string} */
 export const smallText = (value) =>
@@ -50,7 +50,7 @@ export const smallText = (value) =>
 
 // The first products of two rows of numbers, and the last: "0.12·0.40 + … + 0.31·(−0.20)".
 /** @type {(left: ArrayLike<number>, right: ArrayLike<number>, digits: number) => string} */
-export const productsText = (left, right, digits) => {
+const productsText = (left, right, digits) => {
   const terms = Array.from(
     left,
     (value, place) => `${factorText(value, digits)}·${factorText(right[place], digits)}`,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from transformer.messages import say
 from transformer.views.drawing import style
 
+HATCHES = 44
 TEXT_LIMIT = 64  # tokens on a side: more texts of cells would be ten times all the rest
 
 
@@ -89,14 +90,14 @@ def hover_template(query_labels: Sequence[str], key_labels: Sequence[str], endin
     return f"{where}: %{{text}}{ending}" if few else where + ending
 
 
-def hatching(n_rows: int, n_columns: int, lines: int = 44) -> dict[str, Any]:
+def hatching(n_rows: int, n_columns: int) -> dict[str, Any]:
     """A shape: faint diagonal lines under a matrix whose cells are at the integers 0, 1, ...
 
     Cells that are left out (NaN) are see-through, so the lines show there and nowhere else. One
     SVG path however many cells there are.
     """
     path = ""
-    for reach in (2 * place / lines for place in range(1, lines)):
+    for reach in (2 * place / HATCHES for place in range(1, HATCHES)):
         # the part of x + y = reach in the unit square, stretched over the cells
         low, high = max(0.0, reach - 1), min(1.0, reach)
         ends = ((x * n_columns - 0.5, y * n_rows - 0.5) for x, y in ((low, high), (high, low)))

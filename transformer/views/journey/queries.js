@@ -28,7 +28,7 @@ export const telling = once("telling");
 export const readers = once("readers");
 
 // The last token read: the chosen one; null for the server's default.
-export const placeChosen = () => (page.query?.stack === page.run?.stack ? page.query.index : null);
+const placeChosen = () => (page.query?.stack === page.run?.stack ? page.query.index : null);
 
 // The server's answer, {answer, asked}; that of another run of the same network until this one's arrives.
 /** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any}} */
