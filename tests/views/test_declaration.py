@@ -16,10 +16,11 @@ from kit.client import asking
 from transformer import views
 from transformer.messages import catalogues
 from transformer.runs.batch import Batch
+from transformer.runs.run import Run
 from transformer.server.errors import place_of
 from transformer.server.questions import answer
 from transformer.server.store import RunStore
-from transformer.views.declaration import view
+from transformer.views.declaration import picture, view
 from transformer.views.export.gallery import gallery
 from transformer.views.parameters import (
     SITE,
@@ -95,9 +96,10 @@ def test_a_signature_and_a_docstring_declare_a_view():
         least: Annotated[int, "Longer than", Range(1, 20)],
         share: Annotated[float, Range(0.5, 2)] = 1.0,
         unit: Annotated[str, "Counted in", {"b": "bytes"}] = "b",
-        note: str = "",
+        note: Annotated[str, "Note"] = "",
         *,
-        all_: bool = False,
+        all_: Annotated[bool, "All"] = False,
+        limit: int = 10,
         site: Annotated[str, SITE] = "",
     ) -> go.Figure:
         """Length of labels.
@@ -108,18 +110,32 @@ def test_a_signature_and_a_docstring_declare_a_view():
         return go.Figure()
 
     declared = cast(Any, lengths).view
-    (picture,) = declared.pictures
+    (shown,) = declared.pictures
     assert (declared.name, declared.tab, declared.order) == ("lengths", "Prediction", 3)
     assert (declared.title, declared.help) == ("Length of labels", "How long they are.")
-    assert (picture.figure, picture.subject, picture.title) == (lengths, "batch", declared.title)
-    assert picture.parameters == (
+    assert (shown.figure, shown.subject, shown.title) == (lengths, "batch", declared.title)
+    assert shown.parameters == (
         Int(name="least", title="Longer than", least=1, most=20),
         Number(name="share", default=1.0, least=0.5, most=2),
         Choice(name="unit", title="Counted in", options={"b": "bytes"}, default="b"),
-        Text(name="note"),
-        Bool(name="all_"),
-        SITE,
+        Text(name="note", title="Note"),
+        Bool(name="all_", title="All"),
+        replace(SITE, name="site", default=""),
     )
+
+
+def test_a_view_without_a_run_or_with_a_bare_parameter_is_refused():
+    def lengths(run: Run, least: int) -> go.Figure:
+        return go.Figure()
+
+    def nothing() -> go.Figure:
+        return go.Figure()
+
+    for function in (lengths, nothing):
+        with pytest.raises(
+            ValueError, match=f"{function.__name__} must take one run, .* Annotated"
+        ):
+            picture(function)
 
 
 def test_a_figure_that_fails_is_drawn_as_its_traceback_if_asked(own_view, run, monkeypatch, capsys):

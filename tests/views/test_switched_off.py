@@ -52,9 +52,7 @@ def test_the_trace_keeps_an_ablated_head_that_nothing_else_shows(run):
     np.testing.assert_array_equal(head_view(run, SITE, ON).weights, recorded[1, ON])
     others = np.delete(recorded[1], OFF, axis=0).mean(axis=0)
     np.testing.assert_allclose(head_view(run, SITE, "mean").weights, others, atol=1e-6)
-    sent = PICTURES["heatmap"].answer(
-        run, site=SITE, head=OFF, row=0, range="fixed", numbers=True, stage="weights"
-    )
+    sent = PICTURES["heatmap"].ask(run, given={"site": SITE, "head": OFF, "numbers": True})
     assert not sent["weights"].any()
     pixels = PICTURES["atlas"].answer(run, stack="decoder", kind="self")["pixels"]
     assert not pixels[1, OFF].any()

@@ -42,10 +42,12 @@ _CALL = re.compile(rf"\b(say|sayWith|sayN)\(\s*({_TEXT})(?:\s*,\s*({_TEXT}))?")
 
 
 def sources() -> list[Path]:
-    """The files that may contain sentences. A folder with a decorated view has its own catalogues
-    for them, or none."""
+    """The files that may contain sentences. A view that marks none of its own has catalogues in
+    its folder for them, or none."""
     paths = (path for path in FOLDER.parent.rglob("*") if path.suffix in _EXTRACTORS)
-    apart = {path.parent for path in VIEWS.glob("*/*.py") if "\n@view(" in path.read_text("utf-8")}
+    views = {path: path.read_text("utf-8") for path in VIEWS.glob("*/*.py")}
+    apart = {path.parent for path, text in views.items() if "\n@view(" in text}
+    apart -= {path.parent for path, text in views.items() if "mark(" in text}
     return sorted(
         path for path in paths if path.parent not in {FOLDER, *apart} and "vendor" not in path.parts
     )

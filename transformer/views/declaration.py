@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 
 import plotly.graph_objects as go
 
+from transformer.analysis.model_queries import ModelQueries
 from transformer.checks import check_names
 from transformer.runs.batch import Batch
 from transformer.runs.run import Run
@@ -137,48 +138,86 @@ class View:
         }  # fmt: skip
 
 
-Function = TypeVar("Function", bound=Callable[..., go.Figure])
-SUBJECTS: dict[Any, Subject] = {Run: "run", Batch: "batch", Run | Batch: "run or batch"}
+Function = TypeVar("Function", bound=Callable[..., Any])
+SUBJECTS: dict[Any, Subject] = {
+    Run: "run",
+    Batch: "batch",
+    Run | Batch: "run or batch",
+    str: "model",
+}
 PARAMETERS: dict[Any, type[Parameter]] = {
     int: Int, float: Number, bool: Bool, str: Text, list[int]: IntList,
 }  # fmt: skip
 
 
-def view(*, tab: str, **more: Any) -> Callable[[Function], Function]:
-    """Declare the view whose figure the decorated function draws.
+def view(
+    *, tab: str, figure: Callable[..., go.Figure] | None = None, **more: Any
+) -> Callable[[Function], Function]:
+    """Declare the view of the decorated function: one picture, as `picture` declares it.
 
-    Its name is the function's, its title the first line of the docstring, its help what follows.
-    The first parameter is the run or the batch; each other one is a control of the page, of the
-    type, the words and the range or choices in its annotation, such as `Annotated[int, "Longer
-    than", Range(0, 20)] = 0` or `Annotated[str, "Counted in", {"bytes": "bytes"}] = "bytes"`, or a
-    `Parameter` to take as it is. more: other fields of `View`.
+    Its name is the picture's, its title the first line of the docstring, its help what follows.
+    figure: as of `picture`. more: other fields of `View`.
     """
 
     def declare(function: Function) -> Function:
-        name, (title, _, text) = function.__name__, inspect.getdoc(function).partition("\n")  # type: ignore[union-attr]
-        title, text = title.rstrip("."), " ".join(text.split())
-        hints = get_type_hints(function, include_extras=True)
-        first, *others = inspect.signature(function).parameters.values()
-        picture = Picture(
-            name=name, title=title, help=text, figure=function, subject=SUBJECTS[hints[first.name]],
-            parameters=tuple(_parameter(one, hints[one.name]) for one in others),
-        )  # fmt: skip
-        function.view = View(  # type: ignore[attr-defined]
-            name=name, tab=tab, title=title, help=text, pictures=(picture,), **more
-        )
+        title, _, text = (inspect.getdoc(function) or "").partition("\n")
+        told = {"title": title.rstrip("."), "help": " ".join(text.split())} | more
+        shown = picture(function, figure=figure, title=told["title"], help=told["help"])
+        function.view = View(name=shown.name, tab=tab, pictures=(shown,), **told)  # type: ignore[attr-defined]
         return function
 
     return declare
 
 
+def picture(
+    function: Callable[..., Any],
+    *,
+    name: str = "",
+    figure: Callable[..., go.Figure] | None = None,
+    **more: Any,
+) -> Picture:
+    """A picture as its function's signature declares it.
+
+    function: gives the figure, or an Answer about what `figure` shows. It takes the run, the batch
+    or a model's name, or two runs; before them the `ModelQueries`, if it runs the network again.
+    Each parameter with an `Annotated` type is one of the picture: of the type, the words and the
+    range or choices in its annotation, such as `Annotated[int, "Longer than", Range(0, 20)] = 0` or
+    `Annotated[str, "Counted in", {"bytes": "bytes"}] = "bytes"`, or a `Parameter` to take as it is.
+    name: by default the function's, without "answer_". more: other fields of `Picture`.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    given = list(inspect.signature(function).parameters.values())
+    of = [one for one in given if get_origin(hints.get(one.name)) is not Annotated]
+    subjects = [hints[one.name] for one in of if one.default is one.empty]
+    network = subjects[:1] == [ModelQueries]
+    if hints["return"] is go.Figure:
+        figure = function
+    else:
+        more["answer"] = function
+    runs = subjects[network:] == [Run, Run]
+    if not runs and (len(subjects) != network + 1 or subjects[network] not in SUBJECTS):
+        raise ValueError(
+            f"{function.__name__} must take one run, batch or model's name, or two runs, and any "
+            f"other parameter needs a default or Annotated; got {of}"
+        )
+    return Picture(
+        name=name or function.__name__.removeprefix("answer_"),
+        figure=figure,
+        subject="runs" if runs else SUBJECTS[subjects[network]],
+        network=network,
+        parameters=tuple(_parameter(one, hints[one.name]) for one in given if one not in of),
+        **more,
+    )
+
+
 def _parameter(of: inspect.Parameter, hint: Any) -> Parameter:
-    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    given = next((one for one in notes if isinstance(one, Parameter)), None)
-    if given is not None:
-        return replace(given, name=of.name)
-    told: dict[str, Any] = {"name": of.name}
+    kind, *notes = get_args(hint)
+    told: dict[str, Any] = {"name": of.name, "optional": type(None) in get_args(kind)}
     if of.default is not of.empty:
         told["default"] = of.default
+    given = next((one for one in notes if isinstance(one, Parameter)), None)
+    if given is not None:
+        return replace(given, **told)
     made = PARAMETERS[kind]
     for one in notes:
         if isinstance(one, str):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from transformer.checks import (
@@ -43,14 +43,15 @@ class Range:
 class Parameter(ABC):
     """One value that a view takes.
 
-    name: in a request, e.g. "stage". title: on the page's control. use: "control" (a control on the
-    page and a field of a link), "place" (a field of a link that names a place in the shown run or
-    batch, and is dropped with another model), "selection" (the page's chosen head, token or place
-    fills it in) or "request" (only scripts and programs give it). link: its field in a share link;
-    by default the view's name, a full stop and its own. optional: None is allowed.
+    name: in a request, e.g. "stage"; of a function's parameter it is that one's. title: on the
+    page's control. use: "control" (a control on the page and a field of a link), "place" (a field
+    of a link that names a place in the shown run or batch, and is dropped with another model),
+    "selection" (the page's chosen head, token or place fills it in) or "request" (only scripts and
+    programs give it). link: its field in a share link; by default the view's name, a full stop and
+    its own. optional: None is allowed.
     """
 
-    name: str
+    name: str = ""
     title: str = ""
     default: Any = None
     help: str = ""
@@ -234,21 +235,22 @@ class HeadOrMean(Parameter):
 
 # ---- shared by many views ----
 
-SITE = Text(name="site", title=mark("Attention"), default="decoder.0.self", use="selection")
-HEAD = HeadOrMean(name="head", title="Head")
+SITE = Text(title=mark("Attention"), default="decoder.0.self", use="selection")
+HEAD = HeadOrMean(title="Head")
+ONE_HEAD = Int(title="Head", use="selection")
 STACK = Choice(
-    name="stack", title="Stack",
-    options=dict(zip(STACKS, STACKS, strict=True)), use="selection",
-    optional=True,
-)  # fmt: skip
-OF_STACK = replace(STACK, default="decoder", optional=False)
-KIND = Choice(
-    name="kind", title="Kind", options=dict(zip(KINDS, KINDS, strict=True)), default="self",
+    title="Stack", options=dict(zip(STACKS, STACKS, strict=True)), default="decoder",
     use="selection",
 )  # fmt: skip
-QUERY = Int(name="query", title="Query", use="selection", optional=True)
-ROW = Int(name="row", title="Sentence", default=0, use="request")
-POSITION = Int(name="position", default=1, use="selection")
+KIND = Choice(
+    title="Kind", options=dict(zip(KINDS, KINDS, strict=True)), default="self",
+    use="selection",
+)  # fmt: skip
+QUERY = Int(title="Query", use="selection")
+LAST_READ = Int(
+    title="Last token read", help="Its place in the text; without one, the last.", use="selection"
+)
+ROW = Int(title="Sentence", default=0, use="request")
 # The page's selection, in its link; see web/selection.js.
 SELECTION = (
     Text(name="site", use="place"),  # of the chosen head

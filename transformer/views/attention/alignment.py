@@ -7,7 +7,7 @@ text, and links (one a line) as [target position, source position, weight].
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from transformer.checks import check_choice
 from transformer.messages import mark, say
 from transformer.runs.batch import Batch
-from transformer.runs.head_data import array, check_head, check_row, records_of, switched_off
+from transformer.runs.head_data import Head, array, check_head, check_row, records_of, switched_off
 from transformer.runs.run import Run
 from transformer.views.attention.lines import Column, columns_figure, drawn_lines, named, reading
+from transformer.views.parameters import Choice, HeadOrMean
 
 BY = ("written", "read")
 _OPACITIES = 0.2, 1  # of weights 0 and 1
@@ -109,13 +110,21 @@ def _weights(run: Run | Batch, layer: Any, head: Any, row: Any) -> NDArray[np.fl
     return np.asarray(kept.mean(axis=0), dtype=np.float32)
 
 
+_WHEN = Choice(
+    title=mark("When the word is"),
+    options={"written": mark("written"), "read": mark("read")},
+    default="written",
+    link="by",
+)
+
+
 def alignment(
     run: Run | Batch,
-    layer: int | str,
-    head: int | str,
+    layer: Annotated[Head, HeadOrMean(title="Layer", default="mean")],
+    head: Annotated[Head, HeadOrMean(title="Head", default="mean")],
     *,
     row: int = 0,
-    by: str = "written",
+    by: Annotated[str, _WHEN] = "written",
 ) -> go.Figure:
     """Source tokens left, target tokens right, and a line from each target token to the source
     token that it read most, wider and stronger the larger the weight (fixed scale, 0 to 1).

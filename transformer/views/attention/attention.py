@@ -4,7 +4,7 @@ figures and as numbers."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,9 @@ from transformer.analysis.atlas import atlas as small_pictures
 from transformer.analysis.attention_flow import flow_weights
 from transformer.messages import mark
 from transformer.runs.batch import Batch
-from transformer.runs.head_data import head_view, labels_of, sites_of, stored_head
+from transformer.runs.head_data import Head, head_view, labels_of, sites_of, stored_head
 from transformer.runs.run import Run
-from transformer.views.attention.alignment import alignment as alignment_figure
+from transformer.views.attention.alignment import alignment
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import (
     FLOW_NAMES,
@@ -24,26 +24,47 @@ from transformer.views.attention.heatmap import (
     head_frame,
 )
 from transformer.views.attention.lines import query_lines
-from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import (
-    HEAD,
-    KIND,
-    OF_STACK,
-    QUERY,
-    ROW,
-    SITE,
-    Bool,
-    Choice,
-    HeadOrMean,
-    Int,
-    Number,
-    Text,
-)
+from transformer.views.declaration import Answer, View, picture
+from transformer.views.parameters import HEAD, KIND, ROW, SITE, STACK, Bool, Choice, Int, Text
 
+_STAGE = Choice(
+    title=mark("Stage"),
+    options={"scores": mark("scores"), "masked": mark("masked scores"), "weights": mark("weights")},
+    default="weights",
+    link="stage",
+)
+_SCALE = Choice(
+    title=mark("Colour"),
+    options={
+        "linear": mark("even"),
+        "sqrt": mark("boost small weights"),
+        "log": mark("boost more (log)"),
+    },
+    default="sqrt",
+    link="scale",
+)
+_RANGE = Choice(
+    title=mark("Range"),
+    options={"fixed": mark("0 to 1"), "own": mark("to this picture's largest")},
+    default="fixed",
+    link="range",
+)
+_WHICH = Choice(
+    title=mark("Combined as"),
+    options=FLOW_NAMES,
+    default="mean",
+    link="which",
+)
+_NUMBERS = Bool(use="request")
 FEWER = 2  # queries and keys are sent in place of so many times as many scores, or more
 
 
-def answer_atlas(item: Run | Batch, *, stack: str, kind: str) -> Answer:
+def answer_atlas(
+    item: Run | Batch,
+    *,
+    stack: Annotated[str, STACK],
+    kind: Annotated[str, KIND],
+) -> Answer:
     """Small pictures of all heads: uint8 (L, H, Sq, Sk) and which pixels are masked (Sq, Sk)."""
     return small_pictures(item, stack, kind).answer()
 
@@ -51,12 +72,13 @@ def answer_atlas(item: Run | Batch, *, stack: str, kind: str) -> Answer:
 def answer_heatmap(
     item: Run | Batch,
     *,
-    site: str,
-    head: Any,
-    row: int,
-    range: str,
-    numbers: bool = False,
-    **look: Any,
+    site: Annotated[str, SITE],
+    head: Annotated[Head, HEAD],
+    stage: Annotated[str, _STAGE],
+    scale: Annotated[str, _SCALE],
+    range: Annotated[str, _RANGE],
+    row: Annotated[int, ROW],
+    numbers: Annotated[bool, _NUMBERS],
 ) -> Answer:
     """One head large: `attention_heatmap`; or its `head_frame` and its numbers, from which a page
     draws it at any stage and scale.
@@ -65,8 +87,10 @@ def answer_heatmap(
     these are many fewer; the weights follow from them, but of a head that is switched off.
     """
     if not numbers:
-        look |= {"range_": range, "row": row, "hover": False}
-        return {"figure": attention_heatmap(item, site, head, **look)}
+        figure = attention_heatmap(
+            item, site, head, stage=stage, scale=scale, range_=range, row=row, hover=False
+        )
+        return {"figure": figure}
     view = head_view(item, site, head, row)
     frame = head_frame(view.query_labels, view.key_labels)
     answer, vectors = mask_answer(view.allowed) | {"figure": frame}, view.vectors
@@ -85,14 +109,14 @@ def mask_answer(allowed: NDArray[np.bool_]) -> Answer:
 def answer_flow(
     item: Run | Batch,
     *,
-    stack: str,
-    which: str,
-    kind: str,
-    layer: int | None,
-    row: int,
-    scale: str,
-    range: str,
-    numbers: bool = False,
+    stack: Annotated[str, STACK],
+    which: Annotated[str, replace(_WHICH, use="request")],
+    kind: Annotated[str, KIND],
+    layer: Annotated[int | None, Int(title="Layer", use="selection")],
+    scale: Annotated[str, _SCALE],
+    range: Annotated[str, _RANGE],
+    row: Annotated[int, ROW],
+    numbers: Annotated[bool, _NUMBERS],
 ) -> Answer:
     """Many heads combined: the figure of `attention_flow`, or its `head_frame`, the weights and the
     mask."""
@@ -107,46 +131,6 @@ def answer_flow(
     return mask_answer(allowed) | {"figure": frame, "weights": weights}
 
 
-_STAGE = Choice(
-    name="stage",
-    title=mark("Stage"),
-    options={"scores": mark("scores"), "masked": mark("masked scores"), "weights": mark("weights")},
-    default="weights",
-    link="stage",
-)
-_SCALE = Choice(
-    name="scale",
-    title=mark("Colour"),
-    options={
-        "linear": mark("even"),
-        "sqrt": mark("boost small weights"),
-        "log": mark("boost more (log)"),
-    },
-    default="sqrt",
-    link="scale",
-)
-_RANGE = Choice(
-    name="range",
-    title=mark("Range"),
-    options={"fixed": mark("0 to 1"), "own": mark("to this picture's largest")},
-    default="fixed",
-    link="range",
-)
-_BY = Choice(
-    name="by",
-    title=mark("When the word is"),
-    options={"written": mark("written"), "read": mark("read")},
-    default="written",
-    link="by",
-)
-_WHICH = Choice(
-    name="which",
-    title=mark("Combined as"),
-    options=FLOW_NAMES,
-    default="mean",
-    link="which",
-)
-_LAYER = Int(name="layer", title="Layer", use="selection", optional=True)
 VIEW = View(
     name="attention",
     tab=mark("Attention"),
@@ -174,7 +158,7 @@ VIEW = View(
             default="heatmap",
             link="picture",
         ),
-        _WHICH,
+        replace(_WHICH, name="which"),
         Choice(
             name="depth",
             title=mark("Layers"),
@@ -195,77 +179,37 @@ VIEW = View(
         ),
     ),
     pictures=(
-        Picture(
-            name="heatmap",
-            title="One head",
-            help=("How much each query (row) reads each key (column): scores, masked, or weights."),
+        picture(
+            answer_heatmap,
             figure=attention_heatmap,
-            answer=answer_heatmap,
-            subject="run or batch",
-            parameters=(
-                SITE,
-                HEAD,
-                _STAGE,
-                _SCALE,
-                _RANGE,
-                ROW,
-                Bool(name="numbers", use="request"),
-            ),
+            title="One head",
+            help="How much each query (row) reads each key (column): scores, masked, or weights.",
         ),
-        Picture(
-            name="atlas",
+        picture(
+            answer_atlas,
+            figure=head_grid,
             title="All heads",
             help="The weights of every head, layers across and heads down.",
-            figure=head_grid,
-            answer=answer_atlas,
-            subject="run or batch",
-            parameters=(OF_STACK, KIND),
         ),
-        Picture(
+        picture(
+            query_lines,
             name="lines",
             title="Lines",
-            help=("One head as lines from a query to the keys it reads, wider for larger weights."),
-            figure=query_lines,
-            subject="run or batch",
-            parameters=(
-                SITE,
-                HEAD,
-                QUERY,
-                Number(name="threshold", title=mark("Weights from"), default=0.05, use="request"),
-            ),
+            help="One head as lines from a query to the keys it reads, wider for larger weights.",
         ),
-        Picture(
-            name="alignment",
+        picture(
+            alignment,
             title=mark("alignment"),
             help="Cross-attention as lines: which source token each target token read most.",
-            figure=alignment_figure,
-            subject="run or batch",
-            parameters=(
-                HeadOrMean(name="layer", title="Layer", default="mean"),
-                HeadOrMean(name="head", title="Head", default="mean"),
-                _BY,
-            ),
         ),
-        Picture(
-            name="flow",
+        picture(
+            answer_flow,
+            figure=attention_flow,
             title=mark("heads combined"),
             help=mark(
                 "Many heads as one map: their mean, or the means multiplied over the layers, with "
                 "the residual (rollout) or without it (joint). Values and feed-forward are left "
                 "out."
-            ),
-            figure=attention_flow,
-            answer=answer_flow,
-            subject="run or batch",
-            parameters=(
-                OF_STACK,
-                replace(_WHICH, use="request"),
-                KIND,
-                _LAYER,
-                _SCALE,
-                _RANGE,
-                ROW,
-                Bool(name="numbers", use="request"),
             ),
         ),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -20,7 +20,7 @@ from transformer.runs.batch import Batch
 from transformer.runs.head_data import SiteLike, stored_head
 from transformer.runs.run import Run
 from transformer.views.attention.lines import named
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, view
 from transformer.views.drawing import style
 from transformer.views.parameters import HEAD, QUERY, SITE
 
@@ -169,7 +169,21 @@ def _traces(found: RowArithmetic) -> list[Any]:
     ]
 
 
-def answer_worked(item: Run | Batch, *, site: str, head: Any, query: int | None = None) -> Answer:
+@view(
+    tab=mark("Attention"),
+    order=130,
+    folded=True,
+    title=mark("One row, worked out"),
+    help="From q and the keys to scores, weights and output, for one query of one head.",
+    figure=attention_math,
+)
+def answer_attention_math(
+    item: Run | Batch,
+    *,
+    site: Annotated[str, SITE],
+    head: Annotated[Any, HEAD],
+    query: Annotated[int | None, QUERY] = None,
+) -> Answer:
     """The figure of one row, with its exact float32 q (D), K and V (Tk x D), mask and the network's
     own scores and weights. query None or beyond the trace: the last traced token."""
     traced = stored_head(item.trace, item.trace.find(site), 0, 0).allowed.shape[1]
@@ -189,24 +203,3 @@ def answer_worked(item: Run | Batch, *, site: str, head: Any, query: int | None 
         "weights": found.traced_weights,
         "tolerance": TOLERANCE,
     }
-
-
-VIEW = View(
-    name="attention_math",
-    tab=mark("Attention"),
-    order=130,
-    folded=True,
-    title=mark("One row, worked out"),
-    help="From q and the keys to scores, weights and output, for one query of one head.",
-    pictures=(
-        Picture(
-            name="attention_math",
-            title=mark("One row, worked out"),
-            help=("From q and the keys to scores, weights and output, for one query of one head."),
-            figure=attention_math,
-            answer=answer_worked,
-            subject="run or batch",
-            parameters=(SITE, HEAD, QUERY),
-        ),
-    ),
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import plotly.graph_objects as go
 
@@ -14,9 +14,9 @@ from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark, numeral, say, say_n
 from transformer.network_words import attention_name
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, view
 from transformer.views.drawing import style
-from transformer.views.parameters import HEAD, KIND, OF_STACK, Choice, Int
+from transformer.views.parameters import HEAD, KIND, STACK, Choice, Int
 
 HEIGHT = 620
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star")  # of the largest clusters
@@ -175,18 +175,7 @@ def _passage(found: Mapping[str, Any], head: Mapping[str, Any], name: str) -> st
 OPTIONS = {name: metric.title for name, metric in ALL.items()} | {"cost": mark("Cost of ablation")}
 
 
-def answer_corpus(
-    models: ModelQueries, item: Run, *, stack: str, kind: str, layer: int, head: int | str,
-    across: str, up: str,
-) -> Answer:  # fmt: skip
-    """The heads of one kind of attention of the run's network, over the texts that it was measured
-    on; the chosen head is marked."""
-    found, of = models.model(item.model).heads, f"{stack}.{kind}"
-    return {"figure": heads_over_texts(found, of, across, up, (layer, head))}
-
-
-VIEW = View(
-    name="corpus",
+@view(
     tab=mark("Attention"),
     order=140,
     folded=True,
@@ -196,30 +185,22 @@ VIEW = View(
         "over many texts; point at one to read a passage where its number is largest. Heads of one "
         "colour and shape behave alike, by all their numbers together."
     ),
-    pictures=(
-        Picture(
-            name="corpus",
-            title=mark("Each head over many texts"),
-            help="Every head by two of its metrics, each the mean over many texts.",
-            figure=heads_over_texts,
-            answer=answer_corpus,
-            network=True,
-            parameters=(
-                OF_STACK,
-                KIND,
-                Int(name="layer", title="Layer", use="selection", default=0),
-                HEAD,
-                Choice(
-                    name="across",
-                    title=mark("Across"),
-                    options=OPTIONS,
-                    default="previous",
-                    link="across",
-                ),
-                Choice(
-                    name="up", title=mark("Up"), options=OPTIONS, default="induction", link="up"
-                ),
-            ),
-        ),
-    ),
+    figure=heads_over_texts,
 )
+def answer_corpus(
+    models: ModelQueries,
+    item: Run,
+    *,
+    stack: Annotated[str, STACK],
+    kind: Annotated[str, KIND],
+    layer: Annotated[int, Int(title="Layer", use="selection")] = 0,
+    head: Annotated[int | str, HEAD],
+    across: Annotated[
+        str, Choice(title=mark("Across"), options=OPTIONS, link="across")
+    ] = "previous",
+    up: Annotated[str, Choice(title=mark("Up"), options=OPTIONS, link="up")] = "induction",
+) -> Answer:
+    """The heads of one kind of attention of the run's network, over the texts that it was measured
+    on; the chosen head is marked."""
+    found, of = models.model(item.model).heads, f"{stack}.{kind}"
+    return {"figure": heads_over_texts(found, of, across, up, (layer, head))}

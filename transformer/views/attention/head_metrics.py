@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -28,15 +28,17 @@ from transformer.messages import capital, mark, numeral, say
 from transformer.network_words import attention_name
 from transformer.runs.memo import memoize_on_run
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.drawing import style
 from transformer.views.drawing.matrix import head_layout
-from transformer.views.parameters import KIND, OF_STACK, Choice, Text
+from transformer.views.parameters import KIND, STACK, Choice, Text
 
 DIGITS = 5
 
 
-def answer_metrics(item: Run, *, stack: str, kind: str) -> Answer:
+def answer_metrics(
+    item: Run, *, stack: Annotated[str, STACK], kind: Annotated[str, KIND]
+) -> Answer:
     """The metrics of every head, their definitions and baselines; null where there is no number."""
     labels = item.keys(stack, kind)
     found = metrics_of(item, stack, kind)
@@ -127,7 +129,12 @@ def _plain(value: float) -> float | None:
 NUMBERS_UP_TO = 8  # layers: with more, numbers would not fit on the cells
 
 
-def metrics_figure(run: Run, stack: str, kind: str, metric: str = "entropy") -> go.Figure:
+def metrics_figure(
+    run: Run,
+    stack: Annotated[str, STACK],
+    kind: Annotated[str, KIND],
+    metric: Annotated[str, Text(use="request")] = "entropy",
+) -> go.Figure:
     """One metric of every head: layers across, heads down, the baselines in the subtitle.
 
     Weights are coloured from 0 to 1, an order from -1 to 1, the others from 0 to the largest.
@@ -197,23 +204,18 @@ VIEW = View(
         ),
     ),
     pictures=(
-        Picture(
-            name="metrics",
-            title=mark("Head metrics"),
-            help=(
-                "One number for every head, such as its entropy, with a uniform head as baseline."
-            ),
+        picture(
+            answer_metrics,
             figure=metrics_figure,
-            answer=answer_metrics,
-            parameters=(OF_STACK, KIND),
+            title=mark("Head metrics"),
+            help="One number for every head, such as its entropy, with a uniform head as baseline.",
             idle=True,
         ),
-        Picture(
+        picture(
+            metrics_figure,
             name="metric_map",
             title="One metric of every head",
             help="One metric of every head as a picture: layers across, heads down.",
-            figure=metrics_figure,
-            parameters=(OF_STACK, KIND, Text(name="metric", default="entropy", use="request")),
             idle=True,
         ),
     ),

@@ -8,18 +8,19 @@ text, and links as [query position, key position, weight], strongest first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
 from transformer.checks import check_number, check_whole
-from transformer.messages import numeral, say
+from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name, head_name
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Run
 from transformer.views.drawing import style
+from transformer.views.parameters import HEAD, QUERY, SITE, Number
 
 ROW_PX, MIN_HEIGHT, TOP_PX = 24, 200, 72
 N_BUCKETS = 8  # lines of similar weight are one trace: a trace a line would take seconds to draw
@@ -159,10 +160,10 @@ def query_links(
 
 def query_lines(
     run: Run | Batch,
-    site: SiteLike,
-    head: Head,
-    query: int | None = None,
-    threshold: float = 0.05,
+    site: Annotated[SiteLike, SITE],
+    head: Annotated[Head, HEAD],
+    query: Annotated[int | None, QUERY] = None,
+    threshold: Annotated[float, Number(title=mark("Weights from"), use="request")] = 0.05,
     *,
     row: int = 0,
 ) -> go.Figure:

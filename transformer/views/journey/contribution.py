@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,9 +15,9 @@ from transformer.analysis.model_queries import ModelQueries
 from transformer.checks import InvalidRequest
 from transformer.messages import mark, numeral, say
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, view
 from transformer.views.drawing import style
-from transformer.views.parameters import Int
+from transformer.views.parameters import LAST_READ, Int
 
 NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each cell
 
@@ -149,8 +150,27 @@ def feed_forward_name(layer: int) -> str:
     return say("the feed-forward of layer {layer}", layer=layer)
 
 
+_TARGET = Int(
+    title="Token",
+    help="The id of the token whose logit it is; without one, the likeliest.",
+    use="request",
+)
+
+
+@view(
+    tab=mark("What if?"),
+    order=530,
+    folded=True,
+    title=mark("What did each part add to a token?"),
+    help="How much each head and feed-forward adds to the logit of one token; all cells sum to it.",
+    figure=contribution,
+)
 def answer_contribution(
-    models: ModelQueries, item: Run, *, position: int | None = None, target: int | None = None
+    models: ModelQueries,
+    item: Run,
+    *,
+    position: Annotated[int | None, LAST_READ] = None,
+    target: Annotated[int | None, _TARGET] = None,
 ) -> Answer:
     """The map of contributions to the token after the last one read, as of the journey."""
     made = models.ask(journey, item, position=position, target=target)
@@ -166,41 +186,3 @@ def answer_contribution(
         "logit": made.parts.logit,
         "sentence": sentence(made.parts),
     }
-
-
-VIEW = View(
-    name="contribution",
-    tab=mark("What if?"),
-    order=530,
-    folded=True,
-    title=mark("What did each part add to a token?"),
-    help=(
-        "How much each head and feed-forward adds to the logit of one token; all cells sum to it."
-    ),
-    pictures=(
-        Picture(
-            name="contribution",
-            title="Contribution to one logit",
-            help="What each head and feed-forward adds to one logit, scales of norms held.",
-            figure=contribution,
-            answer=answer_contribution,
-            network=True,
-            parameters=(
-                Int(
-                    name="position",
-                    title="Last token read",
-                    help="Its place in the text; without one, the last.",
-                    use="selection",
-                    optional=True,
-                ),
-                Int(
-                    name="target",
-                    title="Token",
-                    help="The id of the token whose logit it is; without one, the likeliest.",
-                    use="request",
-                    optional=True,
-                ),
-            ),
-        ),
-    ),
-)

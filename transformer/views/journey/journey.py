@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -23,14 +22,25 @@ from transformer.model.sites import Site
 from transformer.runs.head_data import array, switched_off
 from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer
-from transformer.views.declaration import Answer, Picture, View
-from transformer.views.parameters import KIND, OF_STACK, SITE, Int
+from transformer.views.declaration import Answer, View, picture
+from transformer.views.parameters import KIND, LAST_READ, ONE_HEAD, SITE, STACK, Int
 
 N_LIKELIEST, N_WITHOUT, N_RANKED = 10, 5, 10
 
 
+_TARGET = Int(
+    title="Token",
+    help="The id of the token that parts add to; without one, the likeliest.",
+    use="request",
+)
+
+
 def answer_journey(
-    models: ModelQueries, item: Run, *, position: int | None = None, target: int | None = None
+    models: ModelQueries,
+    item: Run,
+    *,
+    position: Annotated[int | None, LAST_READ] = None,
+    target: Annotated[int | None, _TARGET] = None,
 ) -> Answer:
     """The prediction after the last token read, each part's contribution, and the head that adds
     most."""
@@ -91,7 +101,12 @@ def answer_telling(models: ModelQueries, item: Run) -> Answer:
 
 
 def answer_without_head(
-    models: ModelQueries, item: Run, *, position: int | None = None, site: str, head: int
+    models: ModelQueries,
+    item: Run,
+    *,
+    position: Annotated[int | None, LAST_READ] = None,
+    site: Annotated[str, SITE],
+    head: Annotated[int, ONE_HEAD] = 0,
 ) -> Answer:
     """The logits of what would follow, and the likeliest of it."""
     logits = models.ask(without_head, item, position=position, site=site, head=head)
@@ -103,16 +118,23 @@ def answer_continuation(
     models: ModelQueries,
     item: Run,
     *,
-    position: int | None = None,
-    site: str | None = None,
-    head: int = 0,
+    position: Annotated[int | None, LAST_READ] = None,
+    site: Annotated[str | None, SITE] = None,
+    head: Annotated[int, ONE_HEAD] = 0,
 ) -> Answer:
     """The tokens that the network would write next, always the likeliest."""
     ids = models.ask(continuation, item, position=position, site=site, head=head)
     return {"labels": models.model(item.model).tokenizer.labels(ids)}
 
 
-def answer_readers(item: Run, *, stack: str, query: int, kind: str, key: int) -> Answer:
+def answer_readers(
+    item: Run,
+    *,
+    stack: Annotated[str, STACK],
+    query: Annotated[int, Int(title="Reading token", use="selection")] = 0,
+    kind: Annotated[str, KIND],
+    key: Annotated[int, Int(title="Token that is read", use="selection")] = 0,
+) -> Answer:
     """Each head's weight from one token to another, layer by layer, and those that read most."""
     weights = reading_weights(item, stack, kind, query, key)
     best = weights.flatten().topk(min(N_RANKED, weights.numel()))
@@ -167,84 +189,42 @@ def _encoder(item: Run) -> Answer | None:
     return {"norms": array(stream.norm(dim=-1).mean(dim=1)), "lens": []}
 
 
-_POSITION = Int(
-    name="position",
-    title="Last token read",
-    help="Its place in the text; without one, the last.",
-    use="selection",
-    optional=True,
-)
 VIEW = View(
     name="journey",
     tab=mark("Journey"),
     order=0,
     predicts=True,
     title="What comes next, and why",
-    help=("One token's way through the network, and what each part adds to the next token."),
+    help="One token's way through the network, and what each part adds to the next token.",
     pictures=(
-        Picture(
-            name="journey",
+        picture(
+            answer_journey,
             title="What comes next, and why",
             help=(
                 "The next token's logits, what each head and feed-forward adds to one of "
                 "them, and what each layer would have predicted."
             ),
-            answer=answer_journey,
-            network=True,
-            parameters=(
-                _POSITION,
-                Int(
-                    name="target",
-                    title="Token",
-                    help="The id of the token that parts add to; without one, the likeliest.",
-                    use="request",
-                    optional=True,
-                ),
-            ),
         ),
-        Picture(
-            name="without_head",
+        picture(
+            answer_without_head,
             title="Without one head",
             help="The next token's logits with one head switched off (ablated).",
-            answer=answer_without_head,
-            network=True,
-            parameters=(
-                _POSITION,
-                SITE,
-                Int(name="head", title="Head", use="selection", default=0),
-            ),
         ),
-        Picture(
-            name="continuation",
+        picture(
+            answer_continuation,
             title="What it would write",
             help="The likeliest tokens after a position, to the end of the sentence; with one head "
             "switched off if a site is given.",
-            answer=answer_continuation,
-            network=True,
-            parameters=(
-                _POSITION,
-                dataclasses.replace(SITE, default=None, optional=True),
-                Int(name="head", title="Head", use="selection", default=0),
-            ),
         ),
-        Picture(
-            name="telling",
+        picture(
+            answer_telling,
             title="What is worth a look",
             help="The written token to which one head adds most beyond any other part.",
-            answer=answer_telling,
-            network=True,
         ),
-        Picture(
-            name="readers",
+        picture(
+            answer_readers,
             title="Who reads what?",
             help="How much every head reads one token at another.",
-            answer=answer_readers,
-            parameters=(
-                OF_STACK,
-                Int(name="query", title="Reading token", use="selection", default=0),
-                KIND,
-                Int(name="key", title="Token that is read", use="selection", default=0),
-            ),
         ),
     ),
 )

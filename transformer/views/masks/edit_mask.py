@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from transformer.messages import mark
 from transformer.runs.head_data import labels_of
 from transformer.runs.run import Run
 from transformer.views.attention.attention import mask_answer
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.parameters import SITE
 
 
-def answer_used_mask(item: Run, *, site: str) -> Answer:
+def answer_used_mask(item: Run, *, site: Annotated[str, SITE]) -> Answer:
     """The mask that an attention of the run used: one bit a cell, and its tokens."""
     record = item.trace[site]
     allowed = record.allowed[0].cpu().numpy()
@@ -25,5 +27,5 @@ VIEW = View(
     folded=True,
     title=mark("What if the mask were another?"),
     help="Forbid or allow cells, rows and columns of one attention's mask, and run again.",
-    pictures=(Picture(name="used_mask", answer=answer_used_mask, parameters=(SITE,)),),
+    pictures=(picture(answer_used_mask),),
 )

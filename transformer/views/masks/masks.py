@@ -4,7 +4,8 @@ that the same scores would give without a mask."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,14 +23,17 @@ from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name
 from transformer.runs.batch import Batch
-from transformer.runs.head_data import SiteLike
+from transformer.runs.head_data import Head, SiteLike
 from transformer.views.attention.heatmap import weight_colours
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.drawing import style
 from transformer.views.drawing.matrix import TEXT_LIMIT, cell_hover, hatching, matrix_figure
 from transformer.views.parameters import HEAD, KIND, ROW, SITE, STACK, Choice, Int, Text
 
 MASKS = ("padding", "causal", "combined")
+_WHICH = Choice(
+    options={"causal": "causal", "padding": "padding", "combined": "both"}, use="request"
+)
 WHOLE_STEPS = 1, 2, 5, 10, 20, 50, 100, 10**6  # of labelled positions; Plotly's own can be halves
 
 PALE = 4  # of which a cell is 1, on the scale of weights
@@ -77,12 +81,12 @@ def _filled(where: BoolArray, **more: Any) -> go.Heatmap:
 
 def mask_figure(
     batch: Batch,
-    row: int,
-    which: str,
+    row: Annotated[int, ROW],
+    which: Annotated[str, replace(_WHICH, default="combined")],
     *,
-    stack: str | None = None,
-    kind: str = "self",
-    layer: int = 0,
+    stack: Annotated[str | None, STACK] = None,
+    kind: Annotated[str, KIND] = "self",
+    layer: Annotated[int, Int(title="Layer", use="request")] = 0,
 ) -> go.Figure:
     """One of the masks of one sentence. Raises ValueError for an unknown row, mask or attention."""
     check_choice("which", which, MASKS)
@@ -92,7 +96,7 @@ def mask_figure(
     return mask_heatmap(queries, keys, allowed, _TITLES[which])
 
 
-def padded_batch(batch: Batch, *, stack: str | None = None) -> go.Figure:
+def padded_batch(batch: Batch, *, stack: Annotated[str | None, STACK] = None) -> go.Figure:
     """What a stack (by default the first) read, sentence x position: filled = a token, hatched =
     padding.
 
@@ -202,7 +206,12 @@ def sentence_of(found: Removal) -> str:
 
 
 def answer_removal(
-    item: Batch, *, row: int, site: str, head: int, which: str | None = None
+    item: Batch,
+    *,
+    row: Annotated[int, ROW],
+    site: Annotated[str, SITE],
+    head: Annotated[Head, HEAD],
+    which: Annotated[str | None, _WHICH] = None,
 ) -> Answer:
     """One head's weights without one of its masks, what changes, and a sentence with the number.
 
@@ -226,7 +235,6 @@ def answer_removal(
     }
 
 
-_WHICH = {"causal": "causal", "padding": "padding", "combined": "both"}
 VIEW = View(
     name="masks",
     tab=mark("Masks"),
@@ -249,41 +257,23 @@ VIEW = View(
         ),
     ),
     pictures=(
-        Picture(
+        picture(
+            padded_batch,
             name="padded",
             title="Padded batch",
             help="Sentences of different length, filled up with padding to one length.",
-            figure=padded_batch,
-            subject="batch",
-            parameters=(STACK,),
         ),
-        Picture(
+        picture(
+            mask_figure,
             name="mask",
             title=mark("Masks"),
             help="Which keys each query may read, by each mask and by both.",
-            figure=mask_figure,
-            subject="batch",
-            parameters=(
-                ROW,
-                Choice(name="which", options=_WHICH, default="combined", use="request"),
-                STACK,
-                KIND,
-                Int(name="layer", title="Layer", default=0, use="request"),
-            ),
         ),
-        Picture(
-            name="removal",
+        picture(
+            answer_removal,
+            figure=mask_removed,
             title="A mask taken away",
             help="The weights that the same scores would give without one mask.",
-            figure=mask_removed,
-            answer=answer_removal,
-            subject="batch",
-            parameters=(
-                ROW,
-                SITE,
-                HEAD,
-                Choice(name="which", options=_WHICH, use="request", optional=True),
-            ),
         ),
     ),
     gets=("batch",),

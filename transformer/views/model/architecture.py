@@ -21,7 +21,7 @@ from transformer.model.primitives import PLACEMENTS
 from transformer.model.summary import blocks
 from transformer.network_words import stack_name
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View, tab_name
+from transformer.views.declaration import Answer, tab_name, view
 from transformer.views.drawing import style
 from transformer.views.model.arrangement import (
     BOX_WIDTH,
@@ -213,6 +213,13 @@ LEADS = {
 FORMULAS = {"norm": "norm", "feed_forward": "feed-forward"}
 
 
+@view(
+    tab=mark("Model"),
+    order=710,
+    title=mark("Architecture"),
+    help="The blocks of the network with their shapes and parameters, as data goes through them.",
+    figure=architecture,
+)
 def answer_architecture(item: Run) -> Answer:
     """The drawing, and the tab or formula that each kind of block leads to."""
     figure = architecture(item)
@@ -221,21 +228,3 @@ def answer_architecture(item: Run) -> Answer:
         kind: {"equation": topic, "title": say("Formula")} for kind, topic in FORMULAS.items()
     }
     return {"figure": figure, "leads": leads | formulas}
-
-
-VIEW = View(
-    name="architecture",
-    tab=mark("Model"),
-    order=710,
-    title=mark("Architecture"),
-    help=("The blocks of the network with their shapes and parameters, as data goes through them."),
-    pictures=(
-        Picture(
-            name="architecture",
-            title=mark("Architecture"),
-            help="The blocks of the network with their shapes and parameters.",
-            figure=architecture,
-            answer=answer_architecture,
-        ),
-    ),
-)

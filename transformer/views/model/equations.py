@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from transformer.analysis.model_queries import ModelQueries
 from transformer.checks import InvalidRequest
 from transformer.messages import mark
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.model.layer_topics import attention, feed_forward, mask, norm
 from transformer.views.model.position_topic import positions
 from transformer.views.model.sampling_topic import sampling
@@ -26,15 +26,22 @@ TOPICS = {
 }
 
 
+_TOPIC = Choice(
+    title=mark("Formula"),
+    options={name: title for name, (title, _) in TOPICS.items()},
+    link="equation",
+)
+
+
 def answer_equation(
     models: ModelQueries,
     item: Run,
     *,
-    topic: str,
-    site: str,
-    head: Any,
-    query: int | None = None,
-    position: int | None = None,
+    topic: Annotated[str, _TOPIC] = "attention",
+    site: Annotated[str, SITE],
+    head: Annotated[Any, HEAD],
+    query: Annotated[int | None, QUERY] = None,
+    position: Annotated[int | None, Int(use="selection")] = None,
 ) -> Answer:
     """A topic's formula, its code and the run's numbers, for one head and one token.
 
@@ -71,25 +78,10 @@ VIEW = View(
         "Each formula of the network beside our own lines that compute it and this run's numbers."
     ),
     pictures=(
-        Picture(
-            name="equation",
+        picture(
+            answer_equation,
             title=mark("Equation, code and numbers"),
             help="A formula, the lines of source that compute it, and this run's tensors.",
-            answer=answer_equation,
-            network=True,
-            parameters=(
-                Choice(
-                    name="topic",
-                    title=mark("Formula"),
-                    options={name: title for name, (title, _) in TOPICS.items()},
-                    default="attention",
-                    link="equation",
-                ),
-                SITE,
-                HEAD,
-                QUERY,
-                Int(name="position", use="selection", optional=True),
-            ),
         ),
     ),
 )

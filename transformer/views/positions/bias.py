@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from transformer.messages import mark, say
 from transformer.model.positions import POSITIONS
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, view
 from transformer.views.drawing import style
 from transformer.views.drawing.matrix import cell_hover, matrix_figure
 from transformer.views.parameters import HEAD, SITE
@@ -47,29 +49,19 @@ def score_bias(
     )
 
 
-def answer_bias(item: Run, *, site: str = "decoder.0.self", head: Head = 0) -> Answer:
+@view(
+    tab=mark("Positions"),
+    order=330,
+    title=mark("Positions"),
+    help="What each head adds to its scores for the distance of the two tokens.",
+    figure=score_bias,
+)
+def answer_bias(
+    item: Run, *, site: Annotated[str, SITE] = "decoder.0.self", head: Annotated[Head, HEAD] = 0
+) -> Answer:
     """One head's scores before the bias, the bias, and the scores after it."""
     if not item.config.biases_scores:
         return {"says": ""}
     does = POSITIONS[item.config.positions]
     figures = {part: score_bias(item, site, head, part) for part in ("before", "bias", "after")}
     return {"says": say(does.does) if does.is_bias else "", **figures}
-
-
-VIEW = View(
-    name="bias",
-    tab=mark("Positions"),
-    order=330,
-    title=mark("Positions"),
-    help="What each head adds to its scores for the distance of the two tokens.",
-    pictures=(
-        Picture(
-            name="bias",
-            title="Bias on the scores",
-            help="A head's scores before a bias for the distance, the bias, and scores after it.",
-            figure=score_bias,
-            answer=answer_bias,
-            parameters=(SITE, HEAD),
-        ),
-    ),
-)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,6 +15,7 @@ from transformer.network_words import stack_name
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.drawing import style
+from transformer.views.parameters import STACK, IntList
 
 MAX_CURVES = 12
 _DASHES = ("solid", "dash", "dot", "dashdot")
@@ -60,7 +61,13 @@ def position_matrix(run: Run, stack: str | None = None) -> go.Figure:
     )
 
 
-def position_curves(run: Run, dimensions: Sequence[int], stack: str | None = None) -> go.Figure:
+def position_curves(
+    run: Run,
+    dimensions: Annotated[
+        Sequence[int], IntList(title="Dimensions", default=[0, 1], use="request")
+    ],
+    stack: Annotated[str | None, STACK] = None,
+) -> go.Figure:
     """The chosen dimensions as lines over the positions; y is a column of the matrix.
 
     dimensions: 1 to MAX_CURVES different numbers below d_model; else ValueError.
@@ -135,7 +142,7 @@ def line_figure(
     )
 
 
-def position_similarity(run: Run, stack: str | None = None) -> go.Figure:
+def position_similarity(run: Run, stack: Annotated[str | None, STACK] = None) -> go.Figure:
     """Cosine of the angle between every two positions' vectors; z in [-1, 1], 1 on the diagonal.
 
     A vector of zeros has no direction: its similarities are shown as 0.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,6 +14,7 @@ from transformer.messages import mark, numeral, say
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.drawing import style
+from transformer.views.parameters import STACK, Int
 from transformer.views.positions.encodings import line_figure
 
 _COLOURED = 0.995  # quantile at the ends of the colour scale: a few outliers would flatten it
@@ -153,7 +154,11 @@ def _meta(found: InputParts) -> dict[str, Any]:
     return {"stack": found.stack, "normalised": found.normalised}
 
 
-def input_token(run: Run, position: int | None = None, stack: str | None = None) -> go.Figure:
+def input_token(
+    run: Run,
+    position: Annotated[int | None, Int(use="selection")] = None,
+    stack: Annotated[str | None, STACK] = None,
+) -> go.Figure:
     """One token's vector, its position's, and their sum, as three lines over the dimensions.
 
     position: which traced token, by default the last. Raises ValueError for one that is not there.

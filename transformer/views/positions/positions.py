@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from transformer.messages import mark
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.parameters import STACK, Choice, Int, IntList
 from transformer.views.positions.encodings import (
     position_curves,
@@ -14,9 +16,22 @@ from transformer.views.positions.encodings import (
 from transformer.views.positions.inputs import PARTS, input_parts, input_strips, input_token
 from transformer.views.positions.rotation import largest_shift, position_shift
 
+_WHICH = Choice(
+    options={
+        "matrix": mark("matrix"),
+        "similarity": mark("similarity"),
+        "curves": mark("curves"),
+    },
+    use="request",
+)
+
 
 def answer_positions(
-    item: Run, *, which: str, stack: str | None = None, dimensions: list[int] | None = None
+    item: Run,
+    *,
+    which: Annotated[str, _WHICH] = "matrix",
+    stack: Annotated[str | None, STACK] = None,
+    dimensions: Annotated[list[int] | None, IntList(title="Dimensions", use="request")] = None,
 ) -> Answer:
     """The positional matrix, curves of chosen dimensions, or the similarity of positions."""
     if which == "curves":
@@ -25,7 +40,12 @@ def answer_positions(
     return {"figure": draw(item, stack)}
 
 
-def answer_inputs(item: Run, *, stack: str | None = None, position: int | None = None) -> Answer:
+def answer_inputs(
+    item: Run,
+    *,
+    stack: Annotated[str | None, STACK] = None,
+    position: Annotated[int | None, Int(use="selection")] = None,
+) -> Answer:
     """Token vectors, position vectors and their sums; those of one token as lines.
 
     position: which traced token; None, or beyond the trace: the last.
@@ -45,7 +65,11 @@ def answer_inputs(item: Run, *, stack: str | None = None, position: int | None =
 
 
 def answer_shift(
-    item: Run, *, k: int, stack: str | None = None, shown: int | None = None
+    item: Run,
+    *,
+    k: Annotated[int, Int(title="Steps between positions", least=1, link="steps")] = 1,
+    stack: Annotated[str | None, STACK] = None,
+    shown: Annotated[int | None, Int(title="Dimensions shown", use="request")] = None,
 ) -> Answer:
     """The linear map that moves a position by k, and how well it does.
 
@@ -82,76 +106,41 @@ VIEW = View(
         ),
     ),
     pictures=(
-        Picture(
-            name="positions",
-            title=mark("Position matrix"),
-            help=("The numbers that tell the network where a token stands: one row a position."),
+        picture(
+            answer_positions,
             figure=position_matrix,
-            answer=answer_positions,
-            parameters=(
-                Choice(
-                    name="which",
-                    options={
-                        "matrix": mark("matrix"),
-                        "similarity": mark("similarity"),
-                        "curves": mark("curves"),
-                    },
-                    default="matrix",
-                    use="request",
-                ),
-                STACK,
-                IntList(name="dimensions", title="Dimensions", optional=True, use="request"),
-            ),
+            title=mark("Position matrix"),
+            help="The numbers that tell the network where a token stands: one row a position.",
         ),
-        Picture(
+        picture(
+            position_curves,
             name="curves",
             title=mark("Position curves"),
             help="Chosen dimensions of the position matrix as lines over the positions.",
-            figure=position_curves,
-            parameters=(
-                IntList(name="dimensions", title="Dimensions", default=[0, 1], use="request"),
-                STACK,
-            ),
         ),
-        Picture(
+        picture(
+            position_similarity,
             name="similarity",
             title=mark("Similarity of positions"),
             help="The cosine between the vectors of every two positions.",
-            figure=position_similarity,
-            parameters=(STACK,),
         ),
-        Picture(
-            name="inputs",
+        picture(
+            answer_inputs,
+            figure=input_strips,
             title=mark("What enters the first layer"),
             help="Token vectors, position vectors and their sum, one row a token.",
-            figure=input_strips,
-            answer=answer_inputs,
-            parameters=(STACK, Int(name="position", use="selection", optional=True)),
         ),
-        Picture(
+        picture(
+            input_token,
             name="input",
             title="What enters for one token",
             help="One token's vector, its position's vector and their sum, as lines.",
-            figure=input_token,
-            parameters=(Int(name="position", use="selection", optional=True), STACK),
         ),
-        Picture(
-            name="shift",
+        picture(
+            answer_shift,
+            figure=position_shift,
             title=mark("A step of positions"),
             help="The one matrix that moves the vector of any position by k positions.",
-            figure=position_shift,
-            answer=answer_shift,
-            parameters=(
-                Int(
-                    name="k",
-                    title="Steps between positions",
-                    default=1,
-                    least=1,
-                    link="steps",
-                ),
-                STACK,
-                Int(name="shown", title="Dimensions shown", optional=True, use="request"),
-            ),
         ),
     ),
 )

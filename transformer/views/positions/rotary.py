@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from html import unescape
+from typing import Annotated
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,10 +16,12 @@ from transformer.checks import check_whole
 from transformer.messages import mark, say
 from transformer.runs.head_data import SiteLike
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.drawing import style
-from transformer.views.parameters import SITE, Int
+from transformer.views.parameters import ONE_HEAD, QUERY, SITE, Int
 
+_KEY = Int(title="Key", use="request")
+_PAIR = Int(title="Pair")
 Doubles = NDArray[np.float64]
 BLUE, ORANGE = "rgb(0,114,178)", "rgb(213,94,0)"  # in both themes
 MAX_DISTANCES = 256  # points of the curve
@@ -55,11 +58,11 @@ def rotary_angles(run: Run, stack: str = "decoder") -> go.Figure:
 
 def rotary_pair(
     run: Run,
-    site: SiteLike = "decoder.0.self",
-    head: int = 0,
-    query: int | None = None,
-    key: int | None = None,
-    pair: int = 0,
+    site: Annotated[SiteLike, SITE] = "decoder.0.self",
+    head: Annotated[int, ONE_HEAD] = 0,
+    query: Annotated[int | None, QUERY] = None,
+    key: Annotated[int | None, _KEY] = None,
+    pair: Annotated[int, _PAIR] = 0,
 ) -> go.Figure:
     """One pair of features of a query and a key as arrows in its plane, before and after."""
     found = rotated_pair(run, site, head, query, key)
@@ -102,10 +105,10 @@ def rotary_pair(
 
 def rotary_distance(
     run: Run,
-    site: SiteLike = "decoder.0.self",
-    head: int = 0,
-    query: int | None = None,
-    key: int | None = None,
+    site: Annotated[SiteLike, SITE] = "decoder.0.self",
+    head: Annotated[int, ONE_HEAD] = 0,
+    query: Annotated[int | None, QUERY] = None,
+    key: Annotated[int | None, _KEY] = None,
 ) -> go.Figure:
     """The score of one query and one key at every distance; moved together it stays the same.
 
@@ -148,10 +151,10 @@ def _period(angles: Doubles) -> float:
 def answer_rotary(
     item: Run,
     *,
-    site: str = "decoder.0.self",
-    head: int = 0,
-    query: int | None = None,
-    pair: int = 0,
+    site: Annotated[str, SITE] = "decoder.0.self",
+    head: Annotated[int, ONE_HEAD] = 0,
+    query: Annotated[int | None, QUERY] = None,
+    pair: Annotated[int, _PAIR] = 0,
 ) -> Answer:
     """All three pictures of one head and pair; nothing for a network that rotates nothing."""
     if not is_rotary(item) or site.endswith("cross"):
@@ -169,10 +172,6 @@ def answer_rotary(
     return {"is_rotary": True, "n_pairs": n_pairs, "says": says, **drawn}
 
 
-_HEAD = Int(name="head", title="Head", use="selection", default=0)
-_QUERY = Int(name="query", title="Query", use="selection", optional=True)
-_KEY = Int(name="key", title="Key", use="request", optional=True)
-_PAIR = Int(name="pair", title="Pair", default=0)
 VIEW = View(
     name="rotary",
     tab="Positions",
@@ -180,26 +179,20 @@ VIEW = View(
     title="Rotary positions",
     help="Queries and keys are rotated by an angle that grows with their position.",
     pictures=(
-        Picture(
-            name="rotary",
+        picture(
+            answer_rotary,
             title="Rotary positions",
             help="The angle of each pair, one pair of q and k before and after, and scores.",
-            answer=answer_rotary,
-            parameters=(SITE, _HEAD, _QUERY, _PAIR),
         ),
-        Picture(
-            name="rotary_pair",
+        picture(
+            rotary_pair,
             title="One pair, rotated",
             help="One pair of features of a query and a key, before and after the rotation.",
-            figure=rotary_pair,
-            parameters=(SITE, _HEAD, _QUERY, _KEY, _PAIR),
         ),
-        Picture(
-            name="rotary_distance",
+        picture(
+            rotary_distance,
             title="Score by distance",
             help="The score of a query and a key at every distance from each other.",
-            figure=rotary_distance,
-            parameters=(SITE, _HEAD, _QUERY, _KEY),
         ),
     ),
 )

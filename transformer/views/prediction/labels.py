@@ -9,7 +9,7 @@ from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark, numeral, say
 from transformer.model.heads import HEADS
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, view
 from transformer.views.drawing import style
 
 _ROOM = 1.3  # times the longest bar, for the number behind it
@@ -51,6 +51,13 @@ def labels(run: Run, found: LabelScores) -> go.Figure:
     )
 
 
+@view(
+    tab="Prediction",
+    order=430,
+    title=mark("Labels"),
+    help="A classifier's score for each of its labels, for the text or for each token.",
+    figure=labels,
+)
 def answer_labels(models: ModelQueries, item: Run) -> Answer:
     """A classifier's labels with their scores; figure is None without a classifier."""
     if not HEADS[item.config.head].labelled:
@@ -62,22 +69,3 @@ def answer_labels(models: ModelQueries, item: Run) -> Answer:
         "scores": found.scores.tolist(),
         "probabilities": found.probabilities.tolist() if found.are_probabilities else None,
     }
-
-
-VIEW = View(
-    name="labels",
-    tab="Prediction",
-    order=430,
-    title=mark("Labels"),
-    help="A classifier's labels and scores.",
-    pictures=(
-        Picture(
-            name="labels",
-            title="Labels",
-            help="A classifier's score for each of its labels, for the text or for each token.",
-            figure=labels,
-            answer=answer_labels,
-            network=True,
-        ),
-    ),
-)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import plotly.graph_objects as go
 
 from transformer.analysis.journey import last_read
@@ -9,7 +11,7 @@ from transformer.analysis.masked_token import MaskedToken, masked_token
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark, say
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, view
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import Series, paired_bars
 from transformer.views.parameters import Int
@@ -35,7 +37,19 @@ def masked(found: MaskedToken) -> go.Figure:
     )  # fmt: skip
 
 
-def answer_masked(models: ModelQueries, item: Run, *, position: int | None = None) -> Answer:
+@view(
+    tab="Prediction",
+    order=410,
+    title="A masked token",
+    help="The likeliest tokens for a masked place, from both sides and from the left alone.",
+    figure=masked,
+)
+def answer_masked(
+    models: ModelQueries,
+    item: Run,
+    *,
+    position: Annotated[int | None, Int(title="Place", use="selection")] = None,
+) -> Answer:
     """Predictions for one masked token; figure is None if the tokenizer has no mask token."""
     fills = item.config.family == "encoder" and item.config.head == "tokens"
     if not fills or models.model(item.model).tokenizer.mask_id is None:
@@ -50,25 +64,3 @@ def answer_masked(models: ModelQueries, item: Run, *, position: int | None = Non
         "probabilities": list(found.probabilities),
         "from_left": list(found.from_left),
     }
-
-
-VIEW = View(
-    name="masked",
-    tab="Prediction",
-    order=410,
-    title="A masked token",
-    help="What an encoder says of a token that is hidden from it.",
-    pictures=(
-        Picture(
-            name="masked",
-            title="A masked token",
-            help=(
-                "The likeliest tokens for a masked place, from both sides and from the left alone."
-            ),
-            figure=masked,
-            answer=answer_masked,
-            network=True,
-            parameters=(Int(name="position", title="Place", use="selection", optional=True),),
-        ),
-    ),
-)

@@ -4,7 +4,7 @@ surprisal of the text, the logit lens, and the hypotheses of a beam search."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import plotly.graph_objects as go
 
@@ -13,7 +13,7 @@ from transformer.messages import mark, numeral, say
 from transformer.runs.request import Request, Sampling
 from transformer.runs.run import Run
 from transformer.runs.steps import Candidate, GenerationStep
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.drawing import style
 from transformer.views.drawing.bars import Series, paired_bars, percent
 from transformer.views.parameters import Int
@@ -25,7 +25,9 @@ from transformer.views.prediction.surprisal import surprisal as surprisal_figure
 N_SHOWN = 10
 
 
-def candidates(run: Run, step: int, *, limit: int = N_SHOWN) -> go.Figure:
+def candidates(
+    run: Run, step: Annotated[int, Int(default=0, use="selection")], *, limit: int = N_SHOWN
+) -> go.Figure:
     """The `limit` likeliest tokens of one step, and the chosen one, as pairs of bars.
 
     Trace 0: probability by the network. Trace 1: after temperature and filters, what was drawn
@@ -194,7 +196,7 @@ def answer_surprisal(item: Run) -> Answer:
     return {"figure": surprisal_figure(item), "says": in_words(summarise(item))}
 
 
-def answer_lens(item: Run, *, first: int = 0) -> Answer:
+def answer_lens(item: Run, *, first: Annotated[int, Int(use="request")] = 0) -> Answer:
     """The logit lens of LENS_COLUMNS tokens from traced token `first` on."""
     figure = logit_lens(item, first=first, count=LENS_COLUMNS)
     return {
@@ -217,35 +219,30 @@ VIEW = View(
     ),
     parameters=(Int(name="lens", title="First token of the lens", default=0, link="lens"),),
     pictures=(
-        Picture(
-            name="candidates",
+        picture(
+            candidates,
             title="Candidates",
-            help=("The likeliest next tokens of a step, before and after temperature and filters."),
-            figure=candidates,
-            parameters=(Int(name="step", default=0, use="selection"),),
+            help="The likeliest next tokens of a step, before and after temperature and filters.",
         ),
-        Picture(
-            name="surprisal",
+        picture(
+            answer_surprisal,
+            figure=surprisal_figure,
             title=mark("Surprisal"),
             help="How many bits each token of the text surprised the network by, −log₂ p.",
-            figure=surprisal_figure,
-            answer=answer_surprisal,
             lens=True,
         ),
-        Picture(
-            name="lens",
+        picture(
+            answer_lens,
+            figure=logit_lens,
             title=mark("Logit lens"),
             help="What each layer would have said comes next, had the network ended there.",
-            figure=logit_lens,
-            answer=answer_lens,
             lens=True,
-            parameters=(Int(name="first", default=0, use="request"),),
         ),
-        Picture(
+        picture(
+            beam_tree,
             name="beams",
             title=mark("beam search"),
-            help=("Which hypotheses went on, ended or were cut at each step, likeliest on top."),
-            figure=beam_tree,
+            help="Which hypotheses went on, ended or were cut at each step, likeliest on top.",
         ),
     ),
 )

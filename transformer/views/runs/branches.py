@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from transformer.messages import mark
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.parameters import Int
 from transformer.views.prediction.prediction import N_SHOWN, step_of
 
 
-def answer_choices(item: Run, *, step: int) -> Answer:
+def answer_choices(item: Run, *, step: Annotated[int, Int(default=0, use="selection")]) -> Answer:
     """The likeliest tokens of one step and the taken one: ids, labels, network's probabilities."""
     found = step_of(item, step)
     shown = list(found.candidates[:N_SHOWN])
@@ -32,11 +34,5 @@ VIEW = View(
     folded=True,
     title=mark("What if another token had been taken?"),
     help="What a step could have taken, and the branches that were tried, as a tree.",
-    pictures=(
-        Picture(
-            name="choices",
-            answer=answer_choices,
-            parameters=(Int(name="step", default=0, use="selection"),),
-        ),
-    ),
+    pictures=(picture(answer_choices),),
 )

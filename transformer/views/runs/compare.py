@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Annotated
 
 import plotly.graph_objects as go
 
 from transformer.messages import mark, say, say_error
+from transformer.runs.head_data import Head
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.drawing import style
 from transformer.views.parameters import HEAD, SITE, HeadOrMean, Text
 from transformer.views.runs.attention_difference import (
@@ -103,15 +102,33 @@ def answer_compare(a: Run, b: Run) -> Answer:
     return {"texts": [text for text in found if text["a"] and text["b"]]}
 
 
-def answer_drawn(figure: Callable[..., go.Figure], a: Run, b: Run, **told: Any) -> Answer:
-    """A figure of two runs; {"none": why} where they have nothing in common."""
+def answer_outcomes(a: Run, b: Run) -> Answer:
+    """`probability_difference`; {"none": why} where they have nothing in common."""
     try:
-        return {"figure": figure(a, b, **told)}
+        return {"figure": probability_difference(a, b)}
     except NothingShared as error:
         return {"none": say_error(error)}
 
 
-_HEAD = HeadOrMean(name="other_head", title="B's head", default=0, use="request")
+def answer_difference(
+    a: Run,
+    b: Run,
+    *,
+    site: Annotated[str, SITE],
+    head: Annotated[Head, HEAD],
+    other_site: Annotated[str, Text(default="decoder.0.self", use="request")],
+    other_head: Annotated[Head, HeadOrMean(title="B's head", use="request")],
+) -> Answer:
+    """`attention_difference`; {"none": why} where they have nothing in common."""
+    try:
+        figure = attention_difference(
+            a, b, site, head, other_site=other_site, other_head=other_head
+        )
+        return {"figure": figure}
+    except NothingShared as error:
+        return {"none": say_error(error)}
+
+
 VIEW = View(
     name="compare",
     tab=mark("What if?"),
@@ -120,28 +137,18 @@ VIEW = View(
     title=mark("How do two runs differ?"),
     help="What two runs share and where they differ: tokens, probabilities, attention.",
     pictures=(
-        Picture(name="compare", answer=answer_compare, subject="runs"),
-        Picture(
-            name="outcomes",
+        picture(answer_compare),
+        picture(
+            answer_outcomes,
+            figure=probability_difference,
             title="Probabilities of two runs",
             help="How much likelier run B found each generated token than run A did.",
-            figure=probability_difference,
-            answer=partial(answer_drawn, probability_difference),
-            subject="runs",
         ),
-        Picture(
-            name="difference",
+        picture(
+            answer_difference,
+            figure=attention_difference,
             title="Attention of two runs",
             help="The weights of a head in run B minus those in run A, on the tokens of both.",
-            figure=attention_difference,
-            answer=partial(answer_drawn, attention_difference),
-            subject="runs",
-            parameters=(
-                SITE,
-                HEAD,
-                Text(name="other_site", default="decoder.0.self", use="request"),
-                _HEAD,
-            ),
         ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import plotly.graph_objects as go
 
@@ -12,10 +13,10 @@ from transformer.messages import mark, say
 from transformer.network_words import attention_name
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.drawing import style
 from transformer.views.drawing.matrix import head_layout
-from transformer.views.parameters import KIND, OF_STACK, POSITION, Choice
+from transformer.views.parameters import KIND, STACK, Choice, Int
 
 NUMBERS_UP_TO = 16  # layers across; more would not leave room for a number in each cell
 _HOW = {"zero": "its output set to 0", "mean": "its output replaced by its mean"}
@@ -61,8 +62,19 @@ def importance(
     return style.figure(cells, title, subtitle, **layout)
 
 
+_BY = Choice(
+    title="Replaced by", options={"zero": mark("zero"), "mean": mark("its mean")}, use="request"
+)
+
+
 def answer_importance(
-    models: ModelQueries, item: Run, *, position: int, stack: str, kind: str, by: str = "zero"
+    models: ModelQueries,
+    item: Run,
+    *,
+    position: Annotated[int, Int(use="selection")] = 1,
+    stack: Annotated[str, STACK],
+    kind: Annotated[str, KIND],
+    by: Annotated[str, _BY] = "zero",
 ) -> Answer:
     """The importance of each head of a kind of attention for one token: numbers, picture, a
     sentence."""
@@ -91,27 +103,11 @@ VIEW = View(
     title=mark("What if heads were switched off?"),
     help="How much each head alone matters for one token.",
     pictures=(
-        Picture(
-            name="importance",
-            title="How much each head matters",
-            help=(
-                "The change of one token's log-probability when each head alone is switched off."
-            ),
+        picture(
+            answer_importance,
             figure=importance,
-            answer=answer_importance,
-            network=True,
-            parameters=(
-                POSITION,
-                OF_STACK,
-                KIND,
-                Choice(
-                    name="by",
-                    title="Replaced by",
-                    options={"zero": mark("zero"), "mean": mark("its mean")},
-                    default="zero",
-                    use="request",
-                ),
-            ),
+            title="How much each head matters",
+            help="The change of one token's log-probability when each head alone is switched off.",
         ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 from transformer.analysis.ablation import broken_ids, intact_ids
 from transformer.analysis.model_queries import ModelQueries
@@ -11,7 +12,7 @@ from transformer.interventions.descriptions import Ablate, Break, Intervention
 from transformer.messages import mark, say
 from transformer.model.sites import Site
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.parameters import Bool, Int, Text
 
 # The description of the bundled samples, shown by breaks.js.
@@ -21,7 +22,9 @@ ABOUT = mark(
 )
 
 
-def answer_broken(models: ModelQueries, model: str, *, measure: bool = False) -> Answer:
+def answer_broken(
+    models: ModelQueries, model: str, *, measure: Annotated[bool, Bool(use="request")] = False
+) -> Answer:
     """Every switch with its reason; the losses where they are known, or asked for by `measure`."""
     chosen = models.model(model)
     losses = models.losses_without(model) if measure else models.known_losses(model)
@@ -47,9 +50,9 @@ def answer_broken_text(
     models: ModelQueries,
     item: Run,
     *,
-    what: str | None = None,
-    site: str | None = None,
-    head: int = 0,
+    what: Annotated[str | None, Text(use="request")] = None,
+    site: Annotated[str | None, Text(use="request")] = None,
+    head: Annotated[int, Int(use="request")] = 0,
 ) -> Answer:
     """The greedy continuation of the run's prompt without one idea or one head (None: intact)."""
     missing: list[Intervention] = [] if what is None else [Break(what)]
@@ -60,7 +63,9 @@ def answer_broken_text(
     return {"labels": models.model(item.model).tokenizer.labels(ids[item.n_prompt :])}
 
 
-def answer_intact_text(models: ModelQueries, item: Run, *, forced: bool = True) -> Answer:
+def answer_intact_text(
+    models: ModelQueries, item: Run, *, forced: Annotated[bool, Bool(use="request")] = True
+) -> Answer:
     """The intact network's run of the same request, and where the two texts diverge.
 
     forced False: without the tokens that were forced either.
@@ -84,29 +89,5 @@ VIEW = View(
     order=500,
     title=mark("What breaks?"),
     help="What a prompt becomes without one head or one idea of the network, and its cost.",
-    pictures=(
-        Picture(
-            name="broken",
-            answer=answer_broken,
-            subject="model",
-            network=True,
-            parameters=(Bool(name="measure", use="request"),),
-        ),
-        Picture(
-            name="broken_text",
-            answer=answer_broken_text,
-            network=True,
-            parameters=(
-                Text(name="what", use="request", default=None, optional=True),
-                Text(name="site", use="request", default=None, optional=True),
-                Int(name="head", use="request", default=0),
-            ),
-        ),
-        Picture(
-            name="intact_text",
-            answer=answer_intact_text,
-            network=True,
-            parameters=(Bool(name="forced", default=True, use="request"),),
-        ),
-    ),
+    pictures=(picture(answer_broken), picture(answer_broken_text), picture(answer_intact_text)),
 )

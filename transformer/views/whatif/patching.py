@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import plotly.graph_objects as go
 
@@ -23,7 +23,7 @@ from transformer.inference.model import Model
 from transformer.messages import mark, say
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, Picture, View
+from transformer.views.declaration import Answer, View, picture
 from transformer.views.drawing import style
 from transformer.views.parameters import Choice, Int, Item, Text
 
@@ -129,17 +129,24 @@ def _last(item: Item) -> int:
     return min(len(item.ids), item.config.output_max_len) if isinstance(item, Run) else 0
 
 
-_POSITION = Int(name="position", use="selection", optional=True, least=1, most=_last)
-_STACKS = {"encoder": "encoder", "decoder": "decoder"}
-_KINDS = {"self": "self", "cross": "cross"}
-_PARTS = {"resid_post": "stream", "z": "attention", "mlp_out": "feed-forward"}
-_TARGETS = {
-    "other": mark("what the other text leads to"),
-    "here": mark("the token that stands here"),
-}
+_POSITION = Int(use="selection", least=1, most=_last)
+_STACK = Choice(options={"encoder": "encoder", "decoder": "decoder"}, use="request")
+_KIND = Choice(options={"self": "self", "cross": "cross"}, use="request")
+_PART = Choice(
+    options={"resid_post": "stream", "z": "attention", "mlp_out": "feed-forward"}, use="request"
+)
+_TARGET = Choice(
+    options={
+        "other": mark("what the other text leads to"),
+        "here": mark("the token that stands here"),
+    },
+    use="request",
+)
 
 
-def answer_other_text(models: ModelQueries, item: Run, *, position: int | None = None) -> Answer:
+def answer_other_text(
+    models: ModelQueries, item: Run, *, position: Annotated[int | None, _POSITION] = None
+) -> Answer:
     """Texts to patch from: this one with a word replaced ("variant", None if it has none), and an
     example ("teaching"). position: the chosen token, None = the first generated."""
     model = models.model(item.model)
@@ -151,12 +158,12 @@ def answer_patching(
     models: ModelQueries,
     item: Run,
     *,
-    other: str,
-    position: int | None = None,
-    stack: str = "decoder",
-    part: str = "resid_post",
-    kind: str = "self",
-    target: str = "other",
+    other: Annotated[str, Text(title="Another text", use="request")],
+    position: Annotated[int | None, _POSITION] = None,
+    stack: Annotated[str, _STACK] = "decoder",
+    part: Annotated[str, _PART] = "resid_post",
+    kind: Annotated[str, _KIND] = "self",
+    target: Annotated[str, _TARGET] = "other",
 ) -> Answer:
     """The layer x position map of what a patch does to one token.
 
@@ -236,27 +243,12 @@ VIEW = View(
     title=mark("What if a part came from another text?"),
     help=("Another text's activity put in at each layer and place, and what it does to one token."),
     pictures=(
-        Picture(name="other_text", answer=answer_other_text, network=True, parameters=(_POSITION,)),
-        Picture(
-            name="patching",
-            title="Patch",
-            help=("The change of one token's log-probability by a patch at each layer and place."),
+        picture(answer_other_text),
+        picture(
+            answer_patching,
             figure=patching,
-            answer=answer_patching,
-            network=True,
-            parameters=(
-                Text(name="other", title="Another text", use="request"),
-                _POSITION,
-                Choice(name="stack", options=_STACKS, default="decoder", use="request"),
-                Choice(
-                    name="part",
-                    options=_PARTS,
-                    default="resid_post",
-                    use="request",
-                ),
-                Choice(name="kind", options=_KINDS, default="self", use="request"),
-                Choice(name="target", options=_TARGETS, default="other", use="request"),
-            ),
+            title="Patch",
+            help="The change of one token's log-probability by a patch at each layer and place.",
         ),
     ),
 )
