@@ -165,12 +165,13 @@ def test_a_lesson_is_found_given_and_graded_on_the_visitors_run(visit, ground):
     page.keyboard.press("ArrowDown")
     verdict(page, "Right.")
 
-    # a text: the box is there, and what is typed is graded
+    # a text: the box is there, what is typed is graded, and the page shows what follows it
     turn(seen, "A text")
     seen.generate("A fox met")
     verdict(page, "does not hold “bird” yet")
     seen.generate("A bird met")
     verdict(page, "Right. The network says")
+    assert page.evaluate("viz.query.index === viz.run.n_prompt - 1")
 
     # a lesson leads on; solved steps are shown, and remembered only on request
     page.get_by_role("button", name="Lessons ›").click()

@@ -68,7 +68,7 @@ def surprisal(context: GradingContext, token: int) -> float:
     return 0.0 if value is None else float(value)
 
 
-@measured(mark("the mean surprisal, in bits,"))
+@measured(mark("the mean surprisal of the given text, in bits,"))
 def mean_surprisal(context: GradingContext) -> float:
     """Bits a token of the given text."""
     found = (context.models.with_lens(context.run).surprisal or ())[: context.run.n_prompt]

@@ -172,7 +172,7 @@ const Verdict = ({
     right !== null && html`<strong>${right ? say("Right.") : say("Not yet.")}</strong> `
   }${says}</p>`;
 
-const Check = ({ words, name, kind, state, answer, solve }) => {
+const Check = ({ words, name, kind, state, answer, solve, write }) => {
   const { task, options = [], hints = [] } = words;
   const shown = state.hints;
   const order = inOrder(name, words, "options");
@@ -195,13 +195,15 @@ const Check = ({ words, name, kind, state, answer, solve }) => {
       })}</button>
     <button type="button" class="card-solve" hidden=${!kind || shown < hints.length}
       onClick=${solve}>${say("Show me the answer")}</button>
+    ${write && html`<button type="button" class="card-write" onClick=${write}>${say("Type your own text")}</button>`}
   </div>`;
 };
 
 /**
  * words: see Words; deck: the lesson's name, "" for the tour; over: the line above the words; place, count:
  * of the card among its deck's. kind: of what it asks, "" for nothing; state: see useAnswers; answer({number}
- * or {option}): what the visitor says; solve(): the visitor wants to see it. leaf(by); end() puts it away;
+ * or {option}): what the visitor says; solve(): the visitor wants to see it; write(), where the text is to be
+ * replaced beside an open section: go to its box. leaf(by); end() puts it away;
  * onward, {words, go}, where something follows the last card. focus: whether the title takes the focus as it
  * first comes. teach(), where it is a lesson's: the phones of a class are to answer; teacher: a ref to its
  * button.

@@ -3,7 +3,7 @@
 
 import { useAnswer, usePart, mounted, useDocument } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
-import { reactive, showProblem, page } from "../../web/store.js";
+import { page, reactive, setQuery, showProblem } from "../../web/store.js";
 import { say, sayN } from "../../web/messages.js";
 import { goToLesson, cardShown, endTour, goToAnswer, goToCard, isSettled, opener } from "./tour.js";
 import {
@@ -20,6 +20,7 @@ import { ask, askedIn, LANGUAGE, lasting, takeLeft } from "../../web/ask.js";
 import { fieldText } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { siteName } from "../../web/sites.js";
+import { focusText } from "./gradio.js";
 import { opened } from "./opened.js";
 
 const KEY = "solved-lessons";
@@ -165,6 +166,14 @@ const Guide = () => {
   const read = ANSWERS[card?.check ?? ""];
   const follows = card && !isGuessing(card, state) ? read : undefined;
   useFollowed(name, follows, grade, () => isSettled() && Boolean(page.run?.run));
+  // Where a text of one's own is written, the question is what follows it, not what the network has added.
+  const asksNext = Boolean(card?.types) && card?.check !== "token";
+  useLayoutEffect(() => {
+    const { stack, n_prompt: given, source_labels: source } = page.run ?? {};
+    if (asksNext && stack === "decoder" && !source?.length && !page.query) {
+      setQuery({ stack, index: given - 1 });
+    }
+  }, [asksNext, page.run, page.query]);
   // The pictures stay closed until a guess, the sentences that answer it until it is answered.
   const closed = {
     guessing: card !== null && isGuessing(card, state),
@@ -216,7 +225,7 @@ const Guide = () => {
   const count = deck.cards.length;
   const shown = () => html`<${Card} words=${wordsOf(card)} deck=${deck.name} key="card"
     over=${deck.name ? `${deck.title} · ` : ""} kind=${card?.check ?? ""} answer=${grade} end=${endTour}
-    focus=${opener.current !== null} teach=${deck.name && !taught && (() => teach(null))}
+    focus=${opener.current !== null} write=${card.types && card.state.more && focusText} teach=${deck.name && !taught && (() => teach(null))}
     ...${{ place, count, state, solve, leaf, onward, teacher }} />`;
   const step = { lesson: deck.name, step: (place ?? 0) + 1, words: deck.name ? card : null };
   const classShown = () => html`<${taught.Class} left=${taught.left} ...${{ ...step, state, solve }}
