@@ -57,8 +57,8 @@ const enlarged = (value, name = "") => {
   const size = /font$/.test(name) && { size: Math.max(fontPx(), value.size ?? 0) };
   return { ...Object.fromEntries(all), ...size };
 };
-// Enlarge all type of a figure whose size is not known yet. Numbers of two bars are one below the other, so
-// horizontal bars and stacked panels grow by the same factor.
+// Enlarge all type of a figure whose size is not known yet. Numbers of two bars are one below the other, and a
+// map's row takes a line, so horizontal bars, stacked panels and maps with numbers grow, too.
 export const enlarge = (figure) => {
   const { data, layout } = enlarged(figure);
   for (const { colorbar } of data) if (colorbar) colorbar.title = { text: "" }; // the heading says it
@@ -66,7 +66,9 @@ export const enlarge = (figure) => {
   const curves = data.every(({ type }) => type === "scatter");
   if (curves && panels > 1) layout.height = Math.round(layout.height * 1.5);
   const lying = data.filter(({ type, orientation }) => type === "bar" && orientation === "h");
-  if (lying.length > 1) layout.height = Math.round(layout.height * 1.3);
+  const numbered = data.some(({ type, texttemplate }) => type === "heatmap" && texttemplate);
+  if (layout.height && (lying.length > 1 || numbered))
+    layout.height = Math.round(layout.height * 1.3);
   return { data, layout };
 };
 

@@ -169,8 +169,8 @@ const Guide = () => {
   // Where a text of one's own is written, the question is what follows it, not what the network has added.
   const asksNext = Boolean(card?.types) && card?.check !== "token";
   useLayoutEffect(() => {
-    const { stack, n_prompt: given, source_labels: source } = page.run ?? {};
-    if (asksNext && stack === "decoder" && !source?.length && !page.query) {
+    const { stack, stacks = [], n_prompt: given } = page.run ?? {};
+    if (asksNext && stack === "decoder" && stacks.length === 1 && !page.query) {
       setQuery({ stack, index: given - 1 });
     }
   }, [asksNext, page.run, page.query]);

@@ -176,6 +176,7 @@ const Altered = () => {
       <p class="altered-says">${both && effectInWords(both, right)}</p>
       ${
         both &&
+        !both.equal &&
         html`<${Line} of="before" word=${say("before")} labels=${both.labels} both=${both} />
         <${Line} of="after" word=${say("after")} labels=${labels} both=${both} />`
       }
