@@ -174,7 +174,10 @@ def test_only_masks_that_act_can_be_taken_away(two_way, translated):
         with pytest.raises(ValueError, match=r"which must be one of \['padding'\]; got 'causal'"):
             mask_removed(batch, 0, site, 0, "causal")
     sites = translated.trace.sites
-    assert {site.kind for site in sites if acting_masks(site) == ("padding",)} == {"self", "cross"}
+    config = translated.config
+    assert {site.kind for site in sites if acting_masks(config, site) == ("padding",)} == {
+        "self", "cross",
+    }  # fmt: skip
 
 
 def test_a_mask_that_the_network_went_without_is_not_taken_away_again(tiny_model, tiny_encoder):

@@ -104,9 +104,10 @@ def test_tracing_leaves_logits_unchanged_and_records_consistent_numbers(case):
         asks, asked = case.read_by(record.site)
         behind = torch.arange(asks.ids.shape[1])[:, None] - torch.arange(asked.ids.shape[1])
         allowed = asked.is_text[:, None].expand(-1, len(behind), -1)
-        if record.site.stack == "decoder" and record.site.kind == "self":
+        if record.site.kind == "self":
             window = config.window_of(record.site.layer) or 99
-            allowed = allowed & (behind >= 0) & (behind < window)
+            far = behind if record.site.stack == "decoder" else behind.abs()
+            allowed = allowed & (far >= 0) & (far < window)
         assert record.allowed.equal(allowed)
         if config.scores_are_products:
             close(record.scores, record.q @ record.k.mT / config.score_size**0.5, 1e-5)

@@ -140,8 +140,9 @@ def test_mask_figures_fill_the_allowed_cells_only(batch):
     np.testing.assert_array_equal(~np.isnan(figure.data[0].z), batch.padding.numpy())
 
 
-def test_each_layer_shows_the_window_of_its_own(tokenizer):
-    config = tiny("tiny", "decoder", tokenizer).config.replace(
+@pytest.mark.parametrize("stack", ["decoder", "encoder"])
+def test_each_layer_shows_the_window_of_its_own(tokenizer, stack):
+    config = tiny("tiny", stack, tokenizer).config.replace(
         window=2, layer_types=("full_attention", "sliding_attention")
     )
     batch = model_of("windowed", config, tokenizer).trace(["the fox said", "the"])
@@ -149,8 +150,8 @@ def test_each_layer_shows_the_window_of_its_own(tokenizer):
         found = masks_of(batch, 0, layer=layer)
         np.testing.assert_array_equal(found["padding"] & found["causal"], found["combined"])
         shown = mask_figure(batch, 0, "causal", layer=layer).data[0].z == 1
-        assert (shown.sum(axis=1).max() == 2) == (layer == 1)
-        freed = without_mask(batch, 0, f"decoder.{layer}.self", 0, "padding").freed
+        assert (shown.sum(axis=1).max() == (2 if stack == "decoder" else 3)) == (layer == 1)
+        freed = without_mask(batch, 0, f"{stack}.{layer}.self", 0, "padding").freed
         np.testing.assert_array_equal(freed, found["causal"] & ~found["padding"])
 
 

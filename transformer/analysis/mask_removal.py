@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from transformer.checks import check_choice
-from transformer.model.functional import causal_mask, masked_softmax
+from transformer.model.config import ModelConfig
+from transformer.model.functional import masked_softmax, position_mask
 from transformer.model.sites import Site
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import HeadView, SiteLike, check_row, head_view
@@ -49,15 +50,17 @@ class Removal:
         return float(self.freed_weight[self.text].mean())
 
 
-def acting_masks(site: Site) -> tuple[str, ...]:
-    """Which masks act in this attention: the causal one in a decoder's self-attention alone."""
-    causal = (site.stack, site.kind) == ("decoder", "self")
+def acting_masks(config: ModelConfig, site: Site) -> tuple[str, ...]:
+    """Which masks act in this attention: "causal", which stands for what positions hide, in a
+    decoder's self-attention, and in an encoder's layer that has a window."""
+    is_self, slides = site.kind == "self", config.window_of(site.layer) is not None
+    causal = is_self and (site.stack == "decoder" or slides)
     return ("padding", "causal") if causal else ("padding",)
 
 
 def masks_used(batch: Batch, site: Site) -> tuple[str, ...]:
     """The acting masks, without the padding mask if the network read padding."""
-    acting = acting_masks(site)
+    acting = acting_masks(batch.config, site)
     record = batch.trace[site]
     real = batch.is_token("encoder" if site.kind == "cross" else site.stack)
     read = bool((record.allowed & ~real[:, None, :]).any())
@@ -109,9 +112,9 @@ def masks_of(
     """The masks of one sentence in one attention, by default the first recorded.
 
     Returns "padding", "causal" and "combined", each (Tq, Tk) bool, True = may attend. combined is
-    what the network used, from the trace; padding and causal are rebuilt. Causal allows
-    everything but in a decoder's self-attention; padding allows everything where the network read
-    padding.
+    what the network used, from the trace; padding and causal are rebuilt. Causal is what positions
+    hide: the future, and what is outside a window. Padding allows everything where the network
+    read padding.
     Raises ValueError for a row or an attention that the batch does not have.
     """
     check_row(batch, row)
@@ -121,12 +124,12 @@ def masks_of(
     real = batch.is_token("encoder" if kind == "cross" else stack)[row]
     if "padding" not in masks_used(batch, record.site):
         real = torch.ones_like(real)
-    causal = np.ones(shape, dtype=np.bool_)
-    if (stack, kind) == ("decoder", "self"):
+    causal = None
+    if kind == "self":
         window = batch.config.window_of(record.site.layer)
-        causal = causal_mask(shape[0], shape[1], window=window).numpy()
+        causal = position_mask(shape[0], shape[1], causal=stack == "decoder", window=window)
     return {
         "padding": np.broadcast_to(real.cpu().numpy(), shape).copy(),
-        "causal": causal,
+        "causal": np.ones(shape, dtype=np.bool_) if causal is None else causal.numpy(),
         "combined": record.allowed[row].cpu().numpy(),
     }

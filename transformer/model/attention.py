@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from transformer.model.config import ModelConfig
 from transformer.model.functional import (
     attention_scores,
-    causal_mask,
     combine,
     fused_attention,
     masked_softmax,
+    position_mask,
     soft_cap,
 )
 from transformer.model.hooks import PLAIN, ForwardContext
@@ -33,7 +33,8 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         self.config, self.site = config, site
         self.crosses = site.kind == "cross"
-        self.layer_type, self.window = config.layer_type(site.layer), config.window_of(site.layer)
+        self.layer_type = config.layer_type(site.layer)
+        self.window = None if self.crosses else config.window_of(site.layer)
         self.dropout = config.attention_dropout
         d_in = config.d_head if config.shared_projection else config.d_model
         d_q, d_k = (
@@ -65,7 +66,7 @@ class MultiHeadAttention(nn.Module):
         else:
             padding, causal = context.masks_of(self.site)
             dropout = self.dropout if self.training else 0.0
-            settings = (self.config.score_size, self.window, dropout)
+            settings = (self.config.score_size, self.window if context.windowed else None, dropout)
             heads = fused_attention(q, k, v, padding, causal, *settings)
         joined = heads.transpose(1, 2).flatten(2)  # (B, Tq, H D)
         return context.at("attn_out", self.site, self.output(joined))
@@ -90,9 +91,10 @@ class MultiHeadAttention(nn.Module):
         """softmax(q kT / sqrt(D)) v, equation 1, each step visible to hooks: (B, H, Tq, D)."""
         site, (padding, causal) = self.site, context.masks_of(self.site)
         sizes = (q.shape[2], k.shape[2])
-        future = causal_mask(*sizes, q.device, self.window) if causal else None
+        window = self.window if context.windowed else None
+        hidden = position_mask(*sizes, q.device, causal, window)
         shown = context.at("padding_mask", site, padding)
-        mask = combine(context.at("causal_mask", site, future), shown)
+        mask = combine(context.at("causal_mask", site, hidden), shown)
         scores = attention_scores(q, k, self.config.score_size)
         if context.bias is not None and not self.crosses:
             scores = scores + context.bias

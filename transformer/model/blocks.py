@@ -48,7 +48,8 @@ class FeedForward(nn.Module):
 class Residual(nn.Module):
     """Adds a sub-layer's output to the residual stream, with norms where PLACEMENTS says.
 
-    pre:    x + dropout(f(norm(x)))         Xiong et al. 2020
+    pre:    x + dropout(f(norm(x)))         Xiong et al. 2020; "pre-but-first": x + dropout(f(x))
+                                            in the first sub-layer (ModernBERT)
     post:   norm(x + dropout(f(x)))         Vaswani et al. 2017
     output: x + dropout(norm(f(x)))         OLMo 2
     both:   x + dropout(norm(f(norm(x))))   Gemma 2
@@ -56,11 +57,13 @@ class Residual(nn.Module):
     In a parallel layer only `added` is used: the second term.
     """
 
-    def __init__(self, config: ModelConfig, stack: str, layer: int) -> None:
+    def __init__(self, config: ModelConfig, stack: str, layer: int, first: bool = False) -> None:
         super().__init__()
         self.place = (stack, layer)
         self.placement = placement = PLACEMENTS[config.norm]
         self.norm = _norm(config) if placement.of_input or placement.of_sum else None
+        if first and not placement.of_first:
+            self.norm = nn.Identity()
         self.output_norm = _norm(config) if placement.of_output else None
         self.dropout = nn.Dropout(config.dropout)
         self.scale = config.residual_scale
@@ -91,7 +94,7 @@ class Layer(nn.Module):
         super().__init__()
         self.place = (stack, index)
         self.self_attention = MultiHeadAttention(config, Site(stack, index, "self"))
-        self.self_residual = Residual(config, stack, index)
+        self.self_residual = Residual(config, stack, index, first=index == 0)
         if cross:
             self.cross_attention = MultiHeadAttention(config, Site(stack, index, "cross"))
             self.cross_residual = Residual(config, stack, index)

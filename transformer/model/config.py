@@ -39,7 +39,8 @@ class ModelConfig:
     n_key_heads: int | None = None  # heads of keys and values, shared in groups; None: n_heads
     norm_heads: bool = False  # normalise each head's queries and keys before rotation
     norm_all_heads: bool = False  # OLMo 2: those of all heads together
-    window: int | None = None  # tokens that a decoder's token reads, itself included; None: all
+    window: int | None = None  # tokens that a token reads, itself included, back, and in an encoder
+    # also ahead; None: all
     layer_types: tuple[str, ...] = ()  # of positions.LAYER_TYPES, repeated over the layers
     attention_bias: bool = True  # on the query, key, value and output projections
     output_bias: bool | None = None  # on the output projection; None means attention_bias
@@ -143,7 +144,7 @@ class ModelConfig:
         return LAYER_TYPES[self.layer_types[layer % len(self.layer_types)]]
 
     def window_of(self, layer: int) -> int | None:
-        """Tokens that a decoder's token reads in a layer, itself included; None: all."""
+        """`window` in a layer that has it, else None."""
         return self.window if self.layer_type(layer).slides else None
 
     @property

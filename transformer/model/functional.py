@@ -78,14 +78,14 @@ def fused_attention(
     """softmax(q kT / sqrt(size)) v by PyTorch's fused kernel, which keeps no weights.
 
     q: (B, H, Tq, D); k, v: (B, H, Tk, D). padding: bool, True = may attend, broadcastable to the
-    scores; causal also hides the future and keys before the window. Returns (B, H, Tq, D).
+    scores. causal, window: as in `position_mask`. Returns (B, H, Tq, D).
     """
     n_queries, n_keys = q.shape[2], k.shape[2]
     slides = window is not None and n_keys > window
     plain = causal and padding is None and n_queries == n_keys and not slides
     mask = padding
-    if causal and not plain and (n_queries > 1 or slides):  # a single query sees all keys
-        mask = combine(causal_mask(n_queries, n_keys, q.device, window), padding)
+    if slides or (causal and not plain and n_queries > 1):  # a single query sees all keys
+        mask = combine(position_mask(n_queries, n_keys, q.device, causal, window), padding)
     bias = None if mask is None else as_bias(mask, q.dtype)
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=bias, is_causal=plain, dropout_p=dropout, scale=size**-0.5
@@ -134,6 +134,25 @@ def causal_mask(
     past = n_keys - n_queries
     allowed = allowed.tril(past)
     return allowed if window is None else allowed.triu(past - window + 1)
+
+
+def window_mask(length: int, window: int, device: torch.device | None = None) -> Tensor:
+    """Hide keys `window` tokens away or further, before and after each query: (T, T)."""
+    allowed = torch.ones(length, length, dtype=torch.bool, device=device)
+    return allowed.tril(window - 1).triu(1 - window)
+
+
+def position_mask(
+    n_queries: int,
+    n_keys: int,
+    device: torch.device | None = None,
+    causal: bool = True,
+    window: int | None = None,
+) -> Tensor | None:
+    """What positions hide: `causal_mask`, or `window_mask` in an encoder with a window, or None."""
+    if causal:
+        return causal_mask(n_queries, n_keys, device, window)
+    return None if window is None else window_mask(n_keys, window, device)
 
 
 def combine(*masks: Tensor | None) -> Tensor | None:

@@ -35,7 +35,7 @@ POINTS: dict[str, str] = {
     "k": "(B, G, Tk, D), keys, likewise",
     "v": "(B, G, Tk, D), values",
     "padding_mask": "bool or None, hides keys that are not text",
-    "causal_mask": "(Tq, Tk) bool or None, hides the future",
+    "causal_mask": "(Tq, Tk) bool or None, hides the future and what is outside a window",
     "scores": "(B, H, Tq, Tk), q kT / sqrt(D), plus the relative bias and capped if the model does "
     "so, before the mask",
     "mask": "bool, broadcastable to the scores, or None, both masks in one; scores",
@@ -85,14 +85,16 @@ class ForwardContext:
     """What a stack's layers share in one call.
 
     mask: bool, True = may attend, which self-attention keys are text, broadcastable to
-    (B, H, T, Tk); causal also hides the future. memory: (B, Ts, C), the encoder's output, and
-    memory_mask its mask. cache: keys and values of tokens that were read before. rotation: the
-    angles of the self-attention's queries and keys; sliding_rotation: in layers with a window, if
-    they differ. bias: (H, T, T) or (B, H, T, T), added to its scores.
+    (B, H, T, Tk); causal also hides the future, windowed what is outside the window of a layer that
+    has one. memory: (B, Ts, C), the encoder's output, and memory_mask its mask. cache: keys and
+    values of tokens that were read before. rotation: the angles of the self-attention's queries and
+    keys; sliding_rotation: in layers with a window, if they differ. bias: (H, T, T) or
+    (B, H, T, T), added to its scores.
     """
 
     mask: Tensor | None = None
     causal: bool = False
+    windowed: bool = True
     memory: Tensor | None = None
     memory_mask: Tensor | None = None
     cache: KeyValueCache | None = None

@@ -60,8 +60,8 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """A stack's output for ids (B, T): (B, T, C). With a cache, they are the ids not read yet.
 
-        context: its mask says which of ids are text. caller_mask: replaces this mask and the
-        causal one.
+        context: its mask says which of ids are text. caller_mask: replaces this mask, the causal
+        one and windows.
         """
         cache, mask, n_new, here = context.cache, context.mask, ids.shape[1], (stack.name,)
         past = 0 if cache is None else cache.length
@@ -73,8 +73,9 @@ class Transformer(nn.Module):
             mask = given_mask(caller_mask, n_new, past + n_new)
         positions = context.at("position_ids", here, positions)
         x = embedding(ids, positions, context, types)
-        causal = context.causal and caller_mask is None
-        context = dataclasses.replace(context, mask=mask, causal=causal)
+        ours = caller_mask is None
+        causal = context.causal and ours
+        context = dataclasses.replace(context, mask=mask, causal=causal, windowed=ours)
         x = stack(x, stack.placed(context, positions, before if past else None))
         if cache is not None:
             cache.length += n_new

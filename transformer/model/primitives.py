@@ -155,16 +155,20 @@ NORMS: dict[str, Norm] = {
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Placement:
     """Where a sub-layer f has norms: of its input, of its output before it is added to the stream,
-    or of their sum. name: in words."""
+    or of their sum. name: in words. of_first: whether the first sub-layer's input has one too."""
 
     name: str
     of_input: bool = False
+    of_first: bool = True
     of_output: bool = False
     of_sum: bool = False
 
 
 PLACEMENTS: dict[str, Placement] = {
     "pre": Placement(name="norm before blocks", of_input=True),  # x + f(norm(x))
+    "pre-but-first": Placement(  # ModernBERT, whose embeddings have a norm
+        name="norm before blocks but the first", of_input=True, of_first=False
+    ),
     "post": Placement(name="norm after blocks", of_sum=True),  # norm(x + f(x))
     "output": Placement(name="norm of what blocks add", of_output=True),  # x + norm(f(x))
     "both": Placement(  # x + norm(f(norm(x)))

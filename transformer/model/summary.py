@@ -1,6 +1,6 @@
 """List the parts of a network from its configuration: names, shapes and parameter counts.
 
-Parameters are counted in a network with one layer per stack that takes no memory. Shapes are for
+Parameters are counted in a network with two layers per stack that takes no memory. Shapes are for
 one text: T tokens, and S tokens of an encoder-decoder's source.
 """
 
@@ -83,7 +83,7 @@ class _Count:
 
     def __init__(self, config: ModelConfig) -> None:
         with _Unfilled():
-            self.network = build_transformer(config, n_layers=1)
+            self.network = build_transformer(config, n_layers=2)
         self._counted: set[nn.Parameter] = set()
 
     def __call__(self, part: nn.Module) -> int:
@@ -163,7 +163,7 @@ def _inputs(
 
 def _layers(config: ModelConfig, stack: Stack, count: _Count) -> Iterator[Block]:
     """The sub-layers, each between its norms, and the final norm."""
-    name, (layer,) = stack.name, stack.layers
+    name, (first, layer) = stack.name, stack.layers
     length, size = length_of(config, name), config.d_model
     stream = (length, size)
     attention = (stream, (config.n_heads, length, config.d_head), stream)
@@ -174,7 +174,8 @@ def _layers(config: ModelConfig, stack: Stack, count: _Count) -> Iterator[Block]
     ):
         if not hasattr(layer, part):
             continue
-        residual = getattr(layer, f"{part.removesuffix('_attention')}_residual")
+        at = f"{part.removesuffix('_attention')}_residual"
+        residual, bare = getattr(layer, at), isinstance(getattr(first, at).norm, nn.Identity)
         main = Block(
             name=f"{name}.{kind}", kind=kind, stack=name, inside=inside,
             each=count(getattr(layer, part)), times=config.n_layers,
@@ -187,7 +188,7 @@ def _layers(config: ModelConfig, stack: Stack, count: _Count) -> Iterator[Block]
                 stack=name,
                 inside=(stream,),
                 each=count(norm),
-                times=config.n_layers,
+                times=config.n_layers - (bare and norm is residual.norm),
             )
             if norm is not None
             else None

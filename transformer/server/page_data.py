@@ -167,7 +167,7 @@ def batch_facts(batch: Batch, key: str, *, padding_hidden: bool = True) -> dict[
         "lengths": batch.padding.sum(dim=1).tolist(),
         "kinds": kinds_of(batch),
         "n_heads": next(iter(batch.trace.records.values())).pattern.shape[1],
-        "windows_differ": len({config.window_of(layer) for layer in range(config.n_layers)}) > 1,
+        "windows": [config.window_of(layer) for layer in range(config.n_layers)],
     }
 
 

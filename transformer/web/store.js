@@ -56,7 +56,7 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {number[]} lengths
  * @property {string[]} stacks
  * @property {Kind[]} kinds
- * @property {boolean} windows_differ whether layers of its decoder have windows of several sizes
+ * @property {(number | null)[]} windows of each layer's self-attention; null: it reads all
  * @property {number} n_heads
  * @property {boolean} [example]
  * @property {Record<string, string>} link

@@ -26,8 +26,12 @@ const isKind =
     one.stack === stack && one.kind === kind;
 
 // Whether layers' windows differ, so that the masks of each are shown.
-const layersDiffer = ({ stack, kind }) =>
-  stack === "decoder" && kind === "self" && page.batch.windows_differ;
+const layersDiffer = ({ kind }) => kind === "self" && new Set(page.batch.windows).size > 1;
+// In an encoder, positions hide what is outside a layer's window, if it has one.
+const hasWindow = ({ stack, kind, layer }) =>
+  stack === "encoder" && kind === "self" && page.batch.windows[layer] !== null;
+const nameOf = (which, site) =>
+  which === "causal" && hasWindow(site) ? say("window") : maskOf(which);
 
 const count = (many) => Array.from({ length: many }, (_, place) => [place, String(place)]);
 const LayerPick = ({ fields }) => {
@@ -98,7 +102,7 @@ const Removal = ({ fields }) => {
     <div class="masks-head">
       <${HeadPick} fields=${fields} />
       <${Switch} name="mask-removed" title=${say("Without the")} value=${answer?.which}
-        options=${(answer?.acting ?? []).map((name) => [name, maskOf(name)])}
+        options=${(answer?.acting ?? []).map((name) => [name, nameOf(name, siteChosen(fields))])}
         set=${(name) => (fields.without = name)} />
     </div>
     <p class="removal-says" role="status">${answer?.sentence}</p>
@@ -125,8 +129,8 @@ const Sentences = ({ fields }) => {
   </div>`;
 };
 
-// one(name): the picture of a mask.
-const EachMask = ({ one }) => {
+// one(name): the picture of a mask of this site.
+const EachMask = ({ one, site }) => {
   const hidden = page.batch.padding_hidden;
   return html`<div class="three">
     <section>
@@ -139,8 +143,12 @@ const EachMask = ({ one }) => {
       ${one("padding")}
     </section>
     <section>
-      <h3>${capital(maskOf("causal"))}</h3>
-      <p>${say("Hides the keys that come after the query, in a decoder's self-attention only.")}</p>
+      <h3>${capital(nameOf("causal", site))}</h3>
+      <p>${
+        hasWindow(site)
+          ? say("Hides the keys that are too far from the query, before it and after it.")
+          : say("Hides the keys that come after the query, in a decoder's self-attention only.")
+      }</p>
       ${one("causal")}
     </section>
     <section>
@@ -184,7 +192,7 @@ const InPlace = ({ fields }) => {
         options=${kinds.map((one, index) => [index, kindOf(one)])} set=${pickKind} /></label>
       ${byLayer && html`<${LayerPick} fields=${fields} />`}
     </div>
-    <${EachMask} one=${mask} />
+    <${EachMask} one=${mask} site=${{ stack, kind, layer }} />
   </div>`;
 };
 

@@ -21,6 +21,7 @@ from transformer.analysis.mask_removal import (
 )
 from transformer.checks import check_choice
 from transformer.messages import mark, numeral, say
+from transformer.model.sites import Site
 from transformer.network_words import attention_name
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import Head, SiteLike
@@ -40,6 +41,7 @@ PALE = 4  # of which a cell is 1, on the scale of weights
 _TITLES = {
     "padding": "Padding mask: no one reads keys that are padding",
     "causal": "Causal mask: no one reads keys that come later",
+    "window": "Window: no one reads keys that are too far away",
     "combined": "Combined mask: what both masks allow",
 }
 
@@ -93,7 +95,15 @@ def mask_figure(
     stack = stack or batch.trace.kinds()[0][0]
     allowed = masks_of(batch, row, stack, kind, layer)[which]
     queries, keys = batch.queries(stack, row), batch.keys(stack, kind, row)
-    return mask_heatmap(queries, keys, allowed, _TITLES[which])
+    return mask_heatmap(
+        queries, keys, allowed, _TITLES[_named(batch, Site(stack, layer, kind), which)]
+    )
+
+
+def _named(batch: Batch, site: Site, which: str) -> str:
+    """A mask's name: in an encoder, positions hide what is outside a window."""
+    slides = site.stack == "encoder" and "causal" in acting_masks(batch.config, site)
+    return "window" if slides and which == "causal" else which
 
 
 def padded_batch(batch: Batch, *, stack: Annotated[str | None, STACK] = None) -> go.Figure:
@@ -144,7 +154,7 @@ def _tokens(batch: Batch, stack: str, real: BoolArray) -> dict[str, object]:
     }
 
 
-_FREED_TO = {"padding": "padding", "causal": "the future"}
+_FREED_TO = {"padding": "padding", "causal": "the future", "window": "keys outside the window"}
 
 
 def mask_removed(
@@ -174,10 +184,11 @@ def mask_removed(
     site, share = view.site, found.mean_freed_weight
     whose = f"{attention_name(site.stack, site.kind)}, layer {site.layer}, head {view.head}"
     meta = {"site": str(site), "head": view.head, "which": which, "row": row}
+    name = _named(batch, site, which)
     return matrix_figure(
         cells,
-        f"Weights without the {which} mask: {whose}",
-        f"{100 * share:.1f} % of the weight would go to {_FREED_TO[which]}",
+        f"Weights without the {name if name == 'window' else f'{name} mask'}: {whose}",
+        f"{100 * share:.1f} % of the weight would go to {_FREED_TO[name]}",
         view.query_labels,
         view.key_labels,
         meta=meta | {"share": share},
@@ -196,7 +207,7 @@ def sentence_of(found: Removal) -> str:
         share=share,
         count=count,
     )
-    if found.which == "padding" and "causal" in acting_masks(site):
+    if found.which == "padding" and (site.stack, site.kind) == ("decoder", "self"):
         right = say(
             "Padding stands on the right, where the causal mask hides it already; in an encoder, "
             "such as the translator's, this mask alone keeps the text from reading it."

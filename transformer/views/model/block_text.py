@@ -111,7 +111,7 @@ def _self(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     else:
         title = capital(say("self-attention"))
         does = say("Each token gathers from every token of the same text, in {heads}.", heads=heads)
-    more = [does, *_on_positions(config), *_history(config)]
+    more = [does, *_on_positions(config, block.stack), *_history(config)]
     return BlockText(title, _heads_short(config, numbers), " ".join(more))
 
 
@@ -126,7 +126,7 @@ def _cross(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     return BlockText(capital(say("cross-attention")), _heads_short(config, numbers), more)
 
 
-def _on_positions(config: ModelConfig) -> list[str]:
+def _on_positions(config: ModelConfig, stack: str) -> list[str]:
     """How a self-attention uses positions."""
     kinds = [config.layer_type(layer) for layer in range(config.n_layers)]
     said = [say("The queries and keys of each head are normalised.")] if config.norm_heads else []
@@ -150,7 +150,8 @@ def _on_positions(config: ModelConfig) -> list[str]:
         if not all(kind.rotates for kind in kinds):
             said.append(say("Some layers rotate nothing."))
     if config.window:
-        window = numeral(config.window)
+        n_read = config.window if stack == "decoder" else 2 * config.window - 1
+        window = numeral(n_read)
         said.append(say("A token reads at most {window} tokens, itself included.", window=window))
         if not all(kind.slides for kind in kinds):
             said.append(say("In some layers it reads all."))

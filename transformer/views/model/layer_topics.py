@@ -12,7 +12,13 @@ from torch import nn
 from transformer.messages import numeral, say
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.blocks import FeedForward, Layer, Residual
-from transformer.model.functional import attention_scores, causal_mask, masked_softmax
+from transformer.model.functional import (
+    attention_scores,
+    causal_mask,
+    masked_softmax,
+    position_mask,
+    window_mask,
+)
 from transformer.model.primitives import ACTIVATIONS, PLACEMENTS, RMSNorm, unscaled_rms
 from transformer.network_words import attention_name
 from transformer.views.model.source import excerpt
@@ -21,6 +27,7 @@ from transformer.views.model.topic import FIRST, Topic, most_read, quoted
 # What a sub-layer f adds to the stream x, by the place of its norms.
 _MADE = {
     "pre": "f(N:normalised(x:x))",
+    "pre-but-first": "f(N:normalised(x:x))",
     "post": "f(x:x)",
     "output": "N(y:y)",
     "both": "N′(f(N:normalised(x:x)))",
@@ -91,10 +98,14 @@ def attention(topic: Topic) -> None:
 
 
 def mask(topic: Topic) -> None:
-    """The causal mask of one query, if the attention has one."""
+    """What positions hide from one query: the future, or what is outside a window."""
     site, found, query = topic.site, topic.row, topic.position
     n, total = int(found.allowed.sum()), len(found.allowed)
-    if (site.stack, site.kind) != ("decoder", "self"):
+    is_self = site.kind == "self"
+    window = topic.config.window_of(site.layer) if is_self else None
+    is_causal = is_self and site.stack == "decoder"
+    hidden = position_mask(total, total, causal=is_causal, window=window)
+    if hidden is None:
         topic.says = [
             say("No causal mask: the source is there before the first token is written.")
             if site.kind == "cross"
@@ -102,18 +113,20 @@ def mask(topic: Topic) -> None:
         ]
         topic.say_if_altered(n == total)
         return
-    window = topic.config.window_of(site.layer)
-    allowed = causal_mask(total, total, window=window)[query].tolist()
+    allowed = hidden[query].tolist()
     topic.says = [say("The chosen token may read {n} of {total} keys here.", n=n, total=total)]
     topic.say_if_altered(allowed == found.allowed.tolist())
     yes, no = say("if"), say("otherwise")
-    reach = "j ≤ i" if window is None else f"i − {window} < j ≤ i"
+    reach = ("" if window is None else f"i − {window} < ") + "j"
+    reach += " ≤ i" if is_causal else f" < i + {window}"
     topic.formula = [
         f's′_j:filled = cases{{s_j:scores & "{yes}" m_j:mask; {{−∞}}:fill & "{no}";}}',
         f"m_j:mask = {reach}",
     ]
     topic.code = [
-        excerpt(causal_mask, mask="allowed/tril return"),
+        excerpt(causal_mask, mask="allowed/tril return")
+        if is_causal
+        else excerpt(window_mask, mask="return"),
         excerpt(
             masked_softmax,
             filled="scores",
@@ -141,13 +154,18 @@ def mask(topic: Topic) -> None:
 def norm(topic: Topic) -> None:
     """The norm of the chosen attention's sub-layer, and its way back into the stream."""
     layer, placement = topic.layer, PLACEMENTS[topic.config.norm]
-    part, first = layer.part(topic.site.kind), placement.of_input
-    made = f"{{{_MADE[topic.config.norm]}}}:added"
-    topic.says = _say_of_norm(topic)
+    part = layer.part(topic.site.kind)
+    is_bare = isinstance(part.norm, nn.Identity)
+    first = placement.of_input and not is_bare
+    made = f"{{{_MADE['post' if is_bare else topic.config.norm]}}}:added"
+    topic.says = _say_of_norm(topic, is_bare)
     topic.say_if_altered(layer.agrees)
     topic.add("x", "x", say("the residual stream that comes in"), STREAM, part.stream)
     added = ("added", made, say("what the sub-layer makes"), STREAM, part.added)
-    if first:
+    if is_bare:
+        topic.add(*added)
+        name = say("the residual stream that goes on")
+    elif first:
         _normalise(topic, "x:x", "normalised")
         topic.add("normalised", "N(x:x)", say("normalised"), STREAM, part.normalised)
         topic.add(*added)
@@ -169,7 +187,7 @@ def norm(topic: Topic) -> None:
         ways = {"out": "return", "y": "total", "added": "added"}
         topic.code.append(excerpt(Residual.forward, x="x", **ways))
         return
-    inside = {"normalised": "read"} if first else {"y": "sublayer"}
+    inside = {"normalised": "read"} if first else {} if is_bare else {"y": "sublayer"}
     topic.code.append(excerpt(Residual.added, added="return", x="x", **inside))
     if topic.config.parallel:
         topic.formula.append(f"x′:out = x:x + {made} + g(N(x:x))")
@@ -179,7 +197,7 @@ def norm(topic: Topic) -> None:
         topic.code.append(excerpt(Residual.forward, x="x", out="total", added="added"))
 
 
-def _say_of_norm(topic: Topic) -> list[str]:
+def _say_of_norm(topic: Topic, is_bare: bool) -> list[str]:
     stack, layer, kind = topic.site
     attention = attention_name(stack, kind)
     where = say("Around the {attention} of layer {layer}.", attention=attention, layer=layer)
@@ -188,6 +206,8 @@ def _say_of_norm(topic: Topic) -> list[str]:
             "Here attention and feed-forward read the same stream side by side, and all that they "
             "make is added to it."
         )
+    elif is_bare:
+        how = say("Nothing is normalised before the first sub-layer of this model.")
     elif topic.config.norm == "output":
         how = say(
             "This model normalises what each sub-layer makes before it is added to the stream."
@@ -197,7 +217,7 @@ def _say_of_norm(topic: Topic) -> list[str]:
             "This model normalises before each sub-layer, and normalises what it makes before it "
             "is added to the stream."
         )
-    elif topic.config.norm == "pre":
+    elif PLACEMENTS[topic.config.norm].of_input:
         how = say(
             "This model normalises before each sub-layer: what the sub-layer makes is added to the "
             "unchanged stream."
