@@ -23,6 +23,11 @@ LLAMA3 = {
     "rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0,
     "high_freq_factor": 4.0,
 }  # fmt: skip
+PUBLISHED_MODERNBERT = {  # keys of answerdotai/ModernBERT-base that transformers writes no more
+    "rope_parameters": GONE, "layer_types": GONE, "global_attn_every_n_layers": 2,
+    "global_rope_theta": 50.0, "local_rope_theta": 9.0, "layer_norm_eps": 1e-5,
+    "position_embedding_type": "absolute", "deterministic_flash_attn": False,
+}  # fmt: skip
 SLIDING, FULL = ["sliding_attention"] * 2, ["full_attention"] * 2
 OPTIONS = [
     (FAMILIES, {"unheard_of": 1, "torch_dtype": "float16", "chunk_size_feed_forward": 2}),
@@ -59,6 +64,9 @@ OPTIONS = [
     (LLAMAS, {"pretraining_tp": 2}),
     (("bert", "roberta", "distilbert"), {"position_embedding_type": "relative_key"}),
     (("roberta",), {"pad_token_id": GONE}),
+    (("modernbert",), PUBLISHED_MODERNBERT),
+    (("modernbert",), dict.fromkeys(("rope_parameters", "layer_types", "local_attention"), GONE)),
+    (("modernbert",), {"rope_parameters": {"full_attention": {"rope_type": "default"}}}),
 ]
 REFUSED = [
     (("gpt2", "marian", *ROTARY), {"is_causal": False}, "is_causal"),
@@ -67,6 +75,9 @@ REFUSED = [
     (WHOLE, {"partial_rotary_factor": 0.5, "rope_scaling": LINEAR}, "partial_rotary_factor"),
     (("phi3",), {"rope_parameters": LINEAR}, "rope_type"),
     (("stablelm",), {"qk_layernorm": True}, "qk_layernorm"),
+    (("modernbert",), {"rope_scaling": LINEAR}, "rope_type"),
+    (("modernbert",), {"classifier_activation": "relu"}, "classifier_activation"),
+    (("modernbert",), {"is_causal": True}, "is_causal"),
     (("stablelm",), {"use_parallel_residual": True}, "use_parallel_residual"),
 ]
 ONLY = [  # each has one value that is read

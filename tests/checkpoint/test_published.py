@@ -54,7 +54,7 @@ def test_each_is_read_in_a_batch_as_transformers_reads_it_alone(name, folders):
         assert len(model.fill("The [MASK] is sleeping", 3).guesses[0]) == 3
 
 
-ENCODERS = ("bert", "distilbert", "roberta")
+ENCODERS = ("bert", "distilbert", "roberta", "modernbert")
 
 
 @pytest.mark.parametrize("name", ENCODERS)

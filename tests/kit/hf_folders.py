@@ -265,6 +265,18 @@ def roberta() -> Any:
     return made_of, {"bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>"}
 
 
+def modern_bert() -> Any:
+    made_of, _ = byte_level()
+    made_of.add_special_tokens(["[PAD]", "[CLS]", "[SEP]", "[MASK]"])
+    ends = [(name, made_of.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    made_of.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=ends
+    )
+    return made_of, dict(
+        pad_token="[PAD]", mask_token="[MASK]", cls_token="[CLS]", sep_token="[SEP]"
+    )
+
+
 _ONE = {"bos_token_id": END, "eos_token_id": END}
 _SENTENCE_PIECE = {"bos_token_id": "<s>", "eos_token_id": "</s>"}
 _BERT = {"pad_token_id": "[PAD]"}
@@ -286,6 +298,10 @@ PUBLISHED: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "roberta": (
         "roberta", roberta,
         {"bos_token_id": "<s>", "eos_token_id": "</s>", "pad_token_id": "<pad>"},
+    ),
+    "modernbert": (
+        "modernbert", modern_bert,
+        {"pad_token_id": "[PAD]", "bos_token_id": "[CLS]", "eos_token_id": "[SEP]"},
     ),
     "marian": ("marian", None, {}),
     "t5": ("t5", t5, {"eos_token_id": "</s>", "pad_token_id": "<pad>"}),

@@ -14,7 +14,7 @@ SIZES = [  # (features, heads, heads of keys, layers, wide, tied)
 ]
 ENCODERS = {  # and how the names of their classes begin
     "bert": "Bert", "distilbert": "DistilBert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta",
-    "camembert": "Camembert", "mpnet": "MPNet", "electra": "Electra",
+    "camembert": "Camembert", "mpnet": "MPNet", "electra": "Electra", "modernbert": "ModernBert",
 }  # fmt: skip
 LLAMAS = {  # relatives of Llama, likewise
     "llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3", "gemma": "Gemma",
@@ -139,6 +139,17 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
         return transformers.DistilBertConfig(
             vocab_size=vocab_size, pad_token_id=0, max_position_embeddings=100, **sizes
         )
+    if family == "modernbert":
+        pattern = [{}, dict(global_attn_every_n_layers=2), {}, {}, {}][size]
+        if size == 2:
+            pattern = dict(layer_types=["sliding_attention"] * 2 + ["full_attention"])
+        return transformers.ModernBertConfig(
+            **ids, **usual, **pattern, cls_token_id=1, sep_token_id=2, tie_word_embeddings=tied,
+            local_attention=[6, 4, 9, 128, 3][size], hidden_activation=["gelu", "silu"][size == 1],
+            classifier_activation=["gelu", "silu"][size == 1], norm_bias=size == 1,
+            attention_bias=size == 2, mlp_bias=size == 3, decoder_bias=size != 2,
+            classifier_bias=size == 3, classifier_pooling=["cls", "mean"][size % 2],
+        )  # fmt: skip
     if family in ENCODERS:
         two = family in ("bert", "electra")  # types of tokens
         own = {"embedding_size": width if size == 1 else 10} if family == "electra" else {}

@@ -189,10 +189,10 @@ def _check_head(config: Any) -> None:
         if used and config.family != "encoder":
             got = shortened(getattr(config, name))
             raise ValueError(f"{name}={got} needs family='encoder'; got {shortened(config.family)}")
-    if config.head != "tokens" and (config.tie_embeddings or config.head_transform):
-        raise ValueError(
-            f"tie_embeddings and head_transform need head='tokens'; got {shortened(config.head)}"
-        )
+    if config.head != "tokens" and config.tie_embeddings:
+        raise ValueError(f"tie_embeddings needs head='tokens'; got {shortened(config.head)}")
+    if config.head == "none" and config.head_transform:
+        raise ValueError("head_transform needs a head; got head='none'")
     projected = config.d_embedding != config.d_model
     if projected and config.tie_embeddings and not config.head_transform:
         raise ValueError("tie_embeddings with an embedding_size needs head_transform=True")

@@ -48,44 +48,60 @@ class LabelHead(nn.Module):
 
     def __init__(self, config: Any) -> None:
         super().__init__()
-        kind = config.label_activation
-        self.dense = None if kind is None else Linear(config.d_model, config.d_model)
+        kind, width = config.label_activation, _width(config)
+        self.dense = None if kind is None else Linear(width, width)
         self.activation = None if kind is None else LABEL_ACTIVATIONS[kind]
-        self.out = Linear(config.d_model, len(config.labels))
-        self.reads_first = HEADS[config.head].reads_first
+        self.out = Linear(width, len(config.labels))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, T, C) -> (B, T, labels), or (B, labels) of the first token."""
-        x = x[:, 0] if self.reads_first else x
+        """(..., C) -> (..., labels)."""
         if self.dense is not None and self.activation is not None:
             x = self.activation(self.dense(x))
         scores: Tensor = self.out(x)
         return scores
 
 
+def _width(config: Any) -> int:
+    """Features that a head reads: embeddings may be narrower than the stream, and HeadTransform
+    maps to their width."""
+    width: int = config.d_embedding if config.head_transform else config.d_model
+    return width
+
+
 def _token_head(config: Any) -> nn.Module:
-    # the embeddings may be narrower than the stream, and HeadTransform maps to their width
-    width = config.d_embedding if config.head_transform else config.d_model
-    return Linear(width, config.output_vocab_size, bias=config.head_bias)
+    return Linear(_width(config), config.output_vocab_size, bias=config.head_bias)
 
 
 def _no_head(config: Any) -> nn.Module:
     return nn.Identity()
 
 
+def _first(x: Tensor, is_text: Tensor | None) -> Tensor:
+    return x[:, 0]
+
+
+def _mean(x: Tensor, is_text: Tensor | None) -> Tensor:
+    if is_text is None:
+        return x.mean(dim=1)
+    shares = is_text.to(x.dtype) / is_text.sum(dim=1, keepdim=True)
+    return (x * shares[..., None]).sum(dim=1)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Head:
-    """make: the module for a ModelConfig. labelled: it scores labels. reads_first: it reads the
-    first token alone, so its scores are of the whole text."""
+    """make: the module for a ModelConfig. labelled: it scores labels. pool: makes one vector of a
+    text, so that its scores are of the whole text: (B, T, C) and is_text (B, T) or None -> (B, C).
+    """
 
     make: Callable[[Any], nn.Module]
     labelled: bool = False
-    reads_first: bool = False
+    pool: Callable[[Tensor, Tensor | None], Tensor] | None = None
 
 
 HEADS: dict[str, Head] = {
     "tokens": Head(make=_token_head),
     "none": Head(make=_no_head),
-    "text-labels": Head(make=LabelHead, labelled=True, reads_first=True),
+    "text-labels": Head(make=LabelHead, labelled=True, pool=_first),
+    "text-labels-mean": Head(make=LabelHead, labelled=True, pool=_mean),
     "token-labels": Head(make=LabelHead, labelled=True),
 }

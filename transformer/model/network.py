@@ -81,15 +81,19 @@ class Transformer(nn.Module):
             cache.length += n_new
         return x
 
-    def project(self, x: Tensor, where: Tensor | None = None) -> Tensor:
+    def project(
+        self, x: Tensor, where: Tensor | None = None, is_text: Tensor | None = None
+    ) -> Tensor:
         """Logits of the last stack's output: (B, T, C) -> (B, T, V); a classifier's scores; or
         the output itself without a head.
 
-        where: (B, T) bool, only these N positions; then (N, V), in reading order.
+        where: (B, T) bool, only these N positions; then (N, V), in reading order. is_text: (B, T)
+        bool, False where a batch was padded; None = no padding.
         """
         if where is not None:
             self.check_predicts()
-        x = _select(x, where)
+        x, pool = _select(x, where), HEADS[self.config.head].pool
+        x = x if pool is None else pool(x, is_text)
         logits: Tensor = self.head(x if self.transform is None else self.transform(x))
         if self.config.logit_scale != 1.0:
             logits = logits * self.config.logit_scale

@@ -108,17 +108,18 @@ def _blocks(config: ModelConfig, count: _Count) -> Iterator[Block]:
         yield from _inputs(config, embedding, getattr(network, stack), count)
         yield from _layers(config, getattr(network, stack), count)
     stack, size, vocab = last_stack(config), config.d_model, config.output_vocab_size
+    head = HEADS[config.head]
+    length = "T" if head.pool is None else "1"
     if network.transform is not None:
         yield Block(
-            name="transform", kind="transform", stack=stack, inside=(("T", config.d_embedding),),
+            name="transform", kind="transform", stack=stack, inside=((length, config.d_embedding),),
             each=count(network.transform),
         )  # fmt: skip
         size = config.d_embedding
-    head = HEADS[config.head]
     if head.labelled:
-        read, scores = "1" if head.reads_first else "T", len(config.labels)
+        scores = len(config.labels)
         yield Block(
-            name="labels", kind="labels", stack=stack, inside=((read, size), (read, scores)),
+            name="labels", kind="labels", stack=stack, inside=((length, size), (length, scores)),
             each=count(network.head),
         )  # fmt: skip
     if config.head != "tokens":

@@ -71,7 +71,7 @@ class OneStack(Transformer):
             hooks=with_trace(hooks, trace),
         )
         x = self._read(self.embedding, self.last_stack, ids, context, mask, types)
-        return self.project(x, where)
+        return self.project(x, where, is_text)
 
     def loss(
         self,

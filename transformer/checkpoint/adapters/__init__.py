@@ -23,6 +23,7 @@ from transformer.checkpoint.adapters import (
     gpt_neo,
     llama,
     llama_kinds,
+    modernbert,
     neox,
     opt,
     t5,
@@ -65,6 +66,7 @@ ADAPTERS: dict[str, Adapter] = {
     **dict.fromkeys(neox.KINDS, neox),
     **dict.fromkeys(llama_kinds.KINDS, llama),
     **dict.fromkeys(bert.KINDS, bert),
+    "modernbert": modernbert,
     **dict.fromkeys(bart.KINDS, bart),
     **dict.fromkeys(("t5", "mt5"), t5),
 }

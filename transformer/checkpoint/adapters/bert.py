@@ -190,18 +190,18 @@ def _head(kind: Names, values: Values, stored: Stored) -> dict[str, Any]:
     head = _label_head(kind, values, stored)
     if head is None:
         return {"head": "none"}
-    labels = head.labels or _labels(values)
-    probabilities = head.probabilities
+    scores = label_fields(values, head.labels, head.probabilities)
+    return {"head": head.kind, "label_activation": _label_activation(kind, head, values), **scores}
+
+
+def label_fields(values: Values, labels: tuple[str, ...], probabilities: str) -> dict[str, Any]:
+    """The fields of a classifier's scores. labels: empty: those of config.json."""
+    labels = labels or _labels(values)
     if values.get("problem_type") == "multi_label_classification":
         probabilities = "each label"
     elif len(labels) == 1 and probabilities == "one label":  # a regression's, or a ranker's
         probabilities = "none"
-    return {
-        "head": head.kind,
-        "labels": labels,
-        "label_activation": _label_activation(kind, head, values),
-        "label_probabilities": probabilities,
-    }
+    return {"labels": labels, "label_probabilities": probabilities}
 
 
 def _label_activation(kind: Names, head: LabelHead, values: Values) -> str | None:

@@ -19,6 +19,7 @@ from transformer.checkpoint.adapters.options import (
     padding_of,
     rope_of,
     rotary_of,
+    shortest,
     sizes_of,
 )
 from transformer.model.config import ModelConfig
@@ -117,7 +118,7 @@ def _layer_types(values: Values, kind: Kind, max_len: int) -> dict[str, Any]:
     rotated_alike = all(rotates) and kind.sliding_rotary_base is None
     if rotated_alike and (window is None or all(slides)):
         return {"window": window}
-    return {"window": window, "layer_types": _shortest(types)}
+    return {"window": window, "layer_types": shortest(types)}
 
 
 def _sliding_layers(values: Values, kind: Kind, rotates: Sequence[int]) -> list[bool]:
@@ -137,16 +138,6 @@ def _sliding_layers(values: Values, kind: Kind, rotates: Sequence[int]) -> list[
     if kind.rope_interval is not None:
         return [not rotated for rotated in rotates]
     return [layer >= values.get("max_window_layers", 28) for layer in range(n_layers)]
-
-
-def _shortest(types: list[str]) -> tuple[str, ...]:
-    """The shortest tuple that gives these types when it is repeated."""
-    lengths = range(1, len(types) + 1)
-    return next(
-        tuple(types[:n])
-        for n in lengths
-        if all(types[at] == types[at % n] for at in range(len(types)))
-    )
 
 
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:

@@ -83,6 +83,16 @@ def sizes_of(values: Values, max_len: int, names: Sequence[str] = USUAL) -> dict
     return sizes | {"max_len": min(max_len, sizes["max_len"])}
 
 
+def shortest(types: Sequence[str]) -> tuple[str, ...]:
+    """The shortest tuple that gives these types of layers when it is repeated."""
+    lengths = range(1, len(types) + 1)
+    return next(
+        tuple(types[:n])
+        for n in lengths
+        if all(types[at] == types[at % n] for at in range(len(types)))
+    )
+
+
 def padding_of(values: Values, vocab_size: int, text: Iterable[str] = ()) -> int | None:
     """The id of padding; None without one, or if the same id is part of texts.
 
