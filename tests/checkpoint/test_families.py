@@ -105,7 +105,7 @@ TABLES = {  # (what the tokens are looked up in, what is tied to it), as they ar
     "modernbert": ("model.embeddings.tok_embeddings", "decoder"),
     "distilbert": ("distilbert.embeddings.word_embeddings", "vocab_projector"),
     **dict.fromkeys(SEQ2SEQ, ("model.shared", "lm_head")),
-    **dict.fromkeys(("t5", "mt5"), ("shared", "lm_head")),
+    **dict.fromkeys(("t5", "mt5", "umt5"), ("shared", "lm_head")),
 }
 
 
@@ -222,7 +222,7 @@ def test_an_encoder_is_read_with_any_head_or_none(family, head, kind, tmp_path):
             assert ours.config.label_probabilities == "one label"
 
 
-@pytest.mark.parametrize("name", ["T5EncoderModel", "MT5EncoderModel"])
+@pytest.mark.parametrize("name", ["T5EncoderModel", "MT5EncoderModel", "UMT5EncoderModel"])
 def test_the_encoder_of_a_t5_is_read_alone(name, tmp_path):
     for size in range(len(SIZES)):
         whole = made(name.partition("Enc")[0].lower(), size, size)

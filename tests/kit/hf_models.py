@@ -25,7 +25,7 @@ LLAMAS = {  # relatives of Llama, likewise
 DECODERS = ("gpt2", "gpt_neo", "opt", "gpt_neox", "bloom", *LLAMAS)
 SEQ2SEQ = {  # and their classes
     "marian": "MarianMTModel", "t5": "T5ForConditionalGeneration",
-    "mt5": "MT5ForConditionalGeneration",
+    "mt5": "MT5ForConditionalGeneration", "umt5": "UMT5ForConditionalGeneration",
     "bart": "BartForConditionalGeneration", "mbart": "MBartForConditionalGeneration",
     "m2m_100": "M2M100ForConditionalGeneration",
 }  # fmt: skip
@@ -161,9 +161,10 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
             hidden_act=act,
             type_vocab_size=2 if two else 1,
         )
-    if family in ("t5", "mt5"):
+    if family in ("t5", "mt5", "umt5"):
         return getattr(transformers, f"{family.upper()}Config")(
-            vocab_size=vocab_size, d_model=width, d_kv=[8, 8, 5, 8, 12][size], d_ff=wide,
+            vocab_size=vocab_size, d_model=width, d_ff=wide,
+            d_kv=[8, 8, 5, 8, 12][size] - 3 * (family == "umt5"),
             num_layers=layers, num_heads=heads, tie_word_embeddings=tied,
             feed_forward_proj=["relu", "gated-gelu", "gated-silu", "gated-gelu", "gelu"][size],
             relative_attention_num_buckets=[32, 8, 12, 6, 32][size], decoder_start_token_id=0,

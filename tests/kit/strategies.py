@@ -98,7 +98,7 @@ def configurations(draw: st.DrawFn, **fixed: Any) -> ModelConfig:
         fields["embedding_size"] = None
     if fields["positions"] in ("rotary", "alibi"):
         fields["relative_buckets"] = 0
-    elif fields["positions"] == "relative":
+    elif POSITIONS[fields["positions"]].is_bias:
         fields["relative_buckets"] = fields["relative_buckets"] or 8
     if fields["tie_embeddings"] and not fields["head_transform"]:
         fields["embedding_size"] = None

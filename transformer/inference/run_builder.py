@@ -222,11 +222,13 @@ def _why_stopped(model: LoadedModel, request: Request, tokens: Sequence[int], en
 
 def _position_matrix(embedding: Embedding, layers: Stack) -> Tensor:
     """The added vectors (max_len, C); the cosines and sines of rotary positions (max_len, R); or
-    what each head adds to the score of a key so many tokens before the query (max_len, H)."""
+    what each head of the first layer adds to the score of a key so many tokens before the query
+    (max_len, H)."""
     matrix = (layers.rotation or embedding.positions).matrix
     if matrix is not None:
         return matrix
-    assert layers.relative is not None
+    first: Any = layers.layers[0]
+    added = layers.relative or first.self_attention.relative
     distances = torch.arange(layers.max_len, device=next(layers.parameters()).device)
-    bias: Tensor = layers.relative(distances, distances[:1])  # (H, max_len, 1)
+    bias: Tensor = added(distances, distances[:1])  # (H, max_len, 1)
     return bias.detach()[..., 0].T

@@ -17,6 +17,7 @@ from transformer.model.functional import (
 from transformer.model.hooks import PLAIN, ForwardContext
 from transformer.model.primitives import Linear, norm_of
 from transformer.model.rotary import RotaryAngles, apply_rotary
+from transformer.model.score_bias import bias_of
 from transformer.model.sites import Site
 
 
@@ -46,6 +47,8 @@ class MultiHeadAttention(nn.Module):
         self.value = Linear(d_in, d_k, bias=config.attention_bias)
         d_z = config.n_heads * config.d_head
         self.output = Linear(d_z, config.d_model, bias=config.has_output_bias)
+        both_ways = site.stack == "encoder"
+        self.relative = None if self.crosses else bias_of(config, both_ways, of_layer=True)
         self.query_norm = self.key_norm = None
         if config.norm_heads or config.norm_all_heads:
             sizes = (d_q, d_k) if config.norm_all_heads else (config.d_head, config.d_head)
@@ -96,8 +99,9 @@ class MultiHeadAttention(nn.Module):
         shown = context.at("padding_mask", site, padding)
         mask = combine(context.at("causal_mask", site, hidden), shown)
         scores = attention_scores(q, k, self.config.score_size)
-        if context.bias is not None and not self.crosses:
-            scores = scores + context.bias
+        bias = context.bias if self.relative is None else self.relative(*context.positions)
+        if bias is not None and not self.crosses:
+            scores = scores + bias
         scores = soft_cap(scores, self.config.score_cap)
         scores = context.at("scores", site, scores)
         mask = context.at("mask", site, mask, scores=scores)

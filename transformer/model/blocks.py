@@ -220,6 +220,7 @@ class Stack(nn.Module):
             context,
             rotation=angles(self.rotation),
             sliding_rotation=angles(self.sliding_rotation),
+            positions=(positions, keys),
             bias=None if self.relative is None else self.relative(positions, keys),
         )
 

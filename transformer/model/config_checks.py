@@ -56,7 +56,7 @@ def _check_sizes(config: Any) -> None:
         check_least(name, getattr(config, name), 1)
     check_least("n_token_types", config.n_token_types, 0)
     check_least("relative_buckets", config.relative_buckets, 0)
-    if config.positions == "relative" or config.relative_buckets:
+    if config.positions.startswith("relative") or config.relative_buckets:
         check_least("relative_buckets", config.relative_buckets, 4)
         if config.positions in ("rotary", "alibi"):
             raise ValueError(

@@ -88,8 +88,9 @@ class ForwardContext:
     (B, H, T, Tk); causal also hides the future, windowed what is outside the window of a layer that
     has one. memory: (B, Ts, C), the encoder's output, and memory_mask its mask. cache: keys and
     values of tokens that were read before. rotation: the angles of the self-attention's queries and
-    keys; sliding_rotation: in layers with a window, if they differ. bias: (H, T, T) or
-    (B, H, T, T), added to its scores.
+    keys; sliding_rotation: in layers with a window, if they differ. positions: of its queries and
+    of its keys, (T,) or (B, T) int64 each. bias: (H, T, T) or (B, H, T, T), added to its scores in
+    all layers alike.
     """
 
     mask: Tensor | None = None
@@ -100,6 +101,7 @@ class ForwardContext:
     cache: KeyValueCache | None = None
     rotation: RotaryAngles | None = None
     sliding_rotation: RotaryAngles | None = None
+    positions: tuple[Tensor, ...] = ()
     bias: Tensor | None = None
     hooks: Sequence[Hook] = ()
 

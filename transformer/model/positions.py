@@ -101,7 +101,8 @@ class Encoding:
 
     make(max_len, d_model) returns a module positions (..., T) int64 -> (..., T, C) with a `matrix`
     (max_len, C). pairs: whether it needs an even d_model. is_rotary: whether it rotates queries and
-    keys instead of adding to tokens; is_bias: whether it adds to their scores.
+    keys instead of adding to tokens; is_bias: whether it adds to their scores, by_layer: other
+    numbers in each layer.
     """
 
     title: str
@@ -111,6 +112,7 @@ class Encoding:
     pairs: bool = False
     is_rotary: bool = False
     is_bias: bool = False
+    by_layer: bool = False
 
     @property
     def adds(self) -> bool:
@@ -180,6 +182,17 @@ POSITIONS: dict[str, Encoding] = {
         short="a number for each distance",
         make=NothingAdded,
         is_bias=True,
+    ),
+    "relative-by-layer": Encoding(
+        title="Relative positions",
+        does=(
+            "Each head adds a trained number to its scores, one for each distance between two "
+            "tokens; nothing is added to tokens."
+        ),
+        short="a number for each distance",
+        make=NothingAdded,
+        is_bias=True,
+        by_layer=True,
     ),
 }
 

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer.model.positions import POSITIONS
+
 
 class RelativeBias(nn.Module):
     """A trained number for each head and distance between two tokens, added to their scores.
@@ -15,7 +17,8 @@ class RelativeBias(nn.Module):
     Distances are counted in buckets. Both ways: half of them for tokens before, half for tokens
     behind; else all for tokens before. Near distances have a bucket each, far ones share, in
     logarithmic steps up to 128 tokens.
-    Source: Raffel et al. 2020 (T5): one table for all layers of a stack.
+    Source: Raffel et al. 2020 (T5): one table for all layers of a stack. Chung et al. 2023 (UMT5):
+    one for each layer.
     """
 
     FARTHEST = 128
@@ -62,8 +65,11 @@ class LinearBias(nn.Module):
         return -self.slopes[:, None, None] * distance.unsqueeze(-3)
 
 
-def bias_of(config: Any, both_ways: bool) -> RelativeBias | LinearBias | None:
-    """What a stack adds to its scores."""
+def bias_of(config: Any, both_ways: bool, of_layer: bool = False) -> Any:
+    """What all layers of a stack add to their scores, or each of them: a RelativeBias, a LinearBias
+    or None."""
+    if POSITIONS[config.positions].by_layer != of_layer:
+        return None
     if config.positions == "alibi":
         return LinearBias(config.n_heads)
     if config.relative_buckets:

@@ -68,7 +68,7 @@ ADAPTERS: dict[str, Adapter] = {
     **dict.fromkeys(bert.KINDS, bert),
     "modernbert": modernbert,
     **dict.fromkeys(bart.KINDS, bart),
-    **dict.fromkeys(("t5", "mt5"), t5),
+    **dict.fromkeys(t5.KINDS, t5),
 }
 
 

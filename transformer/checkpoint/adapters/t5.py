@@ -1,10 +1,9 @@
-"""T5, flan-T5 and mT5, whose first layers have a bias for each distance of tokens; their encoder
-alone."""
+"""T5, flan-T5, mT5 and UMT5, which add a bias for each distance of tokens; their encoder alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -23,7 +22,23 @@ from transformer.model.score_bias import RelativeBias
 
 IGNORED = (r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",)
 _ATTENTION = {"query": "q", "key": "k", "value": "v", "output": "o"}
-_BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+_BIAS = "layer.0.SelfAttention.relative_attention_bias"
+
+
+class Kind(NamedTuple):
+    """How a family differs. feed_forward: the default of its key in config.json. scales: whether
+    logits are scaled; None: config.json says so."""
+
+    positions: str = "relative"
+    feed_forward: str = "gated-gelu"
+    scales: bool | None = False
+
+
+KINDS = {
+    "t5": Kind(feed_forward="relu", scales=None),
+    "mt5": Kind(),
+    "umt5": Kind("relative-by-layer", scales=True),
+}
 
 
 def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
@@ -36,21 +51,22 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     names = ("vocab_size", "d_model", "num_heads", "num_layers", "", "d_ff")
     sizes = sizes_of({**values, "": max_len}, max_len, names)  # the positions have no limit
     head_size, all_heads = values.get("d_kv", 64), sizes["d_model"]
-    is_mt5 = values["model_type"] == "mt5"
-    usual = "gated-gelu" if is_mt5 else "relu"
-    *gated, activation = str(values.get("feed_forward_proj") or usual).split("-")
+    kind = KINDS[values["model_type"]]
+    *gated, activation = str(values.get("feed_forward_proj") or kind.feed_forward).split("-")
     only({"feed_forward_proj": gated or None}, feed_forward_proj=["gated"])
     if gated and activation == "gelu":
         activation = "gelu_new"
-    tied = values.get("tie_word_embeddings") is not False
     whole: dict[str, Any] = {"family": "encoder", "head": "none"}
-    if f"decoder.{_BIAS}" in stored:
+    if f"decoder.block.0.{_BIAS}.weight" in stored:
         whole = {"family": "encoder-decoder", "tie_embeddings": True, "share_embeddings": True}
-        scaled = not is_mt5 and values.get("scale_decoder_outputs", tied)
+        scaled = kind.scales
+        if scaled is None:
+            tied = values.get("tie_word_embeddings") is not False
+            scaled = values.get("scale_decoder_outputs", tied)
         whole["logit_scale"] = all_heads**-0.5 if scaled else 1.0
     return ModelConfig(
         norm_kind="rms",
-        positions="relative",
+        positions=kind.positions,
         relative_buckets=values.get("relative_attention_num_buckets", 32),
         activation=one_of({"feed_forward_proj": activation}, "feed_forward_proj", ACTIVATIONS, ""),
         head_size=None if head_size * sizes["n_heads"] == all_heads else head_size,
@@ -78,8 +94,13 @@ def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -
     else:
         ours, stacks["decoder"] = shared_tables(theirs), True
     for stack, crosses in stacks.items():
-        ours[f"{stack}.relative.table.weight"] = theirs.take(f"{stack}.{_BIAS}")
         names = _layer(crosses, config.gated)
+        if KINDS[values["model_type"]].positions == "relative":
+            ours[f"{stack}.relative.table.weight"] = theirs.take(f"{stack}.block.0.{_BIAS}.weight")
+        else:
+            names["self_attention.relative.table"] = _BIAS.removeprefix("block.0.").removesuffix(
+                ".weight"
+            )
         ours |= theirs.layers(config.n_layers, f"{stack}.layers", f"{stack}.block", names)
         ours |= theirs.linear(f"{stack}.norm", f"{stack}.final_layer_norm")
     theirs.finish(values)

@@ -84,7 +84,7 @@ def _positions(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText
     encoding = POSITIONS[config.positions]
     numbers |= {"size": numbers["narrow"], "d_model": numbers["narrow"]}
     short, does = say(encoding.short, **numbers), say(encoding.does, **numbers)
-    if config.relative_buckets:
+    if config.relative_buckets and not encoding.is_bias:
         more = say(
             "Each head also adds a trained number to its scores, one for each distance between "
             "two tokens (relative positions)."
