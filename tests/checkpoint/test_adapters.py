@@ -98,8 +98,19 @@ UNREAD = [
     (dict(hidden_act="laplace"), r"hidden_act='laplace'; what is read: .*'silu'"),
     (dict(hidden_act=["silu"]), r"it has hidden_act=\['silu'\]; what is read"),
     (
-        dict(rope_parameters={"rope_type": "longrope"}),
-        r"rope_type='longrope'; what is read: .*'llama3",
+        dict(rope_parameters={"rope_type": "proportional"}),
+        r"rope_type='proportional'; what is read: .*'llama3",
+    ),
+    (dict(rope_parameters={"rope_type": "longrope"}), "no original_max_position_embeddings"),
+    (
+        dict(
+            rope_parameters={
+                "rope_type": "longrope",
+                "short_factor": [1.0] * 4,
+                "original_max_position_embeddings": 50,
+            }
+        ),
+        "longrope scaling changes the rotation of every token beyond the trained 50 tokens",
     ),
     (dict(rope_parameters=[1]), "holds a value of an unexpected type or size"),
     (dict(hidden_size="24"), "it has hidden_size='24'; needed: a number"),

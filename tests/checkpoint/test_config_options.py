@@ -28,6 +28,10 @@ PUBLISHED_MODERNBERT = {  # keys of answerdotai/ModernBERT-base that transformer
     "global_rope_theta": 50.0, "local_rope_theta": 9.0, "layer_norm_eps": 1e-5,
     "position_embedding_type": "absolute", "deterministic_flash_attn": False,
 }  # fmt: skip
+LONG = {
+    "rope_type": "longrope", "short_factor": [1.0, 1.1, 1.5, 3.0], "long_factor": [8.0] * 4,
+    "factor": 4.0, "original_max_position_embeddings": 97,
+}  # fmt: skip
 SLIDING, FULL = ["sliding_attention"] * 2, ["full_attention"] * 2
 OPTIONS = [
     (FAMILIES, {"unheard_of": 1, "torch_dtype": "float16", "chunk_size_feed_forward": 2}),
@@ -46,6 +50,10 @@ OPTIONS = [
     (SCALED, {"rope_parameters": GONE, "rope_scaling": {"type": "linear", "factor": 4.0}}),
     (SCALED, {"rope_parameters": LLAMA3}),
     (SCALED, {"rope_parameters": LLAMA3, "original_max_position_embeddings": 40}),
+    (("llama", "mistral", "qwen2"), {"rope_parameters": {**LONG, "rope_theta": 500.0}}),
+    (("phi3",), {"rope_parameters": {**LONG}, "max_position_embeddings": 900}),
+    (("phi3",), {"rope_parameters": GONE, "rope_scaling": {**LONG, "rope_type": "su"}}),
+    (("phi3",), {"rope_parameters": GONE, "rope_scaling": {**LONG, "type": "yarn"}}),
     (LLAMAS, {"rms_norm_eps": 0.3}),
     (LLAMAS, {"rms_norm_eps": GONE}),
     (LLAMAS, {"hidden_activation": "relu"}),
@@ -74,6 +82,7 @@ REFUSED = [
     (WHOLE, {"rope_parameters": {**HALF, **LINEAR}}, "partial_rotary_factor"),
     (WHOLE, {"partial_rotary_factor": 0.5, "rope_scaling": LINEAR}, "partial_rotary_factor"),
     (("phi3",), {"rope_parameters": LINEAR}, "rope_type"),
+    (("phi3",), {"rope_parameters": {**LLAMA3, "rope_type": "llama3"}}, "rope_type"),
     (("stablelm",), {"qk_layernorm": True}, "qk_layernorm"),
     (("modernbert",), {"rope_scaling": LINEAR}, "rope_type"),
     (("modernbert",), {"classifier_activation": "relu"}, "classifier_activation"),
@@ -156,7 +165,7 @@ def test_an_option_that_would_give_other_numbers_is_refused_by_name(case, saved,
     families, options, name = case
     for family in families:
         folder = changed(saved, family, options, tmp_path / family)
-        with pytest.raises(ValueError, match=rf"it has {name}=.*; what is read: {name}="):
+        with pytest.raises(ValueError, match=rf"it has {name}=.*; what is read: ({name}=|\[')"):
             network_of(folder, values_of(folder), 96)
 
 

@@ -186,6 +186,18 @@ def _config(transformers: Any, family: str, size: int, vocab_size: int) -> Any:
     )  # fmt: skip
 
 
+def _phi3_rope(share: float, size: int, head_size: int) -> dict[str, Any]:
+    plain = {**PLAIN, "partial_rotary_factor": share}
+    if size < 3:  # two of them as Phi-3 4k, three as 128k
+        return plain
+    n_pairs = int(head_size * share) // 2
+    short = [1.0 + 0.1 * pair for pair in range(n_pairs)]
+    return plain | dict(
+        rope_type="longrope", short_factor=short, long_factor=[9.0] * n_pairs,
+        **{"attention_factor": 1.3} if size == 3 else {},
+    )  # fmt: skip
+
+
 _OWN: dict[str, Any] = {
     "llama": lambda size, width, heads: dict(
         attention_bias=size == 1, mlp_bias=size == 2, head_dim=12 if size == 4 else None
@@ -214,7 +226,8 @@ _OWN: dict[str, Any] = {
         rope_parameters={"full_attention": ROTARY[size], "sliding_attention": PLAIN},
     ),
     "phi3": lambda size, width, heads: dict(
-        rope_parameters={**PLAIN, "partial_rotary_factor": [1.0, 0.5][size in (1, 3)]},
+        original_max_position_embeddings=97,
+        rope_parameters=_phi3_rope([1.0, 0.5][size in (1, 3)], size, width // heads),
         sliding_window=[None, 5, 200, 7, None][size],
     ),
     "olmo": lambda size, width, heads: dict(attention_bias=size == 1),

@@ -78,6 +78,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "rotary_size": st.none() | st.just(2),
     "rotary_base": st.sampled_from([100.0, 10_000.0]),
     "sliding_rotary_base": rarely(st.just(50.0)),
+    "rotary_pair_factors": st.just(()),  # as many as pairs, for "longrope"
     "rotary_multiplier": st.sampled_from([1.0, 1.0, 1.2]),
     "rotary_scaling": st.sampled_from(list(SCALINGS)),
     "rotary_factor": st.sampled_from([1.0, 4.0]),
@@ -107,7 +108,7 @@ def configurations(draw: st.DrawFn, **fixed: Any) -> ModelConfig:
         fields["target_vocab_size"] = None
     if not two_stacks:
         fields["target_max_len"] = fields["target_padding_id"] = None
-    if fields["rotary_scaling"] == "dynamic":  # needs at most the trained number of tokens
+    if SCALINGS[fields["rotary_scaling"]].changes:  # needs at most the trained number of tokens
         fields["target_max_len"] = None
     fields["share_embeddings"] &= two_stacks
     fields["parallel"] &= fields["norm"] == "pre"
@@ -116,6 +117,9 @@ def configurations(draw: st.DrawFn, **fixed: Any) -> ModelConfig:
     fields["norm_all_heads"] &= not fields["norm_heads"]
     if any(fields[name] for name in ("head_size", "n_key_heads", "norm_heads", "norm_all_heads")):
         fields["shared_projection"] = False
+    if fields["rotary_scaling"] == "longrope" and encoding.is_rotary:
+        d_head = fields["head_size"] or fields["d_model"] // fields["n_heads"]
+        fields["rotary_pair_factors"] = (1.5,) * ((fields["rotary_size"] or d_head) // 2)
     return ModelConfig(**fields)
 
 

@@ -44,6 +44,8 @@ TOGETHER = [
     (dict(positions="rotary", rotary_size=6), "rotate an even number .* 4 features; got 6"),
     (dict(positions="rotary", rotary_scaling="dynamic", rotary_trained_len=8),
      "beyond the trained 8 tokens; needed: a max_len of at most that; got 9"),
+    (dict(positions="rotary", rotary_scaling="longrope", rotary_pair_factors=(1.0,)),
+     r"rotary_pair_factors must be 2 numbers above 0 with .*'longrope'; got \(1\.0,\)"),
 ]  # fmt: skip
 
 

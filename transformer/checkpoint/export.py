@@ -25,7 +25,7 @@ Weights = dict[str, Tensor]
 _UNIMPORTANT = (
     "dropout", "attention_dropout", "feed_forward_dropout", "init", "padding_id",
     "target_padding_id", "rotary_size", "rotary_base", "rotary_factor", "rotary_low", "rotary_high",
-    "rotary_trained_len", "rotary_scaling", "rotary_multiplier",
+    "rotary_trained_len", "rotary_scaling", "rotary_multiplier", "rotary_pair_factors",
 )  # fmt: skip
 
 

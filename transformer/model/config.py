@@ -80,7 +80,8 @@ class ModelConfig:
     sliding_rotary_base: float | None = None  # in layers with a window, without a scaling
     rotary_scaling: str = "none"  # one of rotary.SCALINGS
     rotary_factor: float = 1.0  # how much slower pairs rotate with a scaling
-    rotary_multiplier: float = 1.0  # "yarn": rotated queries and keys are this much longer
+    rotary_multiplier: float = 1.0  # "yarn", "longrope": rotated q and k are this much longer
+    rotary_pair_factors: tuple[float, ...] = ()  # "longrope": how much slower each pair rotates
     rotary_low: float = 1.0  # pairs with fewer turns in rotary_trained_len are scaled,
     rotary_high: float = 4.0  # pairs with more turns than this are not
     rotary_trained_len: int | None = None  # tokens before the scaling; None means max_len
@@ -164,6 +165,7 @@ class ModelConfig:
             high=self.rotary_high,
             multiplier=self.rotary_multiplier,
             trained_len=self.rotary_trained_len or self.max_len,
+            pair_factors=self.rotary_pair_factors,
         )
 
     @property
@@ -208,7 +210,8 @@ class ModelConfig:
             )
         if "vocab_size" not in values:
             raise ValueError("a model configuration needs vocab_size; got none")
-        lists = {name: tuple(values.get(name, ())) for name in ("labels", "layer_types")}
+        names = ("labels", "layer_types", "rotary_pair_factors")
+        lists = {name: tuple(values.get(name, ())) for name in names}
         return cls(**values | lists)
 
 

@@ -131,10 +131,16 @@ def _check_rotary(config: Any) -> None:
             f"rotary positions rotate an even number of a head's {config.d_head} features; got "
             f"{size}"
         )
-    longest = max(config.max_len, config.output_max_len)
-    if config.rotary_scaling == "dynamic" and longest > trained:
+    longest, scaling = max(config.max_len, config.output_max_len), config.rotary_scaling
+    factors, n_factors = config.rotary_pair_factors, size // 2 if scaling == "longrope" else 0
+    if len(factors) != n_factors or not all(_is_number(x) and x > 0 for x in factors):
         raise ValueError(
-            f"dynamic scaling changes the rotation of every token beyond the trained {trained} "
+            f"rotary_pair_factors must be {n_factors} numbers above 0 with rotary_scaling="
+            f"{shortened(scaling)}; got {shortened(factors)}"
+        )
+    if SCALINGS[scaling].changes and longest > trained:
+        raise ValueError(
+            f"{scaling} scaling changes the rotation of every token beyond the trained {trained} "
             f"tokens; needed: a max_len of at most that; got {longest}"
         )
 

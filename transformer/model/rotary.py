@@ -30,6 +30,7 @@ class RotarySettings(NamedTuple):
     high: float
     multiplier: float
     trained_len: int
+    pair_factors: tuple[float, ...] = ()
 
 
 class RotaryAngles(NamedTuple):
@@ -41,10 +42,13 @@ class RotaryAngles(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scaling:
-    """does: its purpose, with `{factor}`. function(frequencies (R/2,), settings) -> frequencies."""
+    """does: its purpose, with `{factor}`. function(frequencies (R/2,), settings) -> frequencies.
+    changes: whether a text beyond the trained length would rotate otherwise from its first token.
+    """
 
     does: str
     function: Callable[[Tensor, RotarySettings], Tensor]
+    changes: bool = False
 
 
 def _by_wavelength(frequencies: Tensor, settings: RotarySettings) -> Tensor:
@@ -75,6 +79,11 @@ def _by_pair(frequencies: Tensor, settings: RotarySettings) -> Tensor:
     return frequencies / settings.factor * share + frequencies * (1 - share)
 
 
+def _by_own_factor(frequencies: Tensor, settings: RotarySettings) -> Tensor:
+    """Slow down each pair by a factor of its own (Ding et al. 2024, LongRoPE)."""
+    return 1.0 / (torch.tensor(settings.pair_factors) * settings.base ** _exponents(settings))
+
+
 SCALINGS: dict[str, Scaling] = {
     "none": Scaling(does="", function=lambda frequencies, settings: frequencies),
     "linear": Scaling(
@@ -90,6 +99,15 @@ SCALINGS: dict[str, Scaling] = {
             "are not read here."
         ),
         function=lambda frequencies, settings: frequencies,
+        changes=True,
+    ),
+    "longrope": Scaling(
+        does=(
+            "Pairs would rotate slower in texts longer than those of the training, which "
+            "are not read here."
+        ),
+        function=_by_own_factor,
+        changes=True,
     ),
     "llama3": Scaling(
         does=(
@@ -111,9 +129,12 @@ SCALINGS: dict[str, Scaling] = {
 def frequencies_of(settings: RotarySettings) -> Tensor:
     """Radians per token of each pair, (R/2,) float32, rounded at each step as in transformers:
     trained networks have learned with these values."""
-    exponents = torch.arange(0, settings.size, 2, dtype=torch.float32) / settings.size
-    frequencies = 1.0 / settings.base**exponents
+    frequencies = 1.0 / settings.base ** _exponents(settings)
     return SCALINGS[settings.scaling].function(frequencies, settings)
+
+
+def _exponents(settings: RotarySettings) -> Tensor:
+    return torch.arange(0, settings.size, 2, dtype=torch.float32) / settings.size
 
 
 class Rotation(nn.Module):

@@ -89,7 +89,7 @@ def _rotary_of(values: Values, rope: Values, kind: Kind, head_size: int) -> dict
     elif scaled:
         only({**values, **rope}, partial_rotary_factor=1.0)  # which transformers would ignore
     base = values.get("rope_theta") or kind.rotary_base
-    fields = rotary_of(values, rope, int(head_size * share), base)
+    fields = rotary_of(values, rope, int(head_size * share), base, kind.scalings)
     if kind.sliding_rotary_base is None:
         return fields
     sliding = (values.get("rope_parameters") or {}).get("sliding_attention") or {}

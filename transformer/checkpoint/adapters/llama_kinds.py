@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from transformer.checkpoint.adapters.options import SCALINGS
+
 _LAYER = {
     "self_attention.query": "self_attn.q_proj",
     "self_attention.key": "self_attn.k_proj",
@@ -52,7 +54,8 @@ class Kind(NamedTuple):
     have a window: None, "all", "named" (those in layer_types, else all), "told" (likewise, with
     use_sliding_window), or all but each n-th. window: the default. rope_interval: each n-th layer
     is not rotated. rotary_share: of each head, if config.json may have another than all.
-    trained_norms: whether norms have weights. refused: options with one supported value.
+    scalings: our names of the rope_types that it has. trained_norms: whether norms have weights.
+    refused: options with one supported value.
     """
 
     fields: Mapping[str, Any] = {}
@@ -69,6 +72,7 @@ class Kind(NamedTuple):
     rotary_share: float | None = None
     rotary_base: float = 10_000.0
     sliding_rotary_base: float | None = None
+    scalings: Mapping[str, str] = SCALINGS
     trained_norms: bool = True
     refused: Mapping[str, Any] = {}
 
@@ -128,7 +132,7 @@ KINDS: dict[str, Kind] = {
         windows="all",
         window=None,
         rotary_share=1.0,
-        refused={"rope_type": "default", "type": "default"},
+        scalings={"default": "none", **dict.fromkeys(("longrope", "su", "yarn"), "longrope")},
     ),
     "olmo": Kind(
         {"norm_kind": "layer"},

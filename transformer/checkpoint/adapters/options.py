@@ -34,8 +34,10 @@ ACTIVATIONS = {
     "silu": "silu",
     "swish": "silu",
 }
-_SCALINGS = {
+# Likewise, of a scaling of rotary positions.
+SCALINGS = {
     "default": "none", "linear": "linear", "dynamic": "dynamic", "llama3": "llama3", "yarn": "yarn",
+    "longrope": "longrope",
 }  # fmt: skip
 
 Values = Mapping[str, Any]
@@ -113,12 +115,18 @@ def rope_of(values: Values) -> dict[str, Any]:
     return values.get("rope_scaling") or values.get("rope_parameters") or {}
 
 
-def rotary_of(values: Values, given: Values, rotary_size: int, base: float) -> dict[str, Any]:
+def rotary_of(
+    values: Values,
+    given: Values,
+    rotary_size: int,
+    base: float,
+    scalings: Mapping[str, str] = SCALINGS,
+) -> dict[str, Any]:
     """Our fields of rotary positions. given: as in `rope_of`; base: the default where it has
-    none."""
+    none; scalings: our names of the types that the family has."""
     (trained_len,) = needed(values, "max_position_embeddings")
     kind = given.get("rope_type", given.get("type", "default"))
-    scaling = one_of({"rope_type": kind}, "rope_type", _SCALINGS, "default")
+    scaling = one_of({"rope_type": kind}, "rope_type", scalings, "default")
     fields: dict[str, Any] = {
         "rotary_size": rotary_size,
         "rotary_base": float(given.get("rope_theta") or base),
@@ -126,6 +134,8 @@ def rotary_of(values: Values, given: Values, rotary_size: int, base: float) -> d
     }
     if scaling == "none":
         return fields
+    if scaling == "longrope":
+        return fields | _longrope(values, given)
     fields["rotary_factor"] = float(needed(given, "factor")[0])
     fields["rotary_trained_len"] = trained_len
     if scaling in ("llama3", "yarn"):
@@ -140,6 +150,23 @@ def rotary_of(values: Values, given: Values, rotary_size: int, base: float) -> d
     else:
         return fields
     return fields | {"rotary_low": float(low), "rotary_high": float(high)}
+
+
+def _longrope(values: Values, given: Values) -> dict[str, Any]:
+    """Phi-3 128k: each pair's own factors, for texts within the trained length."""
+    name = "original_max_position_embeddings"
+    (length,) = needed({name: values.get(name) or given.get(name)}, name)
+    multiplier = given.get("attention_factor")
+    if multiplier is None:
+        factor = given.get("factor") or values["max_position_embeddings"] / length
+        growth = math.log(max(factor, 1.0))
+        multiplier = math.sqrt(1 + growth / math.log(length))
+    return {
+        "rotary_scaling": "longrope",
+        "rotary_pair_factors": tuple(given.get("short_factor") or ()),
+        "rotary_multiplier": float(multiplier),
+        "rotary_trained_len": length,
+    }
 
 
 def _yarn_multiplier(given: Values) -> float:
