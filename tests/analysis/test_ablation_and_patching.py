@@ -5,10 +5,12 @@ import dataclasses
 import pytest
 import torch
 
+import transformer
 from transformer import Ablate, Break, Patch
 from transformer.analysis import text_before
 from transformer.analysis.ablation import (
     BROKEN_TOKENS,
+    broken_guess,
     broken_ids,
     head_importance,
     intact_ids,
@@ -16,6 +18,7 @@ from transformer.analysis.ablation import (
     next_token,
     sample_loss,
 )
+from transformer.analysis.journey import without_head
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.patching import patch_effect
 from transformer.checkpoint import held_out_sample
@@ -163,6 +166,24 @@ def test_every_break_is_measured_against_the_intact_network(tiny_model):
         missing = [Break(what)] if what else []
         wanted = model.generate(TEXT, max_new_tokens=BROKEN_TOKENS, interventions=missing)
         assert broken_ids(model, run, missing) == wanted.ids
+
+
+def test_a_gap_is_guessed_without_a_head_as_the_journey_reads_it_without():
+    model = transformer.load("fill-in")
+    run = model.trace("The [MASK] ran up the hill.")
+    ((guess, *_),) = model.fill(run.request.text).guesses
+    place = run.labels.index("<|mask|>")
+    assert broken_guess(model, run, place) == (guess.id, pytest.approx(guess.probability))
+    off = [Ablate("encoder", 3, [0])]
+    chances = without_head(model, run, "encoder.3.self", 0, place).softmax(dim=-1)
+    wanted = (int(chances.argmax()), pytest.approx(float(chances.max()), rel=1e-4))
+    assert broken_guess(model, run, place, off) == wanted
+    # a word that is not hidden in the text is hidden from the network
+    shown = model.trace(run.request.text.replace("[MASK]", "dog"))
+    assert broken_guess(model, shown, place) == (
+        guess.id,
+        pytest.approx(guess.probability, rel=1e-4),
+    )
 
 
 @pytest.mark.parametrize("content", [None, [], {}, {"texts": []}, {"texts": [3]}, {"texts": "a"}])

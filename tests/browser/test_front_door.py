@@ -199,8 +199,15 @@ def test_hidden_words_are_guessed_and_a_click_hides_another(door):
     expect(page.locator(".hidden-hint")).to_be_in_viewport()
     page.locator("#tokens .token").nth(2).click()
     expect(page.locator(".hidden-word")).to_contain_text("If ␣dog were hidden:")
-    door.tab("What if?")  # nothing can be altered in it: two of its runs are compared
-    expect(page.locator("#breaks")).to_contain_text("This network only reads")
+    door.tab("What if?")  # each card has the guess for the hidden word; nothing can be altered
+    ((word, *_),) = model("fill-in").fill("The [MASK] ran up the hill.").guesses
+    intact = page.locator(".what-card[data-what='']")
+    share = 100 * word.probability
+    expect(intact.locator(".becomes")).to_have_text(
+        f"{word.text.strip()} {share:.{0 if share >= 9.95 else 1}f} %"
+    )
+    expect(page.locator(".becomes.waiting")).to_have_count(0)
+    assert page.locator(".what-switch").count() == 0
     expect(page.locator(".section:visible summary")).to_have_text(
         [re.compile("each part add"), re.compile("two runs differ")]
     )

@@ -1,6 +1,7 @@
 """The page on four screens, before its scripts run, and the ways from the first tab."""
 
 import pytest
+from kit.visitors import MODELS
 from playwright.sync_api import Page, TimeoutError, expect
 
 from tools.chromium import LAYOUT_SHIFT
@@ -83,6 +84,27 @@ def all_fits(page: Page, screens: dict[str, tuple[int, int]]) -> None:
             except TimeoutError:
                 found = page.evaluate(WIDER), page.evaluate(CUT)
                 pytest.fail(f"tab {place}, {screen}: {found}")
+
+
+# Of the open tab: its parts are painted as they should be now.
+PAINTED = """() => { const [tab] = [...document.querySelectorAll(".tabitem")].filter(
+        one => one.checkVisibility());
+    const parts = [...tab?.querySelectorAll("[data-rev], [aria-busy]") ?? []].filter(
+        one => one.checkVisibility());
+    return parts.length && !parts.some(one => one.ariaBusy); }"""
+TALLEST = 1200  # px on a desk, before a section is opened
+
+
+def test_no_tab_of_a_model_is_too_tall(visit, address):
+    opened = visit(address, tab="Journey")
+    page = opened.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for name in MODELS:
+        for tab in ("attention", "masks", "positions", "prediction", "what-if", "learn", "model"):
+            opened.go(f"model={name}&tab={tab}")
+            page.wait_for_function(PAINTED)
+            page.evaluate("viz.nextPaint()")
+            assert page.evaluate("document.documentElement.scrollHeight") <= TALLEST, (name, tab)
 
 
 PAGE_JS = "**/server/static/page.js"

@@ -199,3 +199,20 @@ def broken_ids(
     """Ids of the run's prompt and its greedy continuation with these interventions alone."""
     request = Request(text=run.request.text, max_new_tokens=BROKEN_TOKENS, interventions=missing)
     return generated(model, request)
+
+
+@torch.no_grad()
+def broken_guess(
+    model: LoadedModel, run: Run, position: int, missing: Sequence[Intervention] = ()
+) -> tuple[int, float]:
+    """An encoder's likeliest id for the token at `position`, which is hidden from it, with these
+    interventions alone; and its probability. Raises ValueError for a position outside the text.
+    """
+    text = TextBefore.up_to(model, run, position)
+    if (mask := model.tokenizer.mask_id) is not None:
+        text = dataclasses.replace(
+            text, ids=(*text.ids[:position], mask, *text.ids[position + 1 :])
+        )
+    hooks = hooks_of(missing, model.config) or [unchanged]
+    best = text.log_probabilities(hooks)[0].exp().max(dim=-1)
+    return int(best.indices), float(best.values)

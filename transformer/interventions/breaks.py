@@ -99,8 +99,8 @@ SWITCHES: dict[str, Switch] = {
     ),
     "no-positions": Switch(
         mark(
-            "Attention sees a set, not a sequence: without positions the network knows "
-            "the order only through the causal mask."
+            "Attention sees a set, not a sequence: without positions only a causal mask "
+            "tells the network the order, if it has one."
         ),
         "pos_embed",
         lambda config, point, added, embed: torch.zeros_like(added),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from transformer.analysis.ablation import head_importance, losses_without
+from transformer.analysis.ablation import broken_guess, head_importance, losses_without
 from transformer.analysis.journey import continuation, journey, without_head
 from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
@@ -31,7 +31,7 @@ from transformer.server.store import is_own
 
 T = TypeVar("T")
 # One text read once, or a few tokens more: a short one of a small network needs no turn either.
-ONE_TEXT = (journey, without_head, continuation)
+ONE_TEXT = (journey, without_head, continuation, broken_guess)
 QUICK_OPERATIONS = 2e10  # about 0.2 s of the network on two cores
 
 

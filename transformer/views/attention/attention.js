@@ -49,7 +49,7 @@ const Heads = ({ view }) => {
   const isHere = of?.stack === stack && of?.kind === kind;
   return html`<div class="heads-side" ...${part.attributes(of ?? {})}>
     <${HeadKinds} at=${at} />
-    <h3>${say("Every head")}</h3>
+    <h3>${say("Every head")} <small class="hint">${`${say("head")} ↓ ${say("layer")} →`}</small></h3>
     <button type="button" class="zoom" aria-pressed=${String(isZoomed)} onClick=${() => zoom(!isZoomed)}
       hidden=${!(atlas?.shape[1] > MANY)}>${say("Larger pictures")}</button>
     ${
@@ -60,7 +60,7 @@ const Heads = ({ view }) => {
         ...${{ atlas, choose, press, isZoomed }} />`
     }
     <${HeadFinding} />
-    <p class="hint">${say("A column is a layer, a row a head. In each picture the rows read the columns.")}</p>
+    <p class="hint">${say("In each picture the rows read the columns.")}</p>
   </div>`;
 };
 

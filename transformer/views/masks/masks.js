@@ -49,7 +49,7 @@ const HeadPick = ({ fields }) =>
       options=${count(page.batch.n_heads)} value=${fields.mask_head}
       set=${(head) => (fields.mask_head = Number(head))} /></label>`;
 
-const square = (bar) => ({ side: { height: bar ? 460 : 290 }, bar });
+const square = (bar) => ({ side: { height: bar ? 460 : 250 }, bar });
 // Wide enough for every label; scrolls on a narrower page. Sentences are numbered from 1 on the page.
 const widened = ({ layout, data }) => {
   layout.margin = { l: 36 + fontPx(), r: 8, t: 4, b: 26 + 2 * fontPx() };
@@ -185,11 +185,13 @@ const InPlace = ({ fields }) => {
       <p>${say("Sentences differ in length, but a batch is a rectangle, so the shorter ones are filled up with padding.")}</p>
       <${Padded} name="padded" place=${0} label=${say("The batch, padded to one length")} part=${part} />
     </section>
-    <${Sentences} fields=${fields} />
+    <div class="masks-head">
+      <${Sentences} fields=${fields} />
+      <${Select} class="pick-kind" aria-label=${say("Attention")} hidden=${!many} value=${place}
+        options=${kinds.map((one, index) => [index, kindOf(one)])} set=${pickKind} />
+    </div>
     <div class="masks-head">
       <${OnPadding} ...${{ part, fields }} />
-      <label hidden=${!many}>${`${say("Attention")} `}<${Select} class="pick-kind" value=${place}
-        options=${kinds.map((one, index) => [index, kindOf(one)])} set=${pickKind} /></label>
       ${byLayer && html`<${LayerPick} fields=${fields} />`}
     </div>
     <${EachMask} one=${mask} site=${{ stack, kind, layer }} />

@@ -1,5 +1,5 @@
 // What if?: a card for the chosen head and for each idea of the architecture, with what the text becomes
-// without it. Pressing a card switches it off, or on again.
+// without it, or what fills the gap. Where the network writes, pressing a card switches it off, or on again.
 
 import { ask } from "../../web/ask.js";
 import {
@@ -10,9 +10,10 @@ import {
   isAblated,
   withAblation,
 } from "../../web/interventions.js";
-import { capital, numeral, say } from "../../web/messages.js";
+import { capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
+import { readPosition, tokenAt } from "../../web/selection.js";
 import { siteName } from "../../web/sites.js";
 import { headShown, page, showProblem } from "../../web/store.js";
 import { continued } from "../../web/text.js";
@@ -36,7 +37,7 @@ const casesOf = (rows) => {
       says: capital(say("without {head}", { head: headWords(head) })),
       why: say("The chosen head. Choose another in any picture of the heads."),
       isOff: isAblated(head),
-      press: () => alter(withAblation(head)),
+      press: generates() && (() => alter(withAblation(head))),
     },
     ...rows.map(({ what, says, why, loss }) => ({
       key: what,
@@ -45,7 +46,7 @@ const casesOf = (rows) => {
       why,
       loss,
       isOff: isOff(what),
-      press: () => flip(what),
+      press: generates() && (() => flip(what)),
     })),
   ].filter(Boolean);
 };
@@ -61,8 +62,12 @@ const useTexts = (part, of, cases) => {
     if (!next) return;
     const take = (text) =>
       latest.current === of && set({ of, texts: new Map([...texts, [next.key, text]]) });
-    ask("broken_text", { run: page.run.run, ...next.asks }).then(
-      ({ labels }) => take(continued(labels, page.run.n_prompt - 1)),
+    const position = generates() ? {} : { position: readPosition() };
+    const share = (probability) =>
+      probability === undefined ? "" : ` ${percentText(probability)}`;
+    ask("broken_text", { run: page.run.run, ...position, ...next.asks }).then(
+      ({ labels, probability }) =>
+        take(continued(labels, page.run.n_prompt - 1) + share(probability)),
       ({ message }) => take({ problem: message }),
     );
   }, [of, next?.key]);
@@ -97,7 +102,7 @@ const Card = ({ one, text, whole, found }) => {
     : html`<b>${says}</b>`;
   return html`<li class="what-card" data-what=${key}>
     <h3>${title}</h3>
-    <${Becomes} text=${text} whole=${whole} isWhole=${key === ""} />
+    <${Becomes} text=${text} whole=${whole} isWhole=${key === "" || !press} />
     ${isMeasured && html`<${Cost} loss=${loss} ...${found} />`}
     <p class="hint">${why}</p>
   </li>`;
@@ -130,19 +135,29 @@ const useCosts = (part) => {
   return { found, measure, measuring: mine.measuring ?? false };
 };
 
-const Cards = () => {
+const Breaks = () => {
   const part = usePart();
   const { found, measure, measuring } = useCosts(part);
   const { run, model, text } = page.run ?? {};
   const cases = found ? casesOf(found.rows) : [];
-  const texts = useTexts(part, JSON.stringify([model, text]), cases);
+  const gap = run && !generates() ? readPosition() : null;
+  const texts = useTexts(part, JSON.stringify([model, text, gap]), cases);
   const isMeasured = found && found.intact !== null;
   const facts = { run, measured: Boolean(isMeasured), texts: texts.size };
   const card = (one) =>
     html`<${Card} key=${one.key} text=${texts.get(one.key)} whole=${texts.get("")} ...${{ one, found }} />`;
   return html`<section class="breaks whatif" ...${part.attributes(facts)}>
-    <p>${say("What the network would write after your prompt with one thing missing, always the likeliest token. Press a card to switch that off, or on again; only your text is affected.")}</p>
-    <ul class="what-cards">${cases.map(card)}</ul>
+    <p>${
+      gap === null
+        ? say(
+            "What the network would write after your prompt with one thing missing, always the likeliest token. Press a card to switch that off, or on again; only your text is affected.",
+          )
+        : sayWith(
+            "What the network would guess in place of {token} with one thing missing: its likeliest token. Choose another token of the text, or another head.",
+            tokenAt(gap),
+          )
+    }</p>
+    <ul class=${gap === null ? "what-cards" : "what-cards guesses"}>${cases.map(card)}</ul>
     ${
       found?.about &&
       html`<div class="whatif-buttons">
@@ -152,11 +167,4 @@ const Cards = () => {
     }
   </section>`;
 };
-const Breaks = () =>
-  generates()
-    ? html`<${Cards} />`
-    : html`<p>${say(
-        "This network only reads, so nothing is altered in it: the other questions are for " +
-          "networks that write text. Two of its runs can be compared.",
-      )}</p>`;
 export const mount = mounted(Breaks);

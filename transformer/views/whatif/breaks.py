@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
-from transformer.analysis.ablation import broken_ids, intact_ids
+from transformer.analysis.ablation import broken_guess, broken_ids, intact_ids
+from transformer.analysis.journey import last_read
 from transformer.analysis.model_queries import ModelQueries
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.descriptions import Ablate, Break, Intervention
@@ -53,14 +54,23 @@ def answer_broken_text(
     what: Annotated[str | None, Text(use="request")] = None,
     site: Annotated[str | None, Text(use="request")] = None,
     head: Annotated[int, Int(use="request")] = 0,
+    position: Annotated[int | None, Int(use="selection")] = None,
 ) -> Answer:
-    """The greedy continuation of the run's prompt without one idea or one head (None: intact)."""
+    """The greedy continuation of the run's prompt without one idea or one head (None: intact).
+
+    Of an encoder: its guess for the token at `position`, with the probability.
+    """
     missing: list[Intervention] = [] if what is None else [Break(what)]
     if site is not None:
         stack, layer, kind = Site.parse(site)
         missing.append(Ablate(stack, layer, [head], kind))
+    model = models.model(item.model)
+    if item.config.family == "encoder":
+        place = last_read(model, item) if position is None else position
+        guess, probability = models.ask(broken_guess, item, position=place, missing=tuple(missing))
+        return {"labels": model.tokenizer.labels([guess]), "probability": probability}
     ids = models.ask(broken_ids, item, missing=tuple(missing))
-    return {"labels": models.model(item.model).tokenizer.labels(ids[item.n_prompt :])}
+    return {"labels": model.tokenizer.labels(ids[item.n_prompt :])}
 
 
 def answer_intact_text(
@@ -87,6 +97,7 @@ VIEW = View(
     name="breaks",
     tab=mark("What if?"),
     order=500,
+    predicts=True,
     title=mark("What breaks?"),
     help="What a prompt becomes without one head or one idea of the network, and its cost.",
     pictures=(picture(answer_broken), picture(answer_broken_text), picture(answer_intact_text)),
