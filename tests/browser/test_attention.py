@@ -4,6 +4,7 @@ The numbers behind a picture are held to Python's in tests/static and tests/view
 says that it is the right one."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -34,6 +35,20 @@ def run(server: Shared) -> Run:
     """The stored example, read by the engine that the page has: another sums in another order."""
     model = dataclasses.replace(server.model, engine=engine_of(server.model.network))
     return model.generate(EXAMPLE.text, **EXAMPLE.settings)
+
+
+def test_every_token_is_named_beside_the_cells_where_small_type_fits(page):
+    page.set_length(26)
+    page.generate("Once upon a time")
+    count = len(page.labels())
+    assert 28 <= count <= 32
+    boxes = page.page.locator(".attention .ytick text").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom])"
+    )
+    assert len(boxes) == page.page.locator(".attention .xtick text").count() == count
+    boxes.sort()
+    overlaps = [before[1] - after[0] for before, after in itertools.pairwise(boxes)]
+    assert max(overlaps) < 4  # px: boxes are higher than the letters in them
 
 
 def test_a_run_is_asked_for_once_and_its_numbers_are_those_of_python(page, server):

@@ -10,11 +10,13 @@ const fontFamily = () => family.value;
 const size = computed(() => Number(themed(page.projector ? "projected-px" : "font-px")));
 export const fontPx = () => size.value;
 export const FONT_PX = 14; // in which Python lays a figure out
-const linePx = () => 1.15 * fontPx(); // “␣” reaches below the line
+const LINE = 1.15; // of the type's size: “␣” reaches below the line
+const linePx = () => LINE * fontPx();
+const LEAST_TYPE = 0.78; // of the usual size, where every label then has room
 const LABEL_GAP_PX = 12; // between the labels and the cells
 const SHORTEST = 7; // characters, where there is little room
 
-/** @typedef {{tickvals: number[], ticktext: string[], range: number[]}} TokenAxis of a figure */
+/** @typedef {{tickvals: number[], ticktext: string[], range: number[], tickfont?: any}} TokenAxis of a figure */
 
 // Axis labels come escaped for Plotly, between two direction marks.
 /** @type {(label: string) => string} */
@@ -58,7 +60,8 @@ const cellCount = (axis) => Math.abs(axis.range[1] - axis.range[0]);
 
 // How far apart labels of a token axis, this many pixels long, have to be, in cells.
 /** @type {(axis: TokenAxis, pixels: number) => number} */
-const cellsApart = (axis, pixels) => (linePx() * cellCount(axis)) / pixels;
+const cellsApart = (axis, pixels) =>
+  (LINE * (axis.tickfont?.size ?? fontPx()) * cellCount(axis)) / pixels;
 
 // Label the chosen place of a token axis in place of the labels that it would overlap.
 /** @type {(axis: TokenAxis, pixels: number, place: number, label: string) => void} */
@@ -134,6 +137,10 @@ export const squareCells = (
   const leastPx = Math.max(LEAST_LONG_PX / longer, LEAST_PX / shorter, isPanned ? FINGER_PX : 0);
   const cellPx = Math.max(Math.min(wide, high), leastPx);
   const [width, height] = [Math.round(cellPx * across), Math.round(cellPx * down)];
+  const fitting = Math.floor(cellPx / LINE);
+  const isSmaller = fitting < fontPx() && fitting >= LEAST_TYPE * fontPx();
+  for (const axis of isSmaller ? [xaxis, yaxis] : [])
+    axis.tickfont = { ...axis.tickfont, size: fitting };
   thinLabels(xaxis, width);
   thinLabels(yaxis, height);
   const { row = null, column = null } = chosen;
