@@ -56,7 +56,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_others_offered(
     assert printed[3].endswith("odd cannot be used: NotImplementedError: no such numbers")
 
 
-def test_without_any_checkpoint_that_can_be_used_there_is_no_page(tmp_path):
+def test_without_any_checkpoint_that_can_be_used_there_is_no_page():
     with pytest.raises(ValueError, match=r"(?s)no checkpoint 'a'.*no checkpoint 'b'"):
         serve.load_all(["a", "b"], "cpu")
     with pytest.raises(ValueError, match="no checkpoint to offer"):

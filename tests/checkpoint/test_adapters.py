@@ -262,7 +262,10 @@ def test_a_model_of_the_hub_is_fetched_once(llama, tmp_path, monkeypatch, capsys
     class Api:
         def model_info(self, name, *, revision, files_metadata):
             sizes = {"model.safetensors": 5_000_000, "pytorch_model.bin": 9_000_000}
-            files = [SimpleNamespace(rfilename=file, size=size) for file, size in sizes.items()]
+            files = [
+                SimpleNamespace(rfilename=file, size=size if files_metadata else None)
+                for file, size in sizes.items()
+            ]
             return SimpleNamespace(siblings=files)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)

@@ -1,5 +1,6 @@
 """A model on disk and back. A damaged folder is refused in one sentence, and nothing unpickled."""
 
+import dataclasses
 import json
 import math
 import os
@@ -14,7 +15,7 @@ from safetensors.torch import load, load_file, save
 
 import transformer
 from transformer import CheckpointError
-from transformer.checkpoint import writing
+from transformer.checkpoint import HeldOutSample, writing
 
 
 @pytest.fixture
@@ -32,6 +33,19 @@ def message(path):
     assert "\n" not in sentence
     assert isinstance(caught.value, ValueError)
     return sentence
+
+
+def test_a_model_is_saved_whole_and_loaded_again(tiny_model, tmp_path):
+    text = "the fox said"
+    sample = HeldOutSample(about="two", texts=(("The fox.",), ("A bird.",)))
+    model = dataclasses.replace(tiny_model, card="# A card", metadata={"a": 1}, sample=sample)
+    with pytest.raises(ValueError, match=r"dtype must be one of .*float16.*; got 'float8'"):
+        model.save(tmp_path / "m", dtype="float8")
+    assert not (tmp_path / "m").exists()
+    model.save(str(tmp_path / "m"), dtype="float32")
+    again = transformer.load(tmp_path / "m")
+    assert (again.card, again.metadata, again.sample) == ("# A card", {"a": 1}, sample)
+    assert again.generate(text, max_new_tokens=5).ids == model.generate(text, max_new_tokens=5).ids
 
 
 def changed(name, change):

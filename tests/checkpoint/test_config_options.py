@@ -65,7 +65,8 @@ OPTIONS = [
     (("gpt_neox",), {"use_parallel_residual": GONE}),
     (("gpt2",), {"layer_norm_epsilon": 0.3}),
     (("gpt2",), {"layer_norm_epsilon": GONE, "activation_function": GONE}),
-    (("marian",), {"scale_embedding": GONE}),
+    (("marian", "m2m_100"), {"scale_embedding": GONE}),
+    (("gemma2", "gemma3_text"), {"layer_types": GONE}),
     (("t5",), {"scale_decoder_outputs": GONE, "tie_word_embeddings": GONE}),
     (("t5",), {"scale_decoder_outputs": GONE, "tie_word_embeddings": False}),
     (("t5",), {"layer_norm_epsilon": 0.3, "feed_forward_proj": GONE, "n_positions": 5}),
@@ -77,7 +78,7 @@ OPTIONS = [
     (("modernbert",), {"rope_parameters": {"full_attention": {"rope_type": "default"}}}),
 ]
 REFUSED = [
-    (("gpt2", "marian", *ROTARY), {"is_causal": False}, "is_causal"),
+    (("gpt2", "bloom", "marian", *ROTARY), {"is_causal": False}, "is_causal"),
     (("bert", "roberta", "distilbert"), {"is_causal": True}, "is_causal"),
     (WHOLE, {"rope_parameters": {**HALF, **LINEAR}}, "partial_rotary_factor"),
     (WHOLE, {"partial_rotary_factor": 0.5, "rope_scaling": LINEAR}, "partial_rotary_factor"),
@@ -97,6 +98,7 @@ ONLY = [  # each has one value that is read
             add_cross_attention=True, tie_word_embeddings=False,
         ),
     ),
+    (("bloom",), dict(apply_residual_connection_post_layernorm=True)),
     (LLAMAS, dict(use_bidirectional_attention=True)),
     (
         ("bert", "roberta", "distilbert"),

@@ -128,6 +128,8 @@ def test_the_global_generator_is_neither_read_nor_moved():
     assert torch.get_rng_state().equal(before)
     torch.manual_seed(2)
     assert tokens(continued(model, PROMPTS, sampling=SAMPLED, seeds=[1, 2, 3])) == first
+    zeros = tokens(continued(model, PROMPTS, sampling=SAMPLED, seeds=[0, 0, 0]))
+    assert tokens(continued(model, PROMPTS, sampling=SAMPLED)) == zeros
 
 
 def test_nothing_is_computed_after_all_rows_end_or_the_caller_stops():

@@ -1,7 +1,6 @@
 """What users of other libraries expect of this one: plain errors, short reprs, copies, files."""
 
 import copy
-import dataclasses
 import inspect
 import pickle
 from typing import Any
@@ -15,7 +14,6 @@ from safetensors.torch import load_file
 import transformer
 from transformer import Request, Run, Site, read_npz
 from transformer.analysis.journey import journey
-from transformer.checkpoint import HeldOutSample
 
 TEXT = "the fox said"
 
@@ -87,18 +85,6 @@ def test_a_pickled_run_contains_only_its_own_tokens():
         assert again.ids == run.ids
         found = numbers(again)
         assert all(found[key].equal(value) for key, value in numbers(run).items())
-
-
-def test_a_model_is_saved_whole_and_loaded_again(tiny_model, tmp_path):
-    sample = HeldOutSample(about="two", texts=(("The fox.",), ("A bird.",)))
-    model = dataclasses.replace(tiny_model, card="# A card", metadata={"a": 1}, sample=sample)
-    with pytest.raises(ValueError, match=r"dtype must be one of .*float16.*; got 'float8'"):
-        model.save(tmp_path / "m", dtype="float8")
-    assert not (tmp_path / "m").exists()
-    model.save(str(tmp_path / "m"), dtype="float32")
-    again = transformer.load(tmp_path / "m")
-    assert (again.card, again.metadata, again.sample) == ("# A card", {"a": 1}, sample)
-    assert again.generate(TEXT, max_new_tokens=5).ids == model.generate(TEXT, max_new_tokens=5).ids
 
 
 @pytest.mark.parametrize("device", ["gpu0", "cuda:99", "mps:0", "", 3, "cpu:7"])

@@ -12,7 +12,8 @@ from torch import nn
 
 from transformer import Trace, build_transformer
 from transformer.model.config import preset
-from transformer.model.positions import POSITIONS, Encoding, sinusoidal_matrix
+from transformer.model.hooks import ForwardContext
+from transformer.model.positions import POSITIONS, Encoding
 from transformer.model.primitives import ACTIVATIONS, INITS, NORMS, Activation, Linear, Norm
 from transformer.model.score_bias import RelativeBias
 from transformer.model.summary import blocks
@@ -94,6 +95,17 @@ def test_a_narrow_weight_is_widened_a_part_at_a_time(monkeypatch):
     assert narrow.bfloat16()(x.bfloat16()).dtype == torch.bfloat16
 
 
+@pytest.mark.parametrize(("head", "shape"), [("text-labels", (2, 3)), ("token-labels", (2, 5, 3))])
+def test_a_classifier_scores_the_text_at_its_first_token_or_each_token(head, shape):
+    model = network("encoder", head=head, labels=("no", "perhaps", "yes"))
+    text, trace = ids(2, 5), Trace()
+    scores = model(text, trace=trace)
+    assert scores.shape == shape
+    last = model.encoder.end(trace.residuals["encoder"][-1], ForwardContext())
+    read = last[:, 0] if head == "text-labels" else last
+    torch.testing.assert_close(scores, read @ model.head.out.weight.T + model.head.out.bias)
+
+
 @pytest.mark.parametrize("n_buckets", [32, 12])
 def test_far_distances_share_a_bias_as_in_transformers(n_buckets):
     from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
@@ -106,12 +118,11 @@ def test_far_distances_share_a_bias_as_in_transformers(n_buckets):
 
 
 def test_sinusoidal_positions_are_the_papers_formula_and_not_trained():
-    matrix = sinusoidal_matrix(5_001, 6)
+    encoding = POSITIONS["sinusoidal"].make(5_001, 6)
     for position in (0, 1, 10, 5_000):
         angles = [position / 10_000 ** (2 * pair / 6) for pair in range(3)]
         waves = [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
-        assert matrix[position].tolist() == pytest.approx(waves, abs=1e-7)
-    encoding = POSITIONS["sinusoidal"].make(9, 4)
+        assert encoding.matrix[position].tolist() == pytest.approx(waves, abs=1e-7)
     assert list(encoding.parameters()) == []
     assert encoding.state_dict() == {}
 

@@ -106,6 +106,11 @@ def test_an_encoder_decoders_three_kinds_are_drawn_with_their_own_tokens():
         None, TOKENS, cross=random_weights(1, 3, 4, 6), source_tokens=list("source")
     )
     assert alone.trace.kinds() == [("decoder", "cross")]
+    longer = from_attention(
+        None, list("target"), cross=random_weights(1, 3, 6, 4), source_tokens=TOKENS
+    )
+    assert isinstance(longer, Run)
+    assert longer.config.max_len == 6
 
 
 def test_it_shows_itself_in_a_notebook_and_reads_back_from_disk(tmp_path):

@@ -152,17 +152,26 @@ def test_a_run_says_why_it_stopped(tiny_model, tokenizer):
     assert tiny_model.generate(TEXT, max_new_tokens=3).stopped == "length"
     assert tiny_model.generate(TEXT, max_new_tokens=0).stopped == "read"
     assert tiny_model.trace(TEXT).stopped == "read"
-    stream = tiny_model.stream(TEXT)
-    for length in (1, 1, 2):  # of a request that reproduces it: at least one token
-        run = stream.run()
-        assert (run.stopped, run.reproducing_request.max_new_tokens) == ("cancelled", length)
-        next(stream)
+    assert tiny_model.stream(TEXT).run().stopped == "cancelled"
     model = model_of("ending", tiny_model.config.replace(head_bias=True), tokenizer)
     model.network.head.bias[tokenizer.end_id] = 1_000
     ended = model.generate(TEXT)
     assert ended.stopped == "end"
     assert ended.ids[-1] == tokenizer.end_id
     assert ended.text == TEXT
+
+
+@pytest.mark.parametrize(
+    ("stopped", "n_steps", "length"),
+    [("cancelled", 0, 1), ("cancelled", 2, 2), ("time", 2, 2), ("length", 2, 9), ("end", 2, 9)],
+)
+def test_a_request_asks_for_enough_tokens_to_repeat_its_run(tiny_model, stopped, n_steps, length):
+    run = tiny_model.generate("The fox", max_new_tokens=9)
+    forced = dataclasses.replace(run.request, forced_tokens=run.ids[-9:][:3])
+    run = dataclasses.replace(run, steps=run.steps[:n_steps], stopped=stopped, request=forced)
+    asked = run.reproducing_request
+    assert asked.max_new_tokens == length
+    assert len(asked.forced_tokens) == min(3, length)
 
 
 @pytest.mark.parametrize("engine", ["network", "compiled"])

@@ -1,6 +1,5 @@
 """Requests of the page: made again on any server, or refused in one translated line."""
 
-import dataclasses
 import json
 import threading
 from typing import Any
@@ -82,19 +81,6 @@ def test_a_runs_request_makes_the_same_tokens_and_weights_again(here, name):
     assert again.request.forced_tokens == run.request.forced_tokens
     for site, record in run.trace.records.items():
         assert torch.equal(again.trace[site].pattern, record.pattern)
-
-
-@pytest.mark.parametrize(
-    ("stopped", "n_steps", "length"),
-    [("cancelled", 0, 1), ("cancelled", 2, 2), ("time", 2, 2), ("length", 2, 9), ("end", 2, 9)],
-)
-def test_a_request_asks_for_enough_tokens_to_repeat_its_run(tiny_model, stopped, n_steps, length):
-    run = tiny_model.generate("The fox", max_new_tokens=9)
-    forced = dataclasses.replace(run.request, forced_tokens=run.ids[-9:][:3])
-    run = dataclasses.replace(run, steps=run.steps[:n_steps], stopped=stopped, request=forced)
-    asked = request_of_run(run)
-    assert asked["settings"]["length"] == length
-    assert len(asked["altered"]["forced_tokens"]) == min(3, length)
 
 
 @pytest.mark.parametrize("hidden", [True, False])

@@ -50,7 +50,7 @@ def test_half_of_a_surrogate_pair_gets_a_sentence(tokenizer, text):
         tokenizer.encode(text)
 
 
-def test_labels_show_white_space_and_parts_of_characters(tokenizer):
+def test_labels_show_white_space_and_parts_of_characters():
     assert show(b" the\n\t") == "␣the⏎⇥"
     assert show("€".encode()) == "€"
     assert show("€".encode()[:2]) == "‹E2 82›"

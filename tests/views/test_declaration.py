@@ -138,7 +138,7 @@ def test_a_view_without_a_run_or_with_a_bare_parameter_is_refused():
             picture(function)
 
 
-def test_a_figure_that_fails_is_drawn_as_its_traceback_if_asked(own_view, run, monkeypatch, capsys):
+def test_a_figure_that_fails_is_drawn_as_its_traceback_if_asked(own_view, run, monkeypatch):
     def failing(*_: Any, **__: Any) -> Any:
         raise NameError("<b>shown</b> only here")
 

@@ -112,7 +112,7 @@ def test_an_alignment_has_no_line_of_it_and_its_mean_is_of_the_others(translatio
                                atol=1e-6)  # fmt: skip
 
 
-def test_it_has_no_metric_no_label_and_is_no_finding(run, tiny_model):
+def test_it_has_no_metric_no_label_and_is_no_finding(run):
     found = head_metrics(run, "decoder", "self")
     silent = next(one for one in found.heads if (one.layer, one.head) == (1, OFF))
     assert all(math.isnan(value) for value in silent.values.values())

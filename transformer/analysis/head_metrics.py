@@ -137,8 +137,7 @@ def _silent(head: HeadMetrics) -> HeadMetrics:
 
 def _permutations(n_heads: int, allowed: Tensor) -> Tensor:
     """(P, Tk), the same ones for every head; fewer for a large run."""
-    cells = max(1, n_heads * allowed.numel())
-    count = max(LEAST_SHUFFLES, min(N_SHUFFLES, CELLS // cells))
+    count = max(LEAST_SHUFFLES, min(N_SHUFFLES, CELLS // (n_heads * allowed.numel())))
     generator = torch.Generator().manual_seed(0)
     return torch.stack([_moved(allowed.shape[1], generator) for _ in range(count)])
 

@@ -100,12 +100,11 @@ def attributed(
 ) -> LogitContribution:
     """`logit_contribution` from the recordings of a pass that had `written` as a hook."""
     network = model.network
+    no_sum = InvalidRequest(
+        "no_sum", "a logit of {model} is not the sum of what its parts add", model=model.name
+    )
     if network.transform is not None or model.config.logit_cap is not None:
-        raise InvalidRequest(
-            "no_sum",
-            "a logit of {model} is not the sum of what its parts add",
-            model=model.name,
-        )
+        raise no_sum
     parts = _Parts()
     _read_in(parts, network, written)
     for layer, made in enumerate(network.last_stack.layers):
@@ -118,11 +117,7 @@ def attributed(
         added["output bias",] = float(network.head.bias[target]) * scale
     found = _sorted(model.config, position, target, logit, added)
     if abs(found.total - logit) > EXACT * (1 + abs(logit)):
-        raise InvalidRequest(
-            "no_sum",
-            "a logit of {model} is not the sum of what its parts add",
-            model=model.name,
-        )
+        raise no_sum
     return found
 
 

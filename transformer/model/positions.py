@@ -120,6 +120,19 @@ class Encoding:
         return not (self.is_rotary or self.is_bias)
 
 
+def _halves(*, fairseq: bool) -> Encoding:
+    return Encoding(
+        title="Sinusoidal positions",
+        does=(
+            "Adds to each token a vector of waves that tells where it stands: all sines, "
+            "then all cosines."
+        ),
+        short="fixed waves",
+        make=partial(SinusoidalPositions, halves=True, fairseq=fairseq),
+        pairs=True,
+    )
+
+
 POSITIONS: dict[str, Encoding] = {
     "sinusoidal": Encoding(
         title="Sinusoidal positions",
@@ -128,26 +141,8 @@ POSITIONS: dict[str, Encoding] = {
         make=SinusoidalPositions,
         pairs=True,
     ),
-    "sinusoidal-halves": Encoding(
-        title="Sinusoidal positions",
-        does=(
-            "Adds to each token a vector of waves that tells where it stands: all sines, "
-            "then all cosines."
-        ),
-        short="fixed waves",
-        make=partial(SinusoidalPositions, halves=True),
-        pairs=True,
-    ),
-    "sinusoidal-fairseq": Encoding(
-        title="Sinusoidal positions",
-        does=(
-            "Adds to each token a vector of waves that tells where it stands: all sines, "
-            "then all cosines."
-        ),
-        short="fixed waves",
-        make=partial(SinusoidalPositions, halves=True, fairseq=True),
-        pairs=True,
-    ),
+    "sinusoidal-halves": _halves(fairseq=False),
+    "sinusoidal-fairseq": _halves(fairseq=True),
     "learned": Encoding(
         title="Learned positions",
         does="Adds a trained vector for each position, of {max_len} that there are.",

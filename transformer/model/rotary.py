@@ -84,6 +84,27 @@ def _by_own_factor(frequencies: Tensor, settings: RotarySettings) -> Tensor:
     return 1.0 / (torch.tensor(settings.pair_factors) * settings.base ** _exponents(settings))
 
 
+def _slow_pairs_slower(function: Callable[[Tensor, RotarySettings], Tensor]) -> Scaling:
+    return Scaling(
+        does=(
+            "Slow pairs rotate {factor} times slower than those of the first training, for "
+            "longer texts; fast pairs rotate as they did."
+        ),
+        function=function,
+    )
+
+
+def _longer_texts_slower(function: Callable[[Tensor, RotarySettings], Tensor]) -> Scaling:
+    return Scaling(
+        does=(
+            "Pairs would rotate slower in texts longer than those of the training, which "
+            "are not read here."
+        ),
+        function=function,
+        changes=True,
+    )
+
+
 SCALINGS: dict[str, Scaling] = {
     "none": Scaling(does="", function=lambda frequencies, settings: frequencies),
     "linear": Scaling(
@@ -93,36 +114,10 @@ SCALINGS: dict[str, Scaling] = {
         ),
         function=lambda frequencies, settings: frequencies / settings.factor,
     ),
-    "dynamic": Scaling(
-        does=(
-            "Pairs would rotate slower in texts longer than those of the training, which "
-            "are not read here."
-        ),
-        function=lambda frequencies, settings: frequencies,
-        changes=True,
-    ),
-    "longrope": Scaling(
-        does=(
-            "Pairs would rotate slower in texts longer than those of the training, which "
-            "are not read here."
-        ),
-        function=_by_own_factor,
-        changes=True,
-    ),
-    "llama3": Scaling(
-        does=(
-            "Slow pairs rotate {factor} times slower than those of the first training, for "
-            "longer texts; fast pairs rotate as they did."
-        ),
-        function=_by_wavelength,
-    ),
-    "yarn": Scaling(
-        does=(
-            "Slow pairs rotate {factor} times slower than those of the first training, for "
-            "longer texts; fast pairs rotate as they did."
-        ),
-        function=_by_pair,
-    ),
+    "dynamic": _longer_texts_slower(lambda frequencies, settings: frequencies),
+    "longrope": _longer_texts_slower(_by_own_factor),
+    "llama3": _slow_pairs_slower(_by_wavelength),
+    "yarn": _slow_pairs_slower(_by_pair),
 }
 
 
