@@ -94,7 +94,7 @@ class Record:
 
     @property
     def step(self) -> int:
-        """How many steps were made."""
+        """The number of steps so far."""
         return len(self.losses)
 
     @property
@@ -104,11 +104,11 @@ class Record:
         return kept + NUMBER_BYTES * len(self.losses) + MEASUREMENT_BYTES * len(self.measurements)
 
     def measured_by(self, step: int) -> Measurement | None:
-        """The last one measured up to a step."""
+        """The last measurement up to a step."""
         return next((one for one in reversed(self.measurements) if one.step <= step), None)
 
     def model(self, step: int, name: str) -> Model:
-        """The network as it was kept after a step, ready to be asked. KeyError if it was not."""
+        """The network kept after a step, ready for use. Raises KeyError if none was kept."""
         config, exercise = self.plan.config(), self.plan.exercise
         kept = self.snapshots[step].weights
         weights = {key: torch.from_numpy(value).float() for key, value in kept.items()}

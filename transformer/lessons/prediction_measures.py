@@ -24,13 +24,13 @@ EQUAL = 1e-3  # relative difference of streams that are the same up to rounding
 
 @measured(mark("the probability"))
 def probability(context: GradingContext, token: int) -> float:
-    """Of the token written after `token`, before temperature and filters."""
+    """The probability of the token written after `token`, before temperature and filters."""
     return float(_step(context, token).chosen.probability)
 
 
 @measured(mark("the likeliest token's probability"))
 def top_probability(context: GradingContext, token: int, temperature: float) -> float:
-    """Of the likeliest token after `token`, at a temperature."""
+    """The probability of the likeliest token after `token`, at a temperature."""
     return float((_after(context, token) / temperature).softmax(dim=-1).max())
 
 
@@ -43,7 +43,7 @@ def tail(context: GradingContext, token: int, temperature: float, best: int) -> 
 
 @measured(mark("the probability of this token"))
 def candidate(context: GradingContext, token: int, text: str) -> float:
-    """Of another token after `token`."""
+    """The probability of another token after `token`."""
     return float(_after(context, token)[_id(context, text)].exp())
 
 
@@ -92,13 +92,13 @@ def draws(context: GradingContext, token: int, text: str) -> float:
 
 @measured(mark("the probability at the first hidden token"))
 def hidden_word(context: GradingContext, text: str) -> float:
-    """Of a token at the first [MASK] of the text."""
+    """The probability of a token at the first [MASK] of the text."""
     return float(_after(context, _hidden(context))[_id(context, text)].exp())
 
 
 @measured(mark("the likeliest token's probability at the first hidden token"))
 def hidden_best(context: GradingContext) -> float:
-    """Of the likeliest token at the first [MASK] of the text."""
+    """The probability of the likeliest token at the first [MASK] of the text."""
     return float(_after(context, _hidden(context)).max().exp())
 
 

@@ -34,7 +34,7 @@ def recorded_tokens(context: GradingContext, task: str) -> float:
 
 @measured(mark("the number of right answers in a hundred"))
 def recorded_right(context: GradingContext, task: str, step: int) -> float:
-    """Of a hundred held-out questions, by a bundled recording after a step."""
+    """Right answers of a hundred held-out questions, by a bundled recording after a step."""
     found = _recording(task).measured_by(step)
     return 0.0 if found is None else 100 * found.accuracy
 

@@ -82,7 +82,7 @@ def launch(
 
 
 class Site(NamedTuple):
-    """What is served."""
+    """The parts of what is served."""
 
     app: FastAPI
     pages: Pages
@@ -153,7 +153,7 @@ async def application(
 
 
 async def sweep(service: Service) -> None:
-    """Let go what is too old, every SWEEP_S."""
+    """Evict what is too old, every SWEEP_S."""
 
     def work() -> None:
         service.sweep()

@@ -21,7 +21,7 @@ from transformer.server.sessions import caller
 
 
 def run_endpoints(service: Service) -> list[Callable[..., Any]]:
-    """Those that read texts or continue them."""
+    """Endpoints that read texts or continue them."""
 
     def kept(run: Run) -> dict[str, Any]:
         return run_values(run, service.store.put(run, caller().session))

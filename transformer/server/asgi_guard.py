@@ -175,7 +175,7 @@ class AsgiGuard:
             await guard.send({**message})  # what compresses an answer changes its messages
 
     async def _make(self, key: Hashable, scope: Scope, guard: RequestGuard) -> None:
-        """Keep the answer; anything but a good one is sent at once."""
+        """Render and keep the answer; an error is sent at once and not kept."""
         messages: list[Message] = []
 
         async def keep(message: Message) -> None:

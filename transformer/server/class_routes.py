@@ -131,7 +131,7 @@ def _words(lesson: str, step: int) -> Part:
 
 
 def _described(one: Class) -> dict[str, Any]:
-    """What is asked, in the language of this request."""
+    """The question in the language of this request."""
     poll = one.poll
     if poll is None:
         return {"rev": one.rev, "name": ""}

@@ -34,7 +34,7 @@ Answer = int | float  # the place of an option, or a number
 
 
 class Name(NamedTuple):
-    """What a poll asks: the guess or the task of a step."""
+    """The subject of a poll: the guess or the task of a step."""
 
     lesson: str
     step: int
@@ -108,7 +108,7 @@ class Class:
         return phone
 
     def n_phones(self) -> int:
-        """Phones that still ask, or have answered what is asked now."""
+        """The number of phones that are connected or have answered the present question."""
         now, answered = time.monotonic(), self.poll.answers if self.poll else {}
         return sum(now - at < ABSENT_S or one in answered for one, at in self.seen.items())
 
@@ -123,7 +123,7 @@ class Class:
         return poll
 
     def show(self, poll: Poll | None) -> None:
-        """Have the phones show this, or that there is nothing to answer."""
+        """Show a poll on the phones, or that there is nothing to answer."""
         self.poll = poll
         self.rev += 1
 

@@ -90,6 +90,6 @@ def calling(module: str, call: str, *given: str) -> str:
 
 
 def giving(module: str, call: str, *given: str) -> str:
-    """The same, whose outputs are what the call returns."""
+    """Like `calling`; the outputs are the result of the call."""
     then = f'({{ modules }}) => modules["{module}"].{call}'
     return f'({", ".join(given)}) => import("page").then({then})'

@@ -1,4 +1,4 @@
-"""What the page offers before a visitor has done anything, for each family of models; and the tour:
+"""The page's first contents for each family of models; and the tour:
 cards that each show a state of the page and say a few words about it.
 
 The cards are data, in tour.toml: other cards need no code.
@@ -162,7 +162,7 @@ def _questions(model: Model) -> Example:
 
 
 def first_controls(model: Model) -> dict[str, Any]:
-    """What the page's boxes and settings hold at first, by name."""
+    """The first contents of the page's boxes and settings, by name."""
     example = example_of(model)
     method = example.methods[0]
     return {

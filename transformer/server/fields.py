@@ -37,7 +37,7 @@ def view_fields() -> dict[str, Parameter]:
 
 
 def page_fields() -> dict[str, Parameter]:
-    """Those of the page itself, in the order in which they are shown."""
+    """The fields of the page itself, in the order in which they are shown."""
     names = {tab_name(tab): tab for tab in tabs(VIEWS.values())}
     tab = Choice(name="tab", options=names, default=UNNAMED_TAB, use="place")
     return {one.name: one for one in (tab, *_PAGE)}

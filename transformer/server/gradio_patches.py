@@ -1,6 +1,6 @@
-"""What of Gradio 6.31 is replaced. It has no documented way to be given it.
+"""Patches of Gradio 6.31, where it has no documented option.
 
-tests/server/test_gradio_patches.py fails once Gradio itself has changed there: then it can go.
+tests/server/test_gradio_patches.py fails once Gradio no longer needs a patch.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from gradio.data_classes import GradioModel, GradioRootModel
 
 
 async def unchanged(data: Any, *_: Any, **__: Any) -> Any:
-    """Gradio fetches what an input of a tool names as a file, to memory and disk:
+    """Keep inputs as they are: Gradio would fetch a file that an input of a tool names:
     {"path": "http://HOST/x", "meta": {"_type": "gradio.FileData"}}; no endpoint takes files."""
     return data.model_dump() if isinstance(data, GradioModel | GradioRootModel) else data
 
 
 def install() -> None:
-    """Replace it for all pages of this process."""
+    """Apply the patches to this process."""
     processing_utils.async_move_files_to_cache = unchanged

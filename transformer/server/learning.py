@@ -1,4 +1,4 @@
-"""What the tab Learn asks the server, each in the caller's own visit: plain values in and out."""
+"""The requests of the tab Learn, each within the caller's visit: plain values in and out."""
 
 from __future__ import annotations
 

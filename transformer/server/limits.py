@@ -152,7 +152,7 @@ KEPT = {
 
 
 def memory_budget() -> MemoryBudget:
-    """An empty one with these limits."""
+    """An empty memory budget with these limits."""
     return MemoryBudget(MAX_KEPT_BYTES, KEPT)
 
 
@@ -193,7 +193,7 @@ def check_interventions(interventions: Any) -> None:
 
 
 def check_texts(texts: Any) -> list[str]:
-    """A batch. Raises ValueError unless it is 1 to MAX_TEXTS texts that may be read."""
+    """Check a batch. Raises ValueError unless it is 1 to MAX_TEXTS texts that may be read."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):
         raise ValueError(f"the texts must be a list of strings; got {type(texts).__name__}")
     if not 1 <= len(texts) <= MAX_TEXTS:

@@ -37,12 +37,12 @@ class Memory:
         self._failures, self._last = 0, 0.0
 
     def call(self, work: Callable[[], T]) -> T:
-        """What work() returns. Raises Busy if memory does not suffice even so."""
+        """The result of work(). Raises Busy if memory does not suffice even after a second try."""
         (found,) = self.steps(lambda: iter((work(),)))
         return found
 
     def steps(self, begin: Callable[[], Iterator[T]]) -> Iterator[T]:
-        """What begin() yields; from the start once more where an allocation fails. Raises Busy."""
+        """Yield from begin(), once more from the start if an allocation fails. Raises Busy."""
         for _ in range(TRIES):
             try:
                 yield from begin()

@@ -76,7 +76,7 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
 
 
 def run_values(run: Run, key: str) -> dict[str, Any]:
-    """What the API says of it."""
+    """A run as the API returns it."""
     return {
         "run": key,
         "model": run.model,
@@ -123,7 +123,7 @@ def how_chosen(run: Run) -> str:
 
 
 def hypotheses_of(run: Run) -> list[dict[str, Any]]:
-    """What a beam search found, best first; nothing for another run."""
+    """The hypotheses of a beam search, best first; none for another run."""
     found = run.search
     return [] if found is None else [
         {
@@ -141,7 +141,7 @@ def running_facts(
     n_prompt: int,
     probabilities: list[float],
 ) -> dict[str, Any]:
-    """The same while tokens still come: no picture yet."""
+    """`run_facts` while tokens are still generated: nothing can be drawn yet."""
     return {
         "run": None,
         "state": "running",
@@ -155,7 +155,7 @@ def running_facts(
 
 
 def batch_facts(batch: Batch, key: str, *, padding_hidden: bool = True) -> dict[str, Any]:
-    """What the page's scripts know of a padded batch. padding_hidden: see `handlers.read_batch`."""
+    """A padded batch for the page's scripts. padding_hidden: see `handlers.read_batch`."""
     config = batch.config
     return {
         "batch": key,

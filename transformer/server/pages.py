@@ -156,7 +156,7 @@ def first_title(service: Service) -> str:
 
 
 def first_look(service: Service) -> dict[str, str]:
-    """What the page shows before its scripts have run, which take seconds on a phone: the stored
+    """The page before its scripts have run, which takes seconds on a phone: the stored
     example and its heads, as pictures."""
     name = next(iter(service.models))
     run = service.store.run(service.example(name)[0])

@@ -1,4 +1,4 @@
-"""What the page's buttons do, as HTTP requests: `POST runs`, `batches` and
+"""The work of the page's buttons, as HTTP requests: `POST runs`, `batches` and
 `examples`.
 
 Each answer is lines of JSON, sent as the work goes on. A line is an object with any of these:
@@ -75,7 +75,7 @@ def add_presses(app: FastAPI, service: Service) -> None:
 
     @app.post("/stop", status_code=204)
     async def stop() -> Response:
-        """End what this visitor has under way; its answer is what there is by then."""
+        """Cancel a visitor's running request, which then answers with what it has."""
         service.sessions.stop(caller().session)
         return Response(status_code=204)
 

@@ -26,7 +26,7 @@ ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 
 
 def code_question(host: str | None, port: int | None, root: str = "") -> Question:
-    """What the page asks for a code of its link. For the parameters see `reachable`.
+    """The question for a QR code of the page's link. For the parameters see `reachable`.
 
     {"page", "query"}: the address at which the asking browser sees the page, and the part after its
     "#"; or {"page", "path"}, a path below it -> {"address", "picture"}; the picture is an SVG as a

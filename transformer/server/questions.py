@@ -1,5 +1,5 @@
-"""What can be asked of the server: each view's pictures by their declaration, and what else the
-page looks at. `resources` serves each by its name."""
+"""The page's questions to the server: one for each picture of a view, by its declaration, and a few
+others. `resources` serves each by its name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from transformer.views.registry import PICTURES
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
-    """One thing that may be asked: plain values in, an answer out.
+    """A named request: plain values in, an answer out.
 
     line: "questions", or "idle" or "files" for what a thread of low priority answers. picture: the
     declaration that it follows from, if there is one.
@@ -52,7 +52,7 @@ def questions(service: Service) -> dict[str, Question]:
 
 
 def answer(service: Service, picture: Picture, data: Mapping[str, Any]) -> Answer:
-    """What a picture says of the run, batch or model that `data` names.
+    """The answer of a picture for the run, batch or model that `data` names.
 
     data: "run", "batch" or "model" (and "other" for two runs), and the picture's parameters.
     Raises ValueError for what it cannot be asked, RunExpired for a run that is no longer kept.
@@ -89,7 +89,7 @@ def _subjects(service: Service, picture: Picture, given: dict[str, Any]) -> list
 
 
 def kept(service: Service, data: Mapping[str, Any]) -> Answer:
-    """{"runs"}: which of these the server still has; asking does not keep them longer."""
+    """{"runs"}: which of these the server still keeps. Does not count as use."""
     check_names("kept", data, ("runs",))
     runs = data.get("runs")
     if not isinstance(runs, list) or len(runs) > MAX_ASKED:

@@ -1,4 +1,4 @@
-"""One request and its answer: the body is counted, the answer made safe and compressed."""
+"""Guard one request and its answer: limit the body, add safe headers, compress."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def object_in(request: Request) -> dict[str, Any]:
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Have an app answer what its routes raise: a code and a sentence, with the error's status."""
+    """Make an app answer errors of its routes by a code and a sentence, with their status."""
 
     async def refused(_: Request, error: Exception) -> Response:
         if isinstance(error, Refused):

@@ -66,14 +66,14 @@ class Service:
         self._offer_usable()
 
     def names(self, visitor: str) -> list[tuple[str, str]]:
-        """What the list of models holds for a visitor: (its words, the name) each."""
+        """The list of models for a visitor: (words, name) of each."""
         own = [(one.label, one.model.name) for one in self.own.of(visitor)]
         return [*((name, name) for name in self.models), *own]
 
     def example(self, name: str) -> tuple[str, str]:
-        """(run id, batch id) of what the page shows of a model before a visitor has done anything.
+        """(run id, batch id) of a model's example, which the page shows at first.
 
-        Of a visit's own model they are runs as others are, made again once they are gone.
+        Those of a visit's own model can be evicted and are then made again.
         """
         if name in self.examples:
             return self.examples[name]
@@ -84,7 +84,7 @@ class Service:
         return own.example
 
     def sweep(self) -> None:
-        """Let go what is too old."""
+        """Evict what is too old."""
         self.budget.sweep()
         self.trainings.sweep()
 
@@ -111,7 +111,7 @@ class Service:
             return _noted(on_cpu(stream.run()))
 
     def generate(self, name: str, text: str, **settings: Any) -> Run:
-        """All of it at once."""
+        """Generate a run without streaming."""
         stream = self.stream(name, text, **settings)
         for _ in stream:
             pass
@@ -163,7 +163,7 @@ class Service:
         return found
 
     def _call(self, method: Callable[..., Any], name: str, *given: Any, **settings: Any) -> Any:
-        """What a method of a model gives; runs and batches in main memory."""
+        """The result of a model's method; runs and batches in main memory."""
         with recording_at_most(MAX_RECORDED_BYTES):
             found = method(self.model(name), *given, **settings)
         if isinstance(found, list):

@@ -74,7 +74,7 @@ def taken(slots: Slots, is_wanted: Callable[[], bool] = lambda: True) -> Iterato
 
 
 def address_of(host: str) -> str:
-    """The address whose share a caller takes: of an IPv6 one the network, which has 2^64."""
+    """The address that a caller's share is counted by: of IPv6 the network, of 2^64 addresses."""
     try:
         found = ipaddress.ip_address(host)
     except ValueError:
@@ -83,7 +83,7 @@ def address_of(host: str) -> str:
 
 
 def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Slots]:
-    """Everything that takes long.
+    """The slots of each kind of slow work, by name.
 
     model: generation. experiments: what-if. files: exports. idle: what takes long and a thread of
     low priority answers. questions: all that the page's views ask. events: programs' calls that
@@ -123,7 +123,7 @@ class Sessions:
 
     @contextmanager
     def request(self, visitor: str, seconds: float = limits.MAX_SECONDS) -> Iterator[Deadline]:
-        """The deadline that a request of this visitor has, while it is under way."""
+        """Register a visitor's request while the block runs; gives its deadline."""
         flag = current_flag() or threading.Event()
         with self._lock:
             self._flags.setdefault(visitor, set()).add(flag)
@@ -151,6 +151,6 @@ class Sessions:
             told(visitor)
 
     def under_way(self) -> int:
-        """How many requests there are."""
+        """The number of open requests."""
         with self._lock:
             return sum(len(flags) for flags in self._flags.values())

@@ -53,7 +53,7 @@ def link_text(state: Mapping[str, Any]) -> str:
 
 
 def short_links(models: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Those whose model is served, by their name in the address."""
+    """The short links whose model is served, by their name in the address."""
     return {one["name"]: one for one in read_tour()["link"] if one["state"]["model"] in models}
 
 

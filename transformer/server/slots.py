@@ -44,7 +44,7 @@ class Place:
 
     @property
     def refused(self) -> bool:
-        """Whether it was given to another."""
+        """Whether the place was given to another request."""
         return self.ready.done() and self.ready.exception() is not None
 
     def wait(self, is_wanted: Callable[[], bool]) -> None:

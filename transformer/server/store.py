@@ -1,4 +1,4 @@
-"""What visits leave on the server: runs and trained models, under ids that cannot be guessed."""
+"""Runs and trained models of visits, under ids that cannot be guessed."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class RunStore:
         return item
 
     def any(self, key: object) -> Kept:
-        """Either. Raises RunExpired if there is none."""
+        """The run or the batch of an id. Raises RunExpired if there is none."""
         found: Kept | None = None
         if isinstance(key, str) and key in self._pinned:
             return self._pinned[key]
@@ -90,7 +90,7 @@ class RunStore:
         return isinstance(key, str) and key in self._pinned
 
     def has(self, key: object) -> bool:
-        """Whether it is still kept. Asking does not make it stay longer."""
+        """Whether it is still kept. Does not count as use."""
         return self.is_pinned(key) or (isinstance(key, str) and self._budget.has(RUNS, key))
 
 
@@ -144,7 +144,7 @@ class OwnModels:
         self._budget = budget
 
     def add(self, visitor: str, label: str, make: Callable[[str], Model], about: str) -> Model:
-        """Keep a model for a visitor, whose oldest goes where there are too many.
+        """Keep a model for a visitor; beyond their limit the oldest is evicted.
 
         make: gives the model of a name, which begins with `about`.
         """
@@ -170,7 +170,7 @@ class OwnModels:
         return own
 
     def of(self, visitor: str) -> list[Own]:
-        """A visitor's, the oldest first."""
+        """A visitor's models, oldest first."""
         return self._budget.of(MODELS, visitor) if visitor else []
 
 

@@ -156,7 +156,7 @@ class Trainings:
         return self._slots.before(training.place) if training.place is not None else 0
 
     def leave(self, visitor: str) -> None:
-        """This visitor has left: nothing is trained any more."""
+        """End the training of a visitor who has left."""
         with self._lock:
             for one in self._budget.of(TRAININGS, visitor):
                 self.steer(one, "stop")

@@ -41,7 +41,7 @@ def add_views(folders: Sequence[str | Path]) -> None:
 
 
 def find_views(folders: Sequence[str]) -> list[View]:
-    """What every module in the packages of these folders declares, sorted by name.
+    """The views that the modules in the packages of these folders declare, sorted by name.
 
     Raises ValueError for a VIEW that is not a `View`, and for a name that is used twice.
     """

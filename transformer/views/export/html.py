@@ -196,7 +196,7 @@ def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
 
 
 def _read(run: Run, record: AttentionRecord) -> AttentionRecord:
-    """With the weights that something is read with."""
+    """The record with the weights of switched-off heads set to 0."""
     return dataclasses.replace(record, pattern=weights_read(run, record.site, record.pattern))
 
 

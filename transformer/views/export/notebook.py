@@ -1,4 +1,4 @@
-"""How a run or a batch shows itself in a notebook.
+"""Runs and batches as HTML in a notebook.
 
 A batch gives the tokens of each text with its padding. A run gives two parts: its tokens, shaded by
 probability, as plain HTML without any script; and all heads small with one of them large, in an

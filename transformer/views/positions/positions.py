@@ -1,4 +1,4 @@
-"""The positional encoding: its matrix, what it is added to, and how it moves."""
+"""The positional encoding: its matrix, its sum with the tokens, and the map between positions."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figu
 
 
 def what_is_done(run: Run) -> str:
-    """One honest sentence."""
+    """The norm and head that are applied to each layer, in a sentence."""
     if not PLACEMENTS[run.config.norm].of_sum:
         return say(
             "the model's final norm and output layer, put on streams that they were not trained for"
