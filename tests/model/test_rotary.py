@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kit.models import tiny
 
+from transformer import Break
 from transformer.analysis.rotary import angles_of
 from transformer.analysis.rotary import rotated_pair as a_pair_of
 from transformer.model.rotary import RotarySettings, frequencies_of
@@ -24,7 +25,7 @@ EDGE = 64 / (2 * math.pi)  # with it the first pair's wavelength is exactly the 
 
 @settings(max_examples=40)
 @given(
-    scaling=st.sampled_from(["none", "dynamic", "linear", "llama3", "yarn"]),
+    scaling=st.sampled_from(["none", "dynamic", "linear", "llama3", "yarn", "longrope"]),
     length=st.integers(8, 2_000),
     bounds=st.floats(0.1, 20).flatmap(lambda low: st.tuples(st.just(low), st.floats(low + 1, 60))),
     base=st.sampled_from([100.0, 10_000.0]),
@@ -44,11 +45,15 @@ def test_scaled_frequencies_are_those_of_transformers(scaling, length, bounds, b
         rope |= {"low_freq_factor": low, "high_freq_factor": high}
     elif scaling == "yarn":
         rope |= {"beta_slow": low, "beta_fast": high}
-    if scaling in ("llama3", "yarn"):
+    elif scaling == "longrope":
+        factors = tuple(1.0 + high / 7 * pair for pair in range(16))
+        rope |= {"short_factor": [*factors], "long_factor": [9.0] * 16}
+    if scaling in ("llama3", "yarn", "longrope"):
         rope["original_max_position_embeddings"] = length
     theirs = transformers.LlamaConfig(head_dim=32, rope_parameters=rope)
     wanted = LlamaRotaryEmbedding(theirs).inv_freq
     values = dict(scaling=scaling, size=32, base=base, factor=factor, low=low, high=high)
+    values |= {"pair_factors": factors} if scaling == "longrope" else {}
     found = frequencies_of(RotarySettings(**values, multiplier=1.0, trained_len=length))
     torch.testing.assert_close(found, wanted, rtol=3e-7 if scaling == "yarn" else 0, atol=0)
 
@@ -61,7 +66,7 @@ def run(tokenizer):
 
 
 def test_the_pictures_show_the_networks_own_angles_and_vectors(run):
-    angles = angles_of(run, "decoder")
+    angles = angles_of(run, "decoder.1.self")
     np.testing.assert_allclose(angles[:, 0], np.arange(24) % (2 * np.pi), atol=1e-5)
     drawn = rotary_angles(run)
     np.testing.assert_allclose(drawn.data[0].z, np.degrees(angles[: len(run.ids)]), atol=1e-2)
@@ -76,6 +81,31 @@ def test_the_pictures_show_the_networks_own_angles_and_vectors(run):
     ]  # fmt: skip
     lengths = [float(np.hypot(arrow.x[1], arrow.y[1])) for arrow in arrows]
     assert lengths[:2] == pytest.approx([lengths[0]] * 2)
+
+
+def test_each_layer_is_shown_with_its_own_rotation(tokenizer):
+    """Rotated back, the first layer's vectors are those of a network that rotates nothing."""
+    for kind, base in (("full_attention", 10_000.0), ("sliding_attention", 50.0)):
+        changes = dict(layer_types=(kind,), window=9, sliding_rotary_base=50.0, score_scale=0.3)
+        model = tiny("two", "decoder", tokenizer, positions="rotary", norm="pre", **changes)
+        run, still = (
+            model.trace("the fox said hello", interventions=breaks)
+            for breaks in ([], [Break("no-rotation")])
+        )
+        assert model.config.rotary_of(0).base == base
+        found = a_pair_of(run, "decoder.0.self", 1, 5, 2)
+        record = still.trace["decoder.0.self"]
+        np.testing.assert_allclose(found.q_before, record.q[0, 1, 5], atol=1e-5)
+        np.testing.assert_allclose(found.k_before, record.k[0, 1, 2], atol=1e-5)
+        assert found.score_at(5, 2) == pytest.approx(found.score, abs=1e-5)
+    nope = tiny("nope", "decoder", tokenizer, positions="rotary", layer_types=(
+        "full_attention_nope", "full_attention",
+    ))  # fmt: skip
+    (together, *_) = VIEW.pictures
+    asked = [
+        together.ask(nope.trace("the fox"), given={"site": f"decoder.{n}.self"}) for n in (0, 1)
+    ]
+    assert [answer["is_rotary"] for answer in asked] == [False, True]
 
 
 def test_a_rotary_score_depends_on_distance_alone(run):

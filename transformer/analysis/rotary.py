@@ -1,7 +1,6 @@
 """Rotary positions: the angle of each pair of features, and a head's q and k before and after.
 
-A head's vectors are recorded rotated. "Before" is the same vector rotated back, by the network's
-own cosines and sines.
+A head's vectors are recorded rotated. "Before" is the same vector rotated back.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.checks import check_choice, check_whole
+from transformer.checks import check_whole
+from transformer.model.rotary import Rotation
 from transformer.model.sites import Site
 from transformer.runs.head_data import SiteLike, array, check_head, labels_of
 from transformer.runs.run import Run
@@ -26,7 +26,7 @@ class RotatedPair:
 
     q, k: (D,), as they meet, and q_before, k_before, rotated back. query, key: their positions.
     angles: (max_len, R / 2), radians from 0 to 2 pi, of each position and pair. score: the
-    network's own, before the mask.
+    network's own, before the mask; divisor: of scores.
     """
 
     site: Site
@@ -40,6 +40,7 @@ class RotatedPair:
     k_before: Doubles
     angles: Doubles
     score: float
+    divisor: float
 
     @property
     def n_pairs(self) -> int:
@@ -52,26 +53,27 @@ class RotatedPair:
             rotated(self.q_before, self.angles[query]),
             rotated(self.k_before, self.angles[key]),
         )
-        return float(q @ k) / math.sqrt(len(q))
+        return float(q @ k) / self.divisor
 
 
-def is_rotary(run: Run) -> bool:
-    """Whether this run's network rotates queries and keys."""
-    return run.config.positions == "rotary"
+def rotates(run: Run, site: SiteLike) -> bool:
+    """Whether this attention rotates queries and keys."""
+    if run.config.positions != "rotary":
+        return False
+    found = run.trace.find(site)
+    return found.kind == "self" and run.config.rotary_of(found.layer) is not None
 
 
-def angles_of(run: Run, stack: str) -> Doubles:
-    """(max_len, R / 2) radians, from the network's own cosines and sines.
-
-    Raises ValueError for a network that rotates nothing, and for a stack that it does not have.
-    """
-    if not is_rotary(run):
+def angles_of(run: Run, site: SiteLike) -> Doubles:
+    """(max_len, R / 2) radians. Raises ValueError for an attention that rotates nothing."""
+    found = run.trace.find(site)
+    settings = run.config.rotary_of(found.layer)
+    if settings is None or found.kind == "cross":
         raise ValueError(
-            "only rotary positions rotate queries and keys; this network's are "
+            f"{found} rotates no queries and keys; this network's positions are "
             f"{run.config.positions}"
         )
-    check_choice("stack", stack, run.position_matrices)
-    matrix = array(run.position_matrices[stack]).astype(np.float64)
+    matrix = Rotation(settings, run.config.max_len_of(found.stack)).matrix.double().numpy()
     cosines, sines = np.split(matrix, 2, axis=1)
     return np.arctan2(sines, cosines) % (2 * math.pi)
 
@@ -81,13 +83,10 @@ def rotated_pair(
 ) -> RotatedPair:
     """A query and a key of a head; by default the last query, and the key before it.
 
-    Raises ValueError for an unknown position, head or site, and for cross-attention: it rotates
-    nothing.
+    Raises ValueError for an unknown position, head or site, and for an attention that rotates
+    nothing, such as cross-attention.
     """
-    record = run.trace[site]
-    angles = angles_of(run, record.site.stack)
-    if record.site.kind == "cross":
-        raise ValueError("cross-attention rotates nothing; needed: self-attention")
+    record, angles = run.trace[site], angles_of(run, site)
     check_head(head, record.pattern.shape[1])
     assert record.q is not None
     assert record.k is not None
@@ -103,6 +102,7 @@ def rotated_pair(
         site=record.site, head=head, query=at, key=other, labels=(labels[at], labels[other]),
         q=q, k=k, q_before=rotated(q, -angles[at]), k_before=rotated(k, -angles[other]),
         angles=angles, score=float(record.scores[0, head, at, other]),
+        divisor=math.sqrt(run.config.score_size),
     )  # fmt: skip
 
 

@@ -188,12 +188,10 @@ class Stack(nn.Module):
         self.relative = bias_of(config, both_ways=name == "encoder")
         is_rotary = POSITIONS[config.positions].is_rotary
         self.max_len = max_len = config.max_len_of(name)
-        base = config.sliding_rotary_base
         self.rotation = Rotation(config.rotary, max_len) if is_rotary else None
         self.sliding_rotation = None
-        if is_rotary and base is not None:
-            sliding = config.rotary._replace(base=base, scaling="none", multiplier=1.0)
-            self.sliding_rotation = Rotation(sliding, max_len)
+        if is_rotary and config.sliding_rotary_base is not None:
+            self.sliding_rotation = Rotation(config.sliding_rotary, max_len)
 
     def forward(self, x: Tensor, context: ForwardContext = PLAIN) -> Tensor:
         """(B, T, C) -> (B, T, C)."""

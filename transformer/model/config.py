@@ -168,6 +168,21 @@ class ModelConfig:
             pair_factors=self.rotary_pair_factors,
         )
 
+    def rotary_of(self, layer: int) -> RotarySettings | None:
+        """How a layer's self-attention rotates heads; None if it does not."""
+        kind = self.layer_type(layer)
+        if not (POSITIONS[self.positions].is_rotary and kind.rotates):
+            return None
+        if self.sliding_rotary_base is None or not kind.slides:
+            return self.rotary
+        return self.sliding_rotary
+
+    @property
+    def sliding_rotary(self) -> RotarySettings:
+        """How rotary positions rotate a head in layers with a window, if these differ."""
+        base = self.sliding_rotary_base or self.rotary_base
+        return self.rotary._replace(base=base, scaling="none", multiplier=1.0)
+
     @property
     def output_vocab_size(self) -> int:
         """Number of logits: the target vocabulary where there is one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from transformer.analysis.rotary import rotated_pair
+from transformer.analysis.rotary import rotated_pair, rotates
 from transformer.messages import numeral, say
 from transformer.model.blocks import Embedding
 from transformer.model.positions import (
@@ -24,10 +24,12 @@ HALF = FIRST // 2  # pairs of features that are shown
 def positions(topic: Topic) -> None:
     """As the run's model has them: waves, a trained table, or a rotation of queries and keys."""
     run, config, stack = topic.run, topic.config, topic.site.stack
-    if config.positions == "rotary" and topic.site.kind == "cross":
+    if config.positions == "rotary" and not rotates(run, topic.site):
         topic.says = [
             say("No vector is added to a token in this model, so there is no position matrix."),
-            say("Cross-attention rotates nothing either."),
+            say("Cross-attention rotates nothing either.")
+            if topic.site.kind == "cross"
+            else say("Some layers rotate nothing."),
         ]
         return
     if POSITIONS[config.positions].is_bias:
@@ -103,7 +105,8 @@ def _waves(topic: Topic, positions: str) -> None:
 
 def _rotation(topic: Topic) -> None:
     """Nothing is added: each head rotates its queries and keys."""
-    settings = topic.config.rotary
+    settings = topic.config.rotary_of(topic.site.layer)
+    assert settings is not None
     half, scaled = settings.size // 2, SCALINGS[settings.scaling].does
     topic.says = [
         say("No vector is added to a token in this model, so there is no position matrix."),

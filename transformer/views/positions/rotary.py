@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.analysis.rotary import angles_of, is_rotary, rotated_pair
+from transformer.analysis.rotary import angles_of, rotated_pair, rotates
 from transformer.checks import check_whole
 from transformer.messages import mark, say
 from transformer.runs.head_data import SiteLike
@@ -30,10 +30,10 @@ _QUERY_SAID = mark("query of token {place}, before"), mark("query of token {plac
 _KEY_SAID = mark("key of token {place}, before"), mark("key of token {place}, after")
 
 
-def rotary_angles(run: Run, stack: str = "decoder") -> go.Figure:
+def rotary_angles(run: Run, site: SiteLike = "decoder.0.self") -> go.Figure:
     """Token by pair: by how many degrees each pair of features of q and k is rotated there."""
-    angles = np.degrees(angles_of(run, stack))
-    labels = run.queries(stack)
+    radians, stack = angles_of(run, site), run.trace.find(site).stack
+    angles, labels = np.degrees(radians), run.queries(stack)
     used = angles[: len(labels)].astype(np.float32)
     cells = go.Heatmap(
         z=used,
@@ -48,8 +48,8 @@ def rotary_angles(run: Run, stack: str = "decoder") -> go.Figure:
     return style.figure(
         [cells],
         "By what angle each pair is rotated",
-        f"pair 0 rotates fastest: once in {_period(angles_of(run, stack)[:, 0]):,.1f} tokens; "
-        f"the last once in {_period(angles_of(run, stack)[:, -1]):,.0f}",
+        f"pair 0 rotates fastest: once in {_period(radians[:, 0]):,.1f} tokens; "
+        f"the last once in {_period(radians[:, -1]):,.0f}",
         xaxis=style.axis(say("pair"), range=[-0.5, used.shape[1] - 0.5]),
         yaxis=style.axis(say("token"), range=[len(labels) - 0.5, -0.5]),
         meta={"stack": stack, "n_pairs": used.shape[1]},
@@ -156,14 +156,13 @@ def answer_rotary(
     query: Annotated[int | None, QUERY] = None,
     pair: Annotated[int, _PAIR] = 0,
 ) -> Answer:
-    """All three pictures of one head and pair; nothing for a network that rotates nothing."""
-    if not is_rotary(item) or site.endswith("cross"):
+    """All three pictures of one head and pair; nothing for an attention that rotates nothing."""
+    if not rotates(item, site):
         return {"is_rotary": False}
-    stack = site.split(".")[0]
-    n_pairs = angles_of(item, stack).shape[1]
+    n_pairs = angles_of(item, site).shape[1]
     pair = min(pair, n_pairs - 1)
     drawn = {
-        "angles": rotary_angles(item, stack),
+        "angles": rotary_angles(item, site),
         "pair": rotary_pair(item, site, head, query, pair=pair),
         "distance": rotary_distance(item, site, head, query),
     }
