@@ -1,102 +1,179 @@
-"""Networks on another device: no tensors of two devices meet, and few results are waited for.
+"""Networks on another device: no tensors of two devices meet, and few results are waited for."""
 
-On the device "meta" an operation with a tensor of the CPU raises, as it does on a GPU. What reads a
-tensor's value, for which the CPU waits for a GPU, is counted on the CPU and measured on a GPU.
-"""
-
+import copy
+import dataclasses
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from kit.models import tiny
+from kit.pretended_device import DEVICE, pretended_device
 
-from transformer import Ablate, Add, Break, EditMask, Patch, Trace, load
+from transformer import Ablate, Add, Batch, Break, EditMask, Model, Patch, Run, load, with_lens
+from transformer.analysis.ablation import head_importance
+from transformer.analysis.journey import journey
+from transformer.analysis.layer_at_position import layer_at_position
+from transformer.analysis.logit_lens import surprisal
+from transformer.analysis.patching import patch_effect
 from transformer.interventions.breaks import breaks_of
-from transformer.interventions.hooks import hooks_of
-from transformer.model.cache import KeyValueCache
 from transformer.model.config import ModelConfig
-from transformer.model.transformer import EncoderDecoder, build_transformer
 
-SIZES = dict(vocab_size=11, d_model=8, n_heads=2, n_layers=2, d_ff=12, max_len=16)
-NETWORKS = {
-    "gpt": dict(positions="learned"),
+NETWORKS: dict[str, dict[str, Any]] = {
+    "gpt": dict(positions="learned", max_len=10),
     "llama": dict(positions="rotary", norm_kind="rms", gated=True, n_key_heads=1, window=3),
     "bloom": dict(positions="alibi"),
     "t5": dict(positions="relative", relative_buckets=8, family="encoder-decoder", score_scale=1.0),
-    "translator": dict(family="encoder-decoder", norm="post", padding_id=0),
+    "translator": dict(family="encoder-decoder", norm="post"),
     "bert": dict(family="encoder", positions="learned", norm="post", norm_embeddings=True),
 }
+TEXT, OTHER = "the fox said", "hello"
+FEW = dict(max_new_tokens=4)
+SAMPLED = dict(temperature=1.3, top_k=30, top_p=0.9, min_p=0.01, seed=3)
 
 
 def altered(config: ModelConfig) -> Iterator[list]:
     stack = "encoder" if config.family == "encoder" else "decoder"
-    yield []
-    yield [Ablate(stack, 0, [1])]
+    yield [Ablate(stack, 0, [1]), Ablate(stack, 1, part="layer", positions=[2])]
     yield [Ablate(stack, 0, [1], by="mean", positions=[1])]
-    yield [Ablate(stack, 1, part="layer", positions=[2])]
     yield [EditMask(stack, allow=[(0, 1)], forbid=[(1, None)], without=["padding"])]
-    yield [Patch(stack, 0, [1], values=torch.ones(1, 8)), Add(stack, 0, torch.ones(8))]
-    yield [Patch(stack, 0, [0, 1], values=torch.ones(2, 4), part="z", heads=[1])]
-    yield from ([Break(what)] for what in breaks_of(config))
+    yield [Patch(stack, 0, [0], values=torch.ones(1, 16)), Add(stack, 0, torch.ones(16))]
+    yield [Patch(stack, 0, [0, 1], values=torch.ones(2, 8), part="z", heads=[1])]
+    yield [Patch(stack, 0, [0], OTHER)]
+    yield [Break(what) for what in breaks_of(config)]
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_no_tensors_of_two_devices_meet(name):
-    config = ModelConfig(**SIZES | NETWORKS[name])
-    network = build_transformer(config, seed=0).to("meta")
-    ids = torch.ones(2, 5, dtype=torch.int64, device="meta")
-    real = torch.ones(2, 5, dtype=torch.bool, device="meta")
-    for interventions in altered(config):
-        hooks, trace = hooks_of(interventions, config), Trace()
-        if isinstance(network, EncoderDecoder):
-            network(ids, ids, src_is_text=real, tgt_is_text=real, hooks=hooks, trace=trace)
-        else:
-            network(ids, is_text=real, hooks=hooks, trace=trace)
-        assert all(record.pattern.is_meta for record in trace)
-    if config.family == "decoder":
-        cache = KeyValueCache()
-        network(ids, is_text=real, cache=cache)
-        assert network(ids[:, :1], cache=cache).is_meta
+def reading(config: ModelConfig) -> Iterator[Callable[[Model], Any]]:
+    yield lambda model: model.trace(TEXT)
+    for interventions in [[], *altered(config)]:
+        yield lambda model, altered=interventions: model.trace([TEXT, OTHER], altered)
+    if config.family == "encoder":
+        yield lambda model: model.fill("the [MASK] said [MASK]")
 
 
-READS = ("item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__", "nonzero", "equal")
+def writing(config: ModelConfig) -> Iterator[Callable[[Model], Any]]:
+    yield lambda model: model.generate(TEXT, **FEW)  # beyond the gpt's max_len
+    yield lambda model: model.generate([TEXT, OTHER], repetition_penalty=1.4, stop=["e"], **FEW)
+    yield lambda model: model.generate([TEXT, OTHER], **FEW, **SAMPLED)
+    yield lambda model: model.generate(TEXT, forced_tokens=[70, 71], **FEW)
+    interventions = [Ablate("decoder", 0, [1]), Add("decoder", 1, torch.ones(16), positions=[5])]
+    yield lambda model: model.generate(TEXT, interventions=interventions, **FEW)
+    if config.family == "encoder-decoder":
+        yield lambda model: model.generate([TEXT, OTHER], beams=3, **FEW)
+        yield lambda model: model.translate_batch([TEXT, OTHER], **FEW)
 
 
-def waits(monkeypatch, call) -> int:
-    """How often a call reads a tensor's value."""
-    count = 0
-    with monkeypatch.context() as patched:
-        for name in READS:
-            own = getattr(Tensor, name)
-
-            def read(self, *given, own=own, **named):
-                nonlocal count
-                count += 1
-                return own(self, *given, **named)
-
-            patched.setattr(Tensor, name, read)
-        call()
-    return count
+def studying(config: ModelConfig) -> Iterator[Callable[[Model], Any]]:
+    """Questions about what a model has read."""
+    stack = "encoder" if config.family == "encoder" else "decoder"
+    last = dict(position=1) if config.family == "encoder" else {}
+    yield lambda model: with_lens(model, model.trace(TEXT)).lens
+    yield lambda model: journey(model, model.trace(TEXT), **last)
+    yield lambda model: layer_at_position(model, model.trace(TEXT), stack, 1, 0).parts[0].out
+    yield lambda model: model.trace([TEXT, OTHER])[1].arrays()
+    if config.family != "encoder":
+        yield lambda model: surprisal(model, model.trace(TEXT))
+        yield lambda model: head_importance(model, model.generate(TEXT, **FEW), 2, "mean")
+        yield lambda model: patch_effect(model, model.trace(TEXT), OTHER, 1, part="z")
 
 
-@pytest.mark.parametrize("settings", [{}, {"interventions": [Ablate("decoder", 0, [0])]}])
-def test_a_token_waits_once(settings, tiny_model, tmp_path, monkeypatch):
-    tiny_model.save(tmp_path)
-    model = load(tmp_path, engine="network")
+def numbers(result: Any) -> Any:
+    """What a result holds, as nested tensors and numbers on the CPU."""
+    if isinstance(result, torch.Tensor):
+        return result.cpu()
+    if isinstance(result, dict):
+        return {name: numbers(each) for name, each in result.items()}
+    if isinstance(result, list | tuple):
+        return [numbers(each) for each in result]
+    if isinstance(result, Run | Batch):
+        patterns = [result.trace.weights(*kind) for kind in result.trace.kinds()]
+        steps = getattr(result, "steps", ())
+        candidates = [[c.probability for c in step.candidates] for step in steps]
+        ids = [step.token for step in steps]
+        return numbers([patterns, result.trace.residuals, result.logits, ids, candidates])
+    if dataclasses.is_dataclass(result):
+        return numbers({name: getattr(result, name) for name in result.__slots__})
+    return list(result.encode()) if isinstance(result, str) else result
 
-    def generate(n: int) -> int:
-        run = {"max_new_tokens": n, **settings}
-        return waits(monkeypatch, lambda: [*model.stream("the fox", **run)])
 
-    generate(2)
-    assert generate(9) - generate(3) == 6
+def moved(model: Model) -> Model:
+    return dataclasses.replace(model, network=copy.deepcopy(model.network).to(DEVICE))
 
 
-@pytest.mark.parametrize("interventions", [[], [Ablate("decoder", 0, [0])]])
-def test_a_pass_waits_for_nothing(interventions, tiny_model, monkeypatch):
-    assert waits(monkeypatch, lambda: tiny_model.trace("the fox", interventions)) == 0
+@pytest.mark.parametrize(
+    ("name", "flows"),
+    [
+        *((name, reading) for name in NETWORKS),
+        *((name, writing) for name in ("gpt", "t5")),
+        *((name, studying) for name in ("llama", "translator", "bert")),
+    ],
+)
+def test_every_flow_gives_the_same_on_another_device(name, flows, tokenizer):
+    options = {"family": "decoder", **NETWORKS[name]}
+    tokenizer = tokenizer.with_mask() if name == "bert" else tokenizer
+    here = tiny(name, options.pop("family"), tokenizer, **options)
+    with pretended_device():
+        there = moved(here)
+        for flow in flows(here.config):
+            one, other = numbers(flow(there)), numbers(flow(here))
+            torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)
+
+
+def test_a_tensor_on_the_cpu_or_a_list_does_not_pass_for_one_on_a_device():
+    with pretended_device() as waits:
+        there, here = torch.zeros(3, device=DEVICE), torch.ones(3)
+        assert (there + torch.tensor(2.0)).device == DEVICE  # as on a GPU, one number may
+        assert not waits
+        for fault in (
+            lambda: there + here,
+            lambda: torch.nn.functional.linear(here, there[None]),
+            lambda: there[[1]],
+            lambda: there.index_select(0, torch.tensor([1])),
+        ):
+            with pytest.raises(RuntimeError, match="of a tensor on the CPU, or a list, and one"):
+                fault()
+        there[1] = 5
+        assert (there + here.to(DEVICE)).tolist() == [1, 6, 1]
+        assert waits == {"aten._to_copy": 1}
+        assert bool(there.sum() == 5)
+        assert there[there > 0].shape == (1,)
+        assert sum(waits.values()) == 3
+
+
+def waits_of(model: Model, flow: Callable[[Model], Any]) -> int:
+    """How often the CPU reads a number from another device."""
+    with pretended_device() as waits:
+        there = moved(model)
+        waits.clear()
+        flow(there)
+        return sum(waits.values())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        SAMPLED,
+        {"repetition_penalty": 1.4},
+        {"interventions": [Ablate("decoder", 0, [0], positions=[1]), Break("hard-attention")]},
+        {"beams": 3},
+    ],
+)
+def test_a_token_waits_once(settings, tiny_model, tiny_encoder_decoder):
+    model = tiny_encoder_decoder if "beams" in settings else tiny_model
+    few, many = (
+        waits_of(model, lambda m, n=n: [*m.stream("the fox", max_new_tokens=n, **settings)])
+        for n in (3, 9)
+    )
+    assert many - few == 6
+
+
+@pytest.mark.parametrize("interventions", [[], [Ablate("decoder", 0, [0]), Break("no-scale")]])
+@pytest.mark.parametrize("texts", ["the fox", ["the fox", "hello"]])
+def test_a_pass_waits_for_nothing(texts, interventions, tiny_model):
+    assert waits_of(tiny_model, lambda model: model.trace(texts, interventions)) == 0
 
 
 @pytest.mark.gpu

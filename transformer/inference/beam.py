@@ -12,6 +12,7 @@ from transformer.checks import check_number, check_whole
 from transformer.inference import deadline
 from transformer.inference.logit_sources import pad, text_in
 from transformer.model.cache import KeyValueCache
+from transformer.model.functional import on_device
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.request import MAX_BEAMS, MAX_LENGTH_PENALTY
 from transformer.runs.steps import BeamNode, Hypothesis
@@ -127,11 +128,8 @@ class _Search:
         if self.model.config.output_padding_id is not None:  # as in generation: padding is not text
             log_probabilities[:, self.model.config.output_padding_id] = -torch.inf
         count = min(2 * self.beams, log_probabilities.shape[-1])
-        best, tokens = log_probabilities.topk(count, dim=-1)
-        return [
-            list(zip(*pair, strict=True))
-            for pair in zip(best.tolist(), tokens.tolist(), strict=True)
-        ]
+        best = torch.stack(log_probabilities.topk(count, dim=-1), dim=-1)  # token ids are exact
+        return [[(gain, int(token)) for gain, token in row] for row in best.tolist()]
 
     def _advance(
         self, row: _Row, extensions: list[list[tuple[float, int]]], *, is_last: bool
@@ -169,12 +167,11 @@ class _Search:
         same_sources: row n still reads the same source; then cross-attention's cache, which is most
         of it, needs no copy.
         """
-        self.last = torch.tensor(
-            [[live.ids[-1]] for row in self.active for live in row.alive], device=self.model.device
-        )
+        last = torch.tensor([[live.ids[-1]] for row in self.active for live in row.alive])
+        self.last = on_device(last, self.model.device)
         if origins == list(range(len(self.source))):
             return
-        parents = torch.tensor(origins, device=self.model.device)
+        parents = on_device(torch.tensor(origins), self.model.device)
         if not same_sources:
             self.source, self.memory = self.source[parents], self.memory[parents]
             self.is_text = None if self.is_text is None else self.is_text[parents]

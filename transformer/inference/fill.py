@@ -57,7 +57,8 @@ def fill(model: LoadedModel, text: str, n_best: int = N_BEST) -> Filled:
     positions = [position for position, index in enumerate(ids) if index == mask]
     if not positions:
         raise ValueError(f"a text to fill in must hold [MASK]; got {shortened(text)}")
-    logits = network(torch.tensor([ids], device=model.device))[0, positions].float()
+    where = torch.tensor([[index == mask for index in ids]], device=model.device)
+    logits = network(torch.tensor([ids], device=model.device), where=where).float()
     best = logits.softmax(dim=-1).topk(min(n_best, logits.shape[1]))
     guesses = [
         tuple(_guess(model, *pair) for pair in zip(indices, chances, strict=True))

@@ -229,4 +229,5 @@ def _without(logits: Tensor, padding_id: int | None) -> Tensor:
     """Logits with -inf for padding."""
     if padding_id is None:
         return logits
-    return logits.index_fill(-1, torch.tensor(padding_id, device=logits.device), -math.inf)
+    padding = on_device(torch.tensor(padding_id), logits.device)
+    return logits.index_fill(-1, padding, -math.inf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from transformer.inference.generation import forced_steps
 from transformer.inference.loaded import LoadedModel, Prepared
 from transformer.inference.logit_sources import pad, text_in
 from transformer.model.blocks import Embedding, Stack
+from transformer.model.functional import on_device
 from transformer.model.hooks import Hook
 from transformer.model.trace import Trace
 from transformer.model.transformer import EncoderDecoder
@@ -125,17 +126,17 @@ def batch_of(
     targets = [row.ids for row in rows]
     if isinstance(model.network, EncoderDecoder):
         sources = [row.source for row in rows]
-        read, written = _padded(model, sources), _padded(model, targets)
+        fields, written = _padded(model, sources), _padded(model, targets)
         logits = model.network(
-            read.ids, written.ids, src_is_text=read.is_text, tgt_is_text=written.is_text,
+            on_device(fields["ids"], model.device), on_device(written["ids"], model.device),
+            src_is_text=text_in(sources, model.device), tgt_is_text=text_in(targets, model.device),
             trace=trace, hooks=hooks,
         )  # fmt: skip
-        fields = _batch_fields(read)
-        fields |= {f"target_{name}": value for name, value in _batch_fields(written).items()}
+        fields |= {f"target_{name}": value for name, value in written.items()}
     else:
-        read = _padded(model, targets)
-        logits = model.network(read.ids, is_text=read.is_text, trace=trace, hooks=hooks)
-        fields = _batch_fields(read)
+        fields = _padded(model, targets)
+        ids, is_text = on_device(fields["ids"], model.device), text_in(targets, model.device)
+        logits = model.network(ids, is_text=is_text, trace=trace, hooks=hooks)
     return Batch(
         model=model.name,
         config=config,
@@ -147,29 +148,16 @@ def batch_of(
     )
 
 
-class _Padded(NamedTuple):
-    """Rows of ids as one (B, T), with `text_in`'s mask and the labels of all ids."""
-
-    ids: Tensor
-    is_text: Tensor | None
-    labels: tuple[tuple[str, ...], ...]
-
-
-def _padded(model: LoadedModel, rows: Sequence[Sequence[int]]) -> _Padded:
-    ids = pad(rows, model.tokenizer.padding_id).to(model.device)
+def _padded(model: LoadedModel, rows: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """A Batch's fields for one stack, on the CPU: ids, labels, and which are not padding."""
+    ids = pad(rows, model.tokenizer.padding_id)
     known = model.config.padding_id is not None
     filler = model.tokenizer.label(model.tokenizer.padding_id) if known else PADDING
     labels = tuple(
         (*model.tokenizer.labels(row), *[filler] * (ids.shape[1] - len(row))) for row in rows
     )
-    return _Padded(ids, text_in(rows, model.device), labels)
-
-
-def _batch_fields(read: _Padded) -> dict[str, Any]:
-    """A Batch's fields for one stack: ids, labels, and which of them are not padding."""
-    is_text = read.is_text
-    padding = torch.ones_like(read.ids, dtype=torch.bool) if is_text is None else is_text
-    return {"ids": read.ids.cpu(), "labels": read.labels, "padding": padding.cpu()}
+    lengths = torch.tensor([len(row) for row in rows])
+    return {"ids": ids, "labels": labels, "padding": torch.arange(ids.shape[1]) < lengths[:, None]}
 
 
 def text_of(model: LoadedModel, request: Request, tokens: Sequence[int]) -> str:

@@ -64,10 +64,9 @@ class Changed:
         changed = self.change(value, context.get("padding_mask"))
         if self.positions is None:
             return changed
-        at = [position for position in self.positions if position < value.shape[-2]]
-        here = torch.zeros(value.shape[-2], 1, dtype=torch.bool, device=value.device)
-        here[at] = True
-        return torch.where(here, changed, value)
+        here = torch.zeros(value.shape[-2], 1, dtype=torch.bool)
+        here[[position for position in self.positions if position < len(here)]] = True
+        return torch.where(on_device(here, value.device), changed, value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
