@@ -254,6 +254,7 @@ HEADLESS = [
     ("gpt_neox", "GPTNeoXModel"), ("llama", "LlamaForSequenceClassification"),
     ("llama", "LlamaModel"), ("marian", "MarianModel"),
     ("gpt2", "GPT2ForSequenceClassification"), ("mistral", "MistralModel"),
+    ("bart", "BartForSequenceClassification"), ("umt5", "UMT5ForSequenceClassification"),
 ]  # fmt: skip
 
 

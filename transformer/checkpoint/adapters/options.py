@@ -182,7 +182,7 @@ def _yarn_multiplier(given: Values) -> float:
 
 # Weights of heads that predict no tokens: classifiers, rewards, question answering.
 _OTHER_HEADS = re.compile(
-    r"(score|classifier|pre_classifier|qa_outputs|v_head|multiple_choice_head)\b"
+    r"(score|classifier|pre_classifier|classification_head|qa_outputs|v_head|multiple_choice_head)\b"
 )
 
 

@@ -20,6 +20,7 @@ from transformer.checkpoint.adapters.options import (
 from transformer.model.config import ModelConfig
 from transformer.model.score_bias import RelativeBias
 
+PREFIX = "transformer."  # of classifiers, which are refused
 IGNORED = (r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",)
 _ATTENTION = {"query": "q", "key": "k", "value": "v", "output": "o"}
 _BIAS = "layer.0.SelfAttention.relative_attention_bias"
@@ -85,7 +86,7 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
 
 def weights(stored: Mapping[str, Tensor], config: ModelConfig, values: Values) -> dict[str, Tensor]:
     """Rename their weights. Raises ValueError for a missing or an unknown one."""
-    theirs = Stored(stored, ignored=IGNORED)
+    theirs = Stored(stored, PREFIX, IGNORED)
     stacks = {"encoder": False}
     if config.family == "encoder":
         tokens, _ = theirs.tied("shared.weight", "encoder.embed_tokens.weight")
