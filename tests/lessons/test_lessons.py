@@ -314,6 +314,16 @@ def test_a_step_is_graded_and_solved_on_the_pages_request(experiments, tmp_path,
             lessons_of_page.grade(experiments, given | {"answer": answer} | wrong)
 
 
+def test_a_trained_network_is_opened_or_trained_as_the_answer(experiments):
+    asked = {"name": "learning", "run": experiments.examples["tiny"][0]}
+    opened = lessons_of_page.solve(experiments, asked | {"step": 6})["state"]
+    assert opened["model"].startswith("induction-400~")
+    assert (opened["tab"], opened["alter"][0]["type"]) == ("attention", "ablate")
+    answer = lessons_of_page.solve(experiments, asked | {"step": 5})
+    assert answer["trains"]
+    assert answer["state"]["learn.n_layers"] == 1
+
+
 def test_faulty_steps_and_hints_are_reported(tmp_path, experiments):
     run = experiments.store.run(experiments.examples["tiny"][0])
     best = check_of({"click": "head", "of": "first"}).right_answer(

@@ -21,6 +21,7 @@ from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.server.errors import public_error
 from transformer.server.fields import SETTINGS, view_fields
+from transformer.server.learning import RECORDED, adopt
 from transformer.server.page_request import OF_RUN, batch_of, run_of
 from transformer.server.service import Service
 
@@ -70,10 +71,17 @@ def grade(service: Service, data: Mapping[str, Any]) -> Answer:
 
 
 def solve(service: Service, data: Mapping[str, Any]) -> Answer:
-    """{"name", "step", "run", "batch"}: the answer, as the page would show it."""
+    """{"name", "step", "run", "batch"}: the answer, as the page would show it. trains: once it
+    shows a plan, the page trains it; the network is opened, and graded, by the visitor."""
     check, step = _check(data), step_of(data)
-    if step.solution.keys() & {"learn", "train"}:
-        return {"state": {"tab": "learn"}}
+    if task := step.solution.get("learn"):
+        opened = adopt(service, {"id": f"{RECORDED}{task}", "at": None})
+        rest = {name: one for name, one in step.solution.items() if name != "learn"}
+        network = {name: opened[name] for name in ("model", "length")}
+        return {"state": {"tab": "attention", **network, **rest}}
+    if plan := step.solution.get("train"):
+        fields = {f"learn.{name}": value for name, value in plan.items()}
+        return {"state": {"tab": "learn", **fields}, "trains": True}
     if step.solution:
         return {"state": step.solution}
     context = context_of(service, data)

@@ -154,8 +154,10 @@ const Guide = () => {
   };
   const solve = async () => {
     try {
-      const { state: shown, number, option } = await ask("solve", asked());
-      if (shown) return await goToAnswer(shown);
+      const { state: shown, trains, number, option } = await ask("solve", asked());
+      if (shown) await goToAnswer(shown);
+      if (trains) /** @type {HTMLElement} */ (document.querySelector(".learn .train")).click();
+      if (shown) return;
       const answer = option === undefined ? { number: Math.round(number * 100) / 100 } : { option };
       state.give(answer);
       return await grade(answer);

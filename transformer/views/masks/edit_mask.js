@@ -126,13 +126,16 @@ const inWords = ({ applied, where, count, total }) =>
 const Editor = () => {
   const part = usePart();
   const { run, kinds, trace_start: start } = page.run;
-  const [chosen, choose] = useState({ kind: 0, layer: "*" });
+  const [chosen, choose] = useState({ kind: 0, layer: "" }); // "": the layer that is edited alone, else all
   const [edited, setEdited] = useState(/** @type {any} */ (null)); // since the run was shown
   useEvent("run", () => setEdited(null));
   const kind = kinds[chosen.kind] ?? kinds[0];
-  const layer = Number(chosen.layer) >= kind.n_layers ? "*" : chosen.layer;
-  const place = placeOf(kind, layer);
   const ofRun = useMemo(() => editsByPlace(interventions()), [page.run]);
+  const layers = Array.from({ length: kind.n_layers }, (_, one) => String(one));
+  const altered = ["*", ...layers].filter((one) => ofRun.has(placeOf(kind, one)));
+  const picked = chosen.layer || (altered.length === 1 ? altered[0] : "*");
+  const layer = layers.includes(picked) ? picked : "*";
+  const place = placeOf(kind, layer);
   const edits = edited ?? ofRun;
   const own = edits.get(place) ?? noEdits();
 
@@ -173,7 +176,6 @@ const Editor = () => {
   const clear = () => setEdited(new Map([...edits].filter(([name]) => name !== place)));
   const apply = () =>
     alter([...interventions().filter(({ type }) => type !== "mask"), ...masksOf(edits)]);
-  const layers = Array.from({ length: kind.n_layers }, (_, one) => [String(one), String(one)]);
   const key = (look, sign, words) => html`<span><i class=${look}>${sign}</i>${words}</span>`;
   return html`<section class="maskedit whatif"
     data-allowed=${shown?.count} data-applied=${shown && String(shown.applied)}
@@ -181,9 +183,9 @@ const Editor = () => {
     <p>${say("Which keys (columns) each query (row) may read, in every head of a layer. Click a cell to forbid or allow it. Click a token's label to forbid its whole row or column; a second click allows all of it, a third leaves it as it was.")}</p>
     <div class="whatif-head">
       <${KindButtons} name=${say("Which attention")} kinds=${kinds}
-        chosen=${kinds.indexOf(kind)} choose=${(index) => choose({ kind: index, layer: "*" })} />
+        chosen=${kinds.indexOf(kind)} choose=${(index) => choose({ kind: index, layer: "" })} />
       <label>${`${capital(say("layer"))} `}<${Select} class="edit-layer" value=${layer}
-        options=${[["*", say("all")], ...layers]} set=${(one) => choose({ ...chosen, layer: one })} /></label>
+        options=${[["*", say("all")], ...layers.map((one) => [one, one])]} set=${(one) => choose({ ...chosen, layer: one })} /></label>
       ${without("causal", say("without the causal mask"), !isCausal(kind))}
       ${without("padding", say("without the padding mask"), false)}
     </div>
