@@ -8,6 +8,12 @@ one to three seconds apart, with the requests that the page's scripts send. Toke
 are compared with those of the same request made alone in this process. A failure, a mixed-up
 result, slow clicks, slow phones or growing memory end with status 1; else `--save` adds the
 figures to the JSON of all benchmarks under that name (load, soak).
+
+With phones, the visitors are a class: they read what they have pressed for 20 to 30 seconds,
+and begin at different moments. The phones do what their page does: each holds a request until
+something else is asked, answers it as soon as it is told (people are slower, and less alike),
+and asks again. The teacher's page asks for the answers every second, as it does in a class.
+All phones must have been told and have answered within ANSWERED_S of a step's first request.
 """
 
 from __future__ import annotations
@@ -23,12 +29,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
 import numpy as np
 import psutil
 
 import transformer
 from benchmarks import command_line, results, served
+from benchmarks.http_client import LOST, Client
 from benchmarks.visitor import Lost, Refused, Visitor
 from transformer import Model, Run
 
@@ -38,6 +44,8 @@ ANSWERED_S = 2.0  # until all phones of a class have answered; else they are slo
 ASKED_S = 5.0  # between two questions to them
 GROWTH = 1.10  # of memory
 LOOK_S = (1.0, 3.0)  # how long a visitor looks at a head
+CLASS_LOOK_S = (20.0, 30.0)  # the same in a class
+TALLY_S = 1.0  # between two looks of the teacher's page at the answers
 SETTLED_S = 10.0  # before which memory is not measured
 TEXTS = (
     "Once upon a time", "The little dog was", "Tom and Lily saw a big", "One day a bird",
@@ -172,38 +180,40 @@ async def load(
     replicas: several serve, and one of them may go: who loses the connection presses again.
     """
     report = Report(visitors=visitors, seconds=seconds, may_lose=replicas)
-    # The server closes an idle connection after five seconds; not to write to one just then.
-    limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
-    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
-        end = time.monotonic() + seconds
-        watch = asyncio.create_task(_watch(client, report, server, end))
-        rounds = (_stay(client, report, tasks, place, end) for place in range(visitors))
-        training = (_learn(client, report, end) for _ in range(learners))
-        classes = [_teach(client, report, phones, end)] if phones else []
-        await asyncio.gather(*rounds, *training, *classes)
-        await watch
+    client, end = Client(url), time.monotonic() + seconds
+    look = CLASS_LOOK_S if phones else LOOK_S
+    watch = asyncio.create_task(_watch(client, report, server, end))
+    rounds = (_stay(client, report, tasks, place, end, look) for place in range(visitors))
+    training = (_learn(client, report, end) for _ in range(learners))
+    classes = [_teach(client, report, phones, end)] if phones else []
+    await asyncio.gather(*rounds, *training, *classes)
+    await watch
+    client.close()
     return report
 
 
 async def _stay(
-    client: httpx.AsyncClient,
+    client: Client,
     report: Report,
     tasks: Sequence[Task],
     place: int,
     end: float,
+    look: tuple[float, float],
 ) -> None:
     """One visitor, from opening the page until time is up, at least for one round."""
     visitor = Visitor(client)
     chance = random.Random(place)
+    if look is CLASS_LOOK_S:
+        await asyncio.sleep(chance.uniform(0, look[0]))
     began = time.monotonic()
     await visitor.open()
     report.opened.append(time.monotonic() - began)
     for turn in itertools.count(place):
         task = tasks[turn % len(tasks)]
         try:
-            while not await _is_generated(visitor, report, task, chance, end):
+            while not await _is_generated(visitor, report, task, chance, end, look):
                 await asyncio.sleep(1)  # the page says that its text is kept: press again
-        except (Refused, httpx.HTTPError) as error:
+        except (Refused, *LOST) as error:
             report.faults.append(f"visitor {place}: {type(error).__name__}: {str(error)[:200]}")
             await asyncio.sleep(1)
         if time.monotonic() >= end:
@@ -214,11 +224,16 @@ async def _stay(
 
 
 async def _is_generated(
-    visitor: Visitor, report: Report, task: Task, chance: random.Random, end: float
+    visitor: Visitor,
+    report: Report,
+    task: Task,
+    chance: random.Random,
+    end: float,
+    look: tuple[float, float],
 ) -> bool:
     """A whole round; False if the connection was lost before there was a run."""
     try:
-        await _round(visitor, report, task, chance, end)
+        await _round(visitor, report, task, chance, end, look)
     except Lost as error:
         report.lost.append(str(error))
         return False
@@ -226,7 +241,12 @@ async def _is_generated(
 
 
 async def _round(
-    visitor: Visitor, report: Report, task: Task, chance: random.Random, end: float
+    visitor: Visitor,
+    report: Report,
+    task: Task,
+    chance: random.Random,
+    end: float,
+    look: tuple[float, float],
 ) -> None:
     """Generate, look at all heads, choose some of them."""
     began = time.monotonic()
@@ -245,7 +265,7 @@ async def _round(
         await _click(visitor, report, task, facts["run"], site, chance.randrange(facts["n_heads"]))
         if time.monotonic() > end:
             return
-        await asyncio.sleep(chance.uniform(*LOOK_S))
+        await asyncio.sleep(min(chance.uniform(*look), max(0.0, end - time.monotonic())))
 
 
 async def _click(
@@ -277,32 +297,33 @@ def _scores_of(answer: dict[str, Any]) -> np.ndarray[Any, Any]:
     return scores
 
 
-async def _learn(client: httpx.AsyncClient, report: Report, end: float) -> None:
+async def _learn(client: Client, report: Report, end: float) -> None:
     """Train until time is up; each training is followed to its end, the last one as well."""
     visitor = Visitor(client)
     await visitor.open()
     while time.monotonic() < end:
         try:
             report.trained.append(await visitor.train())
-        except (Refused, httpx.HTTPError) as error:
+        except (Refused, *LOST) as error:
             report.faults.append(f"a training: {type(error).__name__}: {str(error)[:200]}")
             await asyncio.sleep(1)
 
 
-async def _teach(client: httpx.AsyncClient, report: Report, phones: int, end: float) -> None:
+async def _teach(client: Client, report: Report, phones: int, end: float) -> None:
     """Ask a class step after step until time is up; each phone answers at once."""
 
     async def ask(question: str, **data: Any) -> dict[str, Any]:
-        return dict((await client.post(f"resources/{question}", json=data)).json())
+        return dict((await client.post(f"resources/{question}", data)).json())
 
     async def answer(phone: str) -> None:
-        asked = await ask("class/asked", code=held["code"], phone=phone, seen=0)
-        while "rev" in asked:  # until the class is over
-            mine = {"code": held["code"], "phone": phone}
-            if asked["name"]:
+        mine, seen = {"code": held["code"], "phone": phone}, 0
+        while "rev" in (asked := await ask("class/asked", **mine, seen=seen)):  # until it is over
+            if asked["name"] and asked["rev"] != seen:
                 await ask("class/answer", **mine, name=asked["name"], answer=0)
-            asked = await ask("class/asked", **mine, seen=asked["rev"])
+                answered.append(time.monotonic())
+            seen = asked["rev"]
 
+    answered: list[float] = []  # when each phone's answer to this step was counted
     held = await ask("class/open")
     following = [asyncio.create_task(answer(f"phone {place}")) for place in range(phones)]
     # More steps than a class remembers the answers of.
@@ -310,20 +331,19 @@ async def _teach(client: httpx.AsyncClient, report: Report, phones: int, end: fl
         await asyncio.sleep(ASKED_S)
         if time.monotonic() > end:
             break
+        answered.clear()
         began, given = time.monotonic(), 0
         await ask("show_step", **held, name=lesson, step=step, phase="guess")
         while given < phones:
+            await asyncio.sleep(TALLY_S)
             tally = await ask("class/tally", **held)
             given = sum(count for _, count in tally["counts"])
-            await asyncio.sleep(0.05)
-        report.answered.append(time.monotonic() - began)
+        report.answered.append(max(answered) - began)
     await ask("class/end", **held)
     await asyncio.gather(*following)
 
 
-async def _watch(
-    client: httpx.AsyncClient, report: Report, server: psutil.Process | None, end: float
-) -> None:
+async def _watch(client: Client, report: Report, server: psutil.Process | None, end: float) -> None:
     """Ask for the server's health every second; note its memory when settled and at the end.
 
     Settled: after SETTLED_S, and once as many runs were made as there are visitors, since before
@@ -337,8 +357,8 @@ async def _watch(
         asked = time.monotonic()
         answer = await client.get("health")
         report.health.append(time.monotonic() - asked)
-        if answer.status_code != 200:
-            report.faults.append(f"health: {answer.text[:200]}")
+        if answer.status != 200:
+            report.faults.append(f"health: {answer.body[:200]!r}")
         health = answer.json()
         report.kept_runs = health["kept"]["runs"]["count"]
         report.kept_bytes = health["kept_bytes"]

@@ -31,6 +31,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks import ROOT, command_line, started, wait
+from benchmarks.http_client import Client
 from benchmarks.load import load, tasks_for, writers
 from benchmarks.visitor import Visitor
 
@@ -125,19 +126,19 @@ async def _with_a_death(
 
 async def _tokens_a_second(url: str, seconds: float) -> float:
     """What sixteen visitors get who do nothing but generate."""
-    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
-        end, tokens = time.monotonic() + seconds, 0
+    client, end, tokens = Client(url), time.monotonic() + seconds, 0
 
-        async def generating(place: int) -> None:
-            nonlocal tokens
-            visitor = Visitor(client)
-            while time.monotonic() < end:
-                run = await visitor.generate(text="Once upon a time", length=LENGTH, seed=place)
-                tokens += len(run["labels"]) - run["n_prompt"]
+    async def generating(place: int) -> None:
+        nonlocal tokens
+        visitor = Visitor(client)
+        while time.monotonic() < end:
+            run = await visitor.generate(text="Once upon a time", length=LENGTH, seed=place)
+            tokens += len(run["labels"]) - run["n_prompt"]
 
-        began = time.monotonic()
-        await asyncio.gather(*(generating(place) for place in range(GENERATING)))
-        return tokens / (time.monotonic() - began)
+    began = time.monotonic()
+    await asyncio.gather(*(generating(place) for place in range(GENERATING)))
+    client.close()
+    return tokens / (time.monotonic() - began)
 
 
 def _throughput(port: int, seconds: float) -> None:

@@ -8,7 +8,7 @@ import secrets
 import time
 from typing import Any
 
-import httpx
+from benchmarks.http_client import LOST, Client, Whole
 
 GONE = 410  # a run that a server does not keep
 PLAN = {"task": "induction", "n_steps": 400, "width": 64}  # some twenty seconds while a class works
@@ -28,7 +28,7 @@ class Lost(RuntimeError):
 class Visitor:
     """A separate session; one request at a time."""
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
         self.session = secrets.token_hex(5)
         self._headers = {"x-session": self.session}  # by which a load balancer knows whose it is
@@ -40,8 +40,9 @@ class Visitor:
     async def open(self) -> int:
         """Load the page; returns its bytes."""
         answer = await self._client.get("")
-        answer.raise_for_status()
-        return len(answer.content)
+        if answer.status != 200:
+            raise Refused(answer.body.decode())
+        return len(answer.body)
 
     async def generate(self, text: str, model: str = "stories", **settings: Any) -> dict[str, Any]:
         """Press Generate with these settings; returns what the page knows of the run.
@@ -51,18 +52,15 @@ class Visitor:
         asked = {"model": model, "text": text, "settings": settings}
         last: dict[str, Any] = {"running": True}
         try:
-            stream = self._client.stream(
-                "POST", "resources/runs", json=asked, headers=self._headers
-            )
-            async with stream as answer:
-                if answer.status_code != 200:
-                    said = (await answer.aread()).decode()
-                    raise (Lost if answer.status_code == 502 else Refused)(said)
-                async for line in answer.aiter_lines():
+            async with self._client.stream("resources/runs", asked, self._headers) as answer:
+                if answer.status != 200:
+                    said = (await answer.body()).decode()
+                    raise (Lost if answer.status == 502 else Refused)(said)
+                async for line in answer.lines():
                     last = json.loads(line) if line else last
                     if "before" in last:
                         self.places.append(last["before"])
-        except httpx.TransportError as error:
+        except LOST as error:
             raise Lost(f"{type(error).__name__}: {error}") from error
         if "detail" in last:
             raise Refused(last["detail"])
@@ -77,15 +75,15 @@ class Visitor:
     async def ask(self, question: str, /, **data: Any) -> dict[str, Any]:
         """What a component's script asks the server. Raises Refused with the sentence."""
         answer = await self._ask(question, data)
-        again = self._again.get(data.get("run")) if answer.status_code == GONE else None
+        again = self._again.get(data.get("run")) if answer.status == GONE else None
         for times in range(TIMES if again else 0):  # as ask.js does
             await asyncio.sleep(min(times, 1))
             answer = await self._ask(question, data | {"made": {data["run"]: again}})
-            if answer.status_code != GONE:
+            if answer.status != GONE:
                 self.made_again += 1
                 break
-        if answer.status_code != 200:
-            raise Refused(answer.text)
+        if answer.status != 200:
+            raise Refused(answer.body.decode())
         found: dict[str, Any] = answer.json()
         return found
 
@@ -104,12 +102,12 @@ class Visitor:
             raise Refused(f"ended after no step: {told['why']}")
         return time.monotonic() - began
 
-    async def _ask(self, question: str, data: Any) -> httpx.Response:
+    async def _ask(self, question: str, data: Any) -> Whole:
         """The answer; a busy server is asked again when it says, as ask.js does."""
         give_up = time.monotonic() + BUSY_S
         while True:
             path = f"resources/{question}"
-            answer = await self._client.post(path, json=data, headers=self._headers)
+            answer = await self._client.post(path, data, self._headers)
             after = float(answer.headers.get("retry-after", "inf"))
             if time.monotonic() + after > give_up:
                 return answer
