@@ -32,6 +32,14 @@ LONG = {
     "rope_type": "longrope", "short_factor": [1.0, 1.1, 1.5, 3.0], "long_factor": [8.0] * 4,
     "factor": 4.0, "original_max_position_embeddings": 97,
 }  # fmt: skip
+PUBLISHED_PHI_3 = {  # 128k, but for the sizes
+    "rope_parameters": GONE, "rope_theta": 500.0, "original_max_position_embeddings": 97,
+    "rope_scaling": {
+        "type": "longrope", "short_factor": [1.0, 1.1, 1.5, 3.0], "long_factor": [8.0] * 4,
+    },
+    "max_position_embeddings": 2000, "sliding_window": 262_144, "embd_pdrop": 0.0,
+    "auto_map": {"AutoConfig": "x.Y"},
+}  # fmt: skip
 SLIDING, FULL = ["sliding_attention"] * 2, ["full_attention"] * 2
 OPTIONS = [
     (FAMILIES, {"unheard_of": 1, "torch_dtype": "float16", "chunk_size_feed_forward": 2}),
@@ -53,7 +61,8 @@ OPTIONS = [
     (("llama", "mistral", "qwen2"), {"rope_parameters": {**LONG, "rope_theta": 500.0}}),
     (("phi3",), {"rope_parameters": {**LONG}, "max_position_embeddings": 900}),
     (("phi3",), {"rope_parameters": GONE, "rope_scaling": {**LONG, "rope_type": "su"}}),
-    (("phi3",), {"rope_parameters": GONE, "rope_scaling": {**LONG, "type": "yarn"}}),
+    (("phi3",), {"rope_parameters": GONE, "rope_scaling": {**LONG, "rope_type": "yarn"}}),
+    (("phi3",), PUBLISHED_PHI_3),
     (LLAMAS, {"rms_norm_eps": 0.3}),
     (LLAMAS, {"rms_norm_eps": GONE}),
     (LLAMAS, {"hidden_activation": "relu"}),

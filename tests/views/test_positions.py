@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from kit.models import model_of
+from kit.models import model_of, tiny
 
+from transformer.views.positions.bias import score_bias
 from transformer.views.positions.encodings import (
     position_curves,
     position_matrix,
@@ -113,3 +114,18 @@ def test_a_fit_that_would_fit_anything_is_not_shown(run, translation):
         shift(run, 16)
     few = dataclasses.replace(run, position_matrices={"decoder": torch.randn(12, 16)})
     assert PICTURES["shift"].ask(few, given={"k": 1}) == {"figure": None, "largest": -5}
+
+
+@pytest.mark.parametrize("kind", ["alibi", "relative", "relative-by-layer"])
+def test_a_head_shows_the_numbers_that_its_layer_adds_to_scores(kind, tokenizer):
+    buckets = {} if kind == "alibi" else {"relative_buckets": 8}
+    model = tiny("biased", "decoder", tokenizer, positions=kind, **buckets)
+    run = model.trace("the fox said hello")
+    at, stack, tables = torch.arange(len(run.ids)), model.network.decoder, set()
+    for layer in (0, 1):
+        own = stack.relative or stack.layers[layer].self_attention.relative
+        tables.add(own)
+        for head in (0, 1):
+            drawn = score_bias(run, f"decoder.{layer}.self", head).data[0].z
+            np.testing.assert_allclose(drawn, own(at, at)[head].detach(), atol=1e-5)
+    assert len(tables) == (2 if kind == "relative-by-layer" else 1)
