@@ -1,4 +1,4 @@
-"""What changes without a part of the network: one head, or one component."""
+"""The change that a part of the network makes if it is left out: one head, or one component."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from transformer.runs.run import Run
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class HeadImportance:
-    """How much each head alone matters for one token of a text.
+    """The importance of each head alone for one token of a text.
 
     position: the token's position in the run's ids; target: its id. log_probability: its natural
     logarithm by the intact network. change: by (stack, kind), (L, H), what is added to it when that

@@ -1,4 +1,4 @@
-"""What the parts of one layer do with one token of a run: norms, sub-layers, residual stream.
+"""The parts of one layer at one token of a run: norms, sub-layers, residual stream.
 
 A layer's input and its heads' weights are recorded; the network's modules compute the rest for that
 one row, which takes next to no time.

@@ -1,4 +1,4 @@
-"""What each part of the network adds to the logit of one token: direct logit attribution.
+"""The contribution of each part to the logit of one token: direct logit attribution.
 
 The last stream is a sum of what embeddings, heads, feed-forwards and biases wrote into it. A norm
 is not linear, but with its scale held (what it divided by for this very vector) it is; and the head
@@ -31,7 +31,7 @@ EXACT = 1e-3  # tolerated difference from a logit of 1; float32 gives about 1e-5
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class LogitContribution:
-    """What each part of a network adds to one logit: of the token at `position`.
+    """The contribution of each part of a network to one logit: of the token at `position`.
 
     heads: by kind of attention, (L, H); feed_forward: (L,), each with its bias; biases: (L,), of
     the attentions' outputs and, of a network with norm after its blocks, the norms' shifts.
@@ -142,7 +142,7 @@ class WrittenAt:
         return value
 
     def at(self, row: int) -> WrittenAt:
-        """One of all rows."""
+        """The recording of a row."""
         kept = {point: value[..., row, :] for point, value in self.kept.items()}
         return WrittenAt(self.stack, row, kept)
 

@@ -51,8 +51,8 @@ class Removal:
 
 
 def acting_masks(config: ModelConfig, site: Site) -> tuple[str, ...]:
-    """Which masks act in this attention: "causal", which stands for what positions hide, in a
-    decoder's self-attention, and in an encoder's layer that has a window."""
+    """The masks that act in this attention. "causal" is the mask by position: in a
+    decoder's self-attention, and in an encoder's layers with a window."""
     is_self, slides = site.kind == "self", config.window_of(site.layer) is not None
     causal = is_self and (site.stack == "decoder" or slides)
     return ("padding", "causal") if causal else ("padding",)

@@ -31,4 +31,4 @@ class ModelQueries(Protocol):
         """The loss of a model without each of its components, see `ablation.losses_without`."""
 
     def known_losses(self, name: str) -> dict[str | None, float | None]:
-        """Those losses if they have been computed already, else nothing."""
+        """The losses that `losses_without` has already computed; empty if none."""

@@ -44,7 +44,7 @@ class RotatedPair:
 
     @property
     def n_pairs(self) -> int:
-        """How many pairs of features are rotated."""
+        """The number of pairs of features that are rotated."""
         return self.angles.shape[1]
 
     def score_at(self, query: int, key: int) -> float:

@@ -75,7 +75,7 @@ class RowArithmetic:
 
     @property
     def agrees(self) -> bool:
-        """Whether both differences are what float32's rounding explains."""
+        """Whether both differences are within float32's rounding."""
         room = TOLERANCE * max(1.0, float(np.abs(self.scores).max()))
         return self.score_difference < room and self.weight_difference < TOLERANCE
 

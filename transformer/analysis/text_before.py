@@ -27,7 +27,7 @@ MAX_OPERATIONS = 2e10  # of a batch, about 0.2 s on two cores; other requests ru
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextBefore:
-    """What the network reads before one token of a run. at: the row whose logits are wanted."""
+    """The text that the network reads before one token of a run. at: the row of the logits."""
 
     network: DecoderOnly | EncoderOnly | EncoderDecoder
     source: tuple[int, ...]

@@ -47,7 +47,7 @@ class WeightFiles(Mapping[str, Tensor]):
 
     @property
     def n_numbers(self) -> int:
-        """How many numbers all tensors have."""
+        """The number of elements of all tensors."""
         return sum(entry.n_numbers for entry in self._entries.values())
 
     def __iter__(self) -> Iterator[str]:

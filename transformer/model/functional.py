@@ -149,7 +149,7 @@ def position_mask(
     causal: bool = True,
     window: int | None = None,
 ) -> Tensor | None:
-    """What positions hide: `causal_mask`, or `window_mask` in an encoder with a window, or None."""
+    """The mask by position: `causal_mask`, an encoder's `window_mask`, or None."""
     if causal:
         return causal_mask(n_queries, n_keys, device, window)
     return None if window is None else window_mask(n_keys, window, device)

@@ -1,4 +1,4 @@
-"""What turns the last stack's output into scores: tokens, labels, or nothing.
+"""Heads: from the last stack's output to scores of tokens or labels.
 
 To add one: a line in HEADS. Configuration, network and tests follow.
 """

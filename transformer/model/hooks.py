@@ -82,7 +82,7 @@ def unchanged(point: Point, value: Any, **context: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class ForwardContext:
-    """What a stack's layers share in one call.
+    """The arguments that a stack's layers share in one call.
 
     mask: bool, True = may attend, which self-attention keys are text, broadcastable to
     (B, H, T, Tk); causal also hides the future, windowed what is outside the window of a layer that
@@ -140,8 +140,7 @@ def called(hooks: Any) -> tuple[Hook, ...]:
     A hook may be a pair of a place and a function, which is then called there alone. Places are
     names of POINTS, "mlp_out", or of one stack, layer and kind: "decoder.3.mlp_out",
     "decoder.3.self.z", "decoder.embed".
-    Raises ValueError for anything but a list of functions of a point and a value, or of such pairs,
-    and for an unknown place.
+    Raises ValueError for an unknown place, and for anything but a list of such functions or pairs.
     """
     if not isinstance(hooks, Sequence) or isinstance(hooks, str):
         raise ValueError(f"hooks must be a list of functions; got {type(hooks).__name__}")

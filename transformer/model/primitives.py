@@ -99,7 +99,7 @@ class RMSNorm(nn.Module):
 
     @property
     def scale(self) -> Tensor:
-        """(C,), what each feature is multiplied by."""
+        """(C,), the factor of each feature."""
         return 1 + self.weight if self.plus_one else self.weight
 
     def forward(self, x: Tensor) -> Tensor:

@@ -80,7 +80,7 @@ def _by_pair(frequencies: Tensor, settings: RotarySettings) -> Tensor:
 
 
 def _by_own_factor(frequencies: Tensor, settings: RotarySettings) -> Tensor:
-    """Slow down each pair by a factor of its own (Ding et al. 2024, LongRoPE)."""
+    """Slow down each pair by a separate factor (Ding et al. 2024, LongRoPE)."""
     return 1.0 / (torch.tensor(settings.pair_factors) * settings.base ** _exponents(settings))
 
 

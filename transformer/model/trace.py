@@ -90,7 +90,7 @@ class Trace:
         return value
 
     def _forget(self, stack: str) -> None:
-        """Remove what a stack recorded."""
+        """Remove a stack's recordings."""
         self.residuals.pop(stack, None)
         for site in [site for site in self.records if site.stack == stack]:
             del self.records[site]

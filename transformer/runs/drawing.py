@@ -111,7 +111,7 @@ class Drawable:
         write(self, Path(path))
 
     def _repr_html_(self: Any) -> str:
-        """What a notebook shows of it."""
+        """The HTML that a notebook shows."""
         from transformer.views.export.notebook import html
 
         return html(self)

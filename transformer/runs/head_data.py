@@ -178,7 +178,7 @@ def array(tensor: Any) -> NDArray[np.float32]:
 
 
 def n_heads_at(trace: Trace, site: Site) -> int:
-    """How many heads were recorded at a site."""
+    """The number of heads recorded at a site."""
     part = stored_at(trace, site)
     return (part.q if isinstance(part, QKV) else part.scores).shape[1]
 

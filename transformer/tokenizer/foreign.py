@@ -64,7 +64,7 @@ class TheirTokenizer(Tokenizer):
 
     @property
     def target_start(self) -> list[int]:
-        """The start, and what follows it in every target."""
+        """The start token, and those that follow it in every target."""
         return [self.start_id, *self.ids.then]
 
     @cached_property

@@ -239,7 +239,7 @@ class Example(NamedTuple):
 
     @property
     def whole(self) -> Example:
-        """With the wanted id of each position."""
+        """The batch with the wanted id of each position."""
         if self.wanted is not None:
             return self
         return Example(self.read[:-1], self.read[1:], self.source)

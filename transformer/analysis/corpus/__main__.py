@@ -44,7 +44,7 @@ def parser() -> Parser:
 
 
 def texts_from(data: str) -> Callable[[], Iterator[str]]:
-    """What opens the texts of a file, or of a dataset "hub:OWNER/NAME", from the first on."""
+    """A function that opens the texts of a file, or of a dataset "hub:OWNER/NAME"."""
     if data.startswith(HUB):
         name = data.removeprefix(HUB)
         return partial(hub_texts, name, "train", instead="a file of texts")

@@ -66,7 +66,7 @@ class Corpus:
     part: int = PART
 
     def parts(self) -> Iterator[Part]:
-        """One after the other; only the current one is kept in memory."""
+        """Yield the parts one by one; only the current one is kept in memory."""
         texts, start = islice(self.texts(), self.n_texts), 0
         while some := tuple(islice(texts, self.part)):
             yield Part(start=start, texts=some, n_ablated=self.n_ablated)
@@ -112,7 +112,7 @@ def _finished(under_way: dict[Future[None], Done]) -> Iterator[Done]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One text is too little work for two threads, which would mostly wait for each other."""
+    """Use one thread: for one text two would mostly wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -51,7 +51,7 @@ def kinds_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
 
 
 def _is_letter(character: str) -> bool:
-    """Of a word: letters, marks on letters, and parts of a character."""
+    """Whether it belongs to a word: letters, marks on letters, and parts of a character."""
     if not character:
         return False
     is_part = "\udc80" <= character <= "\udcff"

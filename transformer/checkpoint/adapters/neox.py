@@ -23,7 +23,7 @@ from transformer.model.config import ModelConfig
 
 
 class Names(NamedTuple):
-    """Where a kind keeps what."""
+    """The names of a kind's tensors."""
 
     prefix: str
     layers: str

@@ -90,7 +90,7 @@ class CompiledDecoder:
 
     @staticmethod
     def missing(network: DecoderOnly | EncoderDecoder) -> str | None:
-        """What it needs that this network or machine lacks; None if nothing."""
+        """The requirement that this network or machine does not meet; None if all are met."""
         if unsupported := _unsupported(network.config):
             return f"a network without {', '.join(unsupported)}"
         if c_compiler.compiled_step() is None:

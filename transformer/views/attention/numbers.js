@@ -27,8 +27,7 @@ const CELLS_KEPT = 8_000_000; // of all of them: 9 bytes each
 // Ways of combining heads; rollout and joint attention are for self-attention only.
 const combined = ({ which }, { kind }) => (kind === "self" ? which : "mean");
 // What the large picture shows: "heatmap", "alignment", "lines", or how heads are combined.
-const shownAs = (fields, at) =>
-  fields.picture === "flow" ? combined(fields, at) : fields.picture;
+const shownAs = (fields, at) => (fields.picture === "flow" ? combined(fields, at) : fields.picture);
 export const isHeatmap = (picture) => !["lines", "alignment"].includes(picture);
 
 // The kinds of attention as buttons: each leads to its first head. at: the chosen one.
