@@ -227,7 +227,7 @@ const Guide = () => {
   const count = deck.cards.length;
   const shown = () => html`<${Card} words=${wordsOf(card)} deck=${deck.name} key="card"
     over=${deck.name ? `${deck.title} · ` : ""} kind=${card?.check ?? ""} answer=${grade} end=${endTour}
-    focus=${opener.current !== null} write=${card.types && card.state.more && focusText} teach=${deck.name && !taught && (() => teach(null))}
+    focus=${opener.current !== null} write=${card?.types && card.state.more && focusText} teach=${deck.name && !taught && (() => teach(null))}
     ...${{ place, count, state, solve, leaf, onward, teacher }} />`;
   const step = { lesson: deck.name, step: (place ?? 0) + 1, words: deck.name ? card : null };
   const classShown = () => html`<${taught.Class} left=${taught.left} ...${{ ...step, state, solve }}
