@@ -58,6 +58,15 @@ def test_a_word_of_the_field_is_explained_on_hover_focus_and_touch(visit):
     expect(tip).to_contain_text(".")
 
 
+def test_a_word_that_comes_with_an_answer_is_explained_too(visit):
+    page = visit(tab="Journey").page
+    expect(page.locator(".head-card .term").filter(has_text="ayer")).to_have_count(1)
+    legend = page.locator(".flow-legend .term")
+    expect(legend).to_have_text("direct logit attribution")
+    legend.hover()
+    expect(page.locator("[role=tooltip]")).to_contain_text("direct logit attribution")
+
+
 # What a browser that translates does to the page: other elements in place of its texts, in one of
 # two ways.
 TRANSLATE = """way => {

@@ -4,7 +4,7 @@
 import "./translated.js";
 import { bindField } from "./fields.js";
 import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
-import { nextPaint, page, reactive, on, predicts, showProblem } from "./store.js";
+import { emit, nextPaint, page, reactive, on, predicts, showProblem } from "./store.js";
 import { ask } from "./ask.js";
 import { asSentence, say } from "./messages.js";
 import { views } from "./declared.js";
@@ -167,6 +167,7 @@ const newPart = (element) => {
       rev: rev + 1,
       times: { "first-ms": now.toFixed(0), ...times, ...took },
     };
+    if (rev === 0) emit("painted", element.current);
   };
   const setPending = (what, isDue) => {
     if (isDue) due.add(what);

@@ -119,7 +119,8 @@ export const controls = reactive({ ...declared.controls });
 /** @type {Map<string, Set<(detail: any) => void>>} */
 const listeners = new Map();
 
-// Events: "run" and "query", for what must happen before anything is drawn, and "escape".
+// Events: "run" and "query", for what must happen before anything is drawn; "painted", of a part for the first
+// time, with its element; and "escape".
 /** @type {(name: string, listener: (detail: any) => void) => void} */
 export const on = (name, listener) => {
   if (!listeners.has(name)) listeners.set(name, new Set());

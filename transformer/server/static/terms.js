@@ -1,7 +1,7 @@
 // Explain terms in the page's own text on hover, focus and touch.
 // The page's head contains the glossary (transformer/messages/glossary).
 
-import { useDocument, mounted } from "../../web/part.js";
+import { useDocument, useEvent, mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { LANGUAGE } from "../../web/ask.js";
 import { standIn } from "../../web/translated.js";
@@ -62,7 +62,7 @@ const follow = (records) => {
 };
 const changes = globalThis.MutationObserver && new MutationObserver(follow);
 
-/** @type {(text: Text, seen: Set<string>) => void} */
+/** @type {(text: Text, seen: Set<string | null | undefined>) => void} */
 const markIn = (text, seen) => {
   const whole = text.data;
   const added = [];
@@ -86,11 +86,14 @@ const markIn = (text, seen) => {
 };
 /** @type {(root: Element) => void} */
 const markTerms = (root) => {
-  const seen = new Set();
+  const marked = [...root.querySelectorAll(".term")];
+  const seen = new Set(marked.map(({ textContent }) => termOf.get(textContent.toLowerCase())));
   const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, (node) => {
     const around = node.parentElement;
-    const is = around?.closest(MARKED) && !around.closest(`${NOT_OURS}, ${ACTS}, .term`);
-    return is ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT;
+    const isOurs = around?.closest(MARKED) && !around.closest(`${NOT_OURS}, ${ACTS}, .term`);
+    // In a flex box the pieces of a text lose the spaces between them.
+    const isWhole = around && isOurs && !getComputedStyle(around).display.includes("flex");
+    return isWhole ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT;
   });
   const all = [];
   while (texts.nextNode()) all.push(/** @type {Text} */ (texts.currentNode));
@@ -159,6 +162,7 @@ export const TermTip = () => {
   }, [shown]);
 
   useDocument(["mounted"], ({ detail }) => markTerms(detail));
+  useEvent("painted", markTerms);
   useDocument(["pointerdown"], ({ target }) => {
     pressed.current = target.closest(ACTS);
     if (pressed.current) hide();
