@@ -47,6 +47,8 @@ test("a token is joined to the word before it, but not after a full stop", () =>
   });
   const after = (place) => beginning({ label: "ki", joins: true }, place);
   assert.deepEqual([0, 1, 2, 3].map(after), ["ki", "Lki", "Loki", "ki"]);
+  page.run.labels = ["<s>", '␣"', "Lo"];
+  assert.equal(after(2), "Loki"); // not the quotation mark
 });
 
 const glossary = {

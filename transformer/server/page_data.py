@@ -27,7 +27,6 @@ from transformer.views.prediction.prediction import how_briefly
 _STOPPED = {
     "end": mark("The model ended its text."),
     "stop": mark("It reached a stop text."),
-    "length": mark("It has the length that was asked for."),
     "cancelled": mark("You stopped it."),
     "time": mark("It reached the {seconds} s that one request may take."),
     "read": mark("It was read; nothing was generated."),
@@ -195,11 +194,12 @@ def outcome(run: Run, seconds: float) -> str:
     else:
         count = len(run.search.hypotheses)
         went = say("{tokens} in {took}, the best of {count} texts found.", **told, count=count)
-    end = say(_STOPPED[run.stopped], seconds=numeral(MAX_SECONDS, ".0f"))
+    why = _STOPPED.get(run.stopped)  # nothing is said of a text with the length that was asked for
+    end = [] if why is None else [say(why, seconds=numeral(MAX_SECONDS, ".0f"))]
     read = [] if run.read_as is None else [say("Read as: {text}", text=run.read_as)]
     if single := next(filter(_BYTE.fullmatch, run.labels[: run.n_prompt]), None):
         read.append(say("No token has this sign: it is read byte by byte, {byte} …", byte=single))
-    return " ".join((went, end, *run.warnings, *read))
+    return " ".join((went, *end, *run.warnings, *read))
 
 
 def headline(model: Model) -> str:

@@ -20,6 +20,7 @@ export const wordStart = (labels, place, special = page.run.special) => {
   while (first > 0 && !WORD.test(labels[first] ?? "") && !special.includes(first - 1)) first -= 1;
   return place - first > MOST_PIECES ? place : first;
 };
+const OPENS = /^["'“‘«([]+/u; // what is before a word is not part of it
 const ENDS_WORD = /[.,:;!?…]$/u;
 // A label that may follow the token at a place, with the word that it goes on with, if it does.
 /** @type {(token: {label: string, joins: boolean}, place: number) => string} */
@@ -29,7 +30,10 @@ export const beginning = ({ label, joins }, place) => {
   const first = wordStart(labels, place);
   const isWord = first < place || !place || WORD.test(labels[place]) || special.includes(place - 1);
   const isOver = special.includes(place) || ENDS_WORD.test(labels[place]);
-  return (isWord && !isOver ? inText(labels.slice(first, place + 1)).trim() : "") + label;
+  const word = inText(labels.slice(first, place + 1))
+    .trim()
+    .replace(OPENS, "");
+  return (isWord && !isOver ? word : "") + label;
 };
 
 // What follows a place, with the beginning of the word that it goes on with.

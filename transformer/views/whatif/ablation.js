@@ -185,6 +185,7 @@ const Switches = ({ state, change, toggle, colours }) => {
   const { chosen, kind } = state;
   const none = !chosen.length && !ablations().length;
   return html`<div>
+    <p class="hint">${`${say("head")} ↓ ${say("layer")} →`}</p>
     <${Grid} kind=${page.run.kinds[kind]} ...${{ chosen, toggle, colours }} />
     <p class="hint">${say("A chosen head is crossed out; the strip under it has its colour in the map.")}</p>
     <div class="whatif-buttons">
