@@ -9,11 +9,11 @@ are compared with those of the same request made alone in this process. A failur
 result, slow clicks, slow phones or growing memory end with status 1; else `--save` adds the
 figures to the JSON of all benchmarks under that name (load, soak).
 
-With phones, the visitors are a class: they read what they have pressed for 20 to 30 seconds,
-and begin at different moments. The phones do what their page does: each holds a request until
-something else is asked, answers it as soon as it is told (people are slower, and less alike),
-and asks again. The teacher's page asks for the answers every second, as it does in a class.
-All phones must have been told and have answered within ANSWERED_S of a step's first request.
+With phones, the visitors are a class: they look at each picture for 20 to 30 seconds, and begin
+at different moments. The phones do what their page does: each holds a request until the question
+changes, answers at once (people are slower, and less alike), and requests the next. The teacher's
+page requests the answers every second, as in a class. All phones must have received the question
+and answered within ANSWERED_S of a step's first request.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ANSWERED_S = 2.0  # until all phones of a class have answered; else they are slo
 ASKED_S = 5.0  # between two questions to them
 GROWTH = 1.10  # of memory
 LOOK_S = (1.0, 3.0)  # how long a visitor looks at a head
-CLASS_LOOK_S = (20.0, 30.0)  # the same in a class
+CLASS_LOOK_S = (20.0, 30.0)  # how long in a class
 TALLY_S = 1.0  # between two looks of the teacher's page at the answers
 SETTLED_S = 10.0  # before which memory is not measured
 TEXTS = (

@@ -120,7 +120,7 @@ def continuation(
     N_WRITTEN; with one head switched off if `site` names its place.
 
     Empty for an encoder, for an unknown head, and where the text up to there is read as other
-    tokens when it stands alone.
+    tokens by itself.
     """
     position = last_read(model, run) if position is None else position
     if run.config.family == "encoder":

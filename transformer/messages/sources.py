@@ -42,8 +42,8 @@ _CALL = re.compile(rf"\b(say|sayWith|sayN)\(\s*({_TEXT})(?:\s*,\s*({_TEXT}))?")
 
 
 def sources() -> list[Path]:
-    """The files that may contain sentences. A view that marks none of its own has catalogues in
-    its folder for them, or none."""
+    """The files that may contain sentences. A view without marked sentences has
+    catalogues in its folder, or none."""
     paths = (path for path in FOLDER.parent.rglob("*") if path.suffix in _EXTRACTORS)
     views = {path: path.read_text("utf-8") for path in VIEWS.glob("*/*.py")}
     apart = {path.parent for path, text in views.items() if "\n@view(" in text}

@@ -203,7 +203,7 @@ const Check = ({ words, name, kind, state, answer, solve, write }) => {
  * words: see Words; deck: the lesson's name, "" for the tour; over: the line above the words; place, count:
  * of the card among its deck's. kind: of what it asks, "" for nothing; state: see useAnswers; answer({number}
  * or {option}): what the visitor says; solve(): the visitor wants to see it; write(), where the text is to be
- * replaced beside an open section: go to its box. leaf(by); end() puts it away;
+ * replaced next to an open section: go to its box. leaf(by); end() puts it away;
  * onward, {words, go}, where something follows the last card. focus: whether the title takes the focus as it
  * first comes. teach(), where it is a lesson's: the phones of a class are to answer; teacher: a ref to its
  * button.

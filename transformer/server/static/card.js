@@ -168,7 +168,7 @@ const Guide = () => {
   const read = ANSWERS[card?.check ?? ""];
   const follows = card && !isGuessing(card, state) ? read : undefined;
   useFollowed(name, follows, grade, () => isSettled() && Boolean(page.run?.run));
-  // Where a text of one's own is written, the question is what follows it, not what the network has added.
+  // Where the visitor writes a text, the question is what follows it, not what the network has added.
   const asksNext = Boolean(card?.types) && card?.check !== "token";
   useLayoutEffect(() => {
     const { stack, stacks = [], n_prompt: given } = page.run ?? {};

@@ -98,7 +98,7 @@ def attention(topic: Topic) -> None:
 
 
 def mask(topic: Topic) -> None:
-    """What positions hide from one query: the future, or what is outside a window."""
+    """The keys that positions hide from one query: the future, or those outside a window."""
     site, found, query = topic.site, topic.row, topic.position
     n, total = int(found.allowed.sum()), len(found.allowed)
     is_self = site.kind == "self"
