@@ -38,7 +38,7 @@ from transformer.views.export.bundle import read_style
 SHOWN = "shown"
 PHASES = (GUESS, TASK, SHOWN)  # of a step
 WAIT_S = 25.0  # that a phone waits for news; proxies close what is silent for a minute
-LOOK_S = (0.4, 1.0)  # between two looks for news, at random: not all phones at once
+LOOK_S = (0.3, 0.8)  # between two looks for news, at random: not all phones at once
 PAGE = Path(__file__).parent / "static" / "phone.html"
 DARK = "@media (prefers-color-scheme: dark) {\n:root"
 
