@@ -81,11 +81,14 @@ static void read_all(int type, int n_threads) {
         layers[i].expand = linear(F, C, type);
         layers[i].contract = linear(C, F, type);
         layers[i].norm = norm(C);
+        layers[i].window = LONG - 40 * i;
+        if (i) layers[i].after = norm(C);
     }
     const Network net = {
         .n_layers = LAYERS, .n_heads = HEADS_HERE, .n_key_heads = KEY_HEADS, .head_size = SIZE,
-        .width = C, .hidden = F, .vocabulary = V, .max_len = LONG, .window = LONG,
-        .norm_first = 1, .activation = GELU, .eps = 1e-5f, .scale = 1,
+        .width = C, .hidden = F, .vocabulary = V, .max_len = LONG,
+        .norm_first = 1, .activation = GELU, .eps = 1e-5f, .scale = 1, .residual_scale = 1,
+        .score_scale = 0.2f, .score_cap = 4, .logit_scale = 0.5f, .logit_cap = 9,
         .tokens = {weights(V * C, type), NULL, type}, .positions = floats(LONG * C, 0.5f, 0),
         .end = norm(C), .head = linear(V, C, type), .layers = layers,
     }; /* clang-format off */

@@ -78,9 +78,11 @@ class DecodeSession:
     def trace_of(self, ids: Sequence[int]) -> Trace | None:
         """Read the remaining tokens and return the trace.
 
-        None if it has read nothing, or another text.
+        None if it has read nothing, or another text, and for a network with other scores than
+        q kT / sqrt(D).
         """
-        if not self.ids or self.ids != list(ids[: len(self.ids)]):
+        usual = self.engine.network.config.scores_from_heads
+        if not usual or not self.ids or self.ids != list(ids[: len(self.ids)]):
             return None
         if len(ids) > len(self.ids):
             self.read(*ids[len(self.ids) :])
@@ -88,7 +90,8 @@ class DecodeSession:
 
     @torch.no_grad()
     def trace(self) -> Trace:
-        """The compact trace that one pass of the network over the ids read so far would record."""
+        """The compact trace that one pass of the network over the ids read so far would record, for
+        a network whose scores are q kT / sqrt(D) alone."""
         n, trace = len(self.ids), Trace()
         ids = torch.tensor([self.ids], device=self.buffers.stream.device)
         self._embedding(ids, torch.arange(n, device=ids.device), ForwardContext(hooks=[trace]))
@@ -113,7 +116,6 @@ class DecodeSession:
     def _decoder_parts(self, ids: Tensor) -> dict[Site, QKV]:
         """Every decoder site's queries, keys, values and mask, copied from the buffers."""
         config, n = self.engine.network.config, ids.shape[1]
-        mask = causal_mask(n, n, ids.device, config.window)
         heads = self.buffers.heads[:, :n].transpose(1, 2)
         own = heads.contiguous()[:, None]  # (L, 1, H + 2G, n, D)
         sizes = [config.n_heads, config.key_heads, config.key_heads]
@@ -122,6 +124,7 @@ class DecodeSession:
         parts = {}
         for layer in range(config.n_layers):
             queries, keys, values = own[layer].split(sizes, dim=1)
+            mask = causal_mask(n, n, ids.device, config.window_of(layer))
             parts[Site("decoder", layer, "self")] = QKV(queries, keys, values, mask)
             if self.buffers.crosses:
                 keys, values = memory[:, layer]

@@ -53,7 +53,9 @@ def run_of(
     window = ids[start:][: model.config.output_max_len]
     trace = None if session is None or start else session.trace_of(window)
     logits: Tensor | None = None
-    engine = "network" if trace is None or session is None else session.engine.name
+    engine = "network"
+    if session is not None and session.ids and not start:
+        engine = session.engine.name
     if trace is None:
         trace, logits = _full_pass(model, source, window, hooks)
         if result:

@@ -37,8 +37,16 @@ static void prefetch(const float *rows, int64_t stride, int n_rows, int n) {
         for (int i = 0; i < n; i += 16) __builtin_prefetch(rows + t * stride + i);
 }
 
-/* Replace n scores by their exponentials; returns the sum, which turns them into weights. */
-static float exponentials(float *restrict scores, int n, float scale) {
+/* Replace n products of a head's query with keys by the exponentials of their scores; returns the
+ * sum, which turns them into weights. bias: added to the score of the last key, the one before ...,
+ * or NULL. */
+static float exponentials(const Network *net, float *restrict scores, int n, const float *bias) {
+    float scale = net->score_scale;
+    if (bias || net->score_cap) {
+        for (int t = 0; t < n; t++) scores[t] = scores[t] * scale + (bias ? bias[n - 1 - t] : 0);
+        if (net->score_cap) soft_cap(scores, n, net->score_cap);
+        scale = 1;
+    }
     float highest = -INFINITY, total = 0;
     for (int t = 0; t < n; t++) highest = scores[t] > highest ? scores[t] : highest;
 #pragma omp simd reduction(+ : total)
@@ -66,11 +74,17 @@ static void add_weighed(const float *restrict values, int64_t stride, int n_rows
     }
 }
 
+static const float *bias_of(const Network *net, const float *bias, int head) {
+    return bias ? bias + (int64_t)head * net->max_len : NULL;
+}
+
 /* Attention of some heads of one query over n keys and values with this stride. These heads read
  * contiguous parts of a row, so a few rows are read for all of them while the next are prefetched.
- * queries, out: of head 0. by: heads that share their keys. weights: n for each of these heads. */
-static void attend(const float *queries, const float *keys, const float *values, int64_t stride,
-                   int n, int size, Range heads, int by, float *weights, float *out) {
+ * queries, out: of head 0. bias: see Network. weights: n for each of these heads. */
+static void attend(const Network *net, const float *queries, const float *keys,
+                   const float *values, int64_t stride, int n, Range heads, const float *bias,
+                   float *weights, float *out) {
+    const int size = net->head_size, by = net->n_heads / net->n_key_heads;
     const int first = heads.from / by * size, wide = (heads.to - 1) / by * size + size - first;
     float total[HEADS];
     for (int k = 0; k < n; k += ROWS) {
@@ -83,7 +97,7 @@ static void attend(const float *queries, const float *keys, const float *values,
     prefetch(values + first, stride, n < ROWS ? n : ROWS, wide);
     for (int h = heads.from; h < heads.to; h++)
         total[h - heads.from] =
-            exponentials(weights + (h - heads.from) * n, n, 1.0f / sqrtf((float)size));
+            exponentials(net, weights + (h - heads.from) * n, n, bias_of(net, bias, h));
     memset(out + heads.from * size, 0, (heads.to - heads.from) * size * sizeof *out);
     for (int k = 0; k < n; k += ROWS) {
         const int rows = n - k < ROWS ? n - k : ROWS;
@@ -97,22 +111,24 @@ static void attend(const float *queries, const float *keys, const float *values,
 }
 
 /* attend for any number of heads. weights: space for n of HEADS. */
-static void attend_all(const float *queries, const float *keys, const float *values,
-                       int64_t stride, int n, int size, Range heads, int by, float *weights,
-                       float *out) {
+static void attend_all(const Network *net, const float *queries, const float *keys,
+                       const float *values, int64_t stride, int n, Range heads, const float *bias,
+                       float *weights, float *out) {
     for (int h = heads.from; h < heads.to; h += HEADS) {
         const Range some = {h, h + HEADS < heads.to ? h + HEADS : heads.to};
-        attend(queries, keys, values, stride, n, size, some, by, weights, out);
+        attend(net, queries, keys, values, stride, n, some, bias, weights, out);
     }
 }
 
 /* Normalise a head's query or key and rotate it by its position, if the network does so. Feature i
  * and feature i + rotary_dim / 2 are a point in a plane. */
-static void put_in_place(const Network *net, Norm norm, int place, float *head) {
+static void put_in_place(const Network *net, const Layer *layer, Norm norm, int place,
+                         float *head) {
     const int half = net->rotary_dim / 2;
     if (norm.gain) normalise_one(net, norm, head, net->head_size, head);
-    const float *cosine = net->cosines + (int64_t)place * half;
-    const float *sine = net->sines + (int64_t)place * half;
+    if (!layer->cosines) return;
+    const float *cosine = layer->cosines + (int64_t)place * half;
+    const float *sine = layer->sines + (int64_t)place * half;
     for (int i = 0; i < half; i++) {
         float first = head[i], second = head[i + half];
         head[i] = first * cosine[i] - second * sine[i];
@@ -125,17 +141,18 @@ static Range rows_of(Range heads, int size) {
 }
 
 /* Turn the scores of keys first to first + seen of n into weights, the others into 0. */
-static void weigh(float *restrict scores, int n, int first, int seen, int size) {
+static void weigh(const Network *net, float *restrict scores, int n, int first, int seen,
+                  const float *bias) {
     float *read = scores + first;
-    const float total = exponentials(read, seen, 1.0f / sqrtf((float)size));
+    const float total = exponentials(net, read, seen, bias);
     for (int k = 0; k < seen; k++) read[k] /= total;
     memset(scores, 0, first * sizeof *scores);
     memset(read + seen, 0, (n - first - seen) * sizeof *scores);
 }
 
 /* Self-attention of many tokens, QUERIES of them at once, as products of matrices. */
-static void attend_together(const Network *net, Range heads, Vectors rows, Places places,
-                            const Work *work) {
+static void attend_together(const Network *net, int window, Range heads, Vectors rows,
+                            Places places, const Work *work) {
     const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
     AddProduct *add_product = KERNELS_HERE[0].add_product;
     const Vectors attended = work->attended;
@@ -144,7 +161,7 @@ static void attend_together(const Network *net, Range heads, Vectors rows, Place
         for (int t = 0; t < places.n; t += QUERIES) {
             const int n = places.n - t < QUERIES ? places.n - t : QUERIES;
             const int read = places.first + t + 1; /* keys of the first of these queries */
-            const int oldest = read > net->window ? read - net->window : 0;
+            const int oldest = read > window ? read - window : 0;
             const int n_keys = places.first + t + n - oldest;
             const int64_t from = (oldest - places.first) * rows.apart;
             const Vectors scores = {work->scores, n_keys + GAP};
@@ -155,8 +172,9 @@ static void attend_together(const Network *net, Range heads, Vectors rows, Place
             add_product(asked, rows.at + t * rows.apart + h * D, rows.apart, n, scores.at,
                         scores.apart);
             for (int q = 0; q < n; q++) {
-                const int seen = read + q < net->window ? read + q : net->window;
-                weigh(scores.at + q * scores.apart, n_keys, read + q - seen - oldest, seen, D);
+                const int seen = read + q < window ? read + q : window;
+                weigh(net, scores.at + q * scores.apart, n_keys, read + q - seen - oldest, seen,
+                      bias_of(net, net->bias, h));
                 memset(out + q * attended.apart, 0, D * sizeof *out);
             }
             add_product(given, scores.at, scores.apart, n, out, attended.apart);
@@ -165,22 +183,23 @@ static void attend_together(const Network *net, Range heads, Vectors rows, Place
 }
 
 /* Self-attention of few tokens, one by one. weights: space for HEADS of one query. */
-static void attend_in_turn(const Network *net, Range heads, Vectors rows, Places places,
-                           float *weights, Vectors attended) {
+static void attend_in_turn(const Network *net, int window, Range heads, Vectors rows,
+                           Places places, float *weights, Vectors attended) {
     const int H = net->n_heads, G = net->n_key_heads, D = net->head_size;
     const float *keys = rows.at + (int64_t)H * D, *values = keys + (int64_t)G * D;
     for (int t = 0; t < places.n; t++) {
-        const int read = places.first + t + 1, n = read < net->window ? read : net->window;
+        const int read = places.first + t + 1, n = read < window ? read : window;
         const int64_t oldest = (t + 1 - n) * rows.apart;
-        attend_all(rows.at + t * rows.apart, keys + oldest, values + oldest, rows.apart, n, D,
-                   heads, H / G, weights, attended.at + t * attended.apart);
+        attend_all(net, rows.at + t * rows.apart, keys + oldest, values + oldest, rows.apart, n,
+                   heads, net->bias, weights, attended.at + t * attended.apart);
     }
 }
 
 /* Self-attention: the new queries, keys and values into `rows`, what this thread's heads read of
  * them and of the past into work->attended. weights: room for those of HEADS of one query. */
-static void attend_to_past(const Network *net, const Attention *own, Vectors input, Places places,
+static void attend_to_past(const Network *net, const Layer *layer, Vectors input, Places places,
                            const Work *work, Vectors rows, float *weights) {
+    const Attention *own = &layer->self;
     const int C = net->width, H = net->n_heads, G = net->n_key_heads, D = net->head_size;
     const Share share = work->share;
     const Share from_the_end = {share.count - 1 - share.index, share.count}; /* evens the work */
@@ -195,17 +214,17 @@ static void attend_to_past(const Network *net, const Attention *own, Vectors inp
     for (int t = 0; t < places.n; t++) {
         float *query = rows.at + t * rows.apart, *key = keys.at + t * rows.apart;
         for (int h = heads.from; h < heads.to; h++)
-            put_in_place(net, own->query_norm, places.first + t, query + h * D);
+            put_in_place(net, layer, own->query_norm, places.first + t, query + h * D);
         for (int g = groups.from; g < groups.to; g++)
-            put_in_place(net, own->key_norm, places.first + t, key + g * D);
+            put_in_place(net, layer, own->key_norm, places.first + t, key + g * D);
     }
     if (!apart) {
 #pragma omp barrier
     }
     if (places.n > FEW_TOKENS)
-        attend_together(net, heads, rows, places, work);
+        attend_together(net, layer->window, heads, rows, places, work);
     else
-        attend_in_turn(net, heads, rows, places, weights, work->attended);
+        attend_in_turn(net, layer->window, heads, rows, places, weights, work->attended);
 }
 
 /* Cross-attention over the encoder's memory. */
@@ -220,7 +239,7 @@ static void attend_to_memory(const Network *net, const Text *text, int index, Ve
         float *queries = asked.at + t * asked.apart;
         for (int h = heads.from; cross->query_norm.gain && h < heads.to; h++)
             normalise_one(net, cross->query_norm, queries + h * D, D, queries + h * D);
-        attend_all(queries, memory, memory + G * D, 2 * G * D, text->n_memory, D, heads, H / G,
+        attend_all(net, queries, memory, memory + G * D, 2 * G * D, text->n_memory, heads, NULL,
                    weights, work->attended.at + t * work->attended.apart);
     }
 }

@@ -35,21 +35,20 @@ AHEAD, AHEAD_BYTES = 16, 2**29  # tokens of one call, and weights that it reads:
 # `transformer/model/` is not among them until the C code is extended.
 SUPPORTED: dict[str, frozenset[Any]] = {
     "family": frozenset({"decoder", "encoder-decoder"}),
-    "norm": frozenset({"pre", "post"}),
     "norm_kind": frozenset({"layer", "rms", "rms-plus-one"}),
+    "norm": frozenset({"pre", "post", "output", "both"}),
     "positions": frozenset(
-        {"sinusoidal", "sinusoidal-halves", "sinusoidal-fairseq", "learned", "rotary"}
+        {
+            "sinusoidal",
+            "sinusoidal-halves",
+            "sinusoidal-fairseq",
+            "learned",
+            "rotary",
+            "alibi",
+            "relative",
+        }
     ),
-    "score_divisor": frozenset({"d_head"}),
-    "relative_buckets": frozenset({0}),
-    "score_scale": frozenset({None}),
-    "score_cap": frozenset({None}),
-    "logit_scale": frozenset({1.0}),
-    "logit_cap": frozenset({None}),
-    "residual_scale": frozenset({1.0}),
     "norm_all_heads": frozenset({False}),
-    "layer_types": frozenset({()}),
-    "sliding_rotary_base": frozenset({None}),
     "shared_projection": frozenset({False}),
     "activation": frozenset({"relu", "gelu", "gelu-tanh", "silu"}),
 }

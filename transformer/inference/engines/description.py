@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from transformer.inference.engines.c_compiler import TYPES
 from transformer.model import blocks
 from transformer.model.attention import MultiHeadAttention
-from transformer.model.primitives import RMSNorm
+from transformer.model.primitives import PLACEMENTS, RMSNorm
 from transformer.model.transformer import DecoderOnly, EncoderDecoder
 
 PAGE_BYTES = 2**21
@@ -46,7 +46,7 @@ class Attention(Structure):
 
     _fields_ = [
         *_fields(Linear, "query", "key", "value", "output"),
-        *_fields(Norm, "norm", "query_norm", "key_norm"),
+        *_fields(Norm, "norm", "after", "query_norm", "key_norm"),
     ]
 
 
@@ -56,7 +56,9 @@ class Layer(Structure):
     _fields_ = [
         *_fields(Attention, "own", "cross"),
         *_fields(Linear, "gate", "expand", "contract"),
-        ("norm", Norm),
+        *_fields(Norm, "norm", "after"),
+        ("window", c_int),
+        *_fields(c_void_p, "cosines", "sines"),
     ]
 
 
@@ -65,12 +67,13 @@ class Network(Structure):
 
     _fields_ = [
         *_fields(c_int, "n_layers", "n_heads", "n_key_heads", "head_size", "width", "hidden"),
-        *_fields(c_int, "vocabulary", "max_len", "window", "rotary_dim"),
+        *_fields(c_int, "vocabulary", "max_len", "rotary_dim"),
         *_fields(c_int, "norm_first", "parallel", "rms", "activation", "crosses"),
         ("kernels", c_int * len(TYPES)),
-        *_fields(c_float, "eps", "scale"),
+        *_fields(c_float, "eps", "scale", "residual_scale", "score_scale", "score_cap"),
+        *_fields(c_float, "logit_scale", "logit_cap"),
         ("tokens", Linear),
-        *_fields(c_void_p, "positions", "kind", "cosines", "sines"),
+        *_fields(c_void_p, "positions", "kind", "bias"),
         *_fields(Norm, "start", "end"),
         *_fields(Linear, "dense", "head"),
         ("dense_norm", Norm),
@@ -100,24 +103,24 @@ class Description:
         self._copies: dict[int, Tensor] = {}  # by address; a tied matrix has one
         self.copied: list[Tensor] = []  # the network's weights that these are copies of
         config, stack, embedding = network.config, network.decoder, network.embeddings["decoder"]
-        layers = [self._layer(layer) for layer in stack.layers]  # type: ignore[arg-type]
+        layers = [self._layer(layer, stack) for layer in stack.layers]  # type: ignore[arg-type]
         positions, rotation = embedding.positions.matrix, stack.rotation
         types, transform = embedding.types, network.transform
         self.network = Network(
             n_layers=config.n_layers, n_heads=config.n_heads, n_key_heads=config.key_heads,
             head_size=config.d_head, width=config.d_model, hidden=config.d_ff,
             vocabulary=network.head.out_features, max_len=config.output_max_len,
-            window=config.window or config.output_max_len,
             rotary_dim=0 if rotation is None else 2 * rotation.cosines.shape[1],
-            norm_first=config.norm == "pre", parallel=config.parallel,
+            norm_first=not PLACEMENTS[config.norm].of_sum, parallel=config.parallel,
             rms=config.norm_kind != "layer", activation=ACTIVATIONS.index(config.activation),
             crosses=isinstance(network, EncoderDecoder), kernels=kernels,
-            eps=config.norm_eps, scale=embedding.scale,
+            eps=config.norm_eps, scale=embedding.scale, residual_scale=config.residual_scale,
+            score_scale=config.score_size**-0.5, score_cap=config.score_cap or 0,
+            logit_scale=config.logit_scale, logit_cap=config.logit_cap or 0,
             tokens=self._weight(embedding.tokens.weight),
             positions=None if positions is None else self._at(positions),
             kind=None if types is None else self._at(types.weight),
-            cosines=None if rotation is None else self._at(rotation.cosines),
-            sines=None if rotation is None else self._at(rotation.sines),
+            bias=None if stack.relative is None else self._at(self._bias(stack)),
             start=self._norm(embedding.norm), end=self._norm(stack.norm),
             dense=self._linear(None if transform is None else transform.dense),
             dense_norm=self._norm(None if transform is None else transform.norm),
@@ -139,8 +142,12 @@ class Description:
         """The types of the matrices."""
         return {copy.dtype for copy in self._copies.values()}
 
-    def _layer(self, layer: blocks.Layer) -> Layer:
-        forward = layer.feed_forward
+    def _layer(self, layer: blocks.Layer, stack: blocks.Stack) -> Layer:
+        forward, own = layer.feed_forward, layer.self_attention
+        kind, rotation = own.layer_type, stack.rotation
+        if kind.slides and stack.sliding_rotation is not None:
+            rotation = stack.sliding_rotation
+        angles = rotation if kind.rotates else None
         return Layer(
             own=self._attention(layer.self_attention, layer.self_residual),
             cross=self._attention(layer.cross_attention, layer.cross_residual)
@@ -150,7 +157,20 @@ class Description:
             expand=self._linear(forward.expand),
             contract=self._linear(forward.contract),
             norm=self._norm(layer.feed_forward_residual.norm),
+            after=self._norm(layer.feed_forward_residual.output_norm),
+            window=own.window or stack.max_len,
+            cosines=None if angles is None else self._at(angles.cosines),
+            sines=None if angles is None else self._at(angles.sines),
         )
+
+    @torch.no_grad()
+    def _bias(self, stack: blocks.Stack) -> Tensor:
+        """What each head adds to the score of a key so many tokens before: (H, max_len)."""
+        assert stack.relative is not None
+        self.copied += stack.relative.parameters()
+        distances = torch.arange(stack.max_len)
+        bias: Tensor = stack.relative(distances, distances[:1])  # (H, max_len, 1)
+        return bias[..., 0].contiguous()
 
     def _attention(self, attention: MultiHeadAttention, residual: blocks.Residual) -> Attention:
         return Attention(
@@ -159,6 +179,7 @@ class Description:
             value=self._linear(attention.value),
             output=self._linear(attention.output),
             norm=self._norm(residual.norm),
+            after=self._norm(residual.output_norm),
             query_norm=self._norm(attention.query_norm),
             key_norm=self._norm(attention.key_norm),
         )

@@ -48,6 +48,16 @@ static inline float gelu_tanh(float x) {
     return part(x, 1.59576912f * (x + 0.044715f * x * x * x));
 }
 
+/* cap tanh(x / cap), of n numbers. */
+static void soft_cap(float *restrict x, int n, float cap) {
+#pragma omp simd
+    for (int i = 0; i < n; i++) {
+        float power = exponential(-2.0f * fabsf(x[i]) / cap);
+        float size = cap * (1.0f - power) / (1.0f + power);
+        x[i] = x[i] < 0 ? -size : size;
+    }
+}
+
 enum { RELU, GELU, GELU_TANH, SILU }; /* in the order of description.py */
 
 static void activate(int which, float *restrict x, int n) {

@@ -16,24 +16,28 @@ typedef struct {
 
 typedef struct {
     Linear query, key, value, output;
-    Norm norm, query_norm, key_norm;
+    Norm norm, after, query_norm, key_norm; /* of the input or the sum; of the output */
 } Attention;
 
 typedef struct {
     Attention self, cross; /* cross: of an encoder-decoder */
     Linear gate, expand, contract;
-    Norm norm;
+    Norm norm, after;
+    int window;                    /* tokens read */
+    const float *cosines, *sines;  /* (max_len, rotary_dim / 2) or NULL: it does not rotate */
 } Layer;
 
 typedef struct {
     int n_layers, n_heads, n_key_heads, head_size, width, hidden, vocabulary, max_len;
-    int window, rotary_dim;                          /* tokens read; features of a head rotated */
+    int rotary_dim;                                  /* features of a head rotated */
     int norm_first, parallel, rms, activation, crosses;
     int kernels[N_TYPES];                            /* which of KERNELS_HERE, by type of weights */
-    float eps, scale;                                /* of the norms; of the token embedding */
+    float eps, scale, residual_scale;                /* norms; token embedding; what is added */
+    float score_scale, score_cap;                    /* scores are q k times it; 0: no cap */
+    float logit_scale, logit_cap;
     Linear tokens;                                   /* (V, C) */
     const float *positions, *kind;                   /* (max_len, C), (C,) or NULL: added to it */
-    const float *cosines, *sines;                    /* (max_len, rotary_dim / 2) */
+    const float *bias;                               /* (H, max_len) or NULL: added to scores */
     Norm start, end;                                 /* after the embedding; before the head */
     Linear dense, head;                              /* dense, its activation and norm: before */
     Norm dense_norm;                                 /* the head, if there is one */
@@ -111,8 +115,12 @@ static void multiply(const Network *net, const Linear *map, int n, Vectors x, in
     add_bias(map, n, rows, add, y, 1);
 }
 
-/* A layer norm or, with rms, an RMS norm; y may be x. */
-static void normalise_one(const Network *net, Norm norm, const float *x, int n, float *y) {
+/* What a norm subtracts from n numbers, and multiplies the rest with. */
+typedef struct {
+    float mean, by;
+} Scaled;
+
+static Scaled scaled(const Network *net, const float *x, int n) {
     float sum = 0, squares = 0, mean = 0;
     if (!net->rms) {
 #pragma omp simd reduction(+ : sum)
@@ -121,7 +129,13 @@ static void normalise_one(const Network *net, Norm norm, const float *x, int n, 
     }
 #pragma omp simd reduction(+ : squares)
     for (int i = 0; i < n; i++) squares += (x[i] - mean) * (x[i] - mean);
-    float by = 1.0f / sqrtf(squares / n + net->eps);
+    return (Scaled){mean, 1.0f / sqrtf(squares / n + net->eps)};
+}
+
+/* A layer norm or, with rms, an RMS norm; y may be x. */
+static void normalise_one(const Network *net, Norm norm, const float *x, int n, float *y) {
+    const Scaled all = scaled(net, x, n);
+    const float mean = all.mean, by = all.by;
     if (norm.bias) {
 #pragma omp simd
         for (int i = 0; i < n; i++) y[i] = (x[i] - mean) * by * norm.gain[i] + norm.bias[i];
@@ -131,12 +145,28 @@ static void normalise_one(const Network *net, Norm norm, const float *x, int n, 
     }
 }
 
+/* sum = stream + the norm of what a sub-layer made, scaled, of n tokens, for some of the rows. */
+static void add_normed(const Network *net, Norm after, int n, Vectors made, Range rows,
+                       Vectors stream, Vectors sum) {
+    for (int t = 0; t < n; t++) {
+        const float *from = made.at + t * made.apart, *old = stream.at + t * stream.apart;
+        float *to = sum.at + t * sum.apart;
+        Scaled by = {0, 1};
+        if (after.gain) by = scaled(net, from, net->width);
+        for (int i = rows.from; i < rows.to; i++) {
+            float x = (from[i] - by.mean) * by.by;
+            if (after.gain) x = x * after.gain[i] + (after.bias ? after.bias[i] : 0);
+            to[i] = old[i] + net->residual_scale * x;
+        }
+    }
+}
+
 /* Scratch memory of a layer: for n tokens, and for this thread. */
 typedef struct {
     int n;
     Share share;
     float *own, *scores; /* n C numbers for few tokens, else QUERIES (longest + GAP) */
-    Vectors normed, attended, hidden, open, sums[3]; /* shared by all threads */
+    Vectors normed, attended, hidden, open, sums[3], made; /* shared by all threads */
 } Work;
 
 static Vectors taken(float **room, int n, int64_t apart) {
@@ -154,12 +184,15 @@ static Work divide(const Network *net, float *room, int n, int longest, Share sh
     work.hidden = taken(&room, n, F);
     work.open = taken(&room, n, F);
     for (int i = 0; i < 3; i++) work.sums[i] = taken(&room, n, C);
+    work.made = taken(&room, n, C);
     work.scores = room + (int64_t)share.index * QUERIES * (longest + GAP);
     return work;
 }
 
-/* Normalise all tokens. If they are few, each thread does all of them rather than wait. */
+/* Normalise all tokens, if there is a norm. If they are few, each thread does all of them rather
+ * than wait. */
 static Vectors normalise(const Network *net, Norm norm, Vectors x, const Work *work) {
+    if (!norm.gain) return x;
     const int C = net->width, many = work->n > FEW_TOKENS;
     const Range part = many ? part_of(work->n, work->share) : (Range){0, work->n};
     const Vectors into = many ? work->normed : (Vectors){work->own, C};

@@ -41,6 +41,20 @@ static void expand(const Network *net, const Layer *layer, Vectors input, const 
     }
 }
 
+/* sum = stream + what a sub-layer's last map makes of x, normalised or scaled if configured. */
+static void add_output(const Network *net, const Linear *map, Norm after, const Work *work,
+                       Vectors x, int n_in, Vectors stream, Vectors sum) {
+    const Range rows = part_of(net->width, work->share);
+    if (!after.gain && net->residual_scale == 1) {
+        multiply(net, map, work->n, x, n_in, rows, stream, sum);
+    } else {
+        multiply(net, map, work->n, x, n_in, rows, NONE, work->made);
+#pragma omp barrier
+        add_normed(net, after, work->n, work->made, rows, stream, sum);
+    }
+#pragma omp barrier
+}
+
 static void read_layer(const Network *net, const Text *text, int index, Places places,
                        const Work *work) {
     const Layer *layer = net->layers + index;
@@ -48,18 +62,17 @@ static void read_layer(const Network *net, const Text *text, int index, Places p
     const int row = wide + 2 * net->n_key_heads * net->head_size, post = !net->norm_first;
     const int64_t at = (int64_t)index * net->max_len + places.first;
     const Vectors x = {text->stream + at * C, C}, next = {x.at + (int64_t)net->max_len * C, C};
-    const Range rows = part_of(C, work->share);
     const int longest = places.first + n > text->n_memory ? places.first + n : text->n_memory;
     float weights[HEADS * longest];
 
     Sides own = {x, x};
     if (!post) own = before(net, layer->self.norm, layer->self.norm, work, x, x);
-    attend_to_past(net, &layer->self, own.input, places, work,
+    attend_to_past(net, layer, own.input, places, work,
                    (Vectors){text->heads + at * row, row}, weights);
 #pragma omp barrier
     Vectors sum = work->sums[0];
-    multiply(net, &layer->self.output, n, work->attended, wide, rows, own.stream, sum);
-#pragma omp barrier
+    add_output(net, &layer->self.output, layer->self.after, work, work->attended, wide, own.stream,
+               sum);
     Norm last = layer->self.norm;
     if (net->crosses) {
         Sides cross = before(net, layer->cross.norm, last, work, x, sum);
@@ -68,15 +81,15 @@ static void read_layer(const Network *net, const Text *text, int index, Places p
 #pragma omp barrier
         last = layer->cross.norm;
         sum = work->sums[1];
-        multiply(net, &layer->cross.output, n, work->attended, wide, rows, cross.stream, sum);
-#pragma omp barrier
+        add_output(net, &layer->cross.output, layer->cross.after, work, work->attended, wide,
+                   cross.stream, sum);
     }
     Sides forward = before(net, layer->norm, last, work, x, sum);
     expand(net, layer, forward.input, work);
 #pragma omp barrier
     sum = post ? work->sums[2] : next;
-    multiply(net, &layer->contract, n, work->hidden, net->hidden, rows, forward.stream, sum);
-#pragma omp barrier
+    add_output(net, &layer->contract, layer->after, work, work->hidden, net->hidden, forward.stream,
+               sum);
     if (post) {
         const Range own_tokens = part_of(n, work->share);
         for (int t = own_tokens.from; t < own_tokens.to; t++)
@@ -116,8 +129,12 @@ static void predict(const Network *net, float *out, float *normed, float *work, 
         normalise_one(net, net->dense_norm, normed, C, normed);
         out = normed;
     }
-    multiply(net, &net->head, 1, (Vectors){out, C}, C, part_of(net->vocabulary, share), NONE,
+    const Range rows = part_of(net->vocabulary, share);
+    multiply(net, &net->head, 1, (Vectors){out, C}, C, rows, NONE,
              (Vectors){logits, net->vocabulary});
+    for (int i = rows.from; net->logit_scale != 1 && i < rows.to; i++)
+        logits[i] *= net->logit_scale;
+    if (net->logit_cap) soft_cap(logits + rows.from, rows.to - rows.from, net->logit_cap);
 }
 
 static Share own_share(void) {
@@ -132,7 +149,7 @@ static int lesser(int a, int b) { return a < b ? a : b; }
 
 /* Scratch numbers for reading n tokens with contexts up to `longest`. */
 int64_t work_size(const Network *net, int n, int longest, int n_threads) {
-    const int wide = net->n_heads * net->head_size + 2 * net->hidden + 4 * net->width + 4 * GAP;
+    const int wide = net->n_heads * net->head_size + 2 * net->hidden + 5 * net->width + 4 * GAP;
     const int64_t scores = n > FEW_TOKENS ? (int64_t)n_threads * QUERIES * (longest + GAP) : 0;
     return (int64_t)lesser(n, MOST_TOKENS) * wide + scores;
 }
