@@ -61,17 +61,22 @@ def test_importance_is_the_change_when_each_head_is_silenced_alone(model, by, mo
     assert found.most() == max(changes, key=lambda at: abs(changes[at]))
 
 
-@pytest.mark.parametrize("part", ["resid_post", "z", "mlp_out"])
-def test_a_patch_map_is_one_patch_after_the_other(model, part):
+@pytest.mark.parametrize(
+    ("part", "head"), [("resid_post", None), ("z", None), ("mlp_out", None), ("z", 1)]
+)
+def test_a_patch_map_is_one_patch_after_the_other(model, part, head, monkeypatch):
+    monkeypatch.setattr(text_before, "MAX_WEIGHTS", 300)  # several batches
     run = model.generate(TEXT, max_new_tokens=4)
     place, stack = run.n_prompt + 2, "encoder" if run.source_ids else "decoder"
-    found = patch_effect(model, run, OTHER, place, stack=stack, part=part)
+    by_head = head is not None
+    found = patch_effect(model, run, OTHER, place, stack=stack, part=part, by_head=by_head)
+    change = found.change[:, head] if by_head else found.change
     before = log_probability(model, run, [], place, found.target)
     assert found.before == pytest.approx(before, abs=1e-4)
-    for layer, position in [(0, 0), (0, 2), (1, 1), (1, found.change.shape[1] - 1)]:
-        patch = Patch(stack, layer, [position], OTHER, part=part)
+    for layer, position in [(0, 0), (0, 2), (1, 1), (1, change.shape[1] - 1)]:
+        patch = Patch(stack, layer, [position], OTHER, part=part, heads=[head] if by_head else None)
         after = log_probability(model, run, [patch], place, found.target)
-        assert found.change[layer, position].item() == pytest.approx(after - before, abs=1e-4)
+        assert change[layer, position].item() == pytest.approx(after - before, abs=1e-4)
 
 
 def test_the_target_of_a_patch_map_is_predicted_by_the_other_text(tiny_model):

@@ -27,7 +27,8 @@ class PatchEffect:
     time.
 
     target: the id whose log-probability is measured; before: in this run; other: in the other run,
-    after its last token. change: (L, T), what a patch at (layer, position) adds to it.
+    after its last token. change: (L, T), what a patch at (layer, position) adds to it; or of each
+    head alone, (L, H, T).
     """
 
     target: int
@@ -47,15 +48,16 @@ def patch_effect(
     part: str = "resid_post",
     kind: str = "self",
     target: int | None = None,
+    by_head: bool = False,
 ) -> PatchEffect:
     """Patch the activations of another text into the run, one layer and position at a time.
 
     position: the token of the run's ids that is predicted; only the text before it is read. target:
     the id to look at; None = the likeliest one after the other text (of a translator: after the
-    same target tokens, from the other source). Raises ValueError for a layer or position that the
-    network does not have.
+    same target tokens, from the other source). by_head: part "z" of one head at a time. Raises
+    ValueError for a layer or position that the network does not have.
     """
-    check_choice("part", part, PARTS)
+    check_choice("part", part, PARTS if not by_head else ["z"])
     check_site(Site(stack, 0, kind), run.config)
     text = TextBefore.of(model, run, position)
     theirs = activations_of(model, other, text.ids)
@@ -66,13 +68,16 @@ def patch_effect(
     before = text.log_probabilities([unchanged])[0, wanted]
     rows = [
         text.log_probabilities([patch], count)[:, wanted] - before
-        for patch, count in _one_at_a_time(model, theirs, text, Point(part, stack, 0, kind))
+        for patch, count in _one_at_a_time(
+            model, theirs, text, Point(part, stack, 0, kind), by_head
+        )
     ]
+    sizes = (run.config.n_layers, *([run.config.n_heads] if by_head else []), -1)
     return PatchEffect(
         target=wanted,
         before=before.item(),
         other=there[wanted].item(),
-        change=torch.cat(rows).view(run.config.n_layers, -1).cpu(),
+        change=torch.cat(rows).view(sizes).cpu(),
     )
 
 
@@ -109,19 +114,21 @@ def _after(model: LoadedModel, theirs: ActivationCache, stack: str) -> Tensor:
 
 
 def _one_at_a_time(
-    model: LoadedModel, theirs: ActivationCache, text: TextBefore, point: Point
+    model: LoadedModel, theirs: ActivationCache, text: TextBefore, point: Point, by_head: bool
 ) -> Iterator[tuple[Patched, int]]:
-    """(patch, rows) of batches, by layer and then by position."""
+    """(patch, rows) of batches, by layer, by head if they are patched alone, and by position."""
+    n_heads = model.config.n_heads if by_head else 1
     read = text.source if point.stack == "encoder" else text.ids
     for layer in range(model.config.n_layers):
         at = point._replace(layer=layer, kind=point.kind if point.name == "z" else "")
         values = theirs.activations[at]
         n = min(len(read), values.shape[-2])
-        for part in in_parts(range(n), text.largest_batch):
-            rows = torch.tensor(list(part), device=values.device)
-            where = torch.nn.functional.one_hot(rows, values.shape[-2]).bool()[:, :, None]
-            where = where[:, None] if at.name == "z" else where
-            yield Patched(at, Replacement(where, values)), len(rows)
+        for part in in_parts(range(n_heads * n), text.largest_batch):
+            where = torch.zeros(len(part), n_heads, values.shape[-2], 1, dtype=torch.bool)
+            for row, each in enumerate(part):
+                where[row, each // n, each % n] = True
+            where = where if at.name == "z" else where[:, 0]
+            yield Patched(at, Replacement(where, values)), len(part)
 
 
 # ---- another text to patch from ----
