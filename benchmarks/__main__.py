@@ -25,7 +25,7 @@ from benchmarks import command_line, results
 from benchmarks.networks import QUICK_SHAPES, SHAPES
 from benchmarks.report import generation_tables
 
-ROUNDS = {"S": 9, "G": 3, "L": 3, "quick": 2, "quick-llama": 2}
+ROUNDS = {"S": 9, "G": 3, "L": 3, "Q": 3, "M": 3, "quick": 2, "quick-gemma": 2}
 SPINCOUNT = "20000"  # as in app.py; for the peers too, since it helps them as well
 PEERS = ("torch", "transformers", "transformer-lens", "x-transformers")
 

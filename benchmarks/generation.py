@@ -57,7 +57,7 @@ PEERS: dict[str, tuple[str, Make]] = {
     "a loop without cache, no attention": ("torch", lambda _, network: WithoutCache(network)),
 }  # fmt: skip
 ROUNDED = "transformers in bfloat16, attention kept (eager)"  # rounds at each step: other tokens
-LLAMA_PEERS: dict[str, tuple[str, Make]] = {
+TRANSFORMERS: dict[str, tuple[str, Make]] = {
     name: PEERS[name] for name in PEERS if name.startswith("transformers")
 } | {
     ROUNDED: (
@@ -174,7 +174,7 @@ def plainly(network: DecoderOnly, prompt: list[int], n_new: int) -> Result:
 
 def peers_of(shape: Shape) -> dict[str, tuple[str, Make]]:
     """Those that can hold a network of this kind."""
-    return LLAMA_PEERS if shape.kind == "llama" else PEERS
+    return PEERS if shape.kind == "gpt2" else TRANSFORMERS
 
 
 def _peers(folder: Path, network: DecoderOnly, prompt: list[int], shape: Shape) -> dict[str, Task]:

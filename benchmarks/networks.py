@@ -24,7 +24,7 @@ N_LONG_PROMPT = 512
 class Shape:
     """Sizes of a decoder-only network, and how many tokens it generates.
 
-    kind: "gpt" for a GPT-2, or "llama". stored: what its weights are stored as.
+    kind: one of KINDS, by the name of its config.json. stored: what its weights are stored as.
     """
 
     n_layers: int
@@ -32,9 +32,10 @@ class Shape:
     d_model: int
     vocab_size: int
     max_len: int
-    kind: str = "gpt"
+    kind: str = "gpt2"
     d_ff: int | None = None  # 4 d_model
     n_key_heads: int | None = None  # n_heads
+    head_size: int | None = None  # d_model / n_heads
     stored: torch.dtype = torch.float32
     n_new: int = 64
     n_long: int = 256  # tokens of the text whose cost is compared with that of a short one
@@ -42,7 +43,7 @@ class Shape:
     def __str__(self) -> str:
         sizes = f"{self.n_layers} x {self.n_heads} x {self.d_model}"
         groups = f", keys in {self.n_key_heads} groups" if self.n_key_heads else ""
-        kind = "" if self.kind == "gpt" else f"{self.kind.capitalize()}, "
+        kind = KINDS[self.kind] + ", " if self.kind != "gpt2" else ""
         stored = "" if self.stored == torch.float32 else f", {str(self.stored)[6:]}"
         return f"{kind}{sizes}{groups}, vocabulary {self.vocab_size:,}{stored}"
 
@@ -52,6 +53,7 @@ class Shape:
         return self.max_len > N_LONG_PROMPT
 
 
+KINDS = {"gpt2": "GPT-2", "llama": "Llama", "qwen2": "Qwen 2.5", "gemma3_text": "Gemma 3"}
 SHAPES = {
     "S": Shape(n_layers=6, n_heads=8, d_model=256, vocab_size=4096, max_len=512),
     "G": Shape(n_layers=12, n_heads=12, d_model=768, vocab_size=50257, max_len=1024),
@@ -59,21 +61,29 @@ SHAPES = {
         kind="llama", n_layers=16, n_heads=15, n_key_heads=5, d_model=960, d_ff=2560,
         vocab_size=49152, max_len=1024, stored=torch.bfloat16,
     ),
+    "Q": Shape(  # Qwen2.5 0.5B
+        kind="qwen2", n_layers=24, n_heads=14, n_key_heads=2, d_model=896, d_ff=4864,
+        vocab_size=151_936, max_len=1024, stored=torch.bfloat16,
+    ),
+    "M": Shape(  # Gemma 3 270M
+        kind="gemma3_text", n_layers=18, n_heads=4, n_key_heads=1, head_size=256, d_model=640,
+        d_ff=2048, vocab_size=262_144, max_len=1024, stored=torch.bfloat16,
+    ),
 }  # fmt: skip
 QUICK_SHAPES = {
     "quick": Shape(
         n_layers=2, n_heads=2, d_model=32, vocab_size=300, max_len=96, n_new=8, n_long=80
     ),
-    "quick-llama": Shape(
-        kind="llama", n_layers=2, n_heads=6, n_key_heads=2, d_model=48, d_ff=80, vocab_size=300,
-        max_len=96, n_new=8, n_long=80, stored=torch.bfloat16,
+    "quick-gemma": Shape(
+        kind="gemma3_text", n_layers=2, n_heads=6, n_key_heads=2, d_model=48, d_ff=80,
+        vocab_size=300, max_len=96, n_new=8, n_long=80, stored=torch.bfloat16,
     ),
 }  # fmt: skip
 
 
 def write(folder: Path, shape: Shape) -> None:
     """A checkpoint with drawn weights, as transformers saves it; the head is tied."""
-    from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
+    from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
@@ -81,18 +91,19 @@ def write(folder: Path, shape: Shape) -> None:
     common: dict[str, Any] = dict(
         vocab_size=shape.vocab_size, bos_token_id=None, eos_token_id=None, tie_word_embeddings=True
     )
-    if shape.kind == "gpt":
-        config = GPT2Config(
+    if shape.kind == "gpt2":
+        common |= dict(
             n_positions=shape.max_len, n_embd=shape.d_model, n_layer=shape.n_layers,
-            n_head=shape.n_heads, n_inner=d_ff, activation_function="gelu", **common,
+            n_head=shape.n_heads, n_inner=d_ff, activation_function="gelu",
         )  # fmt: skip
     else:
-        config = LlamaConfig(
+        common |= dict(
             max_position_embeddings=shape.max_len, hidden_size=shape.d_model,
             num_hidden_layers=shape.n_layers, num_attention_heads=shape.n_heads,
-            num_key_value_heads=shape.n_key_heads, intermediate_size=d_ff, **common,
+            num_key_value_heads=shape.n_key_heads, intermediate_size=d_ff,
+            head_dim=shape.head_size or shape.d_model // shape.n_heads,
         )  # fmt: skip
-    network = AutoModelForCausalLM.from_config(config)
+    network = AutoModelForCausalLM.from_config(AutoConfig.for_model(shape.kind, **common))
     draw_weights(network)
     network.to(shape.stored).save_pretrained(folder)
     byte_tokenizer(shape.vocab_size).save(folder / "tokenizer.json")

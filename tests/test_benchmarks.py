@@ -55,7 +55,7 @@ def test_every_document_sums_up_the_figures_of_one_cpu():
 
 
 @pytest.mark.parametrize(
-    ("shape", "known"), [("quick", generation.PEERS), ("quick-llama", generation.LLAMA_PEERS)]
+    ("shape", "known"), [("quick", generation.PEERS), ("quick-gemma", generation.TRANSFORMERS)]
 )
 def test_every_installed_tool_is_timed_and_the_others_are_named(shape, known):
     run = generation.measure(QUICK_SHAPES[shape], rounds=1)
