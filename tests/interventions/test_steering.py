@@ -7,6 +7,7 @@ import torch
 import transformer
 from transformer import Ablate, Add, Patch, Site
 from transformer.analysis.logit_contribution import logit_contribution
+from transformer.interventions.hooks import hooks_of
 
 TEXT, OTHER = "the fox said hello", "the dog said hello"
 
@@ -153,3 +154,28 @@ def test_a_difference_of_two_logits_is_attributed(tiny_model):
     assert both.total == pytest.approx(one.logit - other.logit, abs=1e-4)
     assert both.logit == pytest.approx(one.logit - other.logit)
     torch.testing.assert_close(both.heads["self"], one.heads["self"] - other.heads["self"])
+
+
+@pytest.mark.parametrize(
+    "intervention",
+    [
+        Ablate("decoder", 0, [1]),
+        Ablate("decoder", 1, part="layer"),
+        Add("decoder", 0, torch.linspace(-2, 2, 16)),
+    ],
+)
+@pytest.mark.parametrize("family", ["tiny_model", "tiny_encoder_decoder"])
+def test_altered_texts_grow_by_one_token_where_the_past_stays(family, intervention, request):
+    model = request.getfixturevalue(family)
+    (own,) = hooks_of([intervention], model.config)
+    hooks = [lambda point, value, **context: own(point, value, **context)]  # not known as local
+    whole = model.generate("the fox", max_new_tokens=24, hooks=hooks)
+    lengths = []
+    embedding = model.network.embeddings["decoder"]
+    handle = embedding.register_forward_pre_hook(lambda _, given: lengths.append(len(given[0][0])))
+    grown = model.generate("the fox", max_new_tokens=24, interventions=[intervention])
+    handle.remove()
+    assert grown.ids == whole.ids
+    assert lengths[:2] == [grown.n_prompt, 1]
+    for one, other in zip(grown.steps, whole.steps, strict=True):
+        assert one.chosen.probability == pytest.approx(other.chosen.probability, rel=1e-3)

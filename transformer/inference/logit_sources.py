@@ -10,6 +10,7 @@ from torch import Tensor
 
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.compiled import Greedy
+from transformer.interventions.hooks import are_local
 from transformer.model.cache import KeyValueCache
 from transformer.model.functional import on_device
 from transformer.model.hooks import Hook
@@ -67,11 +68,11 @@ def logit_source_of(
 
     Raises ValueError for rows that the model cannot read together.
     """
-    plain = _network_source(model, rows, sources)
+    plain = _network_source(model, rows, sources, hooks)
     source = list(sources[0]) if sources else []
-    if hooks:
+    if hooks and not are_local(hooks):
         return _IntervenedSource(model, rows[0], source, hooks)
-    if session is None or len(rows) > 1 or not session.engine.refresh():
+    if hooks or session is None or len(rows) > 1 or not session.engine.refresh():
         return plain
     return _SessionSource(plain, session, source, greedy)
 
@@ -80,16 +81,17 @@ def _network_source(
     model: DecoderOnly | EncoderDecoder,
     rows: list[list[int]],
     sources: Sequence[Sequence[int]] | None,
+    hooks: Sequence[Hook],
 ) -> _DecoderSource | _EncoderDecoderSource:
     if isinstance(model, DecoderOnly):
-        return _DecoderSource(model, rows)
+        return _DecoderSource(model, rows, hooks)
     if not isinstance(model, EncoderDecoder):
         raise ValueError(f"a {model.config.family} model cannot generate; it has no decoder")
     if sources is None or len(sources) != len(rows) or not all(sources):
         raise ValueError(
             "an encoder-decoder needs one source of at least one token for each prompt"
         )
-    return _EncoderDecoderSource(model, rows, [list(source) for source in sources])
+    return _EncoderDecoderSource(model, rows, [list(source) for source in sources], hooks)
 
 
 class _DecoderSource(LogitSource):
@@ -99,9 +101,9 @@ class _DecoderSource(LogitSource):
     slides: every position changes, so that the cache is useless and the whole window is read.
     """
 
-    def __init__(self, model: DecoderOnly, rows: list[list[int]]) -> None:
+    def __init__(self, model: DecoderOnly, rows: list[list[int]], hooks: Sequence[Hook]) -> None:
         super().__init__(model, rows)
-        self.model = model
+        self.model, self.hooks = model, hooks
         self.cache: KeyValueCache | None = KeyValueCache()
         self.begun = False  # the cache holds all but each row's last token
 
@@ -123,7 +125,7 @@ class _DecoderSource(LogitSource):
         is_text = text_in(reverse, ids.device)
         if is_text is not None:
             is_text = is_text.flip(-1)
-        return self.model(ids.flip(-1), is_text=is_text, cache=self.cache)
+        return self.model(ids.flip(-1), is_text=is_text, cache=self.cache, hooks=self.hooks)
 
 
 class _EncoderDecoderSource(LogitSource):
@@ -134,9 +136,10 @@ class _EncoderDecoderSource(LogitSource):
         model: EncoderDecoder,
         rows: list[list[int]],
         sources: list[list[int]],
+        hooks: Sequence[Hook],
     ) -> None:
         super().__init__(model, rows)
-        self.model = model
+        self.model, self.hooks = model, hooks
         self.source = pad(sources, model.config.padding_id or 0).to(model.device)
         self.is_text = text_in(sources, model.device)
         self.memory: Tensor | None = None  # encoded when first needed
@@ -145,12 +148,13 @@ class _EncoderDecoderSource(LogitSource):
     def logits(self) -> Tensor:
         """(B, V), for the token after each row; rows are all of one length."""
         if self.memory is None:
-            self.memory = self.model.encode(self.source, src_is_text=self.is_text)
+            self.memory = self.model.encode(self.source, src_is_text=self.is_text, hooks=self.hooks)
         target = torch.tensor([row[self.cache.length :] for row in self.rows])
         target = on_device(target, self.model.device)
         decoded = self.model.decode(
-            target, self.memory, self.source, src_is_text=self.is_text, cache=self.cache
-        )
+            target, self.memory, self.source, src_is_text=self.is_text, cache=self.cache,
+            hooks=self.hooks,
+        )  # fmt: skip
         return decoded[:, -1]
 
 
@@ -190,8 +194,8 @@ class _SessionSource(LogitSource):
 class _IntervenedSource(LogitSource):
     """Reads one row with a network that hooks alter, the whole row again for each token.
 
-    An intervention may let a position read the future, or average over the text, so keys and values
-    of the past cannot be kept.
+    A hook that is not local may let a position read the future, or average over the text, so keys
+    and values of the past cannot be kept.
     """
 
     def __init__(

@@ -39,6 +39,11 @@ class AblatedHeads:
     intact: Mapping[Site, Tensor]
     by_mean: bool = False
 
+    @property
+    def is_local(self) -> bool:
+        """See `are_local`."""
+        return not self.by_mean
+
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
         if point.name != "z" or point[1:] not in self.intact:
@@ -51,11 +56,12 @@ class AblatedHeads:
 @dataclass(frozen=True, slots=True, eq=False)
 class Changed:
     """A part of one layer, changed at some positions. change(value, padding) -> (B, T, C) or
-    (B, H, T, D); positions None: all."""
+    (B, H, T, D); positions None: all. is_local: see `are_local`."""
 
     points: Sequence[Point]
     change: Callable[[Tensor, Tensor | None], Tensor]
     positions: Sequence[int] | None = None
+    is_local: bool = False
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
@@ -144,6 +150,12 @@ def hooks_of(
     return tuple(hook for hook in hooks if hook is not None)
 
 
+def are_local(hooks: Sequence[Hook]) -> bool:
+    """Whether each of these hooks changes every position alike and from itself alone, so that keys
+    and values stay as they are while a text grows."""
+    return all(getattr(hook, "is_local", False) for hook in hooks)
+
+
 def ablated_one_by_one(
     config: ModelConfig, heads: Sequence[tuple[Site, int]], by: str = "zero"
 ) -> AblatedHeads:
@@ -215,7 +227,8 @@ def _ablated(ablation: Ablate, config: ModelConfig) -> Hook:
         kept = on_device(intact, value.device)
         return kept * value + (1 - kept) * ablated
 
-    return Changed(points, change, ablation.positions)
+    is_local = not by_mean and ablation.positions is None
+    return Changed(points, change, ablation.positions, is_local)
 
 
 def _added(steering: Add) -> Hook:
@@ -225,6 +238,7 @@ def _added(steering: Add) -> Hook:
         [point],
         lambda value, _: value + on_device(vector, value.device).to(value.dtype),
         steering.positions,
+        is_local=steering.positions is None,
     )
 
 
