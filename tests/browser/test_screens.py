@@ -153,6 +153,9 @@ def test_a_picture_is_shown_until_the_scripts_have_loaded(held, server):
     assert enlarged.evaluate("canvas => canvas.toDataURL()") != pixels
     page.get_by_role("button", name="Without positions?").click()
     expect(look).to_be_hidden()  # it does not come back where the journey is left
+    page.wait_for_function(  # a question leads down to its answer
+        "document.querySelector('#right').getBoundingClientRect().top <= innerHeight / 2"
+    )
 
 
 def test_a_link_never_flashes_the_stored_example(held, server):

@@ -2,7 +2,7 @@
 
 import { effect } from "../../web/preact.js";
 import { shell } from "../../web/shell.js";
-import { controls, page } from "../../web/store.js";
+import { controls, nextPaint, page } from "../../web/store.js";
 
 const SETTLED_MS = 8000; // that a page is waited for which still moves
 
@@ -117,6 +117,7 @@ const leadDown = async (led) => {
   if (document.body.matches(".touring, .typing")) return; // a card stays in sight
   const until = performance.now() + SETTLED_MS;
   let reached = 0;
+  await nextPaint(); // of the tab that a link has opened
   while (performance.now() < until) {
     const tabs = document.getElementById("right");
     const below = tabs && tabs.getBoundingClientRect().top > window.innerHeight / 2;
@@ -136,7 +137,8 @@ export const showTabs = () => {
   arrived = true;
 };
 globalThis.document?.addEventListener("click", ({ target, isTrusted }) => {
-  const pressed = /** @type {Element} */ (target).closest("#right [role=tab]");
+  const leads = "#right [role=tab], .to-tab:not(.all-tools)";
+  const pressed = /** @type {Element} */ (target).closest(leads);
   if (isTrusted && pressed) leadDown(true);
 });
 
