@@ -60,11 +60,13 @@ def test_an_answers_last_bytes_do_not_wait_for_the_reader(monkeypatch):
         bound = listen(port=0)
         async with await asyncio.get_running_loop().create_server(Accepted, sock=bound):
             _, writer = await asyncio.open_connection(*bound.getsockname())
+            told = int(await found)
             writer.close()
-            return int(await found)
+            await writer.wait_closed()
+            return told
 
     monkeypatch.delenv("GRADIO_SERVER_NAME", raising=False)
-    assert asyncio.run(delays_none())  # else 40 ms an answer on Linux: Nagle and delayed ACKs
+    assert aio.run(delays_none())  # else 40 ms an answer on Linux: Nagle and delayed ACKs
 
 
 def test_unfinished_headers_do_not_keep_others_out(server):

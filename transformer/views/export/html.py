@@ -97,14 +97,10 @@ def page(run: Run, site: str = "", head: int = 0) -> str:
 def _filled(data: str) -> str:
     """The template with its parts, in the language of this request. data: a pack's text."""
     # What may be chosen in the view of attention, with the one picture that needs no server.
-    controls = VIEWS["attention"].schema()["controls"]
-    picture = controls["picture"]
-    picture["options"] = {"heatmap": picture["options"]["heatmap"]}
-    view = {
-        "name": "attention",
-        "controls": controls,
-        "pictures": VIEWS["attention"].schema()["pictures"],
-    }
+    view = VIEWS["attention"].schema()
+    options = view["controls"]["picture"]["options"]
+    view["controls"]["picture"]["options"] = {"heatmap": options["heatmap"]}
+    view["pictures"] = [one for one in view["pictures"] if one["name"] == "heatmap"]
     selection = {one.name: one.schema() for one in SELECTION}
     declared = {"views": [view], "page": selection, "dark": dark_colours()}
     parts = {
