@@ -162,7 +162,9 @@ _TARGET = Int(
     order=530,
     folded=True,
     title=mark("What did each part add to a token?"),
-    help="How much each head and feed-forward adds to the logit of one token; all cells sum to it.",
+    help=mark(
+        "How much each head and feed-forward adds to the logit of one token; all cells sum to it."
+    ),
     figure=contribution,
 )
 def answer_contribution(
