@@ -133,6 +133,20 @@ def _halves(*, fairseq: bool) -> Encoding:
     )
 
 
+def _relative(*, by_layer: bool) -> Encoding:
+    return Encoding(
+        title="Relative positions",
+        does=(
+            "Each head adds a trained number to its scores, one for each distance between two "
+            "tokens; nothing is added to tokens."
+        ),
+        short="a number for each distance",
+        make=NothingAdded,
+        is_bias=True,
+        by_layer=by_layer,
+    )
+
+
 POSITIONS: dict[str, Encoding] = {
     "sinusoidal": Encoding(
         title="Sinusoidal positions",
@@ -168,27 +182,8 @@ POSITIONS: dict[str, Encoding] = {
         make=NothingAdded,
         is_bias=True,
     ),
-    "relative": Encoding(
-        title="Relative positions",
-        does=(
-            "Each head adds a trained number to its scores, one for each distance between two "
-            "tokens; nothing is added to tokens."
-        ),
-        short="a number for each distance",
-        make=NothingAdded,
-        is_bias=True,
-    ),
-    "relative-by-layer": Encoding(
-        title="Relative positions",
-        does=(
-            "Each head adds a trained number to its scores, one for each distance between two "
-            "tokens; nothing is added to tokens."
-        ),
-        short="a number for each distance",
-        make=NothingAdded,
-        is_bias=True,
-        by_layer=True,
-    ),
+    "relative": _relative(by_layer=False),
+    "relative-by-layer": _relative(by_layer=True),
 }
 
 
