@@ -1,8 +1,10 @@
 """Real servers: app.py in a separate process on a free port, and the models that they offer."""
 
 import atexit
+import contextlib
 import dataclasses
 import functools
+import itertools
 import json
 import os
 import shutil
@@ -200,11 +202,19 @@ def second() -> Server:
     return server
 
 
+# Below the ports that systems give to outgoing connections, so that none takes one before a server
+# does; each worker of the tests has its own.
+_ports = itertools.cycle(
+    range(10_000 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]), 32_000, 16)
+)
+
+
 def free_port() -> int:
-    """A port that is not in use now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """A port that is not in use now, at any address."""
+    for port in _ports:
+        with contextlib.suppress(OSError), socket.create_server(("", port)):
+            return port
+    raise AssertionError("unreachable: the ports are counted in a circle")
 
 
 def wait(url: str, process: prefork.Process, log: Path) -> None:
