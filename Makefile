@@ -31,7 +31,6 @@ lint: $(VENV)/.dev $(TOOLS)/.done
 	$(PRETTIER) --check
 	$(NODE) $(TOOLS)/eslint/bin/eslint.js .
 	$(NODE) $(TOOLS)/typescript/bin/tsc
-	$(NODE) $(TOOLS)/typescript/bin/tsc --project tsconfig.strict.json
 
 format: $(VENV)/.dev $(TOOLS)/.done
 	$(BIN)/ruff check --fix .
@@ -68,7 +67,7 @@ space-files: $(VENV)/.run
 	$(BIN)/python deploy/space.py
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(TOOLS) .pytest_cache .mypy_cache .ruff_cache build *.egg-info
+	rm -rf $(VENV) $(PEERS) $(TOOLS) .pytest_cache .mypy_cache .ruff_cache build
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
