@@ -22,10 +22,10 @@ from transformer.server.limits import (
     MAX_ADDRESS_CLASSES,
     MAX_CLASS_PHONES,
     MAX_CLASSES,
-    memory_budget,
 )
 from transformer.server.sessions import set_caller
 from transformer.server.slots import Caller
+from transformer.server.store import MemoryBudget
 
 GONE = (404, public_error(NO_CLASS))
 HEAD, TOKEN, NUMBER, CHOICE = 1, 2, 3, 4  # steps of *twice*
@@ -229,7 +229,7 @@ def test_the_phones_page_speaks_the_phones_language(teacher, language):
 
 
 def test_a_class_ends_after_two_hours_however_busy(monkeypatch):
-    classes, now = Classes(memory_budget()), time.monotonic()
+    classes, now = Classes(MemoryBudget()), time.monotonic()
     one = classes.open()
     for passed, is_there in ((0, True), (CLASS_AGE_S - 1, True), (CLASS_AGE_S + 1, False)):
         monkeypatch.setattr(time, "monotonic", lambda at=now + passed: at)
@@ -242,7 +242,7 @@ def test_a_class_ends_after_two_hours_however_busy(monkeypatch):
 
 
 def test_there_are_limits_of_classes_and_of_phones(monkeypatch):
-    classes, made = Classes(memory_budget()), []
+    classes, made = Classes(MemoryBudget()), []
     for place in range(MAX_CLASSES):
         set_caller(address=f"10.0.0.{place // MAX_ADDRESS_CLASSES}")
         made.append(classes.open())

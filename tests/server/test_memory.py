@@ -13,10 +13,8 @@ from kit.client import called
 
 from transformer import Model
 from transformer.server.errors import NO_MEMORY, Busy, RunExpired
-from transformer.server.limits import KEPT, MAX_VISITOR_RUNS, RUNS, memory_budget
-from transformer.server.memory import Memory
-from transformer.server.memory_budget import ENTRY_BYTES, Limits, MemoryBudget
-from transformer.server.store import RunStore, size_of
+from transformer.server.limits import MAX_VISITOR_RUNS
+from transformer.server.store import ENTRY_BYTES, RUNS, Limits, MemoryBudget, RunStore, size_of
 
 TOO_MANY = 2**50  # bytes
 KINDS: dict[str, Callable[[], object]] = {
@@ -27,7 +25,7 @@ KINDS: dict[str, Callable[[], object]] = {
 
 
 def holding_one() -> MemoryBudget:
-    budget = memory_budget()
+    budget = MemoryBudget()
     budget.put(RUNS, "kept", "a run", 1000)
     return budget
 
@@ -37,34 +35,32 @@ def test_kept_runs_are_evicted_when_an_allocation_fails(
     allocate: Callable[[], object],
 ) -> None:
     budget = holding_one()
-    memory = Memory(budget)
 
     def work() -> str:
         if budget.has(RUNS, "kept"):
             allocate()
         return "done"
 
-    assert memory.facts() == {"failed": 0, "seconds_ago": None}
-    assert memory.call(work) == "done"
-    assert memory.facts()["failed"] == 1
-    assert memory.facts()["seconds_ago"] < 60
+    assert budget.failures() == {"failed": 0, "seconds_ago": None}
+    assert budget.attempt(work) == "done"
+    assert budget.failures()["failed"] == 1
+    assert budget.failures()["seconds_ago"] < 60
     with pytest.raises(Busy, match=str(NO_MEMORY)):
-        memory.call(allocate)
-    assert memory.facts()["failed"] == 3
+        budget.attempt(allocate)
+    assert budget.failures()["failed"] == 3
 
 
 def test_other_errors_are_not_mistaken_for_lack_of_memory() -> None:
     budget = holding_one()
-    memory = Memory(budget)
     for error in (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), ValueError("memory")):
 
         def work(error: Exception = error) -> None:
             raise error
 
         with pytest.raises(type(error), match=str(error)):
-            memory.call(work)
+            budget.attempt(work)
     assert budget.has(RUNS, "kept")
-    assert memory.facts()["failed"] == 0
+    assert budget.failures()["failed"] == 0
 
 
 @pytest.mark.slow
@@ -204,7 +200,7 @@ def test_the_least_recently_used_run_is_evicted_unless_pinned(
     tiny_model: Model,
 ) -> None:
     run = tiny_model.trace("Hello")
-    store = RunStore(MemoryBudget(2 * (size_of(run) + ENTRY_BYTES), KEPT))
+    store = RunStore(MemoryBudget(2 * (size_of(run) + ENTRY_BYTES)))
     pinned, first, second = store.pin(run), store.put(run), store.put(run, "somebody")
     store.run(first)
     third = store.put(run)

@@ -15,8 +15,8 @@ from transformer.runs.compact_trace import bytes_of
 from transformer.server import handlers, limits
 from transformer.server import service as services
 from transformer.server.learning import adopt
-from transformer.server.memory_budget import Limits
 from transformer.server.service import Service
+from transformer.server.store import MODELS, RECORDS, Limits
 
 pytestmark = pytest.mark.slow
 
@@ -48,10 +48,10 @@ def adopted(service: Service, visitor: str) -> str:
 def test_models_of_ever_new_sessions_stay_within_their_share(
     service: Service,
 ) -> None:
-    service.budget.kinds[limits.MODELS] = Limits(most_bytes=1_500_000, most_own=4)
+    service.budget.kinds[MODELS] = Limits(most_bytes=1_500_000, most_own=4)
     before = alive(Model)
     names = [adopted(service, f"visitor {place}") for place in range(40)]
-    held = service.budget.held()[limits.MODELS]
+    held = service.budget.held()[MODELS]
     assert alive(Model) - before == held["count"] < 20
     assert 1_000_000 < held["bytes"] <= 1_500_000
     assert service.model(names[-1], "visitor 39").name == names[-1]
@@ -68,8 +68,8 @@ def test_an_idle_visits_runs_are_evicted_before_its_model(
     monkeypatch.setattr(time, "monotonic", lambda: now + limits.SILENT_S + 1)
     service.sweep()
     assert {kind for kind, held in service.budget.held().items() if held["count"]} == {
-        limits.MODELS,
-        limits.RECORDS,
+        MODELS,
+        RECORDS,
     }
     again, _ = handlers.example(service, name)
     assert again["run"] != first["run"]

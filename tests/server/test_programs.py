@@ -17,10 +17,10 @@ from transformer.inference import deadline
 from transformer.server import application, http_server
 from transformer.server.api import Endpoint
 from transformer.server.errors import ENDING, MISTAKE, Busy, public_error
-from transformer.server.limits import CALLS, MAX_CALLS
-from transformer.server.memory_budget import Limits, MemoryBudget
+from transformer.server.limits import MAX_CALLS
 from transformer.server.programs import Message, Programs
 from transformer.server.service import Service
+from transformer.server.store import CALLS, Limits, MemoryBudget
 
 pytestmark = pytest.mark.slow
 

@@ -200,7 +200,7 @@ def guard_of(
             "kept_bytes": sum(kind["bytes"] for kind in kept.values()),
             "weight_bytes": {name: it.weight_bytes for name, it in service.models.items()},
             "memory_bytes": process.resident_bytes(),
-            "allocations": service.memory.facts(),
+            "allocations": service.budget.failures(),
         }
 
     def ready() -> str:

@@ -55,7 +55,7 @@ class Endpoint(NamedTuple):
 
         def work() -> Any:
             with service.sessions.request(caller().session) as deadline, until(deadline):
-                return service.memory.call(lambda: self.function(*args, **kwargs))
+                return service.budget.attempt(lambda: self.function(*args, **kwargs))
 
         return await in_thread(service.shares, self.line, work)
 

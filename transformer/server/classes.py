@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 from transformer.checks import InvalidRequest, check_whole, is_number, shortened
 from transformer.server.errors import NoClass
 from transformer.server.limits import (
-    CLASSES,
     MAX_ADDRESS_CLASSES,
     MAX_CLASS_PHONES,
     MAX_CLASSES,
     MAX_HASH,
 )
-from transformer.server.memory_budget import MemoryBudget
 from transformer.server.sessions import caller
+from transformer.server.store import CLASSES, MemoryBudget
 
 # No two look alike, and without vowels they make no words: 482 million codes of six.
 SIGNS = "23456789BCDFGHJKMNPQRSTVWXYZ"

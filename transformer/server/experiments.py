@@ -27,7 +27,7 @@ from transformer.server.limits import (
 )
 from transformer.server.sessions import taken
 from transformer.server.slots import Slots
-from transformer.server.store import is_own
+from transformer.server.trainings import is_own
 
 T = TypeVar("T")
 # One text read once, or a few tokens more: a short one of a small network needs no turn either.

@@ -37,7 +37,7 @@ def generate(
                 yield from _continue(service, visitor, deadline, name, text, settings)
 
         try:
-            yield from service.memory.steps(begin)
+            yield from service.budget.attempt_steps(begin)
         except (ValueError, RecursionError) as error:
             yield None, problem(error), False
 
@@ -104,7 +104,7 @@ def read_batch(
             config = service.model(name).config
             open_to_padding = () if padding_hidden else without_padding_mask(config)
             lines = lines_of(text)
-            batch = service.memory.call(lambda: service.batch(name, lines, open_to_padding))
+            batch = service.budget.attempt(lambda: service.batch(name, lines, open_to_padding))
     except (ValueError, RecursionError) as error:
         return None, problem(error)
     facts = batch_facts(batch, service.store.put(batch, visitor), padding_hidden=padding_hidden)

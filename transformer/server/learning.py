@@ -20,9 +20,10 @@ from transformer.learning.training_record import BUNDLED, Record, Snapshot, bund
 from transformer.learning.worker import BROKEN, DONE, LATE, STOPPED
 from transformer.messages import mark, numeral, say
 from transformer.server.examples import example_of
-from transformer.server.limits import MAX_TRAINING_S, RECORDS, check_interventions
+from transformer.server.limits import MAX_TRAINING_S, check_interventions
 from transformer.server.service import Service
 from transformer.server.sessions import caller
+from transformer.server.store import RECORDS
 from transformer.server.trainings import CROWDED, ENDED, PUSHED_OUT, WAITING, Training
 from transformer.views.learn import learning_curves
 from transformer.views.registry import VIEWS

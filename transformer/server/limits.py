@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from transformer.checks import InvalidRequest, check_each, check_text, check_whole
 from transformer.runs.request import MAX_BEAMS
-from transformer.server.memory_budget import Limits, MemoryBudget
 from transformer.views.export import MAX_EXPORT_BYTES
 
 Number = TypeVar("Number", int, float)
@@ -136,24 +135,6 @@ MAX_AGE_S = _limit("learned_age", 3600.0, "seconds without a question of its vis
 SILENT_S = _limit("run_age", 600.0, "the same for runs, which can be made again", "they go")
 LEFT_AGE_S = _limit("left_age", 60.0, "the same for both, once the visitor has left", "they go")
 CALL_AGE_S = _limit("call_age", 60.0, "seconds until a call must be read", "it goes")
-
-# Kinds of what the server keeps for visits. Runs, which can be made again, do not push out kinds
-# that have a share of the bytes.
-RUNS, MODELS, TRAININGS, RECORDS, CALLS = "runs", "models", "trainings", "recorded", "calls"
-CLASSES = "classes"
-KEPT = {
-    RUNS: Limits(most_own=MAX_VISITOR_RUNS, age_s=SILENT_S),
-    RECORDS: Limits(age_s=MAX_AGE_S),
-    MODELS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=MAX_OWN_MODELS, age_s=MAX_AGE_S),
-    TRAININGS: Limits(most_bytes=MAX_LEARNED_BYTES, most_own=1, age_s=MAX_AGE_S),
-    CALLS: Limits(most_bytes=MAX_CALL_BYTES, most=MAX_CALLERS, age_s=CALL_AGE_S),
-    CLASSES: Limits(most_bytes=MAX_CLASS_BYTES, age_s=CLASS_AGE_S),
-}
-
-
-def memory_budget() -> MemoryBudget:
-    """An empty memory budget with these limits."""
-    return MemoryBudget(MAX_KEPT_BYTES, KEPT)
 
 
 def check_input(text: Any) -> str:

@@ -20,7 +20,7 @@ from transformer.runs.run import Run
 from transformer.server.examples import shown_first
 from transformer.server.limits import MAX_SECONDS
 from transformer.server.page_request import request_of_run
-from transformer.server.store import SIGN, is_own
+from transformer.server.trainings import SIGN
 from transformer.tokenizer import Tokenizer
 from transformer.views.prediction.prediction import how_briefly
 
@@ -36,8 +36,8 @@ _STOPPED = {
 def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
     """The facts of a run for the page's scripts; `key` is its id in the store, `model` made it.
     task: the exercise that a visit's own model learned."""
-    own = run.model.partition(SIGN)[0].rpartition("-")[0] if is_own(run.model) else ""
-    exercise = EXERCISES.get(own)
+    name, is_own, _ = run.model.partition(SIGN)
+    exercise = EXERCISES.get(name.rpartition("-")[0]) if is_own else None
     return {
         "run": key,
         "model": run.model,

@@ -83,7 +83,7 @@ def _add_routes(
         data = await object_in(request)
         if "made" in data:
             made = data.pop("made")
-            remake = partial(service.memory.call, lambda: regenerate.make(made))
+            remake = partial(service.budget.attempt, lambda: regenerate.make(made))
             await in_thread(shares, "questions", remake)
         return await answered(request, data, NO_STORE)
 
@@ -92,7 +92,7 @@ def _add_routes(
         with_arrays = ARRAYS in headers.get("accept", "")
 
         def made() -> tuple[bytes, dict[str, str]]:
-            body, kind = service.memory.call(
+            body, kind = service.budget.attempt(
                 lambda: written(question.work(dict(data)), with_arrays)
             )
             tag = hashlib.blake2b(body, digest_size=12).hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from transformer.checkpoint import CheckpointError
 from transformer.checks import check_choice, shortened
@@ -14,7 +14,7 @@ from transformer.inference.fill import Filled
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
 from transformer.runs.batch import Batch
-from transformer.runs.compact_trace import recording_at_most
+from transformer.runs.compact_trace import recording_at_most, to_device
 from transformer.runs.run import Run
 from transformer.server.examples import example_of
 from transformer.server.experiments import Experiments
@@ -27,12 +27,12 @@ from transformer.server.limits import (
     check_interventions,
     check_length,
     check_texts,
-    memory_budget,
 )
-from transformer.server.memory import Memory
 from transformer.server.sessions import Sessions, shares
-from transformer.server.store import OwnModels, RunStore, is_own, on_cpu
-from transformer.server.trainings import Trainings
+from transformer.server.store import MemoryBudget, RunStore
+from transformer.server.trainings import OwnModels, Trainings, is_own
+
+Item = TypeVar("Item", Run, Batch)
 
 
 class Service:
@@ -40,8 +40,8 @@ class Service:
 
     shares: which requests run now, and which wait. queries: what views and lessons ask of a model.
 
-    budget: all that visits make the server keep. memory: what to do where an allocation fails. own:
-    models of visits. trainings: how many networks may be trained at the same time.
+    budget: all that visits make the server keep. own: models of visits. trainings: how many
+    networks may be trained at the same time.
     """
 
     def __init__(
@@ -53,8 +53,7 @@ class Service:
         check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
         self.models = {model.name: model for model in models}
         self.sessions = Sessions()
-        self.budget = memory_budget()
-        self.memory = Memory(self.budget)
+        self.budget = MemoryBudget()
         self.store, self.own = RunStore(self.budget), OwnModels(self.budget)
         self.shares = shares(trainings)
         self.trainings = Trainings(self.shares["trainings"], budget=self.budget)
@@ -93,7 +92,7 @@ class Service:
 
         Raises ValueError that lists the names for an unknown one.
         """
-        if is_own(name) and name not in self.models:
+        if name not in self.models and is_own(name):
             return self.own.find(name, visitor).model
         check_choice("model", name, self.models)
         return self.models[name]
@@ -228,3 +227,22 @@ def _noted(run: Run) -> Run:
     why = why_over()
     early = len(run.steps) < run.request.max_new_tokens and run.stopped in ("length", CANCELLED)
     return dataclasses.replace(run, stopped=why) if why and early else run
+
+
+def on_cpu(item: Item) -> Item:
+    """A copy in main memory and without logits, so that kept runs do not fill the accelerator.
+
+    The steps' candidates are described, so that nothing holds their logits any longer.
+    """
+    if isinstance(item, Run):
+        for step in item.steps:
+            len(step.candidates)
+    if item.logits is not None:
+        item = dataclasses.replace(item, logits=None)
+    if all(x.device.type == "cpu" for made in item.trace.residuals.values() for x in made):
+        return item
+    changes: dict[str, object] = {"trace": to_device(item.trace, "cpu")}
+    if isinstance(item, Run):
+        changes["position_matrices"] = {k: m.cpu() for k, m in item.position_matrices.items()}
+        changes["candidate_labels"] = dict(item.candidate_labels)
+    return dataclasses.replace(item, **changes)  # type: ignore[arg-type]

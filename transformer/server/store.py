@@ -1,33 +1,255 @@
-"""Runs and trained models of visits, under ids that cannot be guessed."""
+"""What the server keeps for visits: one store in bytes, least recently used, with an age.
+
+Runs, networks, calls and classes are entries of one budget, each with a kind, an owner, its bytes
+and its last use. Runs are found in it by ids that cannot be guessed.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
+import math
 import secrets
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from transformer.checks import InvalidRequest, shortened
-from transformer.inference.model import Model
 from transformer.runs import compact_trace
 from transformer.runs.batch import Batch
-from transformer.runs.memo import bytes_of, memoized_bytes
+from transformer.runs.memo import bytes_of, forget_memoized, memoized_bytes
 from transformer.runs.run import Run
-from transformer.server.errors import RunExpired
-from transformer.server.limits import MODELS, RUNS, memory_budget
-from transformer.server.memory_budget import MemoryBudget
-from transformer.server.sessions import caller
+from transformer.server import limits
+from transformer.server.errors import NO_MEMORY, Busy, RunExpired
+from transformer.server.process import return_memory
 
-Item = TypeVar("Item", Run, Batch)
-
+T = TypeVar("T")
 Kept = Run | Batch
+ENTRY_BYTES = 1_000  # of an entry, apart from its value
 CANDIDATE_BYTES = 200  # an object and its numbers
 OBJECT_BYTES = 14_000  # of all other objects of a run
-SIGN = "~"  # between a model's readable name and its random part
-MODULE_BYTES = 3_000  # of one module of a network, apart from its weights
+TRIES = 2
+# Of PyTorch's allocators (Linux, Windows, CUDA), the C++ library and oneDNN, as RuntimeError.
+# The last is what torch's parser of arguments says when its tables could not be allocated.
+SIGNS = (
+    "allocate memory", "not enough memory", "out of memory", "bad_alloc", "create a memory",
+    "unknown parameter type",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """How much of one kind is kept, and how long.
+
+    most_bytes: reserved for this kind; None: it shares all the room that is not reserved. most:
+    entries. most_own: entries of one owner. age_s: seconds since any entry of its owner was used.
+    """
+
+    most_bytes: int | None = None
+    most: float = math.inf
+    most_own: float = math.inf
+    age_s: float = math.inf
+
+
+# Runs, which can be made again, do not push out kinds that have a share of the bytes.
+RUNS, MODELS, TRAININGS, RECORDS = "runs", "models", "trainings", "recorded"
+CALLS, CLASSES = "calls", "classes"
+KINDS = {
+    RUNS: Limits(most_own=limits.MAX_VISITOR_RUNS, age_s=limits.SILENT_S),
+    RECORDS: Limits(age_s=limits.MAX_AGE_S),
+    MODELS: Limits(
+        most_bytes=limits.MAX_LEARNED_BYTES,
+        most_own=limits.MAX_OWN_MODELS,
+        age_s=limits.MAX_AGE_S,
+    ),
+    TRAININGS: Limits(most_bytes=limits.MAX_LEARNED_BYTES, most_own=1, age_s=limits.MAX_AGE_S),
+    CALLS: Limits(
+        most_bytes=limits.MAX_CALL_BYTES, most=limits.MAX_CALLERS, age_s=limits.CALL_AGE_S
+    ),
+    CLASSES: Limits(most_bytes=limits.MAX_CLASS_BYTES, age_s=limits.CLASS_AGE_S),
+}
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """used, until: times of the monotonic clock; until: when it is evicted even if its owner is
+    active."""
+
+    kind: str
+    key: Hashable
+    value: Any
+    n_bytes: int
+    owner: Hashable
+    used: float
+    until: float = math.inf
+
+
+class MemoryBudget:
+    """(kind, key) -> value, at most most_bytes of it; safe to share between threads.
+
+    kinds: every kind's limits. If there is no room for a new entry, the least recently used are
+    evicted: first of its owner and kind, at their limit of entries; then of its kind; then of all
+    kinds without reserved bytes. The newest entry always stays.
+    """
+
+    def __init__(
+        self, most_bytes: int = limits.MAX_KEPT_BYTES, kinds: Mapping[str, Limits] = KINDS
+    ) -> None:
+        self.most_bytes, self.kinds = most_bytes, dict(kinds)
+        self._entries: dict[tuple[str, Hashable], _Entry] = {}  # the oldest first
+        self._seen: dict[Hashable, float] = {}  # when an entry of an owner was last used
+        self._lock = threading.Lock()
+        self._failures, self._failed = 0, 0.0
+
+    def put(
+        self, kind: str, key: Hashable, value: Any, n_bytes: int, owner: Hashable = None
+    ) -> None:
+        """Keep a value; it replaces one of the same key. owner: None if unknown."""
+        now = time.monotonic()
+        with self._lock:
+            self._entries.pop((kind, key), None)
+            entry = _Entry(kind, key, value, n_bytes + ENTRY_BYTES, owner, now)
+            self._entries[kind, key] = entry
+            if owner is not None:
+                self._seen[owner] = now
+                self._evict(self._of(kind, owner), self.kinds[kind].most_own)
+            self._make_room(kind)
+
+    def get(self, kind: str, key: Hashable, default: Any = None) -> Any:
+        """The value, which now counts as just used, or `default`."""
+        now = time.monotonic()
+        with self._lock:
+            entry = self._entry(kind, key, now)
+            if entry is None:
+                return default
+            entry.used, entry.until = now, math.inf
+            if entry.owner is not None:
+                self._seen[entry.owner] = now
+            return entry.value
+
+    def has(self, kind: str, key: Hashable) -> bool:
+        """Whether there is a value. Does not count as use."""
+        with self._lock:
+            return self._entry(kind, key, time.monotonic()) is not None
+
+    def of(self, kind: str, owner: Hashable = None) -> list[Any]:
+        """All values of a kind, or those of an owner, oldest first. Does not count as use."""
+        with self._lock:
+            self._drop_old()
+            return [one.value for one in self._of(kind, owner)]
+
+    def resize(self, kind: str, key: Hashable, n_bytes: int) -> None:
+        """Update the bytes of a value that has grown or shrunk, if it is still kept."""
+        with self._lock:
+            entry = self._entries.get((kind, key))
+            if entry is not None:
+                entry.n_bytes = n_bytes + ENTRY_BYTES
+                self._make_room(kind)
+
+    def discard(self, kind: str, key: Hashable) -> None:
+        """Remove the entry."""
+        with self._lock:
+            self._entries.pop((kind, key), None)
+
+    def leave(self, owner: Hashable, age_s: float) -> None:
+        """Evict each entry of an owner after age_s, unless it is used again."""
+        until = time.monotonic() + age_s
+        with self._lock:
+            for one in self._entries.values():
+                if one.owner == owner:
+                    one.until = min(one.until, until)
+
+    def sweep(self) -> None:
+        """Evict what is too old."""
+        with self._lock:
+            self._drop_old()
+
+    def held(self) -> dict[str, dict[str, int]]:
+        """The number of entries ("count") and their "bytes", by kind."""
+        with self._lock:
+            self._drop_old()
+            found = {kind: {"count": 0, "bytes": 0} for kind in self.kinds}
+            for one in self._entries.values():
+                found[one.kind]["count"] += 1
+                found[one.kind]["bytes"] += one.n_bytes
+            return found
+
+    def attempt(self, work: Callable[[], T]) -> T:
+        """The result of work(). If an allocation fails, all runs, which can be made again, are
+        evicted, and it is tried once more. Raises Busy if memory does not suffice even then."""
+        (found,) = self.attempt_steps(lambda: iter((work(),)))
+        return found
+
+    def attempt_steps(self, begin: Callable[[], Iterator[T]]) -> Iterator[T]:
+        """Yield from begin() in the same way, from the start at the second try."""
+        for _ in range(TRIES):
+            try:
+                yield from begin()
+                return
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+            self._drop_runs()  # here: `error` would hold the memory of what has failed
+        raise Busy(NO_MEMORY)
+
+    def failures(self) -> dict[str, Any]:
+        """How often an allocation has failed, and how long ago the last one did."""
+        ago = round(time.monotonic() - self._failed, 1) if self._failures else None
+        return {"failed": self._failures, "seconds_ago": ago}
+
+    def _drop_runs(self) -> None:
+        self._failures, self._failed = self._failures + 1, time.monotonic()
+        with self._lock:
+            for one in self._of(RUNS):
+                del self._entries[RUNS, one.key]
+        forget_memoized()
+        return_memory()
+
+    def _entry(self, kind: str, key: Hashable, now: float) -> _Entry | None:
+        entry = self._entries.get((kind, key))
+        if entry is None or not self._is_old(entry, now):
+            return entry
+        del self._entries[kind, key]
+        return None
+
+    def _of(self, kind: str, owner: Hashable = None) -> list[_Entry]:
+        entries = self._entries.values()
+        return [one for one in entries if one.kind == kind and owner in (None, one.owner)]
+
+    def _is_old(self, entry: _Entry, now: float) -> bool:
+        used = self._seen.get(entry.owner, entry.used)
+        return entry.until <= now or used + self.kinds[entry.kind].age_s <= now
+
+    def _drop_old(self) -> None:
+        now, entries = time.monotonic(), self._entries.items()
+        self._entries = {at: one for at, one in entries if not self._is_old(one, now)}
+        owners = {one.owner for one in self._entries.values()}
+        self._seen = {owner: used for owner, used in self._seen.items() if owner in owners}
+
+    def _make_room(self, kind: str) -> None:
+        """Evict entries after one of this kind was added or has grown."""
+        own = self.kinds[kind]
+        self._evict(self._of(kind), own.most, own.most_bytes)
+        entries = self._entries.values()
+        shared = [one for one in entries if self.kinds[one.kind].most_bytes is None]
+        reserved = sum(one.n_bytes for one in entries) - sum(one.n_bytes for one in shared)
+        self._evict(shared, math.inf, self.most_bytes - reserved)
+
+    def _evict(self, entries: Sequence[_Entry], most: float, most_bytes: int | None = None) -> None:
+        """Evict the least recently used until both limits are kept; never the last."""
+        n_left, n_bytes = len(entries), sum(one.n_bytes for one in entries)
+        for one in sorted(entries, key=lambda one: one.used)[:-1]:
+            if n_left <= most and (most_bytes is None or n_bytes <= most_bytes):
+                return
+            del self._entries[one.kind, one.key]
+            n_left, n_bytes = n_left - 1, n_bytes - one.n_bytes
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an allocation failed, in Python, NumPy, PyTorch or below them."""
+    told = isinstance(error, RuntimeError) and any(sign in str(error) for sign in SIGNS)
+    return told or isinstance(error, MemoryError)
 
 
 class RunStore:
@@ -39,7 +261,7 @@ class RunStore:
     """
 
     def __init__(self, budget: MemoryBudget | None = None) -> None:
-        self._budget = budget or memory_budget()
+        self._budget = budget or MemoryBudget()
         self._pinned: dict[str, Kept] = {}
         self._sizes: WeakKeyDictionary[Kept, int] = WeakKeyDictionary()  # without memoized values
 
@@ -105,75 +327,3 @@ def size_of(item: Run | Batch) -> int:
         + CANDIDATE_BYTES * n_candidates
         + bytes_of(search)
     )
-
-
-def on_cpu(item: Item) -> Item:
-    """A copy in main memory and without logits, so that kept runs do not fill the accelerator.
-
-    The steps' candidates are described, so that nothing holds their logits any longer.
-    """
-    if isinstance(item, Run):
-        for step in item.steps:
-            len(step.candidates)
-    if item.logits is not None:
-        item = dataclasses.replace(item, logits=None)
-    if all(x.device.type == "cpu" for made in item.trace.residuals.values() for x in made):
-        return item
-    changes: dict[str, object] = {"trace": compact_trace.to_device(item.trace, "cpu")}
-    if isinstance(item, Run):
-        changes["position_matrices"] = {k: m.cpu() for k, m in item.position_matrices.items()}
-        changes["candidate_labels"] = dict(item.candidate_labels)
-    return dataclasses.replace(item, **changes)  # type: ignore[arg-type]
-
-
-@dataclass(kw_only=True, slots=True, eq=False)
-class Own:
-    """A model of a visit. label: what the list of models calls it. example: the ids of the run and
-    the batch that the page first shows of it, as long as they are kept."""
-
-    model: Model
-    visitor: str
-    label: str
-    example: tuple[str, str] = ("", "")
-
-
-class OwnModels:
-    """Trained models by name, in a memory budget; names hold 96 random bits."""
-
-    def __init__(self, budget: MemoryBudget) -> None:
-        self._budget = budget
-
-    def add(self, visitor: str, label: str, make: Callable[[str], Model], about: str) -> Model:
-        """Keep a model for a visitor; beyond their limit the oldest is evicted.
-
-        make: gives the model of a name, which begins with `about`.
-        """
-        model = make(f"{about}{SIGN}{secrets.token_urlsafe(12)}")
-        n_bytes = model.weight_bytes + MODULE_BYTES * sum(1 for _ in model.network.modules())
-        n_bytes += bytes_of((model.card, model.metadata, model.sample))
-        own = Own(model=model, visitor=visitor, label=label)
-        self._budget.put(MODELS, model.name, own, n_bytes, visitor)
-        return model
-
-    def find(self, name: str, visitor: str | None = None) -> Own:
-        """The model of a name. visitor: the session that asks, by default the current one; "" finds
-        every visit's. Raises ValueError for a model that is gone or another visit's."""
-        who = caller().session if visitor is None else visitor
-        own: Own | None = self._budget.get(MODELS, name)
-        if own is None or (who and who != own.visitor):
-            raise InvalidRequest(
-                "model_expired",
-                "model {name} was trained in a visit: it belonged to that visit alone, and "
-                "is gone with it; train one anew in the tab Learn",
-                name=shortened(name.partition(SIGN)[0]),
-            )
-        return own
-
-    def of(self, visitor: str) -> list[Own]:
-        """A visitor's models, oldest first."""
-        return self._budget.of(MODELS, visitor) if visitor else []
-
-
-def is_own(name: object) -> bool:
-    """Whether a name may be that of a model of a visit."""
-    return isinstance(name, str) and SIGN in name

@@ -1,37 +1,43 @@
-"""Trainings of visitors: a few run at a time; only the visit that began one finds it, by its id."""
+"""Trainings of visitors and the models they have trained.
+
+A few trainings run at a time; only the visit that began one finds it, by its id.
+"""
 
 from __future__ import annotations
 
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer.checks import InvalidRequest, check_choice
+from transformer.checks import InvalidRequest, check_choice, shortened
+from transformer.inference.model import Model
 from transformer.learning.exercises import check_question
 from transformer.learning.stepwise import Plan
 from transformer.learning.training_record import Pictures, Record
 from transformer.learning.worker import STOPPED, Job, Trainer
 from transformer.messages import language
+from transformer.runs.memo import bytes_of
 from transformer.server.errors import Busy
 from transformer.server.limits import (
     ABSENT_S,
     MAX_TRAINING_S,
     MAX_TRAININGS_WAITING,
     PAUSE_S,
-    TRAININGS,
-    memory_budget,
 )
-from transformer.server.memory_budget import MemoryBudget
 from transformer.server.sessions import caller
 from transformer.server.slots import Place, Slots
+from transformer.server.store import MODELS, TRAININGS, MemoryBudget
 
 WAITING, RUNNING, PAUSED, ENDED = "waiting", "running", "paused", "ended"
 DO = ("pause", "go", "step", "stop")
 CROWDED = "crowded"  # why a paused training ended: others waited
 PUSHED_OUT = "pushed out"  # why one that waited ended: another address or session had fewer
 IDLE_S = 120.0  # after which a process that trains nothing is ended
+SIGN = "~"  # between a model's readable name and its random part
+MODULE_BYTES = 3_000  # of one module of a network, apart from its weights
 
 
 @dataclass(kw_only=True, slots=True, eq=False)
@@ -85,7 +91,7 @@ class Trainings:
     def __init__(
         self, slots: Slots, seconds: float = MAX_TRAINING_S, budget: MemoryBudget | None = None
     ) -> None:
-        self._seconds, self._budget = seconds, budget or memory_budget()
+        self._seconds, self._budget = seconds, budget or MemoryBudget()
         self._lock = threading.RLock()
         self._underway: dict[str, Training] = {}  # waiting or running, also of visitors who left
         self._slots, self._at_once = slots, slots.at_once
@@ -216,3 +222,56 @@ class Trainings:
                 training.trainer, self._used_at = None, time.monotonic()
                 if training.place is not None:
                     training.place.leave()
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
+class Own:
+    """A model of a visit. label: what the list of models calls it. example: the ids of the run and
+    the batch that the page first shows of it, as long as they are kept."""
+
+    model: Model
+    visitor: str
+    label: str
+    example: tuple[str, str] = ("", "")
+
+
+class OwnModels:
+    """Trained models by name, in a memory budget; names hold 96 random bits."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+
+    def add(self, visitor: str, label: str, make: Callable[[str], Model], about: str) -> Model:
+        """Keep a model for a visitor; beyond their limit the oldest is evicted.
+
+        make: gives the model of a name, which begins with `about`.
+        """
+        model = make(f"{about}{SIGN}{secrets.token_urlsafe(12)}")
+        n_bytes = model.weight_bytes + MODULE_BYTES * sum(1 for _ in model.network.modules())
+        n_bytes += bytes_of((model.card, model.metadata, model.sample))
+        own = Own(model=model, visitor=visitor, label=label)
+        self._budget.put(MODELS, model.name, own, n_bytes, visitor)
+        return model
+
+    def find(self, name: str, visitor: str | None = None) -> Own:
+        """The model of a name. visitor: the session that asks, by default the current one; "" finds
+        every visit's. Raises ValueError for a model that is gone or another visit's."""
+        who = caller().session if visitor is None else visitor
+        own: Own | None = self._budget.get(MODELS, name)
+        if own is None or (who and who != own.visitor):
+            raise InvalidRequest(
+                "model_expired",
+                "model {name} was trained in a visit: it belonged to that visit alone, and "
+                "is gone with it; train one anew in the tab Learn",
+                name=shortened(name.partition(SIGN)[0]),
+            )
+        return own
+
+    def of(self, visitor: str) -> list[Own]:
+        """A visitor's models, oldest first."""
+        return self._budget.of(MODELS, visitor) if visitor else []
+
+
+def is_own(name: object) -> bool:
+    """Whether a name may be that of a model of a visit."""
+    return isinstance(name, str) and SIGN in name
