@@ -5,7 +5,7 @@ import shutil
 import pytest
 import torch
 from kit.hf_folders import GONE, change
-from kit.hf_models import ENCODERS, FAMILIES, LLAMAS, SEQ2SEQ, V, made
+from kit.hf_models import DECODERS, ENCODERS, FAMILIES, LLAMAS, SEQ2SEQ, V, made
 
 from transformer.checkpoint.adapters import network_of, values_of
 from transformer.checkpoint.adapters.options import padding_of
@@ -69,6 +69,26 @@ OPTIONS = [
     (LLAMAS, {"hidden_act": GONE}),
     (LLAMAS, {"attention_bias": GONE, "mlp_bias": GONE}),
     (("gemma",), {"hidden_act": "gelu"}),
+    (("bert", "opt"), {"hidden_act": "gelu_python", "activation_function": "gelu_python"}),
+    (("bert", "mpnet"), {"embedding_size": 8}),
+    (("distilbert",), {"sinusoidal_pos_embds": True}),
+    (("gpt_neo",), {"attention_types": GONE}),
+    (("gpt_neo",), {"attention_types": GONE, "attention_layers": ["global", "local"]}),
+    (("gpt2",), {"n_head": GONE, "num_attention_heads": 1, "n_embd": GONE, "hidden_size": 24}),
+    (("gpt_neo",), {"num_heads": GONE, "num_attention_heads": 1}),
+    (
+        ("bloom",),
+        {
+            "n_head": GONE,
+            "num_attention_heads": 1,
+            "n_layer": GONE,
+            "n_embed": 24,
+            "num_hidden_layers": 2,
+            "hidden_size": GONE,
+        },
+    ),
+    (("distilbert",), {"n_heads": GONE, "num_attention_heads": 1}),
+    (("t5", "mt5"), {"num_heads": GONE, "num_attention_heads": 3, "d_kv": GONE, "head_dim": 8}),
     (("gpt_neox", "bert", "roberta", "distilbert"), {"layer_norm_eps": 0.3}),
     (("gpt_neox", "bert"), {"layer_norm_eps": GONE, "hidden_act": GONE}),
     (("gpt_neox",), {"use_parallel_residual": GONE}),
@@ -88,8 +108,11 @@ OPTIONS = [
     (("modernbert",), {"rope_parameters": {"full_attention": {"rope_type": "default"}}}),
 ]
 REFUSED = [
-    (("gpt2", "bloom", "marian", *ROTARY), {"is_causal": False}, "is_causal"),
-    (("bert", "roberta", "distilbert"), {"is_causal": True}, "is_causal"),
+    ((*DECODERS, *SEQ2SEQ), {"is_causal": False}, "is_causal"),
+    (ENCODERS, {"is_causal": True}, "is_causal"),
+    (FAMILIES, {"per_layer_config": {"0": {"sliding_window": 4}}}, "per_layer_config"),
+    (FAMILIES, {"quantization_config": {"quant_method": "fp8"}}, "quantization_config"),
+    (("gpt_neox",), {"head_dim": 4}, "head_dim"),
     (WHOLE, {"rope_parameters": {**HALF, **LINEAR}}, "partial_rotary_factor"),
     (WHOLE, {"partial_rotary_factor": 0.5, "rope_scaling": LINEAR}, "partial_rotary_factor"),
     (("phi3",), {"rope_parameters": LINEAR}, "rope_type"),
@@ -97,7 +120,6 @@ REFUSED = [
     (("stablelm",), {"qk_layernorm": True}, "qk_layernorm"),
     (("modernbert",), {"rope_scaling": LINEAR}, "rope_type"),
     (("modernbert",), {"classifier_activation": "relu"}, "classifier_activation"),
-    (("modernbert",), {"is_causal": True}, "is_causal"),
     (("stablelm",), {"use_parallel_residual": True}, "use_parallel_residual"),
 ]
 ONLY = [  # each has one value that is read
@@ -114,7 +136,6 @@ ONLY = [  # each has one value that is read
         ("bert", "roberta", "distilbert"),
         dict(
             is_decoder=True, add_cross_attention=True, tie_word_embeddings=False,
-            embedding_size=8, sinusoidal_pos_embds=True,
         ),
     ),
     (
@@ -179,6 +200,18 @@ def test_an_option_that_would_give_other_numbers_is_refused_by_name(case, saved,
         folder = changed(saved, family, options, tmp_path / family)
         with pytest.raises(ValueError, match=rf"it has {name}=.*; what is read: ({name}=|\[')"):
             network_of(folder, values_of(folder), 96)
+
+
+def test_two_names_of_one_number_must_agree(saved, tmp_path):
+    for family, other, usual in (
+        ("gpt2", "num_attention_heads", "n_head"), ("bloom", "num_hidden_layers", "n_layer"),
+        ("distilbert", "num_attention_heads", "n_heads"), ("t5", "head_dim", "d_kv"),
+        ("bart", "num_attention_heads", "encoder_attention_heads"),
+    ):  # fmt: skip
+        folder = changed(saved, family, {other: 1}, tmp_path / family)
+        said = f"it has {other}=1 and {usual}=., two names of one number; needed: the same"
+        with pytest.raises(ValueError, match=said):
+            values_of(folder)
 
 
 def test_padding_is_an_existing_id_that_is_not_text():

@@ -28,7 +28,7 @@ from transformer.checkpoint.adapters import (
     opt,
     t5,
 )
-from transformer.checkpoint.adapters.options import Values, padding_of
+from transformer.checkpoint.adapters.options import Values, only, padding_of
 from transformer.checkpoint.folder import (
     Checkpoint,
     CheckpointError,
@@ -70,6 +70,35 @@ ADAPTERS: dict[str, Adapter] = {
     **dict.fromkeys(bart.KINDS, bart),
     **dict.fromkeys(t5.KINDS, t5),
 }
+# Other names of keys of config.json.
+_BART_NAMES = {
+    "hidden_size": "d_model",
+    "num_attention_heads": "encoder_attention_heads",
+    "num_hidden_layers": "encoder_layers",
+}
+_T5_NAMES = {
+    "head_dim": "d_kv",
+    "hidden_size": "d_model",
+    "num_attention_heads": "num_heads",
+    "num_hidden_layers": "num_layers",
+}
+OTHER_NAMES: dict[str, dict[str, str]] = {
+    "gpt2": {
+        "hidden_size": "n_embd",
+        "max_position_embeddings": "n_positions",
+        "num_attention_heads": "n_head",
+        "num_hidden_layers": "n_layer",
+    },
+    "gpt_neo": {"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"},
+    "bloom": {"num_attention_heads": "n_head", "num_hidden_layers": "n_layer"},
+    "distilbert": {
+        "hidden_size": "dim",
+        "num_attention_heads": "n_heads",
+        "num_hidden_layers": "n_layers",
+    },
+    **dict.fromkeys(bart.KINDS, _BART_NAMES),
+    **dict.fromkeys(t5.KINDS, _T5_NAMES),
+}
 
 
 def is_foreign(folder: Path) -> bool:
@@ -87,8 +116,8 @@ def read(folder: Path, name: str, max_len: int = MAX_LEN) -> Checkpoint:
 
     Raises CheckpointError with the reason in one sentence.
     """
-    values = values_of(folder)
     with _reasons(name):
+        values = values_of(folder)
         network, dtypes = network_of(folder, values, max_len)
         checkpoint = _checkpoint(name, values, network, dtypes, folder)
         check_numbers(folder, checkpoint.network, checkpoint.config)
@@ -152,11 +181,24 @@ def _checkpoint(
 
 
 def values_of(folder: Path) -> Values:
-    """The values of config.json and the ids of generation_config.json. Raises CheckpointError."""
-    values = _object(folder / "config.json")
+    """The values of config.json and the ids of generation_config.json. Raises ValueError."""
+    values = _with_usual_names(_object(folder / "config.json"))
     given = folder / "generation_config.json"
     special = _object(given) if given.is_file() else {}
     return values | {key: x for key, x in special.items() if key in _IDS and x is not None}
+
+
+def _with_usual_names(values: dict[str, Any]) -> dict[str, Any]:
+    """Add keys that config.json has by another name. Raises ValueError if two names differ."""
+    kind = values.get("model_type")
+    for other, usual in OTHER_NAMES.get(kind, {}).items() if isinstance(kind, str) else ():
+        got = values.get(other)
+        if got is not None and values.setdefault(usual, got) != got:
+            raise ValueError(
+                f"it has {other}={shortened(got)} and {usual}="
+                f"{shortened(values[usual])}, two names of one number; needed: the same"
+            )
+    return values
 
 
 def network_of(folder: Path, values: Values, max_len: int = MAX_LEN) -> tuple[Network, str]:
@@ -181,7 +223,9 @@ def config_of(values: Values, max_len: int, stored: Mapping[str, Any]) -> ModelC
             f"it has model_type {shortened(kind)}, which is not read yet; what is read: "
             f"{sorted(ADAPTERS)}; how to add one: CONTRIBUTING.md"
         )
+    only(values, per_layer_config=None, quantization_config=None)
     config: ModelConfig = _call(kind, "config", values, max_len, stored)
+    only(values, is_causal=config.family != "encoder")
     return config
 
 

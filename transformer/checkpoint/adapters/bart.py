@@ -71,7 +71,7 @@ KINDS = {
 def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     kind = KINDS[values["model_type"]]
-    only(values, tie_word_embeddings=True, is_causal=True, **kind.refused)
+    only(values, tie_word_embeddings=True, **kind.refused)
     for name in ("layers", "attention_heads", "ffn_dim"):
         _check_same(values, name)
     sizes = sizes_of(values, max_len, _SIZES)

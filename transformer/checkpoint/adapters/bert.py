@@ -152,13 +152,8 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     kind = KINDS[values["model_type"]]
     theirs = Stored(stored, kind.prefix, (), present_name)
-    only(
-        values, is_decoder=False, is_causal=False, add_cross_attention=False,
-        sinusoidal_pos_embds=False,
-    )  # fmt: skip
-    if kind.embedding_size is None:
-        only(values, embedding_size=None)
-    narrow = values.get("embedding_size", kind.embedding_size)
+    only(values, is_decoder=False, add_cross_attention=False)
+    narrow = kind.embedding_size and values.get("embedding_size", kind.embedding_size)
     first = _first_position(values)
     sizes = sizes_of(values, max_len + first, kind.sizes)
     types, eps = kind.n_token_types, kind.norm_eps

@@ -33,7 +33,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     only(
         values, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False,
-        add_cross_attention=False, is_causal=True,
+        add_cross_attention=False,
     )  # fmt: skip
     sizes = sizes_of(values, max_len, ("vocab_size", "n_embd", "n_head", "n_layer", "n_positions"))
     return ModelConfig(

@@ -36,11 +36,12 @@ _SIZES = ("vocab_size", "hidden_size", "num_heads", "num_layers", "max_position_
 def config(values: Values, max_len: int) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     sizes = sizes_of(values, max_len, _SIZES)
-    types = [
-        one_of({"attention_types": name}, "attention_types", _TYPES, "global")
+    layers = values.get("attention_layers") or [
+        name
         for names, times in values.get("attention_types") or [[["global", "local"], 12]]
         for name in names * times
     ]
+    types = [one_of({"attention_types": name}, "attention_types", _TYPES, "") for name in layers]
     return ModelConfig(
         family="decoder",
         positions="learned",

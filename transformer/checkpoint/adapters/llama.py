@@ -31,7 +31,7 @@ IGNORED = (r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq", r"rotary_emb\.inv_fr
 def config(values: Values, max_len: int) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     kind, rope = KINDS[values["model_type"]], _rope_of(values)
-    only({**values, **rope}, use_bidirectional_attention=False, is_causal=True, **kind.refused)
+    only({**values, **rope}, use_bidirectional_attention=False, **kind.refused)
     sizes = sizes_of(values, max_len)
     width, n_heads = sizes["d_model"], sizes["n_heads"]
     head_size = values.get("head_dim") or kind.head_size or width // n_heads

@@ -41,7 +41,6 @@ _POOLED = {"cls": "text-labels", "mean": "text-labels-mean"}
 
 def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
-    only(values, is_causal=False)
     sizes = sizes_of(values, max_len)
     window = values.get("local_attention", 128) // 2 + 1
     bases = {kind: _base(values, kind) for kind in _BASES}

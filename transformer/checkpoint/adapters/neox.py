@@ -54,7 +54,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
 
 
 def _bloom(values: Values, max_len: int) -> ModelConfig:
-    only(values, apply_residual_connection_post_layernorm=False, is_causal=True)
+    only(values, apply_residual_connection_post_layernorm=False)
     known = {"n_embed": values.get("hidden_size"), **values}
     length = {"seq_length": max_len, **known}  # the positions have no limit
     names = ("vocab_size", "n_embed", "n_head", "n_layer", "seq_length")
@@ -76,9 +76,10 @@ def _bloom(values: Values, max_len: int) -> ModelConfig:
 
 def _neox(values: Values, max_len: int) -> ModelConfig:
     sizes = sizes_of(values, max_len)
-    only(values, is_causal=True)
+    head_size = sizes["d_model"] // sizes["n_heads"]
+    only(values, head_dim=head_size)
     share = rope_of(values).get("partial_rotary_factor", values.get("rotary_pct", 0.25))
-    rotary_size = int(sizes["d_model"] // sizes["n_heads"] * share)
+    rotary_size = int(head_size * share)
     base = values.get("rotary_emb_base") or 10_000.0
     return ModelConfig(
         family="decoder",

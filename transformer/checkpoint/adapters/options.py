@@ -27,6 +27,7 @@ FAIRSEQ_LAYER = {
 ACTIVATIONS = {
     "relu": "relu",
     "gelu": "gelu",
+    "gelu_python": "gelu",
     "gelu_new": "gelu-tanh",
     "gelu_fast": "gelu-tanh",
     "quick_gelu": "quick-gelu",
