@@ -225,7 +225,7 @@ def config_of(values: Values, max_len: int, stored: Mapping[str, Any]) -> ModelC
         )
     only(values, per_layer_config=None, quantization_config=None)
     config: ModelConfig = _call(kind, "config", values, max_len, stored)
-    only(values, is_causal=config.family != "encoder")
+    only(values, is_causal={"decoder": True, "encoder": False}.get(config.family))
     return config
 
 

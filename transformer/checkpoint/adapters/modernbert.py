@@ -42,7 +42,8 @@ _POOLED = {"cls": "text-labels", "mean": "text-labels-mean"}
 def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelConfig:
     """Convert config.json to a ModelConfig. Raises ValueError for unsupported options."""
     sizes = sizes_of(values, max_len)
-    window = values.get("local_attention", 128) // 2 + 1
+    half = values.get("sliding_window", values.get("local_attention", 128) // 2)
+    window = half + 1
     bases = {kind: _base(values, kind) for kind in _BASES}
     return ModelConfig(
         family="encoder",

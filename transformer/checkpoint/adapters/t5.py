@@ -57,6 +57,8 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     only({"feed_forward_proj": gated or None}, feed_forward_proj=["gated"])
     if gated and activation == "gelu":
         activation = "gelu_new"
+    is_gated = values.get("is_gated_act", bool(gated))
+    activation = values.get("dense_act_fn") or activation
     whole: dict[str, Any] = {"family": "encoder", "head": "none"}
     if f"decoder.block.0.{_BIAS}.weight" in stored:
         whole = {"family": "encoder-decoder", "tie_embeddings": True, "share_embeddings": True}
@@ -73,7 +75,7 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
         head_size=None if head_size * sizes["n_heads"] == all_heads else head_size,
         attention_bias=False,
         score_scale=1.0,
-        gated=bool(gated),
+        gated=is_gated,
         feed_forward_bias=False,
         head_bias=False,
         norm_eps=values.get("layer_norm_epsilon", 1e-6),
