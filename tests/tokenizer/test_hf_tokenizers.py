@@ -7,6 +7,7 @@ import pytest
 from kit.hf_folders import (
     byte_fallback,
     byte_level,
+    change,
     marian_files,
     piece_file,
     roberta,
@@ -160,35 +161,81 @@ def test_the_ids_of_a_sentencepiece_file_are_those_of_transformers(name, tmp_pat
         PieceTokenizer(path, ids, 50)
 
 
-@pytest.mark.parametrize(
-    ("build", "settings"),
-    [
-        (word_piece, {"tokenizer_class": "BertTokenizer"}),
-        (word_piece, {"tokenizer_class": "BertTokenizer", "do_lower_case": False}),
-        (byte_level, {"tokenizer_class": "GPT2Tokenizer"}),
-        (roberta, {"tokenizer_class": "RobertaTokenizer"}),
-    ],
-)
-def test_vocabulary_files_without_a_tokenizer_json_are_read(build, settings, tmp_path):
-    import transformers
+OPT = {  # as facebook/opt-125m has it
+    "tokenizer_class": "GPT2Tokenizer", "add_bos_token": True, "add_prefix_space": False,
+    "bos_token": {"content": "</s>", "lstrip": False, "normalized": True, "rstrip": False,
+                  "single_word": False, "__type": "AddedToken"},
+}  # fmt: skip
+FILES = [  # (model_type, tokenizer, tokenizer_config.json)
+    ("bert", word_piece, {"tokenizer_class": "BertTokenizer"}),
+    ("bert", word_piece, {"tokenizer_class": "BertTokenizer", "do_lower_case": False}),
+    ("electra", word_piece, {"strip_accents": False, "tokenize_chinese_chars": False}),
+    ("mpnet", word_piece, {}),
+    ("gpt2", byte_level, {"tokenizer_class": "GPT2TokenizerFast"}),
+    ("gpt_neox", byte_level, {"add_prefix_space": True}),
+    ("qwen2", byte_level, {}),
+    ("qwen3", byte_level, {"tokenizer_class": "Qwen2Tokenizer", "add_bos_token": True,
+                           "bos_token": "<|endoftext|>"}),
+    ("opt", roberta, OPT),
+    ("opt", roberta, {}),
+    ("roberta", roberta, {"tokenizer_class": "RobertaTokenizer"}),
+    ("bart", roberta, {}),
+]  # fmt: skip
 
+
+def vocabulary_files(folder, kind, build, settings):
+    """The files of a tokenizer that has no tokenizer.json; its size."""
     made, _ = build()
     vocabulary = made.get_vocab()
     if build is word_piece:
-        lines = sorted(vocabulary, key=vocabulary.__getitem__)
-        (tmp_path / "vocab.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        names = sorted(vocabulary, key=vocabulary.__getitem__)
+        names += ["<s>", "<pad>", "</s>", "<mask>"]  # MPNet's
+        (folder / "vocab.txt").write_text("\n".join(names) + "\n", encoding="utf-8")
     else:
-        made.model.save(str(tmp_path))
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
-    kind = {"Bert": "bert", "GPT2": "gpt2"}.get(settings["tokenizer_class"][:4], "roberta")
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}), encoding="utf-8")
+        made.model.save(str(folder))
+    for name, content in (("tokenizer_config", settings), ("config", {"model_type": kind})):
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    return len(vocabulary) + 8
+
+
+@pytest.mark.parametrize(("kind", "build", "settings"), FILES)
+def test_vocabulary_files_without_a_tokenizer_json_are_read(kind, build, settings, tmp_path):
+    import transformers
+
+    size = vocabulary_files(tmp_path, kind, build, settings)
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
     ids = SpecialIds(start=0, ends=frozenset({2}), padding=None)
-    ours = read(tmp_path, ids, made.get_vocab_size() + 3)
+    ours = read(tmp_path, ids, size)
     for text in AWKWARD:
         wanted = theirs(text, split_special_tokens=True)["input_ids"]
         assert ours.encode(text, special=True) == (wanted or [ours.start_id]), text
     ours.save(tmp_path / "tokenizer.json")
-    assert read(tmp_path, ids, made.get_vocab_size() + 3).encode(
-        "The cat", special=True
-    ) == ours.encode("The cat", special=True)
+    again = read(tmp_path, ids, size)
+    assert again.encode("The cat", special=True) == ours.encode("The cat", special=True)
+
+
+@pytest.mark.parametrize("named_in", ["config.json", "tokenizer_config.json"])
+def test_vocabulary_files_of_another_tokenizer_are_refused_by_name(named_in, tmp_path):
+    size = vocabulary_files(tmp_path, "bert", word_piece, {})
+    change(tmp_path / named_in, tokenizer_class="BertJapaneseTokenizer")  # splits words by MeCab
+    ids = SpecialIds(start=0, ends=frozenset({2}), padding=None)
+    with pytest.raises(ValueError, match=r"tokenizer_class is 'BertJapaneseTokenizer'; what is re"):
+        read(tmp_path, ids, size)
+
+
+def test_added_tokens_beside_vocabulary_files_are_read(tmp_path):
+    size = vocabulary_files(tmp_path, "qwen2", byte_level, {})
+    vocabulary = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
+    first, ids = len(vocabulary), SpecialIds(start=0, ends=frozenset({0}), padding=None)
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"<|im_end|>": first + 1,
+                                                            "<|im_start|>": first}))  # fmt: skip
+    added = {str(first): {"content": "<tool>", "special": False}}
+    ours = read(tmp_path, ids, size)
+    assert ours.names[first : first + 2] == ["<|im_start|>", "<|im_end|>"]
+    assert ours.encode("<|im_end|>") != [first + 1]  # special: ordinary text where it is typed
+    change(tmp_path / "tokenizer_config.json", added_tokens_decoder=added)
+    assert read(tmp_path, ids, size).encode("<tool>") == [first]
+    added = {str(first + 1): {"content": "<tool>"}}
+    change(tmp_path / "tokenizer_config.json", added_tokens_decoder=added)
+    with pytest.raises(ValueError, match=f"'<tool>' has the id {first + 1}; needed: {first}"):
+        read(tmp_path, ids, size)

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as BPETokenizer
 
 from transformer.checks import check_file, shortened, text_of
@@ -18,66 +17,18 @@ from transformer.tokenizer.cost import check_cost
 from transformer.tokenizer.foreign import BYTE, SPACE, SpecialIds, TheirTokenizer, settings_file
 from transformer.tokenizer.labels import byte_level, show
 from transformer.tokenizer.pieces import PIECE_FILES, MarianTokenizer, PieceTokenizer
+from transformer.tokenizer.vocabulary_files import byte_level_bpe, word_piece
 
 MASKS = ("[MASK]", "<mask>")  # usual names of the mask token
 
 
-def _word_piece(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
-    """BERT's tokenizer, from vocab.txt."""
-    names = {name: settings.get(f"{name}_token") or f"[{name.upper()}]" for name in _BERT_SPECIALS}
-    names = {key: x["content"] if isinstance(x, dict) else x for key, x in names.items()}
-    check_file(folder / "vocab.txt")
-    vocabulary = models.WordPiece.read_file(str(folder / "vocab.txt"))
-    made = BPETokenizer(models.WordPiece(vocabulary, unk_token=names["unk"]))
-    made.normalizer = normalizers.BertNormalizer(
-        lowercase=settings.get("do_lower_case", True),
-        strip_accents=settings.get("strip_accents"),
-        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
-    )
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.decoder = decoders.WordPiece()
-    made.add_special_tokens([name for name in names.values() if name in vocabulary])
-    begin, end = names["cls"], names["sep"]
-    made.post_processor = processors.TemplateProcessing(
-        single=f"{begin} $A {end}",
-        special_tokens=[(name, made.token_to_id(name)) for name in (begin, end)],
-    )
-    return made
-
-
-def _byte_level_bpe(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
-    """GPT-2's tokenizer, or RoBERTa's where the vocabulary has its special tokens, from vocab.json
-    and merges.txt."""
-    files = folder / "vocab.json", folder / "merges.txt"
-    for file in files:
-        check_file(file)
-    vocabulary, merges = models.BPE.read_file(str(files[0]), str(files[1]))
-    made = BPETokenizer(models.BPE(vocabulary, merges))
-    spaced = settings.get("add_prefix_space", False)
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=spaced)
-    made.decoder = decoders.ByteLevel()
-    specials = [name for name in (*_ROBERTA_SPECIALS, _GPT2_END) if name in vocabulary]
-    made.add_special_tokens(
-        [AddedToken(name, special=True, lstrip=name == "<mask>") for name in specials]
-    )
-    if {"<s>", "</s>"} <= vocabulary.keys():
-        end, begin = ((name, vocabulary[name]) for name in ("</s>", "<s>"))
-        made.post_processor = processors.RobertaProcessing(end, begin, add_prefix_space=spaced)
-    else:
-        made.post_processor = processors.ByteLevel(trim_offsets=False)
-    return made
-
-
-_BERT_SPECIALS = ("pad", "unk", "cls", "sep", "mask")
-_ROBERTA_SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-_GPT2_END = "<|endoftext|>"
 # Files of a tokenizer -> how they are read, the first that a folder has.
 _FILES: dict[str, Callable[[Path, dict[str, Any]], BPETokenizer]] = {
     "tokenizer.json": lambda folder, settings: BPETokenizer.from_file(
         str(folder / "tokenizer.json")
     ),
-    "vocab.txt": _word_piece,
-    "merges.txt": _byte_level_bpe,
+    "vocab.txt": word_piece,
+    "merges.txt": byte_level_bpe,
 }
 
 

@@ -1,0 +1,146 @@
+"""Tokenizers without a tokenizer.json: from vocab.txt, or from vocab.json and merges.txt."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer as BPETokenizer
+
+from transformer.checks import check_file, shortened, text_of
+
+_BERT_NAMES = {
+    "pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]",
+}  # fmt: skip
+_MPNET_NAMES = {"pad": "<pad>", "unk": "[UNK]", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
+# What vocab.txt, or vocab.json and merges.txt, are read as, by transformers' name of the tokenizer.
+WORD_PIECE = {
+    "BertTokenizer": _BERT_NAMES, "DistilBertTokenizer": _BERT_NAMES,
+    "ElectraTokenizer": _BERT_NAMES, "MPNetTokenizer": _MPNET_NAMES,
+}  # fmt: skip
+BYTE_LEVEL = (
+    "GPT2Tokenizer", "GPTNeoXTokenizer", "Qwen2Tokenizer", "RobertaTokenizer", "BartTokenizer",
+)  # fmt: skip
+# By model_type, where no file names the tokenizer.
+_DEFAULTS = {
+    "bert": "BertTokenizer", "distilbert": "BertTokenizer", "electra": "BertTokenizer",
+    "mpnet": "MPNetTokenizer", "gpt2": "GPT2Tokenizer", "gpt_neo": "GPT2Tokenizer",
+    "opt": "GPT2Tokenizer", "starcoder2": "GPT2Tokenizer", "gpt_neox": "GPTNeoXTokenizer",
+    "olmo": "GPTNeoXTokenizer", "qwen2": "Qwen2Tokenizer", "qwen3": "Qwen2Tokenizer",
+    "roberta": "RobertaTokenizer", "bart": "BartTokenizer",
+}  # fmt: skip
+_SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>")
+_QWEN_WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def word_piece(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
+    """BERT's tokenizer, from vocab.txt. Raises ValueError for another kind of tokenizer."""
+    defaults = WORD_PIECE[_kind(folder, settings, WORD_PIECE)]
+    names = {key: _named(settings, key, name) for key, name in defaults.items()}
+    check_file(folder / "vocab.txt")
+    vocabulary = models.WordPiece.read_file(str(folder / "vocab.txt"))
+    made = BPETokenizer(models.WordPiece(vocabulary, unk_token=names["unk"]))
+    made.normalizer = normalizers.BertNormalizer(
+        lowercase=settings.get("do_lower_case", True),
+        strip_accents=settings.get("strip_accents"),
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+    )
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece()
+    made.add_special_tokens([name for name in names.values() if name in vocabulary])
+    _add_tokens(made, folder, settings)
+    _frame(made, names["cls"], names["sep"])
+    return made
+
+
+def byte_level_bpe(folder: Path, settings: dict[str, Any]) -> BPETokenizer:
+    """The tokenizer of GPT-2 and its relatives, from vocab.json and merges.txt. Raises ValueError
+    for another kind."""
+    kind = _kind(folder, settings, BYTE_LEVEL)
+    files = folder / "vocab.json", folder / "merges.txt"
+    for file in files:
+        check_file(file)
+    vocabulary, merges = models.BPE.read_file(str(files[0]), str(files[1]))
+    made = BPETokenizer(models.BPE(vocabulary, merges))
+    spaced = bool(settings.get("add_prefix_space"))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=spaced)
+    if kind in ("GPTNeoXTokenizer", "Qwen2Tokenizer"):
+        made.normalizer = normalizers.NFC()
+    if kind == "Qwen2Tokenizer":
+        in_bytes = pre_tokenizers.ByteLevel(add_prefix_space=spaced, use_regex=False)
+        words = pre_tokenizers.Split(Regex(_QWEN_WORDS), behavior="isolated")
+        made.pre_tokenizer = pre_tokenizers.Sequence([words, in_bytes])
+    made.decoder = decoders.ByteLevel()
+    specials = [name for name in _SPECIALS if name in vocabulary]
+    made.add_special_tokens(
+        [AddedToken(name, special=True, lstrip=name == "<mask>") for name in specials]
+    )
+    _add_tokens(made, folder, settings)
+    if kind in ("RobertaTokenizer", "BartTokenizer"):
+        _frame(made, "<s>", "</s>")
+    else:
+        begin, end = (
+            _named(settings, name, "<|endoftext|>") if settings.get(f"add_{name}_token") else None
+            for name in ("bos", "eos")
+        )
+        _frame(made, begin, end)
+    return made
+
+
+def _kind(folder: Path, settings: dict[str, Any], known: Any) -> str:
+    """transformers' name of the tokenizer: in its settings, in config.json, or by the family."""
+    try:
+        config = json.loads(text_of(folder / "config.json"))
+    except (OSError, ValueError, RecursionError):
+        config = {}
+    named = settings.get("tokenizer_class") or config.get("tokenizer_class") or ""
+    kind = str(named).removesuffix("Fast")
+    if kind in ("", "PreTrainedTokenizer", "TokenizersBackend"):
+        kind = _DEFAULTS.get(str(config.get("model_type")), "")
+    if kind not in known:
+        raise ValueError(
+            f"its tokenizer_class is {shortened(kind)}; what is read: {list(known)}; transformers "
+            "writes a tokenizer.json: AutoTokenizer.from_pretrained(...).save_pretrained(...)"
+        )
+    return kind
+
+
+def _named(settings: dict[str, Any], key: str, default: str) -> str:
+    """A special token's name in the settings."""
+    name = settings.get(f"{key}_token") or default
+    return str(name["content"] if isinstance(name, dict) else name)
+
+
+def _frame(made: BPETokenizer, begin: str | None, end: str | None) -> None:
+    """Put special tokens before and after a text."""
+    names = [name for name in (begin, end) if name is not None]
+    made.post_processor = processors.TemplateProcessing(
+        single=" ".join(name for name in (begin, "$A", end) if name is not None),
+        special_tokens=[(name, made.token_to_id(name)) for name in dict.fromkeys(names)],
+    )
+
+
+def _add_tokens(made: BPETokenizer, folder: Path, settings: dict[str, Any]) -> None:
+    """Add the tokens of tokenizer_config.json, or of added_tokens.json in older folders. Raises
+    ValueError for an id that leaves a gap."""
+    given = settings.get("added_tokens_decoder")
+    if given is None and (older := folder / "added_tokens.json").is_file():
+        given = {index: {"content": name} for name, index in json.loads(text_of(older)).items()}
+    for index, token in sorted((int(key), token) for key, token in (given or {}).items()):
+        flags = {key: x for key, x in token.items() if key in _FLAGS}
+        special = token.get("special", True)
+        added = AddedToken(token["content"], special=special, **flags)
+        (made.add_special_tokens if special else made.add_tokens)([added])
+        if (got := made.token_to_id(token["content"])) != index:
+            raise ValueError(
+                f"its added token {shortened(token['content'])} has the id {index}; needed: {got}, "
+                "the next one"
+            )
+
+
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
