@@ -149,13 +149,13 @@ def test_a_generation_ends_at_its_deadline_or_when_cancelled(monkeypatch):
     monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
     stream = generate(network(), [PROMPTS[0]], max_new_tokens=9, end_id=V)
     with deadline.until(deadline.Deadline(10, yield_slot=lambda wanted: 5.0)) as one:
-        assert deadline.why_over() is None
+        assert deadline.current().why is None
         assert len(list(zip(range(2), stream, strict=False))) == 2  # 10 s, and 5 s for each
         now[0] = 124.9
         assert next(stream)[0].index == 2
         now[0] = 130.0
         assert list(stream) == []
-        assert (one.why, deadline.why_over()) == (deadline.TIME, deadline.TIME)
+        assert (one.why, deadline.current().why) == (deadline.TIME, deadline.TIME)
         with pytest.raises(ValueError, match="this takes longer than one request may"):
             deadline.check()
     with deadline.until(deadline.Deadline(10, cancelled)), deadline.renewed(3) as one:
@@ -171,7 +171,7 @@ def test_a_generation_ends_at_its_deadline_or_when_cancelled(monkeypatch):
         now[0] += 3
         assert deadline.is_over()
     deadline.check()
-    assert deadline.why_over() is None
+    assert deadline.current().why is None
 
 
 def test_inference_mode_does_not_leak_out_of_a_stream():

@@ -14,7 +14,6 @@ from transformer.runs.compact_trace import (
     CompactedRecords,
     bytes_of,
     qkv_of,
-    recording_at_most,
     row_of,
     to_device,
 )
@@ -177,6 +176,6 @@ def test_an_altered_pass_stores_scores_that_qkv_cannot_reproduce(hooks, in_full)
 
 
 def test_a_pass_that_records_more_than_it_may_ends_with_a_sentence():
-    with recording_at_most(1_000), pytest.raises(ValueError, match=r"record more than 0\.001 MB"):
-        recorded(records=CompactedRecords(exact=True))
+    with pytest.raises(ValueError, match=r"record more than 0\.001 MB"):
+        recorded(records=CompactedRecords(exact=True, most_bytes=1_000))
     recorded(records=CompactedRecords(exact=True))

@@ -54,7 +54,8 @@ def test_models_of_ever_new_sessions_stay_within_their_share(
     held = service.budget.held()[MODELS]
     assert alive(Model) - before == held["count"] < 20
     assert 1_000_000 < held["bytes"] <= 1_500_000
-    assert service.model(names[-1], "visitor 39").name == names[-1]
+    newest = service.model(names[-1], "visitor 39")
+    assert (newest.name, newest.most_recorded_bytes) == (names[-1], limits.MAX_RECORDED_BYTES)
     with pytest.raises(ValueError, match="is gone with it; train one anew"):
         service.model(names[0], "visitor 0")
 
@@ -81,14 +82,15 @@ def test_an_idle_visits_runs_are_evicted_before_its_model(
 
 
 def test_an_altered_batch_uses_no_more_memory_or_is_refused(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: Service, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read(*altered: Any) -> int:
+    def read(asked: Service, *altered: Any) -> int:
         """Bytes of the attention."""
-        return bytes_of(Trace(records=service.batch("tiny", [TEXT] * 8, altered).trace.records))
+        return bytes_of(Trace(records=asked.batch("tiny", [TEXT] * 8, altered).trace.records))
 
-    assert read(Ablate("decoder", 0, [1])) == read()
-    monkeypatch.setattr(services, "MAX_RECORDED_BYTES", read())
-    read()
+    assert read(service, Ablate("decoder", 0, [1])) == read(service)
+    monkeypatch.setattr(services, "MAX_RECORDED_BYTES", read(service))
+    limited = Service([model])
+    read(limited)
     with pytest.raises(ValueError, match="choose shorter or fewer texts, or alter less"):
-        read(Break("hard-attention"))
+        read(limited, Break("hard-attention"))

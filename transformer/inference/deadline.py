@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from transformer.checks import InvalidCall, InvalidRequest
 
 TIME, CANCELLED = "time", "cancelled"
-
-
 YieldSlot = Callable[[Callable[[], bool]], float]
 
 
@@ -21,7 +21,7 @@ class Deadline:
 
     yield_slot: called at each check, so between two steps. It may let other requests run first,
     while the function it is given says that this request is still wanted, and returns the seconds
-    it took, which do not count.
+    it took, which do not count. request: whose work it limits, as a server knows it.
     """
 
     def __init__(
@@ -29,9 +29,10 @@ class Deadline:
         seconds: float,
         flag: threading.Event | None = None,
         yield_slot: YieldSlot | None = None,
+        request: Any = None,
     ) -> None:
         self._end = time.monotonic() + seconds
-        self.flag, self.yield_slot = flag, yield_slot
+        self.flag, self.yield_slot, self.request = flag, yield_slot, request
         self.why: str | None = None  # TIME or CANCELLED, once it has passed
 
     def is_wanted(self) -> bool:
@@ -54,6 +55,16 @@ class Deadline:
 _CURRENT: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 
+def current() -> Deadline:
+    """The deadline of this thread's or task's work; without one, it never passes."""
+    return _CURRENT.get() or Deadline(math.inf)
+
+
+def enter(deadline: Deadline) -> None:
+    """Apply a deadline to this thread or task from now on."""
+    _CURRENT.set(deadline)
+
+
 @contextmanager
 def until(deadline: Deadline) -> Iterator[Deadline]:
     """Apply a deadline to generation in this block and thread."""
@@ -65,38 +76,29 @@ def until(deadline: Deadline) -> Iterator[Deadline]:
 
 
 @contextmanager
-def renewed(seconds: float, yield_slot: YieldSlot | None = None) -> Iterator[Deadline]:
-    """A new time limit for this block, with the outer deadline's flag and, unless given, its
-    yield_slot."""
-    current, flag = _CURRENT.get(), current_flag()
-    if yield_slot is None and current is not None:
-        yield_slot = current.yield_slot
-    with until(Deadline(seconds, flag, yield_slot)) as deadline:
+def renewed(
+    seconds: float,
+    yield_slot: YieldSlot | None = None,
+    flag: threading.Event | None = None,
+) -> Iterator[Deadline]:
+    """A new time limit for this block. Unless given, its flag and yield_slot are the outer
+    deadline's, as its request is."""
+    outer = current()
+    with until(
+        Deadline(seconds, flag or outer.flag, yield_slot or outer.yield_slot, outer.request)
+    ) as deadline:
         yield deadline
-
-
-def current_flag() -> threading.Event | None:
-    """The event that cancels this thread's request; None without one."""
-    current = _CURRENT.get()
-    return current.flag if current is not None else None
 
 
 def is_over() -> bool:
     """Whether this thread's request has to stop now; False without a deadline."""
-    current = _CURRENT.get()
-    return current is not None and current.is_over()
-
-
-def why_over() -> str | None:
-    """TIME or CANCELLED if this thread's request had to stop, else None."""
-    current = _CURRENT.get()
-    return current.why if current is not None else None
+    return current().is_over()
 
 
 def check() -> None:
     """Raise InvalidRequest if this thread's request has to stop: no partial result is used."""
     if not is_over():
         return
-    if why_over() == CANCELLED:
+    if current().why == CANCELLED:
         raise InvalidCall("cancelled", "nobody waits for this any more")
     raise InvalidRequest("too_slow", "this takes longer than one request may: take a shorter text")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self
@@ -44,6 +45,7 @@ class LoadedModel:
     sample: held-out text, to measure an intervention's effect on the loss.
     cards: the model card in other languages, by language.
     heads: metrics of its heads over many texts, see `analysis.corpus.dossiers`; None if unknown.
+    most_recorded_bytes: of attention that one pass may record, beyond which it is a ValueError.
     """
 
     name: str
@@ -56,6 +58,7 @@ class LoadedModel:
     sample: HeldOutSample | None = None
     heads: dict[str, Any] | None = None
     cards: Mapping[str, str] = field(default_factory=dict)
+    most_recorded_bytes: float = math.inf
 
     def __repr__(self) -> str:
         """One line; the network itself prints its layers."""

@@ -107,7 +107,9 @@ def _full_pass(
 def _new_records(model: LoadedModel) -> CompactedRecords:
     """Records for one pass, without scores and weights that can be recomputed exactly."""
     exact = model.network.config.scores_from_heads and model.network.dtype == torch.float32
-    return CompactedRecords(model.config.heads_per_key, exact=exact)
+    return CompactedRecords(
+        model.config.heads_per_key, exact=exact, most_bytes=model.most_recorded_bytes
+    )
 
 
 @torch.no_grad()

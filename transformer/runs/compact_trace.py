@@ -14,8 +14,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import torch
@@ -95,12 +93,13 @@ class CompactedRecords(CompactRecords):
 
     share: the number of heads that share keys and values, which are kept once. exact: whether QKV
     give the scores and weights that the network computes. As the first hook of a pass, it finds out
-    which of them the other hooks change. Raises ValueError beyond the limit of `recording_at_most`.
+    which of them the other hooks change. Raises ValueError beyond most_bytes.
     """
 
-    def __init__(self, share: int = 1, *, exact: bool) -> None:
+    def __init__(self, share: int = 1, *, exact: bool, most_bytes: float = math.inf) -> None:
         super().__init__({})
-        self._share, self._exact, self._bytes = share, exact, 0
+        self._share, self._exact, self._most_bytes = share, exact, most_bytes
+        self._bytes = 0
         self._computed: dict[str, tuple[Tensor, int | None]] = {}
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
@@ -120,13 +119,12 @@ class CompactedRecords(CompactRecords):
             part = qkv_of(record, self._share)
         self._computed = {}
         self._bytes += bytes_of(Trace(records=CompactRecords({site: part})))
-        most = _most_bytes.get()
-        if self._bytes > most:
+        if self._bytes > self._most_bytes:
             raise InvalidRequest(
                 "too_large",
                 "this would record more than {most} MB of attention; choose shorter or fewer "
                 "texts, or alter less",
-                most=most / 1e6,
+                most=self._most_bytes / 1e6,
             )
         self.parts[site] = part
 
@@ -142,19 +140,6 @@ class CompactedRecords(CompactRecords):
 def _version(x: Tensor) -> int | None:
     """PyTorch's count of changes in place; None for a tensor whose changes are not counted."""
     return None if x.is_inference() else x._version
-
-
-_most_bytes: ContextVar[float] = ContextVar("most_bytes", default=math.inf)
-
-
-@contextmanager
-def recording_at_most(n_bytes: float) -> Iterator[None]:
-    """Limit the bytes of attention that a pass in this block may record."""
-    before = _most_bytes.set(n_bytes)
-    try:
-        yield
-    finally:
-        _most_bytes.reset(before)
 
 
 def stored_at(trace: Trace, site: Site) -> AttentionRecord | QKV:

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transformer.checks import InvalidCall, InvalidRequest, shortened
-from transformer.inference.deadline import Deadline, until
+from transformer.inference.deadline import renewed
 from transformer.messages import speaking
 from transformer.server import programs, resources
 from transformer.server.errors import (
@@ -236,7 +236,7 @@ class AsgiGuard:
             if not of_page:
                 return await self.app(scope, guard.receive, send or guard.send)
             guard.computed = True
-            with guard.watched() as gone, until(Deadline(math.inf, gone)):
+            with guard.watched() as gone, renewed(math.inf, flag=gone):
                 await self.app(scope, guard.receive, guard.send)
         except Refused:
             raise

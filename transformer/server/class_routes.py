@@ -18,7 +18,7 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from transformer.checks import check_choice, check_names
-from transformer.inference.deadline import current_flag
+from transformer.inference.deadline import current
 from transformer.lessons.checks import Answer as StepAnswer
 from transformer.lessons.checks import Check, Number
 from transformer.lessons.lesson import Part, Step
@@ -197,7 +197,7 @@ def class_app(classes: Classes) -> FastAPI:
     async def asked(request: Request) -> Response:
         """{"code", "phone", "seen"}: what is asked now, once it is another than what was seen."""
         nonlocal waiting
-        data, flag = await object_in(request), current_flag()
+        data, flag = await object_in(request), current().flag
         check_names("asked", data, ("code", "phone", "seen"))
         one = classes.find(data.get("code"))
         phone = one.join(data.get("phone"))

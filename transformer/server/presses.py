@@ -21,7 +21,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 
 from transformer.checks import check_names
-from transformer.inference.deadline import current_flag
+from transformer.inference.deadline import current
 from transformer.server import handlers
 from transformer.server.connect import example_page
 from transformer.server.errors import BUSY, public_error, reported
@@ -116,7 +116,7 @@ async def _lines(place: Place, work: Callable[[], Iterator[Update]]) -> AsyncIte
         finally:
             put(None)
 
-    told, flag, ready = 0, current_flag(), asyncio.wrap_future(place.ready)
+    told, flag, ready = 0, current().flag, asyncio.wrap_future(place.ready)
     try:
         while not ready.done():
             if flag is not None and flag.is_set():

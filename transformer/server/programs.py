@@ -23,7 +23,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from transformer.checks import check_names, shortened
-from transformer.inference.deadline import Deadline, until
+from transformer.inference.deadline import renewed
 from transformer.server.api import Endpoint
 from transformer.server.errors import (
     CLOSED,
@@ -157,7 +157,7 @@ class Programs:
     async def _answer(self, call: Call) -> Message:
         set_caller(session=call.session)  # in this task alone
         try:
-            with until(Deadline(math.inf, call.cancelled)):
+            with renewed(math.inf, flag=call.cancelled):
                 found = await call.endpoint.call(self._service, *call.inputs)
         except asyncio.CancelledError:
             return completed(call, {})

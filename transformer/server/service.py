@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from transformer.checkpoint import CheckpointError
 from transformer.checks import check_choice, shortened
-from transformer.inference.deadline import CANCELLED, why_over
+from transformer.inference.deadline import CANCELLED, current
 from transformer.inference.fill import Filled
 from transformer.inference.model import Model
 from transformer.inference.stream import Stream
 from transformer.runs.batch import Batch
-from transformer.runs.compact_trace import recording_at_most, to_device
+from transformer.runs.compact_trace import to_device
 from transformer.runs.run import Run
 from transformer.server.examples import example_of
 from transformer.server.experiments import Experiments
@@ -51,7 +51,10 @@ class Service:
         if not models:
             raise ValueError("the page needs at least one model; got none")
         check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
-        self.models = {model.name: model for model in models}
+        self.models = {
+            model.name: dataclasses.replace(model, most_recorded_bytes=MAX_RECORDED_BYTES)
+            for model in models
+        }
         self.sessions = Sessions()
         self.budget = MemoryBudget()
         self.store, self.own = RunStore(self.budget), OwnModels(self.budget)
@@ -106,8 +109,7 @@ class Service:
 
     def finish(self, stream: Stream) -> Run:
         """The run of the steps computed so far, with its trace; it says if time was up."""
-        with recording_at_most(MAX_RECORDED_BYTES):
-            return _noted(on_cpu(stream.run()))
+        return _noted(on_cpu(stream.run()))
 
     def generate(self, name: str, text: str, **settings: Any) -> Run:
         """Generate a run without streaming."""
@@ -163,8 +165,7 @@ class Service:
 
     def _call(self, method: Callable[..., Any], name: str, *given: Any, **settings: Any) -> Any:
         """The result of a model's method; runs and batches in main memory."""
-        with recording_at_most(MAX_RECORDED_BYTES):
-            found = method(self.model(name), *given, **settings)
+        found = method(self.model(name), *given, **settings)
         if isinstance(found, list):
             return [on_cpu(run) for run in found]
         if isinstance(found, Run):
@@ -224,7 +225,7 @@ def tell_refused(sentences: Iterable[str]) -> None:
 
 def _noted(run: Run) -> Run:
     """The run with the reason why it ended early, if its request was cut short."""
-    why = why_over()
+    why = current().why
     early = len(run.steps) < run.request.max_new_tokens and run.stopped in ("length", CANCELLED)
     return dataclasses.replace(run, stopped=why) if why and early else run
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import ipaddress
 import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from transformer.inference.deadline import Deadline, current_flag
+from transformer.inference.deadline import Deadline, current, enter
 from transformer.server import limits
 from transformer.server.slots import Caller, Place, Slots
 
@@ -28,29 +28,40 @@ class _Request:
 
 
 _NONE = _Request(Caller())
-_REQUEST: ContextVar[_Request] = ContextVar("request", default=_NONE)
+
+
+def _request() -> _Request:
+    """The request that the current deadline limits."""
+    request: _Request = current().request or _NONE
+    return request
+
+
+def _change(**of: Any) -> None:
+    """Go on with another caller or place, under the same deadline."""
+    deadline = copy.copy(current())
+    deadline.request = dataclasses.replace(_request(), **of)
+    enter(deadline)
 
 
 def caller() -> Caller:
     """The address and session of the request that this thread or task answers."""
-    return _REQUEST.get().caller
+    return _request().caller
 
 
 def set_caller(**of: str) -> None:
     """Set the address or session, or both, of the request that this task answers."""
-    request = _REQUEST.get()
-    _REQUEST.set(dataclasses.replace(request, caller=request.caller._replace(**of)))
+    _change(caller=caller()._replace(**of))
 
 
 @contextmanager
 def using(place: Place) -> Iterator[None]:
     """Let this thread's request compute in a place within the block; it is left at the end."""
-    request = _REQUEST.get()
-    _REQUEST.set(dataclasses.replace(request, place=place))
+    outer = current()
+    _change(place=place)
     try:
         yield
     finally:
-        _REQUEST.set(request)  # no token: a generator may go on in another context
+        enter(outer)  # no token: a generator may go on in another context
         place.leave()
 
 
@@ -62,7 +73,7 @@ def taken(slots: Slots, is_wanted: Callable[[], bool] = lambda: True) -> Iterato
     longer wanted. Raises Busy; AssertionError where the request has a `last` place elsewhere,
     since two such requests could wait for each other.
     """
-    held = _REQUEST.get().place
+    held = _request().place
     if held is not None and held.slots is slots:
         yield held
         return
@@ -124,12 +135,12 @@ class Sessions:
     @contextmanager
     def request(self, visitor: str, seconds: float = limits.MAX_SECONDS) -> Iterator[Deadline]:
         """Register a visitor's request while the block runs; gives its deadline."""
-        flag = current_flag() or threading.Event()
+        request, flag = _request(), current().flag or threading.Event()
         with self._lock:
             self._flags.setdefault(visitor, set()).add(flag)
         try:
-            place = _REQUEST.get().place
-            yield Deadline(seconds, flag, None if place is None else place.yield_slot)
+            yield_slot = None if request.place is None else request.place.yield_slot
+            yield Deadline(seconds, flag, yield_slot, request)
         finally:
             with self._lock:
                 flags = self._flags.get(visitor, set())

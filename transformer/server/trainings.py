@@ -5,6 +5,7 @@ A few trainings run at a time; only the visit that began one finds it, by its id
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 import threading
 import time
@@ -23,6 +24,7 @@ from transformer.runs.memo import bytes_of
 from transformer.server.errors import Busy
 from transformer.server.limits import (
     ABSENT_S,
+    MAX_RECORDED_BYTES,
     MAX_TRAINING_S,
     MAX_TRAININGS_WAITING,
     PAUSE_S,
@@ -247,6 +249,7 @@ class OwnModels:
         make: gives the model of a name, which begins with `about`.
         """
         model = make(f"{about}{SIGN}{secrets.token_urlsafe(12)}")
+        model = dataclasses.replace(model, most_recorded_bytes=MAX_RECORDED_BYTES)
         n_bytes = model.weight_bytes + MODULE_BYTES * sum(1 for _ in model.network.modules())
         n_bytes += bytes_of((model.card, model.metadata, model.sample))
         own = Own(model=model, visitor=visitor, label=label)
