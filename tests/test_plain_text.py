@@ -9,7 +9,7 @@ import transformer
 from transformer import Model
 from transformer.__main__ import main
 from transformer.plain_text import PLAIN_ENGLISH, plain, sentences, warnings
-from transformer.server import handlers
+from transformer.server import presses
 from transformer.server.service import Service
 
 SAMPLE = json.loads(
@@ -118,10 +118,10 @@ def test_the_command_translates_sentence_by_sentence(translator, tmp_path, capsy
 def test_the_page_says_how_a_text_was_read(plain_reader):
     service = Service([plain_reader])
     settings = {"max_new_tokens": 3, "seed": 0}
-    *_, (_, status, _) = handlers.generate(
+    *_, last = presses.generate(
         service, "visitor", plain_reader.name, "LE  CHAT EST LA.\nIT  IS.", settings
     )
     joined = plain_reader.translate("LE CHAT EST LA. IT IS.", **settings)
-    assert f"Translated one sentence at a time, as in training: {joined}" in status["text"]
-    assert "Read as: LE CHAT EST LA. IT IS." in status["text"]
-    assert "in capitals" in status["text"]
+    assert f"Translated one sentence at a time, as in training: {joined}" in last["status"]["text"]
+    assert "Read as: LE CHAT EST LA. IT IS." in last["status"]["text"]
+    assert "in capitals" in last["status"]["text"]

@@ -25,7 +25,7 @@ from transformer.analysis.logit_contribution import logit_contribution
 from transformer.analysis.telling import telling
 from transformer.model.sites import sites_of
 from transformer.server import experiments as module
-from transformer.server.questions import answer
+from transformer.server.resources import answer
 from transformer.server.service import Service
 from transformer.views.registry import PICTURES
 

@@ -13,7 +13,7 @@ from transformer import Model
 from transformer.server import connect as opening
 from transformer.server.errors import RunExpired, public_error
 from transformer.server.fields import SETTINGS
-from transformer.server.questions import questions
+from transformer.server.resources import questions
 from transformer.server.service import Service
 from transformer.server.sessions import caller, set_caller
 from transformer.server.store import RunStore

@@ -13,10 +13,10 @@ from PIL import Image
 
 import transformer
 from transformer import with_lens
-from transformer.server import build, handlers
+from transformer.server import build, presses
 from transformer.server.examples import EXAMPLES, example_of, first_head, is_offered, read_tour
-from transformer.server.handlers import example
 from transformer.server.lessons import shown_by
+from transformer.server.page_data import example_facts
 from transformer.server.pages import first_look, first_title
 from transformer.server.service import Service
 from transformer.views.attention.grid import palette
@@ -39,12 +39,11 @@ def test_a_model_shorter_than_its_example_is_served_and_can_be_used(tokenizer, f
         read = model.prepare(text)
         assert len(read.source or read.ids) <= 5
         assert is_offered(text, [model]) or text in example.batch
-    run, batch = handlers.example(service, "short")
+    run, batch = example_facts(service, "short")
     assert run["text"] == example.text
     assert batch["texts"] == list(example.batch)
-    answers = handlers.generate(service, "visitor", "short", "a", {"max_new_tokens": 3})
-    *_, (facts, status, _) = answers
-    assert (status["kind"], facts is None) == ("done", False)
+    *_, last = presses.generate(service, "visitor", "short", "a", {"max_new_tokens": 3})
+    assert (last["status"]["kind"], last["tokens"]["state"]) == ("done", "done")
     assert opened(service, "short")["text"] == example.text
 
 
@@ -72,7 +71,7 @@ def picture(url: str) -> np.ndarray:
 def test_both_pictures_are_of_the_stored_runs_weights():
     service = Service([tiny_model()])
     run = service.store.run(service.examples["tiny"][0])
-    site, head = first_head(example(service, "tiny")[0])
+    site, head = first_head(example_facts(service, "tiny")[0])
     weights = run.trace.records[site].pattern[0].numpy()
     assert weights.shape[-1] <= 64  # a longer text would be shown reduced
     shown_first = first_look(service)

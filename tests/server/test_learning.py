@@ -24,7 +24,7 @@ from transformer.learning.exercises import EXERCISES
 from transformer.learning.stepwise import Plan
 from transformer.learning.training_record import BUNDLED, record_training
 from transformer.learning.worker import Trainer
-from transformer.server import connect, handlers, learning, limits
+from transformer.server import connect, learning, limits, presses
 from transformer.server.examples import example_of
 from transformer.server.service import Service
 from transformer.server.sessions import shares
@@ -240,11 +240,12 @@ def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
         assert [own for _, own in service.names(name)] == ["tiny", model]
         alone = service.own.find(model, name).model.generate("bdface=", max_new_tokens=8)
         for other in names:
-            *_, (facts, status, _) = handlers.generate(
-                service, other, model, "bdface=", {"max_new_tokens": 8}
-            )
-            assert (status["kind"] == "error") == (other != name)
-            assert (facts and facts["labels"]) == (list(alone.labels) if other == name else None)
+            *_, last = presses.generate(service, other, model, "bdface=", {"max_new_tokens": 8})
+            if other == name:
+                assert last["tokens"]["labels"] == list(alone.labels)
+            else:
+                assert (last["status"]["kind"], last["running"]) == ("error", False)
+                assert "tokens" not in last
             page = connect.example_page(service, other, model, {})
             assert page["controls"]["model"]["value"] == (model if other == name else "tiny")
             problems = "".join(page["problems"])

@@ -12,9 +12,10 @@ from transformer import Ablate, Model
 from transformer.interventions.descriptions import Break
 from transformer.model.trace import Trace
 from transformer.runs.compact_trace import bytes_of
-from transformer.server import handlers, limits
+from transformer.server import limits
 from transformer.server import service as services
 from transformer.server.learning import adopt
+from transformer.server.page_data import example_facts
 from transformer.server.service import Service
 from transformer.server.store import MODELS, RECORDS, Limits
 
@@ -64,7 +65,7 @@ def test_an_idle_visits_runs_are_evicted_before_its_model(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, now = adopted(service, "me"), time.monotonic()
-    first, _ = handlers.example(service, name)
+    first, _ = example_facts(service, name)
     assert service.store.has(first["run"])
     monkeypatch.setattr(time, "monotonic", lambda: now + limits.SILENT_S + 1)
     service.sweep()
@@ -72,7 +73,7 @@ def test_an_idle_visits_runs_are_evicted_before_its_model(
         MODELS,
         RECORDS,
     }
-    again, _ = handlers.example(service, name)
+    again, _ = example_facts(service, name)
     assert again["run"] != first["run"]
     assert again["labels"] == first["labels"]
     monkeypatch.setattr(time, "monotonic", lambda: now + limits.SILENT_S + limits.MAX_AGE_S + 2)

@@ -14,9 +14,7 @@ from transformer import Model
 from transformer.checks import InvalidRequest, check_number
 from transformer.inference import deadline
 from transformer.messages import speaking
-from transformer.server import handlers
 from transformer.server.errors import MAX_SENTENCE, RunExpired, public_error
-from transformer.server.language import language_of
 from transformer.server.limits import MAX_MADE
 from transformer.server.page_data import run_facts
 from transformer.server.page_request import (
@@ -26,6 +24,8 @@ from transformer.server.page_request import (
     run_of,
     settings_of,
 )
+from transformer.server.presses import read_batch
+from transformer.server.request_guard import language_of
 from transformer.server.resources import resource_app
 from transformer.server.service import Service
 from transformer.server.slots import Slots
@@ -87,9 +87,7 @@ def test_a_runs_request_makes_the_same_tokens_and_weights_again(here, name):
 def test_a_batch_is_read_again_as_it_was(here, there, hidden):
     for name in ("tiny", "tiny-translator"):
         lines = "The fox\nTom ran home"
-        facts, _ = handlers.read_batch(here, "me", name, lines, padding_hidden=hidden)
-        assert facts is not None
-        key = facts["batch"]
+        key = read_batch(here, "me", name, lines, padding_hidden=hidden)["batch"]["batch"]
         Regenerator(there).make({key: {"model": name, "lines": lines, "bare": not hidden}})
         first, again = here.store.batch(key), there.store.batch(key)
         assert first.labels == again.labels

@@ -15,7 +15,7 @@ from kit.serving import tiny_translator
 
 from transformer.inference.deadline import Deadline
 from transformer.inference.stream import Stream
-from transformer.server import handlers, sessions
+from transformer.server import presses, sessions
 from transformer.server.errors import Busy
 from transformer.server.limits import AT_ONCE, MAX_VISITOR_WAITING
 from transformer.server.service import Service
@@ -201,10 +201,9 @@ def test_a_short_request_does_not_wait_for_the_end_of_long_ones(tiny_model, monk
     def generate(visitor: str, **changed: int) -> None:
         set_caller(session=visitor)
         with taken(service.shares["model"]):
-            answers = handlers.generate(service, visitor, "tiny", "The fox", settings | changed)
-            *_, (facts, status, _) = answers
-        assert facts is not None, status
-        labels[visitor] = facts["labels"]
+            answers = presses.generate(service, visitor, "tiny", "The fox", settings | changed)
+            *_, last = answers
+        labels[visitor] = last["tokens"]["labels"]
         ended[visitor] = time.monotonic()
 
     long = [thread(lambda name=f"long {n}": generate(name)) for n in range(AT_ONCE)]
@@ -236,10 +235,9 @@ def test_the_page_says_that_the_time_limit_was_reached(
     monkeypatch.setattr(sessions.Sessions.request.__wrapped__, "__defaults__", (0.0,))
     service, options = Service([tiny_model, tiny_encoder_decoder]), {"max_new_tokens": 12}
     for model, wanted in ((tiny_model, options), (tiny_encoder_decoder, options | {"beams": 3})):
-        *_, last = handlers.generate(service, "visitor", model.name, "The fox", wanted)
-        facts, status, running = last
-        assert facts is not None
-        assert (facts["stopped"], facts["state"], running) == ("time", "done", False)
+        *_, last = presses.generate(service, "visitor", model.name, "The fox", wanted)
+        facts, status = last["tokens"], last["status"]
+        assert (facts["stopped"], facts["state"], last["running"]) == ("time", "done", False)
         one_step = model.generate("The fox", **wanted | {"max_new_tokens": 1})
         assert facts["labels"] == list(one_step.labels)  # of a search, the hypotheses so far
         assert "It reached the 20 s that one request may take." in status["text"]

@@ -18,7 +18,7 @@ from transformer.messages import catalogues
 from transformer.runs.batch import Batch
 from transformer.runs.run import Run
 from transformer.server.errors import place_of
-from transformer.server.questions import answer
+from transformer.server.resources import answer
 from transformer.server.store import RunStore
 from transformer.views.declaration import picture, view
 from transformer.views.export.gallery import gallery

@@ -21,6 +21,7 @@ from transformer.server.api import check_tools, endpoints_of, tools
 from transformer.server.asgi_guard import AsgiGuard, host_of, is_local
 from transformer.server.class_routes import class_app, phone_routes, step_question
 from transformer.server.classes import Classes
+from transformer.server.errors import answer_errors
 from transformer.server.http_server import Server, url_of
 from transformer.server.lessons import teacher_routes
 from transformer.server.limits import MAX_TRAININGS, MAX_WAITING
@@ -28,11 +29,11 @@ from transformer.server.modules import MODULES
 from transformer.server.modules import PREFIX as MODULES_PREFIX
 from transformer.server.page import build
 from transformer.server.pages import Pages, mount
-from transformer.server.process import Shutdown, raise_file_limit, shorten_logs
+from transformer.server.process import raise_file_limit, shorten_logs
 from transformer.server.programs import PREFIX as API_PREFIX
 from transformer.server.programs import Programs, program_routes
 from transformer.server.qr import code_question
-from transformer.server.request_guard import BelowPath, answer_errors, path_below, policy_for
+from transformer.server.request_guard import BelowPath, Shutdown, path_below, policy_for
 from transformer.server.resources import PREFIX, resource_app
 from transformer.server.service import Service
 from transformer.server.short_links import link_routes

@@ -7,7 +7,6 @@ description of the API and for tools of the Model Context Protocol (MCP), which 
 
 from __future__ import annotations
 
-import base64
 import functools
 import json
 import logging
@@ -21,19 +20,17 @@ from typing import Any, NamedTuple
 import gradio as gr
 import numpy as np
 from gradio.events import api
-from numpy.typing import NDArray
 
-from transformer.checks import check_choice, check_flag, shortened
+from transformer.checks import check_choice, shortened
 from transformer.inference.deadline import until
 from transformer.runs.head_data import head_view
 from transformer.server.api_runs import experiment_endpoints, run_endpoints
 from transformer.server.errors import reported
 from transformer.server.limits import MAX_LISTED, table
 from transformer.server.page_data import model_facts
-from transformer.server.questions import answer
+from transformer.server.resources import answer, numbers
 from transformer.server.service import Service
-from transformer.server.sessions import caller
-from transformer.server.threads import in_thread
+from transformer.server.sessions import caller, in_thread
 from transformer.views.declaration import is_figure
 from transformer.views.registry import PICTURES, VIEWS
 
@@ -181,25 +178,6 @@ def _listed(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _listed(one) for name, one in value.items()}
     return value
-
-
-def numbers(matrix: NDArray[Any], packed: bool) -> Any:
-    """Nested lists, which take twenty times the room of {"shape", "dtype", "base64"}: rows one
-    after the other, numbers with the smallest byte first.
-
-    Raises ValueError for more than MAX_LISTED numbers that are not to be packed.
-    """
-    check_flag("packed", packed)
-    if not packed:
-        if matrix.size > MAX_LISTED:
-            raise ValueError(
-                f"{matrix.size:,} numbers are too many for nested lists; allowed: at most "
-                f"{MAX_LISTED:,}, or packed=True"
-            )
-        return matrix.tolist()
-    little = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("<"))
-    sent = base64.b64encode(little.tobytes()).decode("ascii")
-    return {"shape": list(matrix.shape), "dtype": matrix.dtype.name, "base64": sent}
 
 
 def check_tools() -> None:

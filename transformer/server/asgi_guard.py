@@ -30,18 +30,17 @@ from transformer.server.errors import (
     TOO_LARGE,
     UNREADABLE,
     Busy,
+    Refused,
     place_of,
     public_error,
 )
 from transformer.server.examples import read_tour
-from transformer.server.language import language_of
 from transformer.server.limits import (
     MAX_HASH,
     MAX_REQUEST_BYTES,
 )
 from transformer.server.modules import MODULES, PREFIX
-from transformer.server.process import Shutdown
-from transformer.server.request_guard import POLICY, Refused, RequestGuard
+from transformer.server.request_guard import POLICY, RequestGuard, Shutdown, language_of
 from transformer.server.sessions import address_of, caller, set_caller
 from transformer.server.slots import Slots
 

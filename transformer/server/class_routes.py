@@ -25,13 +25,13 @@ from transformer.lessons.lesson import Part, Step
 from transformer.lessons.measures import GradingContext
 from transformer.messages import catalogue, language, say
 from transformer.server.classes import GUESS, TASK, Answer, Class, Classes, Name, Poll
-from transformer.server.errors import NO_CLASS, NoClass
+from transformer.server.errors import NO_CLASS, NO_STORE, NoClass, answer_errors
 from transformer.server.lessons import context_of, lesson_of, step_of
 from transformer.server.limits import MAX_PHONES_WAITING
 from transformer.server.modules import MODULES, PHONE, in_language
 from transformer.server.pages import HOLE
-from transformer.server.questions import Question
-from transformer.server.request_guard import NO_STORE, answer_errors, object_in
+from transformer.server.request_guard import object_in
+from transformer.server.resources import Question
 from transformer.server.service import Service
 from transformer.views.export.bundle import read_style
 

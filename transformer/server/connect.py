@@ -12,7 +12,6 @@ from typing import Any
 import gradio as gr
 
 from transformer.messages import say
-from transformer.server import handlers
 from transformer.server.components import calling, giving
 from transformer.server.errors import public_error
 from transformer.server.examples import (
@@ -25,6 +24,7 @@ from transformer.server.examples import (
 )
 from transformer.server.fields import LANGUAGES, SETTINGS
 from transformer.server.page_data import (
+    example_facts,
     headline,
     model_card,
     settings_table,
@@ -89,7 +89,7 @@ def example_page(
     except ValueError as error:
         problems.append(public_error(error)["detail"])
     models = [*service.models.values(), *(own.model for own in service.own.of(visitor))]
-    example, (run, batch) = example_of(service.model(name)), handlers.example(service, name)
+    example, (run, batch) = example_of(service.model(name)), example_facts(service, name)
     return {
         "run": run,
         "batch": batch,

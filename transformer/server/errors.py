@@ -10,11 +10,21 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
+from fastapi import FastAPI, Request, Response
+from starlette.responses import JSONResponse
+
 from transformer.checks import InvalidCall, InvalidRequest
 from transformer.messages import say, say_error
-from transformer.server.limits import BODY_S, MAX_HASH, MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
+from transformer.server.limits import (
+    BODY_S,
+    MAX_HASH,
+    MAX_REQUEST_BYTES,
+    MAX_REQUEST_VALUES,
+    RETRY_S,
+)
 
 MAX_SENTENCE = 500  # characters
+NO_STORE = "private, no-store"
 
 BUSY = InvalidRequest("busy", "The server is busy with other requests; try again in a moment.")
 YOURS_WAIT = InvalidRequest(
@@ -70,6 +80,9 @@ class RunExpired(InvalidRequest):
     """An id of no run that is stored, or of one that was evicted."""
 
 
+STATUS = {NoClass: 404, RunExpired: 410, Busy: 503, ValueError: 400, RecursionError: 400}
+
+
 def public_error(error: Exception, names: Mapping[str, str] | None = None) -> dict[str, str]:
     """The code and the sentence of an error, as one line; a very long one is cut in the middle.
 
@@ -84,6 +97,14 @@ def public_error(error: Exception, names: Mapping[str, str] | None = None) -> di
     if len(line) > MAX_SENTENCE:
         line = f"{line[:half]} … {line[-half:]}"
     return {"detail": line, "code": getattr(error, "code", "invalid_request")}
+
+
+class Refused(Exception):
+    """A request whose body is refused with an HTTP status."""
+
+    def __init__(self, status: int, error: InvalidRequest) -> None:
+        super().__init__(error)
+        self.status, self.error = status, error
 
 
 def reported(error: Exception) -> dict[str, str]:
@@ -104,3 +125,24 @@ def place_of(error: BaseException) -> str:
     path = Path(own[-1].filename)
     place = f"{path.parent.name}/{path.name}, {own[-1].name}, line {own[-1].lineno}"
     return f"{type(error).__name__} in {place}"
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Make an app answer errors of its routes by a code and a sentence, with their status."""
+
+    async def refused(_: Request, error: Exception) -> Response:
+        if isinstance(error, Refused):
+            return error_response(error.status, error.error)
+        status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
+        return error_response(status, error)
+
+    for kind in (Refused, *STATUS):
+        app.add_exception_handler(kind, refused)
+
+
+def error_response(status: int, error: Exception) -> Response:
+    """An error as an answer."""
+    headers = {"cache-control": NO_STORE}
+    if isinstance(error, Busy):
+        headers["retry-after"] = str(RETRY_S)
+    return JSONResponse(public_error(error), status, headers)

@@ -11,9 +11,8 @@ import gradio as gr
 
 from transformer.inference.model import Model
 from transformer.learning.exercises import EXERCISES
-from transformer.messages import mark, say
+from transformer.messages import catalogue, languages, mark, say
 from transformer.runs.request import MAX_BEAMS
-from transformer.server import handlers
 from transformer.server.api import add_endpoints
 from transformer.server.components import calling, component, view_component
 from transformer.server.connect import PRIVATE, connect_buttons, connect_state
@@ -26,15 +25,16 @@ from transformer.server.examples import (
     temperature_of,
 )
 from transformer.server.fields import SETTINGS
-from transformer.server.language import named
 from transformer.server.limits import MAX_NEW_TOKENS
 from transformer.server.page_data import (
+    example_facts,
     headline,
     how_chosen,
     model_card,
     settings_table,
 )
-from transformer.server.questions import answer
+from transformer.server.presses import said
+from transformer.server.resources import answer
 from transformer.server.service import Service
 from transformer.views.declaration import tab_name, tabs
 from transformer.views.registry import PICTURES, VIEWS
@@ -123,7 +123,7 @@ def build(service: Service) -> gr.Blocks:
 def _lay_out(service: Service) -> None:
     name = next(iter(service.models))
     model, share = _top_line(service, name)
-    run, batch = handlers.example(service, name)
+    run, batch = example_facts(service, name)
     stored = service.store.run(service.example(name)[0])
     run["how"] = how_chosen(stored)
     site, head = first_head(run)
@@ -161,8 +161,9 @@ def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
             list(service.models), value=name, show_label=False, label=say("Model"),
             elem_id="model", container=False, filterable=False,
         )  # fmt: skip
+        named = [(one.tag, one.name) for one in map(catalogue, languages())]
         header = component(
-            "header", script="header", languages=named(), space=os.environ.get("SPACE_ID")
+            "header", script="header", languages=named, space=os.environ.get("SPACE_ID")
         )
     return model, header
 
@@ -177,7 +178,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
             start = gr.Button(say(example.action), variant="primary", elem_id="generate")
             stop = gr.Button(say("Stop"), interactive=False, elem_id="stop")
             around("own_text")
-            around("status", handlers.said("done", say("A stored example, read by this model.")))
+            around("status", said("done", say("A stored example, read by this model.")))
         with gr.Group(elem_id="prompt"):
             text = gr.Textbox(
                 example.text, label=say(example.label), lines=1, max_lines=5, elem_id="text"

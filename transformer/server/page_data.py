@@ -20,6 +20,7 @@ from transformer.runs.run import Run
 from transformer.server.examples import shown_first
 from transformer.server.limits import MAX_SECONDS
 from transformer.server.page_request import request_of_run
+from transformer.server.service import Service
 from transformer.server.trainings import SIGN
 from transformer.tokenizer import Tokenizer
 from transformer.views.prediction.prediction import how_briefly
@@ -154,7 +155,7 @@ def running_facts(
 
 
 def batch_facts(batch: Batch, key: str, *, padding_hidden: bool = True) -> dict[str, Any]:
-    """A padded batch for the page's scripts. padding_hidden: see `handlers.read_batch`."""
+    """A padded batch for the page's scripts. padding_hidden: see `presses.read_batch`."""
     config = batch.config
     return {
         "batch": key,
@@ -168,6 +169,19 @@ def batch_facts(batch: Batch, key: str, *, padding_hidden: bool = True) -> dict[
         "n_heads": next(iter(batch.trace.records.values())).pattern.shape[1],
         "windows": [config.window_of(layer) for layer in range(config.n_layers)],
     }
+
+
+def example_facts(service: Service, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(facts of the stored run, facts of the stored batch) of a model.
+
+    A link to them names the model alone; how the page first shows the run is among its facts.
+    """
+    opening = shown_first(name, service.model(name).config, example=True)
+    run_key, batch_key = service.example(name)
+    store = service.store
+    run = run_facts(store.run(run_key), run_key, service.model(name))
+    run |= {"example": True, "opening": opening}
+    return run, batch_facts(store.batch(batch_key), batch_key) | {"example": True}
 
 
 def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:

@@ -21,12 +21,12 @@ from transformer.analysis.atlas import atlas
 from transformer.messages import ENGLISH, catalogue, language, languages, say, speaking
 from transformer.messages.catalogues import glossary_element, json_in_script, translate_html
 from transformer.runs.head_data import head_view
-from transformer.server import handlers
 from transformer.server.examples import cards, first_controls, first_head
 from transformer.server.fields import fields_schema
 from transformer.server.lessons import offered
 from transformer.server.modules import LATER, MODULES, PAGE, STYLE, Asset, in_language
 from transformer.server.page import TITLE, build
+from transformer.server.page_data import example_facts
 from transformer.server.service import Service
 from transformer.views.attention.grid import data_url, mosaic, tiles
 from transformer.views.attention.heatmap import head_title
@@ -152,7 +152,7 @@ def first_title(service: Service) -> str:
     """The title of the large picture of the first look, in the language of this context."""
     name = next(iter(service.models))
     run = service.store.run(service.example(name)[0])
-    return head_title(head_view(run, *first_head(handlers.example(service, name)[0])))
+    return head_title(head_view(run, *first_head(example_facts(service, name)[0])))
 
 
 def first_look(service: Service) -> dict[str, str]:
@@ -160,7 +160,7 @@ def first_look(service: Service) -> dict[str, str]:
     example and its heads, as pictures."""
     name = next(iter(service.models))
     run = service.store.run(service.example(name)[0])
-    site, head = first_head(handlers.example(service, name)[0])
+    site, head = first_head(example_facts(service, name)[0])
     small = atlas(run, site.stack, site.kind)
     few = np.bitwise_and(small.pixels, FEW_COLOURS, dtype=np.uint8)
     return {

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
@@ -21,19 +22,22 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 
 from transformer.checks import check_names
-from transformer.inference.deadline import current
-from transformer.server import handlers
+from transformer.inference.deadline import Deadline, current, until
+from transformer.interventions.descriptions import without_padding_mask
+from transformer.messages import say, say_n
 from transformer.server.connect import example_page
 from transformer.server.errors import BUSY, public_error, reported
-from transformer.server.page_request import OF_BATCH, run_settings
+from transformer.server.limits import lines_of
+from transformer.server.page_data import batch_facts, outcome, run_facts, running_facts
+from transformer.server.page_request import OF_BATCH, WORDS, run_settings
 from transformer.server.request_guard import LINES, object_in
 from transformer.server.service import Service
-from transformer.server.sessions import caller
+from transformer.server.sessions import begin_in_thread, caller
 from transformer.server.slots import Place, Slots
-from transformer.server.threads import begin
 
 ALIVE_S = 10.0  # without a line, after which an empty one is sent
 PLACE_S = 0.5  # between two lines that say a waiting request's place
+SHOWN_EVERY_S = 0.05
 AHEAD = 4  # lines of progress that a slow client has not read yet; further ones are left out
 Update = dict[str, Any]
 Work = Callable[[Mapping[str, Any]], Iterator[Update]]
@@ -44,19 +48,13 @@ def works(service: Service) -> dict[str, Work]:
     in the object itself."""
 
     def runs(data: Mapping[str, Any]) -> Iterator[Update]:
-        chosen = run_settings(data)
-        visitor = caller().session
-        name, text = data.get("model", ""), data.get("text", "")
-        for facts, status, running in handlers.generate(service, visitor, name, text, chosen):
-            shown = {} if facts is None else {"tokens": facts}
-            yield shown | {"status": status, "running": running}
+        name, text, settings = data.get("model", ""), data.get("text", ""), run_settings(data)
+        yield from generate(service, caller().session, name, text, settings)
 
     def batches(data: Mapping[str, Any]) -> Iterator[Update]:
         check_names("batches", data, OF_BATCH)
-        visitor, hidden = caller().session, data.get("bare") is not True
-        name, lines = data.get("model", ""), data.get("lines", "")
-        facts, status = handlers.read_batch(service, visitor, name, lines, padding_hidden=hidden)
-        yield ({} if facts is None else {"batch": facts}) | {"status": status}
+        name, lines, bare = data.get("model", ""), data.get("lines", ""), data.get("bare")
+        yield read_batch(service, caller().session, name, lines, padding_hidden=bare is not True)
 
     def examples(data: Mapping[str, Any]) -> Iterator[Update]:
         check_names("examples", data, ("model", "typed"))
@@ -128,7 +126,7 @@ async def _lines(place: Place, work: Callable[[], Iterator[Update]]) -> AsyncIte
         if ready.exception() is not None:
             yield written(public_error(BUSY))
             return
-        begin(place, do)
+        begin_in_thread(place, do)
         while True:
             try:
                 update = await asyncio.wait_for(lines.get(), ALIVE_S)
@@ -146,3 +144,116 @@ async def _lines(place: Place, work: Callable[[], Iterator[Update]]) -> AsyncIte
 def written(update: Mapping[str, Any]) -> str:
     """An update as a line."""
     return json.dumps(update, separators=(",", ":")) + "\n"
+
+
+def generate(
+    service: Service, visitor: str, name: str, text: str, settings: dict[str, Any]
+) -> Iterator[Update]:
+    """Yields "tokens", "status" and "running" as tokens come, then those of the run.
+
+    An invalid request is a status, not an exception.
+    """
+    with service.sessions.request(visitor) as deadline:
+
+        def steps() -> Iterator[Update]:
+            if service.model(name, visitor).config.family == "encoder":
+                yield _read(service, visitor, name, text)
+            else:
+                yield from _continue(service, visitor, deadline, name, text, settings)
+
+        try:
+            yield from service.budget.attempt_steps(steps)
+        except (ValueError, RecursionError) as error:
+            yield {"status": problem(error), "running": False}
+
+
+def _read(service: Service, visitor: str, name: str, text: str) -> Update:
+    run = service.read(name, text)
+    done = " ".join((say("It was read; nothing was generated."), *run.warnings))
+    facts = run_facts(run, service.store.put(run, visitor), service.model(name))
+    return {"tokens": facts, "status": said("done", done), "running": False}
+
+
+def _continue(
+    service: Service,
+    visitor: str,
+    deadline: Deadline,
+    name: str,
+    text: str,
+    settings: dict[str, Any],
+) -> Iterator[Update]:
+    """Show tokens that arrive close together at once: an update costs more than a token."""
+    began = shown_at = time.monotonic()
+    stream = service.stream(name, text, **settings)
+    tokenizer = service.model(name).tokenizer
+    ids, n_prompt = list(stream.prompt_ids), stream.n_prompt
+
+    def progress(busy: str) -> Update:
+        probabilities = [step.chosen.probability for step in stream.steps]
+        facts = running_facts(tokenizer, stream.source_ids, ids, n_prompt, probabilities)
+        return {"tokens": facts, "status": said("busy", busy), "running": True}
+
+    is_search = stream.request.beams > 1  # which has no steps before it is finished
+    yield progress(say("Searching …") if is_search else say("Generating …"))
+    for step in () if is_search else stream:
+        ids.append(step.token)
+        if deadline.is_over():
+            break
+        if time.monotonic() >= shown_at + SHOWN_EVERY_S:
+            most, n = settings["max_new_tokens"], len(stream.steps)
+            yield progress(say("Generating … {n} of {most}", n=n, most=most))
+            shown_at = time.monotonic()
+    deadline.is_over()  # a cancelled request may have ended the steps itself
+    with until(deadline):
+        if is_search:
+            list(stream)
+        run = service.finish(stream)
+        done = outcome(run, time.monotonic() - began)
+        if (joined := service.one_by_one(name, text, **settings)) is not None:
+            alone = say("Translated one sentence at a time, as in training: {text}", text=joined)
+            done = f"{done} {alone}"
+    facts = run_facts(run, service.store.put(run, visitor), service.model(name))
+    yield {"tokens": facts, "status": said("done", done), "running": False}
+
+
+def read_batch(
+    service: Service, visitor: str, name: str, text: str, *, padding_hidden: bool = True
+) -> Update:
+    """The "batch" and "status" for the lines that a visitor typed; on an error the status alone.
+
+    padding_hidden False: read by the network without its padding masks.
+    """
+    try:
+        service.model(name, visitor)
+        with service.sessions.request(visitor) as deadline, until(deadline):
+            config = service.model(name).config
+            open_to_padding = () if padding_hidden else without_padding_mask(config)
+            lines = lines_of(text)
+            batch = service.budget.attempt(lambda: service.batch(name, lines, open_to_padding))
+    except (ValueError, RecursionError) as error:
+        return {"status": problem(error)}
+    facts = batch_facts(batch, service.store.put(batch, visitor), padding_hidden=padding_hidden)
+    count, length = batch.ids.shape
+    done = say_n(
+        "{n} sentence, padded to {length} tokens each.",
+        "{n} sentences, padded to {length} tokens each.",
+        count,
+        length=length,
+    )
+    if batch.target_ids is not None:
+        done += " " + say(
+            "Their translations are padded to {length} tokens.", length=batch.target_ids.shape[1]
+        )
+    if not padding_hidden:
+        done += " " + say("The batch was read without the padding mask.")
+    return {"batch": facts, "status": said("done", done)}
+
+
+def problem(error: Exception) -> dict[str, Any]:
+    """A status with an error's sentence in the page's language."""
+    return said("error", public_error(error, WORDS)["detail"])
+
+
+def said(kind: str, text: str) -> dict[str, Any]:
+    """A status: kind "busy", "done" or "error"."""
+    return {"kind": kind, "text": text}

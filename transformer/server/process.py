@@ -1,4 +1,4 @@
-"""The server's process: its memory and file limits, what it logs, and how it ends."""
+"""The server's process: its memory and file limits, and what it logs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ import os
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from transformer.messages import language, speaking
-from transformer.server.errors import ENDING, place_of, public_error
-from transformer.server.request_guard import RequestGuard
+from transformer.server.errors import place_of
 
 MAX_FILES = 65_536  # descriptors, where the system allows more
 REPEAT_S = 60.0  # in which a fault that repeats is logged once
 MAX_FAULTS = 100  # distinguished from each other
-GRACE_S = 3.0  # for answers that are under way when the server ends
-LOOK_S = 0.02
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # as in malloc.h
 LARGE_BYTES = 128 * 1024
 
@@ -141,40 +137,3 @@ def shorten_logs() -> None:
     short = ShortLog()
     for name in ("", "asyncio", "uvicorn.error"):
         logging.getLogger(name).addFilter(short)
-
-
-class Shutdown:
-    """The end of the server: all open requests are answered with a sentence, within GRACE_S.
-
-    end_calls: does so for programs' streams.
-    """
-
-    def __init__(self, end_calls: Callable[[], object] = lambda: None) -> None:
-        self.begun = False
-        self._end_calls = end_calls
-        self._open: dict[RequestGuard, str] = {}  # and in which language they are answered
-
-    @contextmanager
-    def underway(self, guard: RequestGuard) -> Iterator[None]:
-        """A request that is answered meanwhile."""
-        self._open[guard] = language()
-        try:
-            yield
-        finally:
-            del self._open[guard]
-
-    async def refuse(self, guard: RequestGuard) -> None:
-        """Answer that the server ends; a question may be asked again, of its successor."""
-        await guard.end(503, public_error(ENDING), (b"retry-after", b"3"))
-
-    async def end(self) -> None:
-        """Answer everything that is open."""
-        self.begun = True
-        self._end_calls()
-        give_up = time.monotonic() + GRACE_S
-        while any(not guard.finished for guard in self._open) and time.monotonic() < give_up:
-            for guard, name in list(self._open.items()):
-                if guard.computed:
-                    with speaking(name):
-                        await self.refuse(guard)
-            await asyncio.sleep(LOOK_S)

@@ -32,11 +32,12 @@ from transformer.server.errors import (
     NO_HASH,
     YOURS_WAIT,
     Busy,
+    Refused,
     public_error,
     reported,
 )
 from transformer.server.limits import MAX_CALLS, MAX_HASH
-from transformer.server.request_guard import Refused, object_in
+from transformer.server.request_guard import object_in
 from transformer.server.service import Service
 from transformer.server.sessions import set_caller
 from transformer.server.store import CALLS

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import segno
 
 from transformer.checks import InvalidRequest, check_names, shortened
-from transformer.server.questions import Question
+from transformer.server.resources import Question
 
 # That version 19 holds: 93 modules across and four of margin on both sides. On a projector of 720
 # lines each is 6 high, which a phone in the last row can still resolve.

@@ -1,4 +1,5 @@
-"""Guard one request and its answer: limit the body, add safe headers, compress."""
+"""Guard one request and its answer: limit the body, add safe headers, find its language, end it
+with the server."""
 
 from __future__ import annotations
 
@@ -6,32 +7,31 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transformer.checks import InvalidRequest, shortened
+from transformer.messages import language, negotiate_language, speaking
 from transformer.server.errors import (
+    ENDING,
     TOO_LARGE,
     TOO_MANY,
     TOO_SLOW,
     UNREADABLE,
-    Busy,
-    NoClass,
-    RunExpired,
+    Refused,
     public_error,
 )
 from transformer.server.limits import (
     BODY_S,
     MAX_REQUEST_BYTES,
     MAX_REQUEST_VALUES,
-    RETRY_S,
 )
 
 # The page's Content-Security-Policy. Gradio needs inline scripts and styles; a Space and a notebook
@@ -60,18 +60,14 @@ PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"
 # scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
 ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
 
-NO_STORE = "private, no-store"
-STATUS = {NoClass: 404, RunExpired: 410, Busy: 503, ValueError: 400, RecursionError: 400}
 LINES = "application/x-ndjson"  # an answer that is sent in parts
 QUALITY = 5  # of brotli: as quick as gzip's 6, and a tenth smaller
-
-
-class Refused(Exception):
-    """A request whose body is refused with an HTTP status."""
-
-    def __init__(self, status: int, error: InvalidRequest) -> None:
-        super().__init__(error)
-        self.status, self.error = status, error
+GRACE_S = 3.0  # for answers that are under way when the server ends
+LOOK_S = 0.02
+# Below these paths the page's own requests name their language; any other is a program's.
+PROGRAMS = ("/gradio_api/", "/resources")
+# The language in a request's query; see server/static/header.js.
+ASKED, NAME = "__lang", re.compile(r"[A-Za-z-]{2,20}")
 
 
 async def object_in(request: Request) -> dict[str, Any]:
@@ -83,27 +79,6 @@ async def object_in(request: Request) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError(f"a request must be an object; got {type(data).__name__}")
     return data
-
-
-def answer_errors(app: FastAPI) -> None:
-    """Make an app answer errors of its routes by a code and a sentence, with their status."""
-
-    async def refused(_: Request, error: Exception) -> Response:
-        if isinstance(error, Refused):
-            return problem(error.status, error.error)
-        status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
-        return problem(status, error)
-
-    for kind in (Refused, *STATUS):
-        app.add_exception_handler(kind, refused)
-
-
-def problem(status: int, error: Exception) -> Response:
-    """An error as an answer."""
-    headers = {"cache-control": NO_STORE}
-    if isinstance(error, Busy):
-        headers["retry-after"] = str(RETRY_S)
-    return JSONResponse(public_error(error), status, headers)
 
 
 class RequestGuard:
@@ -212,6 +187,54 @@ class RequestGuard:
         start = {"type": "http.response.start", "status": status, "headers": [*fixed, *headers]}
         await self._pass(start)
         await self._pass({"type": "http.response.body", "body": body})
+
+
+class Shutdown:
+    """The end of the server: all open requests are answered with a sentence, within GRACE_S.
+
+    end_calls: does so for programs' streams.
+    """
+
+    def __init__(self, end_calls: Callable[[], object] = lambda: None) -> None:
+        self.begun = False
+        self._end_calls = end_calls
+        self._open: dict[RequestGuard, str] = {}  # and in which language they are answered
+
+    @contextmanager
+    def underway(self, guard: RequestGuard) -> Iterator[None]:
+        """A request that is answered meanwhile."""
+        self._open[guard] = language()
+        try:
+            yield
+        finally:
+            del self._open[guard]
+
+    async def refuse(self, guard: RequestGuard) -> None:
+        """Answer that the server ends; a question may be asked again, of its successor."""
+        await guard.end(503, public_error(ENDING), (b"retry-after", b"3"))
+
+    async def end(self) -> None:
+        """Answer everything that is open."""
+        self.begun = True
+        self._end_calls()
+        give_up = time.monotonic() + GRACE_S
+        while any(not guard.finished for guard in self._open) and time.monotonic() < give_up:
+            for guard, name in list(self._open.items()):
+                if guard.computed:
+                    with speaking(name):
+                        await self.refuse(guard)
+            await asyncio.sleep(LOOK_S)
+
+
+def language_of(scope: Scope) -> str:
+    """The language that an ASGI request asks for: in its query, as all requests of the page's
+    scripts do, or, for the page itself, in its header. English for programs."""
+    asked = parse_qs(scope["query_string"].decode("ascii", "replace")).get(ASKED, [""])[0]
+    accepted = [asked] if NAME.fullmatch(asked) else []
+    path = str(scope["path"]).removeprefix(scope.get("root_path", ""))
+    if not path.startswith(PROGRAMS):
+        accepted.append(dict(scope["headers"]).get(b"accept-language", b"").decode("latin-1"))
+    return negotiate_language(", ".join(accepted))
 
 
 def policy_for(embed_on: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
 """The page's questions as plain HTTP, without Gradio: `GET /resources/NAME?run=…` for each picture
-of each view, and `POST` of an object for everything.
+of each view, by its declaration, and `POST` of an object for everything.
 
 An answer is JSON in which a figure is Plotly's own object; arrays in it are packed (see
-`api.numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
+`numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
 answers 410: asked once more by POST, with "made" saying how it was made (see `page_request`), it is
 made again. A question that has waited for MAX_QUESTION_WAIT_S answers 503 and, as Retry-After, when
 to ask it again, which the page does by itself.
@@ -10,9 +10,12 @@ to ask it again, which the page does by itself.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import html
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,17 +25,20 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from numpy.typing import NDArray
 
-from transformer.server.api import numbers
-from transformer.server.errors import CLOSED, MISTAKE
-from transformer.server.language import ASKED
+from transformer.checks import check_flag, check_names, shortened
+from transformer.server import learning, lessons
+from transformer.server.errors import CLOSED, MISTAKE, NO_STORE, answer_errors, error_response
+from transformer.server.limits import MAX_ASKED, MAX_LISTED, check_input
 from transformer.server.page_request import Regenerator
 from transformer.server.presses import add_presses
-from transformer.server.questions import Question, questions
-from transformer.server.request_guard import NO_STORE, QUALITY, answer_errors, object_in, problem
+from transformer.server.request_guard import ASKED, QUALITY, object_in
 from transformer.server.service import Service
-from transformer.server.threads import in_thread
+from transformer.server.sessions import in_thread
 from transformer.views.declaration import Answer, Picture, is_figure
+from transformer.views.drawing.style import of_text
+from transformer.views.export import export
 from transformer.views.parameters import Parameter, Text
+from transformer.views.registry import PICTURES
 
 PREFIX = "/resources"
 SESSION = "x-session"  # the header by which the page's script says whose question it is
@@ -40,6 +46,96 @@ JSON, ARRAYS = "application/json", "application/x-arrays"
 LARGEST = 2**18  # bytes that are compressed: more is a picture's numbers, and would take too long
 DTYPES = {"b": "uint8", "u": "uint8", "i": "<i4"}  # that a browser has arrays of; else float32
 SUBJECTS = {"batch": ["batch"], "model": ["model"], "runs": ["run", "other"]}  # else a run
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A named request: plain values in, an answer out.
+
+    line: "questions", or "idle" or "files" for what a thread of low priority answers. picture: the
+    declaration that it follows from, if there is one.
+    """
+
+    name: str
+    work: Callable[[dict[str, Any]], Answer]
+    line: str = "questions"
+    picture: Picture | None = None
+
+
+def questions(service: Service) -> dict[str, Question]:
+    """All of them, by name. Their work raises ValueError for a mistake, RunExpired for a run that
+    is not kept here, or no longer."""
+    works: dict[str, Callable[[dict[str, Any]], Answer]] = {
+        of.__name__: partial(of, service)
+        for of in (
+            learning.train, learning.steer, learning.learned, learning.adopt, learning.checkpoint,
+            learning.examined, lessons.lessons, lessons.lesson, lessons.grade, lessons.solve, kept,
+        )
+    }  # fmt: skip
+    found = [Question(name=name, work=work) for name, work in works.items()]
+    found.append(Question(name="export", work=partial(_file, service), line="files"))
+    for one in PICTURES.values():
+        asks, line = partial(answer, service, one), "idle" if one.idle else "questions"
+        found.append(Question(name=one.name, work=asks, line=line, picture=one))
+    return {one.name: one for one in found}
+
+
+def answer(service: Service, picture: Picture, data: Mapping[str, Any]) -> Answer:
+    """The answer of a picture for the run, batch or model that `data` names.
+
+    data: "run", "batch" or "model" (and "other" for two runs), and the picture's parameters.
+    Raises ValueError for what it cannot be asked, RunExpired for a run that is no longer kept.
+    """
+    given = dict(data)
+    of = _subjects(service, picture, given)
+    if picture.subject != "runs" and "other" in given:
+        check_input(given["other"])
+    item = of[0] if of and not isinstance(of[0], str) else None
+    network = [service.queries] if picture.network else []
+    try:
+        return picture.ask(*network, *of, given=given, item=item)
+    except Exception as error:
+        if not service.debug or isinstance(error, ValueError | RecursionError):
+            raise
+        traceback.print_exc()
+        return {"figure": of_text("".join(traceback.format_exception(error)))}
+
+
+def _subjects(service: Service, picture: Picture, given: dict[str, Any]) -> list[Any]:
+    """The run, batch or model of a picture, taken out of `given`."""
+    store = service.store
+    if picture.subject == "model":
+        return [given.pop("model", None)]
+    if picture.subject == "batch":
+        return [store.batch(given.pop("batch", None))]
+    if picture.subject == "run or batch":
+        return [store.any(given.pop("run", None))]
+    run = store.run(given.pop("run", None))
+    found = [service.queries.with_lens(run) if picture.lens else run]
+    if picture.subject == "runs":
+        found.append(store.run(given.pop("other", None)))
+    return found
+
+
+def kept(service: Service, data: Mapping[str, Any]) -> Answer:
+    """{"runs"}: which of these the server still keeps. Does not count as use."""
+    check_names("kept", data, ("runs",))
+    runs = data.get("runs")
+    if not isinstance(runs, list) or len(runs) > MAX_ASKED:
+        raise ValueError(f"runs must be a list of at most {MAX_ASKED} ids; got {shortened(runs)}")
+    return {"kept": [service.store.has(run) for run in runs]}
+
+
+def _file(service: Service, data: dict[str, Any]) -> Answer:
+    """A kept run as a file; all but a single head's CSV hold the run's lens."""
+    given = dict(data)
+    run = service.store.run(given.pop("run", None))
+    check_names("export", given, ("form", "site", "head", "stage"))
+    csv = given.get("form") == "csv"
+    return export(
+        run if csv or run.config.head != "tokens" else service.queries.with_lens(run),
+        **{"form": None, **given},
+    )
 
 
 def resource_app(service: Service, *more: Question) -> FastAPI:
@@ -58,7 +154,7 @@ def resource_app(service: Service, *more: Question) -> FastAPI:
 
     @app.exception_handler(Exception)
     async def failed(_: Request, __: Exception) -> Response:
-        return problem(500, MISTAKE)
+        return error_response(500, MISTAKE)
 
     @app.get("/", include_in_schema=False)
     async def listed() -> Response:
@@ -66,7 +162,7 @@ def resource_app(service: Service, *more: Question) -> FastAPI:
 
     @app.api_route("/{name:path}", methods=["GET", "POST"], include_in_schema=False)
     async def closed(name: str) -> Response:
-        return problem(404, CLOSED)
+        return error_response(404, CLOSED)
 
     return app
 
@@ -160,6 +256,25 @@ def written(answer: Answer, with_arrays: bool = False) -> tuple[bytes, str]:
     for _, one in arrays:
         parts += [one.tobytes(), bytes(-one.nbytes % 8)]
     return b"".join(parts), ARRAYS
+
+
+def numbers(matrix: NDArray[Any], packed: bool) -> Any:
+    """Nested lists, which take twenty times the room of {"shape", "dtype", "base64"}: rows one
+    after the other, numbers with the smallest byte first.
+
+    Raises ValueError for more than MAX_LISTED numbers that are not to be packed.
+    """
+    check_flag("packed", packed)
+    if not packed:
+        if matrix.size > MAX_LISTED:
+            raise ValueError(
+                f"{matrix.size:,} numbers are too many for nested lists; allowed: at most "
+                f"{MAX_LISTED:,}, or packed=True"
+            )
+        return matrix.tolist()
+    little = np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("<"))
+    sent = base64.b64encode(little.tobytes()).decode("ascii")
+    return {"shape": list(matrix.shape), "dtype": matrix.dtype.name, "base64": sent}
 
 
 def _json(value: Any) -> bytes:

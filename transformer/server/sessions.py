@@ -1,21 +1,29 @@
-"""Whose request a thread or task answers, each session's open requests, and what they share."""
+"""Whose request a thread or task answers, the threads and slots that they share, and each session's
+open requests."""
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import dataclasses
 import ipaddress
 import math
+import os
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from transformer.inference.deadline import Deadline, current, enter
+from transformer.inference.deadline import Deadline, check, current, enter
 from transformer.server import limits
 from transformer.server.slots import Caller, Place, Slots
 
+T = TypeVar("T")
+NICENESS = 15  # a thread without it gets thirty times the processor's time
 SLICE_S = 1.0  # that a request runs the network before it steps aside for those who wait
 
 
@@ -91,6 +99,51 @@ def address_of(host: str) -> str:
     except ValueError:
         return host
     return host if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
+
+
+def _lower_priority() -> None:
+    """That of this thread and of those it starts for its products; Linux alone has one for each."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+
+
+# Requests that stepped aside for others keep their threads.
+_NORMAL = ThreadPoolExecutor(
+    limits.MAX_BEGUN + limits.MAX_BEGUN_EXPERIMENTS + limits.MAX_EVENTS + limits.MAX_QUESTIONS,
+    "requests",
+)
+_LOW = ThreadPoolExecutor(
+    limits.EXPORTS_AT_ONCE + limits.IDLE_AT_ONCE, "idle", initializer=_lower_priority
+)
+
+
+async def in_thread(shares: Mapping[str, Slots], name: str, work: Callable[[], T]) -> T:
+    """The result of work(), run in a thread once a slot is free.
+
+    While it waits it holds no thread. Raises Busy.
+    """
+    place = await shares[name].placed(caller())
+    try:
+        check()
+    except BaseException:
+        place.leave()
+        raise
+    return await begin_in_thread(place, work, low_priority=name in ("files", "idle"))
+
+
+def begin_in_thread(
+    place: Place, work: Callable[[], T], low_priority: bool = False
+) -> asyncio.Future[T]:
+    """Do the work in a thread with this task's context; the place is given up when it ends."""
+    context = copy_context()  # language, session and deadline of the request
+
+    def in_place() -> T:
+        with using(place):
+            return work()
+
+    done = (_LOW if low_priority else _NORMAL).submit(context.run, in_place)
+    done.add_done_callback(lambda _: place.leave())  # also where it is cancelled before it begins
+    return asyncio.wrap_future(done)
 
 
 def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Slots]:

@@ -21,7 +21,7 @@ from transformer.messages import language, say
 from transformer.model.sites import Site
 from transformer.server.examples import read_tour
 from transformer.server.service import Service
-from transformer.server.threads import in_thread
+from transformer.server.sessions import in_thread
 from transformer.views.attention.grid import indexed_png, mosaic, tiles
 from transformer.views.drawing.style import LIGHT
 
