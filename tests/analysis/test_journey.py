@@ -17,7 +17,6 @@ from transformer.analysis.journey import (
     N_WRITTEN,
     continuation,
     journey,
-    last_read,
     reading_weights,
     without_head,
 )
@@ -208,7 +207,7 @@ def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(tiny_
     long = tiny_model.generate(TEXT * 2, max_new_tokens=30)
     assert long.trace_start > 0
     found = journey(tiny_model, long)
-    assert found.position == last_read(tiny_model, long)
+    assert found.position == tiny_model.last_read(long)
     close(found.logits, plain(tiny_model, long, found.position))
     run = run_of(tiny_model)
     again = from_json(run.to_json())  # without the vectors
@@ -216,7 +215,7 @@ def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(tiny_
     site = Site("decoder", 1, "self")
     for one in (long, again):
         with zeroed(tiny_model, site, 1):
-            wanted = plain(tiny_model, one, last_read(tiny_model, one))
+            wanted = plain(tiny_model, one, tiny_model.last_read(one))
         close(without_head(tiny_model, one, site, 1), wanted)
     rows = [reading_weights(one, "decoder", "self", 3, 1) for one in (again, run)]
     torch.testing.assert_close(*rows, atol=1e-6, rtol=1e-5)
@@ -225,9 +224,9 @@ def test_a_text_beyond_the_window_and_a_run_read_from_a_file_give_the_same(tiny_
 def test_the_default_position_is_the_last_token_before_the_end(tiny_model, tiny_encoder, tokenizer):
     run = tiny_model.generate("The fox", max_new_tokens=2, forced_tokens=[5, tokenizer.end_id])
     assert run.ids[-1] == tokenizer.end_id
-    assert last_read(tiny_model, run) == len(run.ids) - 2
+    assert tiny_model.last_read(run) == len(run.ids) - 2
     read: Any = tiny_encoder.trace(TEXT)
-    assert last_read(tiny_encoder, read) == 1
+    assert tiny_encoder.last_read(read) == 1
 
 
 def test_errors_say_what_is_allowed(tiny_model, tiny_encoder):

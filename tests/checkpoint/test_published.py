@@ -9,7 +9,6 @@ import torch
 from kit.hf_folders import PUBLISHED, change, publish
 
 import transformer
-from transformer.analysis.journey import last_read
 from transformer.analysis.logit_lens import text_cost
 from transformer.model.network import IGNORED
 from transformer.training.evaluate import score_documents, score_pairs, scored
@@ -66,10 +65,10 @@ def test_special_tokens_are_those_of_the_tokenizer_under_any_name(name, folders)
     model, theirs = transformer.load(folder), AutoTokenizer.from_pretrained(folder)
     hidden = model.trace("The [MASK] is on the bed.")
     assert hidden.ids[2] == theirs.mask_token_id == model.tokenizer.mask_id
-    assert last_read(model, hidden) == 2
+    assert model.last_read(hidden) == 2
     assert model.trace(f"The {theirs.mask_token} is on the bed.").ids == hidden.ids
     plain = model.trace("The cat is on the bed.")
-    assert last_read(model, plain) == 1
+    assert model.last_read(plain) == 1
     for run in (hidden, plain):
         special = [at for at, index in enumerate(run.ids) if index in theirs.all_special_ids]
         assert run.special_positions() == {"special": special, "source_special": []}

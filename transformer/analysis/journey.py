@@ -62,10 +62,10 @@ def journey(
     """The last token read and its prediction, in one pass; only that token is computed if the run
     recorded its keys and values.
 
-    position: None = `last_read`. target: None = the likeliest. Raises ValueError for a position
-    that the network does not read, and for an unknown id.
+    position: None = `model.last_read`. target: None = the likeliest. Raises ValueError for a
+    position that the network does not read, and for an unknown id.
     """
-    position = last_read(model, run) if position is None else position
+    position = model.last_read(run) if position is None else position
     text = TextBefore.up_to(model, run, position)
     written = WrittenAt(text.network.last_stack.name, text.at)
     if _is_recorded(run) and not isinstance(model.network, EncoderOnly):
@@ -95,7 +95,7 @@ def without_head(
 
     Raises ValueError for an unknown head; else as `journey`.
     """
-    position = last_read(model, run) if position is None else position
+    position = model.last_read(run) if position is None else position
     found = Site.parse(site) if isinstance(site, str) else site
     off = hooks_of([Ablate(found.stack, found.layer, (head,), found.kind)], model.config)
     others = altered(model, run)
@@ -122,7 +122,7 @@ def continuation(
     Empty for an encoder, for an unknown head, and where the text up to there is read as other
     tokens by itself.
     """
-    position = last_read(model, run) if position is None else position
+    position = model.last_read(run) if position is None else position
     if run.config.family == "encoder":
         return ()
     forced = run.ids[run.n_prompt : position + 1]
@@ -208,19 +208,6 @@ def row_weights(run: Run, site: Site, query: int) -> Tensor:
         mask = mask[..., row : row + 1, :]
     alone = heads._replace(q=heads.q[:, :, row : row + 1], mask=mask)
     return weights_read(run, site, alone.record(site).pattern[:, :, 0])[0].cpu()
-
-
-def last_read(model: LoadedModel, run: Run) -> int:
-    """The default position: the last that is not an end token; for an encoder the first mask token,
-    or the first token that is not special."""
-    tokenizer = model.tokenizer
-    if run.config.family == "encoder":
-        plain = (at for at, index in enumerate(run.ids) if not tokenizer.is_special(index))
-        hidden = (at for at, index in enumerate(run.ids) if index == tokenizer.mask_id)
-        return next((at for at in (*hidden, *plain)), 0)
-    last = min(len(run.ids), run.trace_start + run.config.output_max_len) - 1
-    ended = last > run.trace_start and run.ids[last] in tokenizer.end_ids
-    return last - ended
 
 
 def _is_recorded(run: Run) -> bool:

@@ -21,6 +21,7 @@ from transformer.model.hooks import Hook
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from transformer.plain_text import Reader
 from transformer.runs.request import Request
+from transformer.runs.run import Run
 from transformer.tokenizer import Tokenizer, hidden_ids, special_names
 
 
@@ -138,6 +139,18 @@ class LoadedModel:
         sentences = (say(sentence, names=" ".join(group)) for sentence, group in groups if group)
         return (*self.reader.warnings(text), *sentences)
 
+    def last_read(self, run: Run) -> int:
+        """The position that is shown first: the last that is not an end token; for an encoder the
+        first mask token, or the first token that is not special."""
+        tokenizer = self.tokenizer
+        if run.config.family == "encoder":
+            plain = (at for at, index in enumerate(run.ids) if not tokenizer.is_special(index))
+            hidden = (at for at, index in enumerate(run.ids) if index == tokenizer.mask_id)
+            return next((at for at in (*hidden, *plain)), 0)
+        last = min(len(run.ids), run.trace_start + run.config.output_max_len) - 1
+        ended = last > run.trace_start and run.ids[last] in tokenizer.end_ids
+        return last - ended
+
     def check_length(self, n_tokens: int) -> None:
         """Raise ValueError for more tokens than an encoder reads at once."""
         if n_tokens > self.config.max_len:
@@ -198,6 +211,8 @@ def hooks_for(model: LoadedModel, request: Request, prepared: Prepared) -> Seque
 
     Raises ValueError as `check_interventions` does.
     """
+    if not request.interventions:
+        return ()
     check_interventions(model, request, prepared)
     texts = {i.text: None for i in request.interventions if isinstance(i, Patch) and i.text}
     decoded = [*prepared.ids, *request.forced_tokens]

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from transformer.analysis.journey import last_read
 from transformer.checks import is_whole
 from transformer.inference.engines.compiled import NETWORK
 from transformer.inference.model import Model
@@ -50,7 +49,7 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
         "ids": list(run.ids),
         **run.special_positions(),
         "hidden": [at for at, one in enumerate(run.ids) if one == model.tokenizer.mask_id],
-        "last_read": last_read(model, run),
+        "last_read": model.last_read(run),
         "n_prompt": run.n_prompt,
         "probabilities": [step.chosen.probability for step in run.steps],
         "trace_start": run.trace_start,

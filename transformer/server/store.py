@@ -230,20 +230,21 @@ class MemoryBudget:
     def _make_room(self, kind: str) -> None:
         """Evict entries after one of this kind was added or has grown."""
         own = self.kinds[kind]
-        self._evict(self._of(kind), own.most, own.most_bytes)
+        room = math.inf if own.most_bytes is None else own.most_bytes
+        self._evict(self._of(kind), own.most, room)
         entries = self._entries.values()
         shared = [one for one in entries if self.kinds[one.kind].most_bytes is None]
         reserved = sum(one.n_bytes for one in entries) - sum(one.n_bytes for one in shared)
         self._evict(shared, math.inf, self.most_bytes - reserved)
 
-    def _evict(self, entries: Sequence[_Entry], most: float, most_bytes: int | None = None) -> None:
+    def _evict(self, entries: Sequence[_Entry], most: float, most_bytes: float = math.inf) -> None:
         """Evict the least recently used until both limits are kept; never the last."""
-        n_left, n_bytes = len(entries), sum(one.n_bytes for one in entries)
-        for one in sorted(entries, key=lambda one: one.used)[:-1]:
-            if n_left <= most and (most_bytes is None or n_bytes <= most_bytes):
-                return
-            del self._entries[one.kind, one.key]
-            n_left, n_bytes = n_left - 1, n_bytes - one.n_bytes
+        n_bytes, left = sum(one.n_bytes for one in entries), list(entries)
+        while len(left) > 1 and (len(left) > most or n_bytes > most_bytes):
+            oldest = min(left, key=lambda one: one.used)
+            left.remove(oldest)
+            del self._entries[oldest.kind, oldest.key]
+            n_bytes -= oldest.n_bytes
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -325,5 +326,5 @@ def size_of(item: Run | Batch) -> int:
         OBJECT_BYTES
         + compact_trace.bytes_of(item.trace)
         + CANDIDATE_BYTES * n_candidates
-        + bytes_of(search)
+        + (bytes_of(search) if search else 0)
     )

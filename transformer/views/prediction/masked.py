@@ -6,7 +6,6 @@ from typing import Annotated
 
 import plotly.graph_objects as go
 
-from transformer.analysis.journey import last_read
 from transformer.analysis.masked_token import MaskedToken, masked_token
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark, say
@@ -54,7 +53,7 @@ def answer_masked(
     fills = item.config.family == "encoder" and item.config.head == "tokens"
     if not fills or models.model(item.model).tokenizer.mask_id is None:
         return {"figure": None}
-    chosen = last_read(models.model(item.model), item) if position is None else position
+    chosen = models.model(item.model).last_read(item) if position is None else position
     found = models.ask(masked_token, item, position=chosen)
     return {
         "figure": masked(found),

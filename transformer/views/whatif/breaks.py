@@ -6,7 +6,6 @@ import math
 from typing import Annotated
 
 from transformer.analysis.ablation import broken_guess, broken_ids, intact_ids
-from transformer.analysis.journey import last_read
 from transformer.analysis.model_queries import ModelQueries
 from transformer.interventions.breaks import BREAKS, breaks_of
 from transformer.interventions.descriptions import Ablate, Break, Intervention
@@ -66,7 +65,7 @@ def answer_broken_text(
         missing.append(Ablate(stack, layer, [head], kind))
     model = models.model(item.model)
     if item.config.family == "encoder":
-        place = last_read(model, item) if position is None else position
+        place = model.last_read(item) if position is None else position
         guess, probability = models.ask(broken_guess, item, position=place, missing=tuple(missing))
         return {"labels": model.tokenizer.labels([guess]), "probability": probability}
     ids = models.ask(broken_ids, item, missing=tuple(missing))
