@@ -1,5 +1,6 @@
 """Lesson files, what they can ask, and the grading: against numbers worked out here."""
 
+import dataclasses
 import itertools
 import json
 import re
@@ -213,6 +214,13 @@ def test_what_can_be_measured_is_what_is_recorded_or_the_network_says(ground, ti
     parts = logit_contribution(tiny_model, run, token + 1)
     added = parts.heads["self"][1, 1]
     change = head_importance(tiny_model, run, token + 1).change["decoder", "self"][1, 1]
+    first = run.ids[token + 1]
+    runner_up = next(one for one in chances.topk(2).indices.tolist() if one != first)
+    off = transformer.Ablate(stack="decoder", layer=1, heads=[1])
+    request = dataclasses.replace(run.request, interventions=(off,))
+    without = log_probabilities_at(tiny_model, dataclasses.replace(run, request=request), token + 1)
+    behind = logit_contribution(tiny_model, run, token + 1, target=runner_up)
+    unit = {"unit": "1.1", "token": token}
     silent = {"site": SITE, "head": 1, "token": token}
     for measure, given, wanted in (
         ("weight", place | {"key": 2}, record.pattern[0, 1, 7, 2]),
@@ -250,6 +258,9 @@ def test_what_can_be_measured_is_what_is_recorded_or_the_network_says(ground, ti
         ("surprisal", {"token": 4}, seen.surprisal[4]),
         ("contribution", silent, added),
         ("importance", silent, abs(change)),
+        ("lead_added", unit, added - behind.heads["self"][1, 1]),
+        ("lead_lost", unit | {"by": "zero"},
+         (chances - without)[first] - (chances - without)[runner_up]),
     ):  # fmt: skip
         assert of(ground, measure, given) == pytest.approx(float(wanted), abs=1e-5), measure
     with pytest.raises(ValueError, match="head must be a whole number"):

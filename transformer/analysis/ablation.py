@@ -65,18 +65,17 @@ class NextToken:
 
 @torch.no_grad()
 def head_importance(
-    model: LoadedModel, run: Run, position: int, by: str = "zero", target: int | None = None
+    model: LoadedModel, run: Run, position: int, by: str = "zero"
 ) -> HeadImportance:
     """Ablate every head of the intact network alone, for the token at `position` of the run's ids;
     at their end, for the likeliest that would follow.
 
-    by: "zero" or "mean" (see Ablate). target: another token's id. Raises ValueError for a token
-    that nothing predicts.
+    by: "zero" or "mean" (see Ablate). Raises ValueError for a token that nothing predicts.
     """
     check_choice("by", by, ABLATED_BY)
     text = TextBefore.of(model, run, position)
     intact = text.log_probabilities([unchanged])[0]
-    target = token_asked(run, position, intact) if target is None else target
+    target = token_asked(run, position, intact)
     before = intact[target]
     change = {}
     for kind in dict.fromkeys((site.stack, site.kind) for site in sites_of(run.config)):

@@ -8,12 +8,15 @@ from torch import Tensor
 from transformer.analysis.ablation import head_importance, log_probabilities_at
 from transformer.analysis.logit_contribution import LogitContribution, logit_contribution
 from transformer.analysis.logit_lens import streams_of
+from transformer.analysis.text_before import TextBefore, token_asked
 from transformer.checks import InvalidRequest, check_whole
 from transformer.inference.generation import apply_sampling, draw
 from transformer.inference.model import Model
 from transformer.interventions.descriptions import Break
+from transformer.interventions.hooks import ablated_one_by_one
 from transformer.lessons.measures import GradingContext, measured, not_measurable, record_of
 from transformer.messages import mark
+from transformer.model.hooks import unchanged
 from transformer.model.sites import Site
 from transformer.runs.request import Sampling
 from transformer.runs.run import Run
@@ -209,50 +212,51 @@ def importance(context: GradingContext, site: str, head: int, token: int) -> flo
 @measured(mark("what this head adds to the lead over the runner-up"))
 def lead_added(context: GradingContext, unit: str, token: int) -> float:
     """The direct effect of a head, "5.0": on the next token's logit less the runner-up's."""
-    layer, head = _unit(context, unit)
-    both = [_contribution(context, token, target) for target in _leading(context, token)]
-    first, second = (float(one.heads["self"][layer, head]) for one in both)
-    return first - second
+    site, head = _unit(context, unit)
+    asked = context.models.ask
+    target, minus = asked(leading, context.run, position=token + 1)
+    found = asked(logit_contribution, context.run, position=token + 1, target=target, minus=minus)
+    return float(found.heads["self"][site.layer, head])
 
 
 @measured(mark("what the lead over the runner-up loses without this head"))
 def lead_lost(context: GradingContext, unit: str, token: int, by: str) -> float:
     """The total effect of a head, "5.0", on the same lead: its fall when the head is ablated, by
     "zero" or "mean"."""
-    layer, head = _unit(context, unit)
-    first, second = (
-        float(
-            context.models.ask(
-                head_importance, context.run, position=token + 1, by=by, target=target
-            ).change["decoder", "self"][layer, head]
-        )
-        for target in _leading(context, token)
-    )
-    return second - first
+    unit_at = _unit(context, unit)
+    return context.models.ask(lead_change, context.run, position=token + 1, head=unit_at, by=by)
 
 
-def _unit(context: GradingContext, unit: str) -> tuple[int, int]:
+def _unit(context: GradingContext, unit: str) -> tuple[Site, int]:
     layer, _, head = unit.partition(".")
     site = f"decoder.{layer}.self"
     record_of(context, site, int(head))
-    return int(layer), int(head)
+    return Site.parse(site), int(head)
 
 
-def _leading(context: GradingContext, token: int) -> tuple[int, int]:
-    """The next token, and the likeliest other one, by the intact network."""
-    run = context.run
-    chances = context.models.ask(log_probabilities_at, run, position=token + 1)
-    best = chances.topk(2).indices.tolist()
-    first = run.ids[token + 1] if token + 1 < len(run.ids) else best[0]
-    return first, next(one for one in best if one != first)
+@torch.no_grad()
+def leading(model: Model, run: Run, position: int) -> tuple[int, int]:
+    """The token at `position` of the run's ids, and the likeliest other one, by the intact
+    network."""
+    logits = TextBefore.of(model, run, position).logits([unchanged])[0]
+    first = token_asked(run, position, logits)
+    return first, next(one for one in logits.topk(2).indices.tolist() if one != first)
 
 
-def _contribution(
-    context: GradingContext, token: int, target: int | None = None
-) -> LogitContribution:
+@torch.no_grad()
+def lead_change(model: Model, run: Run, position: int, head: tuple[Site, int], by: str) -> float:
+    """What the first of the `leading` tokens loses against the second without one head."""
+    first, second = leading(model, run, position)
+    text = TextBefore.of(model, run, position)
+    hooks = [unchanged], [ablated_one_by_one(run.config, [head], by)]
+    intact, ablated = (text.logits(one)[0] for one in hooks)
+    return float((intact[first] - intact[second]) - (ablated[first] - ablated[second]))
+
+
+def _contribution(context: GradingContext, token: int) -> LogitContribution:
     is_encoder = context.run.config.family == "encoder"
     position = token if is_encoder else token + 1
-    return context.models.ask(logit_contribution, context.run, position=position, target=target)
+    return context.models.ask(logit_contribution, context.run, position=position)
 
 
 def _after(context: GradingContext, token: int) -> Tensor:
