@@ -41,6 +41,12 @@ def bars(teacher: Page) -> Any:
     return expect(teacher.locator(".class-bars li"))
 
 
+def marks(teacher: Page, place: str, sign: str) -> list[str]:
+    """What is counted on the picture."""
+    signs = teacher.locator(place).evaluate_all(f"all => all.map({sign})")
+    return sorted(one for one in signs if one[0].isdigit())
+
+
 def move(page: Page, to: Locator) -> None:
     """Click it with the mouse, as a hand does."""
     to.scroll_into_view_if_needed()
@@ -120,6 +126,22 @@ def test_a_class_answers_a_step_of_a_lesson(opened):
     expect(teacher.locator(".class-room h3")).to_have_text(f"Class {code}")
     move(one, one.get_by_text("yes", exact=True))
     expect(teacher.locator(".class-bars li", has_text="yes")).to_have_text("yes1")
+
+    # how often each token and each head was named is marked on the picture
+    for leafs, title, place, sign in (
+        (2, "A token", ".token[data-votes]", "one => one.dataset.votes"),
+        (1, "A head", ".head:has(.sign)", "one => one.textContent"),
+    ):
+        for _ in range(leafs):
+            teacher.keyboard.press("PageUp")
+        expect(one.get_by_role("heading")).to_have_text(title)
+        for phone in (one, two):
+            phone.locator("label.option").nth(3).click()
+        expect(teacher.locator(".class-count")).to_have_text("2 of 2 phones have answered.")
+        assert marks(teacher, place, sign) == []
+        move(teacher, teacher.get_by_role("button", name="Show me the answer"))
+        expect(teacher.locator(".class-bars .right")).to_have_count(1)
+        assert marks(teacher, place, sign) in (["2 ✓"], ["0 ✓", "2"])
 
     move(teacher, teacher.get_by_role("button", name="End the class"))
     expect(teacher.locator(".class-room")).to_have_count(0)

@@ -14,6 +14,7 @@ import pytest
 from kit import aio, serving
 
 from transformer.checks import InvalidRequest
+from transformer.lessons import all_lessons
 from transformer.messages import languages, say, speaking
 from transformer.server.classes import N_SIGNS, SIGNS, Classes
 from transformer.server.errors import NO_CLASS, NoClass, public_error
@@ -154,7 +155,24 @@ def test_numbers_tokens_and_heads_are_graded_on_the_teachers_run(teacher):
     assert shown["options"][shown["best"]]["text"] == f"{layer}·{head}"
 
 
-def test_a_step_that_asks_for_a_run_asks_nothing_of_phones(teacher):
+def test_every_guess_reaches_the_phones_and_stays_while_a_run_is_asked_for(teacher):
+    for name, lesson in all_lessons().items():
+        for step, part in enumerate(lesson.words["en"][1:], 1):
+            teacher.show(step, "guess", name=name)
+            tally = teacher.tally()
+            assert len(tally["options"]) == len(part.guesses), (name, step)
+            assert bool(tally["kind"]) == bool(part.guess), (name, step)
+    one = Phone(teacher)
+    teacher.show(1, "guess", name="prediction")
+    one.answer(2, one.asked()["name"])
+    for phase in ("task", "shown"):
+        teacher.show(1, phase, name="prediction")
+        assert one.asked()["kind"] == ""
+        tally = teacher.tally()
+        assert (tally["kind"], tally["counts"], tally["right"]) == ("options", [[2, 1]], None)
+
+
+def test_without_a_step_phones_are_asked_nothing(teacher):
     teacher.show(NUMBER, "guess")
     one = Phone(teacher)
     assert one.asked()["kind"] == "options"

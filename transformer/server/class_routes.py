@@ -94,8 +94,9 @@ def _poll(name: Name, step: Step, part: Part, context: GradingContext | None) ->
         labels = tuple(f"{one['site'].split('.')[1]}·{one['head']}" for one in heads)
     n_options = len(labels) or len(part.options) or (0 if check.kind == "number" else None)
     return Poll(
-        name=name, n_options=n_options, order=range(n_options or 0), look=look, labels=labels
-    )
+        name=name, n_options=n_options, order=range(n_options or 0), look=look, labels=labels,
+        stack=check.stack,
+    )  # fmt: skip
 
 
 def _grade(poll: Poll, check: Check, context: GradingContext) -> None:
@@ -130,9 +131,8 @@ def _words(lesson: str, step: int) -> Part:
     return lesson_of(lesson).in_language(language())[step]
 
 
-def _described(one: Class) -> dict[str, Any]:
-    """The question in the language of this request."""
-    poll = one.poll
+def _described(one: Class, poll: Poll | None) -> dict[str, Any]:
+    """A poll of this class in the language of this request."""
     if poll is None:
         return {"rev": one.rev, "name": ""}
     part = _words(poll.name.lesson, poll.name.step)
@@ -141,14 +141,14 @@ def _described(one: Class) -> dict[str, Any]:
     options = [{"at": at, "text": texts[at]} for at in poll.order]
     return {
         "rev": one.rev, "name": ".".join(map(str, poll.name)), "title": part.title,
-        "question": part.guess if is_guess else part.task, "look": poll.look,
+        "question": part.guess if is_guess else part.task, "look": poll.look, "stack": poll.stack,
         "kind": "" if poll.n_options is None else "options" if poll.n_options else "number",
         "options": options, "over": poll.is_over, "best": poll.best,
     }  # fmt: skip
 
 
 def _to_phone(one: Class, phone: str) -> dict[str, Any]:
-    said, poll = _described(one), one.poll
+    said, poll = _described(one, one.poll), one.poll
     if poll is None:
         return said
     answer = poll.answers.get(phone)
@@ -159,10 +159,12 @@ def _to_phone(one: Class, phone: str) -> dict[str, Any]:
 
 def _to_teacher(one: Class) -> dict[str, Any]:
     poll = one.poll
+    if poll and poll.n_options is None:  # a step that asks for a run: the guess stays in sight
+        poll = one.polls.get(poll.name._replace(asks=GUESS), poll)
     given: Counter[Answer] = Counter(poll.answers.values()) if poll else Counter()
     counts = sorted(given.items())
     right = sorted(poll.right) if poll and poll.right is not None else None
-    return _described(one) | {"phones": one.n_phones(), "counts": counts, "right": right}
+    return _described(one, poll) | {"phones": one.n_phones(), "counts": counts, "right": right}
 
 
 # ---- the routes ----

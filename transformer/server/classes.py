@@ -46,6 +46,7 @@ class Poll:
 
     n_options: how many can be tapped; 0: a number is entered; None: there is no question. order:
     the options as the page shows them. labels: of tokens or heads; a lesson's options have none.
+    stack: whose tokens they are, the text's ("own") or the "encoder"'s.
     answers: by phone. is_over: whether the answer is shown. right: then the right ones among the
     options or the given numbers; None: nothing is right or wrong. best: the right one.
     """
@@ -55,6 +56,7 @@ class Poll:
     order: Sequence[int] = ()
     look: str = "list"  # or "tokens", "heads"
     labels: Sequence[str] = ()
+    stack: str = "own"
     answers: dict[str, Answer] = field(default_factory=dict)
     is_over: bool = False
     right: frozenset[Answer] | None = None

@@ -108,6 +108,12 @@ export const page = reactive({
   lit: /** @type {{ query: Query, key: Query } | null} */ (null),
   readings: 0, // how often the picture whose weights shade the text has changed
   head: /** @type {Head} */ (/** @type {unknown} */ (null)),
+  // What a class has said of a question, {place: sign} of the tokens of a stack and the signs of heads.
+  marks: {
+    stack: "",
+    tokens: /** @type {Record<string, string>} */ ({}),
+    heads: /** @type {any[]} */ ([]),
+  },
   playing: false, // whether the text is being played
   dark: false,
   projector: false, // larger type, for a projector

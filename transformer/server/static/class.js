@@ -54,6 +54,36 @@ const Bars = ({ tally }) => {
   return html`<ul class="class-bars">${rowsOf(tally).map(bar)}</ul>`;
 };
 
+const UNMARKED = page.marks;
+// Mark the tokens or heads on the picture, once the answer is shown: how often each was named.
+/** @type {(tally: any) => void} */
+const useMarks = (tally) => {
+  const { over, look, stack, options, counts, right } = tally ?? {};
+  const isMarked = over && look !== "list";
+  const mark = () => {
+    if (!isMarked) return undefined;
+    const given = new Map(counts);
+    const signed = options
+      .filter(({ at }) => given.has(at) || right.includes(at))
+      .map((option) => [
+        option,
+        `${given.get(option.at) ?? 0}${right.includes(option.at) ? " ✓" : ""}`,
+      ]);
+    if (look === "tokens") {
+      const tokens = Object.fromEntries(signed.map(([{ at }, sign]) => [at, sign]));
+      page.marks = { ...UNMARKED, stack: stack === "own" ? page.run.stack : stack, tokens };
+    } else {
+      const heads = signed.map(([{ text }, sign]) => {
+        const [layer, head] = text.split("·").map(Number);
+        return { layer, head, sign, label: sign };
+      });
+      page.marks = { ...UNMARKED, heads };
+    }
+    return () => (page.marks = UNMARKED);
+  };
+  useLayoutEffect(mark, [JSON.stringify([isMarked, counts, right])]);
+};
+
 // ---- requests to the server ----
 
 // Say what the phones are to show: the step of a lesson in its phase, {} for none, once it is on the page.
@@ -139,6 +169,7 @@ export const Class = ({ left, lesson, step, words, state, solve, end }) => {
   const all = tally?.phones ?? 0;
   const count = html`<p class="class-count">${say("{n} of {all} phones have answered.", { n: given, all })}</p>`;
   const isAsked = tally?.kind && tally.name.startsWith(`${lesson}.${step}.`);
+  useMarks(isAsked ? tally : null);
   // The most frequent guess counts as the class's.
   const openPicture = () => {
     const [[guess]] = [...tally.counts].sort((a, b) => b[1] - a[1]);

@@ -55,7 +55,7 @@ const Heads = ({ view }) => {
     ${
       atlas &&
       html`<${HeadGrid} role="group" aria-label=${say("Heads; arrow keys move")} chosen=${isHere ? at : null}
-        signs=${(of && knownHeads(of)) ?? []} share=${page.run.heads_per_key}
+        signs=${[...page.marks.heads, ...((of && knownHeads(of)) ?? [])]} share=${page.run.heads_per_key}
         isAblated=${(layer, head) => isAblated({ ...of, layer, head })}
         ...${{ atlas, choose, press, isZoomed }} />`
     }
