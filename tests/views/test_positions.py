@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from kit.models import model_of, tiny
+from kit.client import queries
+from kit.models import model_of, tiny, tokenizer_of
 
 from transformer.views.positions.bias import score_bias
 from transformer.views.positions.encodings import (
@@ -15,6 +16,7 @@ from transformer.views.positions.encodings import (
     position_similarity,
 )
 from transformer.views.positions.inputs import input_parts, input_strips, input_token
+from transformer.views.positions.nearest_tokens import answer_nearest_tokens
 from transformer.views.positions.rotation import largest_shift, position_shift, shift
 from transformer.views.registry import PICTURES
 
@@ -53,6 +55,33 @@ def test_the_strips_are_rows_of_the_models_own_tables(run, tiny_model):
     beyond = np.abs(np.stack([cells.z for cells in strips.data])) > strips.data[0].zmax
     assert 0 < beyond.mean() <= 0.006
     assert input_token(run).layout.meta["position"] == len(run.ids) - 1
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder", "encoder-decoder"])
+def test_the_nearest_tokens_have_the_largest_cosines(family):
+    model = tiny("vectors", family, tokenizer_of(["the"]))
+    run = (
+        model.trace("the fox")
+        if family == "encoder"
+        else model.generate("the fox", max_new_tokens=1)
+    )
+    place = len(run.ids) - 1
+    own, *others = dict.fromkeys((run.ids[place], *range(model.config.output_vocab_size)))
+    for embedding in model.network.embeddings.values():
+        table = embedding.tokens.weight
+        table.zero_()
+        table[:, 15] = 1
+        for token, row in ((own, (3, 4)), (others[1], (4, 3)), (others[2], (-6, -8)),
+                           (others[3], (0.6, 0.8)), (others[4], (-4, 3))):  # fmt: skip
+            table[token, :2], table[token, 15] = torch.tensor(row), 0
+    answer = answer_nearest_tokens(queries(model), run, position=place)
+    assert answer["labels"][:2] == model.tokenizer.labels([others[3], others[1]])
+    np.testing.assert_allclose(answer["cosines"][:3], [1, 24 / 25, 0], atol=1e-6)
+    (bars,) = answer["figure"].data
+    np.testing.assert_array_equal(bars.x, [1, *answer["cosines"]])
+    assert len(bars.x) == 11
+    with pytest.raises(ValueError, match="position must be a whole number"):
+        answer_nearest_tokens(queries(model), run, position=len(run.ids))
 
 
 def test_the_sum_is_what_enters_a_stack_unless_it_is_normed(run, translation, tiny_encoder):
