@@ -24,7 +24,7 @@ from transformer.learning.exercises import EXERCISES
 from transformer.learning.stepwise import Plan
 from transformer.learning.training_record import BUNDLED, record_training
 from transformer.learning.worker import Trainer
-from transformer.server import connect, learning, limits, presses
+from transformer.server import learning, limits, page_data, presses
 from transformer.server.examples import example_of
 from transformer.server.service import Service
 from transformer.server.sessions import shares
@@ -246,7 +246,7 @@ def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
             else:
                 assert (last["status"]["kind"], last["running"]) == ("error", False)
                 assert "tokens" not in last
-            page = connect.example_page(service, other, model, {})
+            page = page_data.example_page(service, other, model, {})
             assert page["controls"]["model"]["value"] == (model if other == name else "tiny")
             problems = "".join(page["problems"])
             assert ("in a visit: it belonged to that visit alone" in problems) == (other != name)

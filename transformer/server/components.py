@@ -1,7 +1,10 @@
-"""The page's components: `gr.HTML` with a fixed template and a script each.
+"""The page's components, `gr.HTML` with a fixed template and a script each, and what its controls
+call in these scripts.
 
 Values go to the scripts as data and into the page by `textContent`; no text of a visitor or a
 model ever enters a template. Factories and not subclasses, which would make Gradio write files.
+
+controls: everything on the page that is read or changed, by name; a setting's is that of a link.
 """
 
 from __future__ import annotations
@@ -13,10 +16,21 @@ import gradio as gr
 
 from transformer.messages import language, say
 from transformer.messages.catalogues import translate_html
+from transformer.server.fields import SETTINGS
 from transformer.server.modules import PACKAGE, is_later
 from transformer.views.declaration import View
 
 STATIC = "server/static"
+Controls = Mapping[str, Any]
+# Those whose values the page's script knows, see web/store.js.
+KEPT = ("model", "text", "lines", *SETTINGS)
+# What scripts set, the chips besides.
+SHOWN = (
+    "model", "headline", "card", "table", "lines", *SETTINGS, "text", "start",
+    "stop",
+)  # fmt: skip
+PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+EACH: dict[str, Any] = PRIVATE | {"trigger_mode": "multiple"}
 # Gradio runs this once a component is on the page. The status line shows any error.
 MOUNT = """
 import("{bundle}")
@@ -93,3 +107,35 @@ def giving(module: str, call: str, *given: str) -> str:
     """Like `calling`; the outputs are the result of the call."""
     then = f'({{ modules }}) => modules["{module}"].{call}'
     return f'({", ".join(given)}) => import("page").then({then})'
+
+
+def connect_buttons(controls: Controls) -> None:
+    """What generates: Enter and the button; what stops it; and what reads the batch, with its
+    padding mask or without."""
+    for triggers, call in (
+        ([controls["text"].submit, controls["start"].click], "generate()"),
+        ([controls["stop"].click], "stop()"),
+        ([controls["show"].click], "readBatch()"),
+        ([controls["bare"].click], "toggleMask()"),
+    ):
+        gr.on(triggers, None, None, None, js=calling("server/static/presses.js", call), **PRIVATE)
+
+
+def connect_state(controls: Controls) -> None:
+    """Send the page's script each control's changes, and set the controls that it changes.
+
+    Gradio 6.31 reports a change of the model also where the list was left without a choice.
+    """
+    module = "server/static/gradio.js"
+    for name in KEPT:
+        told = calling(module, f"controlChanged({name!r}, value)", "value")
+        controls[name].change(None, controls[name], None, js=told, **EACH)
+    choose = calling("server/static/link.js", "chooseModel(model)", "model")
+    controls["model"].input(None, controls["model"], None, js=choose, **PRIVATE)
+    header = controls["share"]  # the component whose event carries what is set
+    names = [*SHOWN, *(name for name in controls if name.startswith("chip "))]
+    outputs = [controls[name] for name in names]
+    setting = header.input(
+        None, header, outputs, js=giving(module, f"outputsOf(changes, {names})", "changes"), **EACH
+    )
+    setting.then(None, None, None, js=calling(module, "controlsSet()"), **EACH)

@@ -14,8 +14,14 @@ from transformer.learning.exercises import EXERCISES
 from transformer.messages import catalogue, languages, mark, say
 from transformer.runs.request import MAX_BEAMS
 from transformer.server.api import add_endpoints
-from transformer.server.components import calling, component, view_component
-from transformer.server.connect import PRIVATE, connect_buttons, connect_state
+from transformer.server.components import (
+    PRIVATE,
+    calling,
+    component,
+    connect_buttons,
+    connect_state,
+    view_component,
+)
 from transformer.server.examples import (
     METHODS,
     STARTS,

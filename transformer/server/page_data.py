@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transformer.checks import is_whole
@@ -16,7 +16,17 @@ from transformer.messages import language, mark, numeral, say, say_n
 from transformer.model.positions import POSITIONS
 from transformer.runs.batch import Batch
 from transformer.runs.run import Run
-from transformer.server.examples import shown_first
+from transformer.server.errors import public_error
+from transformer.server.examples import (
+    METHODS,
+    SAMPLE,
+    Example,
+    example_of,
+    is_offered,
+    shown_first,
+    temperature_of,
+)
+from transformer.server.fields import LANGUAGES
 from transformer.server.limits import MAX_SECONDS
 from transformer.server.page_request import request_of_run
 from transformer.server.service import Service
@@ -181,6 +191,60 @@ def example_facts(service: Service, name: str) -> tuple[dict[str, Any], dict[str
     run = run_facts(store.run(run_key), run_key, service.model(name))
     run |= {"example": True, "opening": opening}
     return run, batch_facts(store.batch(batch_key), batch_key) | {"example": True}
+
+
+def example_page(
+    service: Service, visitor: str, asked: Any, typed: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A model's stored run and batch, with what the page's controls say of the model; the first
+    model's where the one asked for cannot be had, which is among its problems.
+
+    typed: what is in the page's boxes; "own": those of them that are the visitor's own texts.
+    """
+    name, problems = next(iter(service.models)), []
+    try:
+        name = service.model(name if asked is None else asked, visitor).name
+    except ValueError as error:
+        problems.append(public_error(error)["detail"])
+    models = [*service.models.values(), *(own.model for own in service.own.of(visitor))]
+    example, (run, batch) = example_of(service.model(name)), example_facts(service, name)
+    return {
+        "run": run,
+        "batch": batch,
+        "text": example.text,
+        "lines": "\n".join(example.batch),
+        "methods": example.methods,
+        "languages": {name: example.settings.get(name) for name in LANGUAGES},
+        "temperature": temperature_of(SAMPLE),
+        "length": example.settings["max_new_tokens"],
+        "lengths": [example_of(one).settings["max_new_tokens"] for one in service.models.values()],
+        "own": {box: text for box, text in typed.items() if not is_offered(text, models)},
+        "controls": _furnished(service, visitor, name, example),
+        "problems": problems,
+    }
+
+
+def _furnished(service: Service, visitor: str, name: str, example: Example) -> dict[str, Any]:
+    """The words of Gradio's controls that belong to a model, by the control's name."""
+    model = service.model(name)
+    chips = {f"chip {place}": updated(value=text) for place, text in enumerate(example.suggestions)}
+    methods = [(say(METHODS[method]), method) for method in example.methods]
+    languages = updated(choices=[(name, name) for name in example.languages])
+    return chips | {
+        "model": updated(choices=service.names(visitor), value=name),
+        "method": updated(choices=methods),
+        **dict.fromkeys(LANGUAGES, languages),
+        "headline": updated(value=headline(model)),
+        "card": updated(value=model_card(model)),
+        "table": updated(value=settings_table(model)),
+        "text": updated(label=say(example.label)),
+        "start": updated(value=say(example.action)),
+    }
+
+
+def updated(**properties: Any) -> dict[str, Any]:
+    """An update of a control, as Gradio's page reads it."""
+    return {"__type__": "update", **properties}
 
 
 def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@
 Each answer is lines of JSON, sent as the work goes on. A line is an object with any of these:
 "before" (how many requests are served first, while this one waits), "tokens" (the text as far as
 it is written, or the finished run), "batch", "status", "running" (whether *Stop* has something to
-stop), "example" (see `connect.example_page`). The last line of an answer that fails has "detail"
+stop), "example" (see `page_data.example_page`). The last line of an answer that fails has "detail"
 and "code" instead. Work whose client leaves is cancelled; `POST stop` ends it early and keeps what
 there is.
 """
@@ -25,10 +25,15 @@ from transformer.checks import check_names
 from transformer.inference.deadline import Deadline, current, until
 from transformer.interventions.descriptions import without_padding_mask
 from transformer.messages import say, say_n
-from transformer.server.connect import example_page
 from transformer.server.errors import BUSY, public_error, reported
 from transformer.server.limits import lines_of
-from transformer.server.page_data import batch_facts, outcome, run_facts, running_facts
+from transformer.server.page_data import (
+    batch_facts,
+    example_page,
+    outcome,
+    run_facts,
+    running_facts,
+)
 from transformer.server.page_request import OF_BATCH, WORDS, run_settings
 from transformer.server.request_guard import LINES, object_in
 from transformer.server.service import Service

@@ -6,7 +6,7 @@ import { controls, nextPaint, page } from "../../web/store.js";
 
 const SETTLED_MS = 8000; // that a page is waited for which still moves
 
-// ---- setting them: an event of the header's, which Gradio answers by itself; see server/connect.py ----
+// ---- setting them: an event of the header's, which Gradio answers by itself; see components.py ----
 
 /** @typedef {Record<string, any>} Changes values, or Gradio's updates, of controls by name */
 /** @type {((changes: Changes) => void) | null} */

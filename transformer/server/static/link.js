@@ -85,7 +85,7 @@ shell.apply = apply;
 const isOfBatch = ({ lines }) => lines === undefined || lines === page.batch?.link?.lines;
 // Another model, with the texts that are in the boxes where they are the visitor's own; how things are drawn
 // stays, and so does the open tab. Nothing for the model that is shown. Gradio's list calls it, see
-// server/connect.py.
+// server/components.py.
 /** @type {(model: string) => void} */
 export const chooseModel = (model) => {
   if (!page.run || model === page.run.model) return;

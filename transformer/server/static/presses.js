@@ -169,7 +169,7 @@ export const press = async (name, data, take = () => {}) => {
   return false;
 };
 
-// ---- what Gradio's buttons call, see server/connect.py ----
+// ---- what Gradio's buttons call, see server/components.py ----
 
 /** @type {() => Record<string, any>} */
 export const settings = () =>
