@@ -1,6 +1,6 @@
 """ASGI middleware in front of Gradio: an allow-list of the routes that the page and programs use.
 
-It also checks a request's size and type, answers /health and /ready, names the session and address
+It also checks a request's type, answers /health and /ready, names the session and address
 of each request, and cancels requests whose client has left.
 """
 
@@ -27,7 +27,6 @@ from transformer.server.errors import (
     FOREIGN,
     MISTAKE,
     NO_HASH,
-    TOO_LARGE,
     UNREADABLE,
     Busy,
     Refused,
@@ -35,10 +34,7 @@ from transformer.server.errors import (
     public_error,
 )
 from transformer.server.examples import read_tour
-from transformer.server.limits import (
-    MAX_HASH,
-    MAX_REQUEST_BYTES,
-)
+from transformer.server.limits import MAX_HASH
 from transformer.server.modules import MODULES, PREFIX
 from transformer.server.request_guard import POLICY, RequestGuard, Shutdown, language_of
 from transformer.server.sessions import address_of, caller, set_caller
@@ -208,9 +204,7 @@ class AsgiGuard:
     async def _post(self, scope: Scope, guard: RequestGuard) -> None:
         """Only JSON: for it a browser sends a preflight before another site's page may post."""
         kind = Headers(scope=scope).get("content-type", "")
-        if guard.announced > MAX_REQUEST_BYTES:
-            await guard.answer(413, public_error(TOO_LARGE))
-        elif kind.split(";")[0].strip().lower() != resources.JSON:
+        if kind.split(";")[0].strip().lower() != resources.JSON:
             wrong = InvalidCall(
                 "content_type",
                 "A request must have the content type {allowed}; got {got}.",

@@ -94,7 +94,7 @@ class RequestGuard:
         self._gone: threading.Event | None = None
         self.computed = False  # whether a thread computes the answer, which cannot be interrupted
         length = Headers(scope=scope).get("content-length", "")
-        self.announced = int(length) if length.isdecimal() else 0  # bytes, as the client says
+        self._announced = int(length) if length.isdecimal() else 0  # bytes, as the client says
 
     @contextmanager
     def watched(self) -> Iterator[threading.Event]:
@@ -140,6 +140,8 @@ class RequestGuard:
 
     async def body(self) -> bytes:
         """The whole body, which the app can still read. Raises Refused."""
+        if self._announced > MAX_REQUEST_BYTES:
+            raise Refused(413, TOO_LARGE)
         whole, more = bytearray(), True
         try:
             async with asyncio.timeout(BODY_S):
