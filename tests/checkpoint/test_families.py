@@ -250,6 +250,22 @@ def test_a_classifier_of_tokens_may_store_a_pooler_that_it_does_not_use(tmp_path
     torch.testing.assert_close(ours(ids), theirs(ids).logits, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("family", ["llama", "gpt2", "modernbert", "t5", "bart"])
+def test_weights_of_a_wrapped_network_are_read(family, tmp_path):
+    """As torch.compile, DataParallel and FSDP name them."""
+    made(family, 0).save_pretrained(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    ids = torch.tensor([[5, 9, 3, 17, 4]])
+    given = [ids, ids] if family in SEQ2SEQ else [ids]
+    wanted = network_of(tmp_path, values_of(tmp_path), 96)[0](*given)
+    for before, inside in (("_orig_mod.", ""), ("module.module.", ""), ("module._orig_mod.", ""),
+                           ("_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")):  # fmt: skip
+        names = {name: before + name.replace(".0.", f".0.{inside}", 1) for name in weights}
+        stored_as(tmp_path, {name: weights[old] for old, name in names.items()}, 2)
+        assert network_of(tmp_path, values_of(tmp_path), 96)[0](*given).equal(wanted)
+        made(family, 0).save_pretrained(tmp_path)  # one file again, which stored_as removes
+
+
 HEADLESS = [
     ("gpt_neox", "GPTNeoXModel"), ("llama", "LlamaForSequenceClassification"),
     ("llama", "LlamaModel"), ("marian", "MarianModel"),

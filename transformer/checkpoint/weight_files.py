@@ -22,6 +22,10 @@ READ = {
     "F32": torch.float32,
     "F64": torch.float64,
 }  # as safetensors calls them
+# What torch.compile, DataParallel and FSDP put into the names of a network that they wrap.
+_WRAPPERS = re.compile(
+    r"^(module\.)+|\b_(orig_mod|fsdp_wrapped_module|checkpoint_wrapped_module)\."
+)
 _SHARD = re.compile(r"[\w.-]{1,188}\.safetensors")
 
 
@@ -103,7 +107,12 @@ def _entries(path: Path) -> dict[str, _Entry]:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
     header.pop("__metadata__", None)
-    return {name: _Entry(path, name, about, 8 + size) for name, about in header.items()}
+    return {plain_name(name): _Entry(path, name, about, 8 + size) for name, about in header.items()}
+
+
+def plain_name(name: str) -> str:
+    """A weight's name in the network itself, whatever wrapped it when it was saved."""
+    return _WRAPPERS.sub("", name)
 
 
 def shard_names(index: Path) -> list[str]:

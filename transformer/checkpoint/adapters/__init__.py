@@ -37,7 +37,7 @@ from transformer.checkpoint.folder import (
     read_card,
     read_json,
 )
-from transformer.checkpoint.weight_files import WeightFiles, shard_names
+from transformer.checkpoint.weight_files import WeightFiles, plain_name, shard_names
 from transformer.checks import shortened
 from transformer.model.config import ModelConfig
 from transformer.model.weights import check_surplus, network_with
@@ -129,11 +129,12 @@ def from_memory(theirs: Any, tokenizer: Any, max_len: int = MAX_LEN) -> Checkpoi
 
     Raises CheckpointError with the reason in one sentence.
     """
+    theirs = getattr(theirs, "_orig_mod", theirs)  # of a compiled network
     name = type(theirs).__name__
     special = theirs.generation_config.to_dict() if theirs.can_generate() else {}
     values = theirs.config.to_dict() | {"architectures": [name]}
     values |= {key: x for key, x in special.items() if key in _IDS and x is not None}
-    stored = {key: x.detach().cpu().clone() for key, x in theirs.state_dict().items()}
+    stored = {plain_name(key): x.detach().cpu().clone() for key, x in theirs.state_dict().items()}
     files = TemporaryDirectory()
     with _reasons(name):
         tokenizer.save_pretrained(files.name)
