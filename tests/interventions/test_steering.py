@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import transformer
-from transformer import Ablate, Add, Patch, Site
+from transformer import Ablate, Add, Break, Patch, Site
 from transformer.analysis.logit_contribution import logit_contribution
 from transformer.interventions.hooks import hooks_of
 
@@ -162,8 +162,15 @@ def test_a_difference_of_two_logits_is_attributed(tiny_model):
         Ablate("decoder", 0, [1]),
         Ablate("decoder", 1, part="layer"),
         Add("decoder", 0, torch.linspace(-2, 2, 16)),
+        Add("decoder", 0, torch.linspace(-2, 2, 16), positions=[0, 2, 9]),
+        Ablate("decoder", 0, [1], positions=[1, 8, 60]),
+        Ablate("decoder", 1, part="mlp_out", positions=[0, 5]),
+        Patch("decoder", 0, [0, 7], values=[[1.0] * 16, [-1.0] * 16]),
+        Patch("decoder", 1, [0, 6], values=[[1.0] * 8, [-1.0] * 8], part="z", heads=[1]),
+        *map(Break, ("no-scale", "no-positions", "no-residual", "no-feed-forward",
+                     "hard-attention", "uniform-attention", "no-final-norm")),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("family", ["tiny_model", "tiny_encoder_decoder"])
 def test_altered_texts_grow_by_one_token_where_the_past_stays(family, intervention, request):
     model = request.getfixturevalue(family)

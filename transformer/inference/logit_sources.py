@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer.inference.decode_session import DecodeSession
 from transformer.inference.engines.compiled import Greedy
-from transformer.interventions.hooks import are_local
+from transformer.interventions.hooks import are_local, continued
 from transformer.model.cache import KeyValueCache
 from transformer.model.functional import on_device
 from transformer.model.hooks import Hook
@@ -71,7 +71,7 @@ def logit_source_of(
     plain = _network_source(model, rows, sources, hooks)
     source = list(sources[0]) if sources else []
     if hooks and not are_local(hooks):
-        return _IntervenedSource(model, rows[0], source, hooks)
+        return _RereadingSource(model, rows[0], source, hooks)
     if hooks or session is None or len(rows) > 1 or not session.engine.refresh():
         return plain
     return _SessionSource(plain, session, source, greedy)
@@ -125,7 +125,8 @@ class _DecoderSource(LogitSource):
         is_text = text_in(reverse, ids.device)
         if is_text is not None:
             is_text = is_text.flip(-1)
-        return self.model(ids.flip(-1), is_text=is_text, cache=self.cache, hooks=self.hooks)
+        hooks = continued(self.hooks, 0 if self.cache is None else self.cache.length)
+        return self.model(ids.flip(-1), is_text=is_text, cache=self.cache, hooks=hooks)
 
 
 class _EncoderDecoderSource(LogitSource):
@@ -153,7 +154,7 @@ class _EncoderDecoderSource(LogitSource):
         target = on_device(target, self.model.device)
         decoded = self.model.decode(
             target, self.memory, self.source, src_is_text=self.is_text, cache=self.cache,
-            hooks=self.hooks,
+            hooks=continued(self.hooks, self.cache.length),
         )  # fmt: skip
         return decoded[:, -1]
 
@@ -191,7 +192,7 @@ class _SessionSource(LogitSource):
         return self.session.logits[None]
 
 
-class _IntervenedSource(LogitSource):
+class _RereadingSource(LogitSource):
     """Reads one row with a network that hooks alter, the whole row again for each token.
 
     A hook that is not local may let a position read the future, or average over the text, so keys

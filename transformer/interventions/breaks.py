@@ -43,6 +43,11 @@ class SwitchedOff:
     switch: Switch
     config: ModelConfig
 
+    @property
+    def is_local(self) -> bool:
+        """See `hooks.are_local`. The positions of keys in a cache are not changed."""
+        return self.switch.point != "position_ids"
+
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
         if point.name != self.switch.point:

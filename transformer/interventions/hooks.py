@@ -7,8 +7,8 @@ Every tensor has a batch dimension of 1 or B: rows may differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -42,7 +42,7 @@ class AblatedHeads:
     @property
     def is_local(self) -> bool:
         """See `are_local`."""
-        return not self.by_mean
+        return not self.by_mean or all(site.stack == "encoder" for site in self.intact)
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
@@ -74,6 +74,12 @@ class Changed:
         here[[position for position in self.positions if position < len(here)]] = True
         return torch.where(on_device(here, value.device), changed, value)
 
+    def after(self, n_read: int) -> Changed:
+        """See `continued`."""
+        if self.positions is None:
+            return self
+        return replace(self, positions=[at - n_read for at in self.positions if at >= n_read])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EditedMask:
@@ -81,6 +87,11 @@ class EditedMask:
 
     edit: EditMask
     sites: Sequence[Site]
+
+    @property
+    def is_local(self) -> bool:
+        """See `are_local`."""
+        return self.edit.stack == "encoder"
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
@@ -107,6 +118,7 @@ class Patched:
 
     point: Point
     replacement: Replacement
+    is_local: ClassVar[bool] = True
 
     def __call__(self, point: Point, value: Any, **context: Any) -> Any:
         """See Hook."""
@@ -116,6 +128,11 @@ class Patched:
         n = min(value.shape[-2], where.shape[-2])  # the generated text may still be shorter
         changed = torch.where(where[..., :n, :], values[..., :n, :], value[..., :n, :])
         return torch.cat([changed, value[..., n:, :]], dim=-2) if n < value.shape[-2] else changed
+
+    def after(self, n_read: int) -> Patched:
+        """See `continued`."""
+        where, values = (x[..., n_read:, :] for x in self.replacement)
+        return replace(self, replacement=Replacement(where, values))
 
 
 @dataclass(slots=True, eq=False)
@@ -151,9 +168,16 @@ def hooks_of(
 
 
 def are_local(hooks: Sequence[Hook]) -> bool:
-    """Whether each of these hooks changes every position alike and from itself alone, so that keys
-    and values stay as they are while a text grows."""
+    """Whether each of these hooks changes a decoder's positions from themselves and the past alone,
+    so that keys and values stay as they are while a text grows."""
     return all(getattr(hook, "is_local", False) for hook in hooks)
+
+
+def continued(hooks: Sequence[Hook], n_read: int) -> tuple[Hook, ...]:
+    """Hooks for a pass over the tokens after the first n_read, which are in a cache."""
+    return tuple(
+        hook.after(n_read) if isinstance(hook, Changed | Patched) else hook for hook in hooks
+    )
 
 
 def ablated_one_by_one(
@@ -227,7 +251,7 @@ def _ablated(ablation: Ablate, config: ModelConfig) -> Hook:
         kept = on_device(intact, value.device)
         return kept * value + (1 - kept) * ablated
 
-    is_local = not by_mean and ablation.positions is None
+    is_local = not by_mean or stack == "encoder"
     return Changed(points, change, ablation.positions, is_local)
 
 
@@ -238,7 +262,7 @@ def _added(steering: Add) -> Hook:
         [point],
         lambda value, _: value + on_device(vector, value.device).to(value.dtype),
         steering.positions,
-        is_local=steering.positions is None,
+        is_local=True,
     )
 
 
