@@ -81,6 +81,9 @@ class Changed:
         return replace(self, positions=[at - n_read for at in self.positions if at >= n_read])
 
 
+_MASKS = {"position_mask": "causal", "padding_mask": "padding"}  # what EditMask calls them
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EditedMask:
     """A changed mask for some attentions."""
@@ -97,8 +100,8 @@ class EditedMask:
         """See Hook."""
         if point[1:] not in self.sites:
             return value
-        if point.name in ("causal_mask", "padding_mask"):
-            removed = point.name.removesuffix("_mask") in self.edit.without
+        if point.name in _MASKS:
+            removed = _MASKS[point.name] in self.edit.without
             return torch.ones_like(value) if removed and value is not None else value
         if point.name == "mask":
             return edited_mask(self.edit, value, context["scores"])

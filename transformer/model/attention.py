@@ -97,7 +97,7 @@ class MultiHeadAttention(nn.Module):
         window = self.window if context.windowed else None
         hidden = position_mask(*sizes, q.device, causal, window)
         shown = context.at("padding_mask", site, padding)
-        mask = combine(context.at("causal_mask", site, hidden), shown)
+        mask = combine(context.at("position_mask", site, hidden), shown)
         scores = attention_scores(q, k, self.config.score_size)
         bias = context.bias if self.relative is None else self.relative(*context.positions)
         if bias is not None and not self.crosses:

@@ -35,7 +35,7 @@ POINTS: dict[str, str] = {
     "k": "(B, G, Tk, D), keys, likewise",
     "v": "(B, G, Tk, D), values",
     "padding_mask": "bool or None, hides keys that are not text",
-    "causal_mask": "(Tq, Tk) bool or None, hides the future and what is outside a window",
+    "position_mask": "(Tq, Tk) bool or None, hides a decoder's future and what is outside a window",
     "scores": "(B, H, Tq, Tk), q kT / sqrt(D), plus the relative bias and capped if the model does "
     "so, before the mask",
     "mask": "bool, broadcastable to the scores, or None, both masks in one; scores",
