@@ -226,7 +226,13 @@ def test_a_pickle_is_never_opened_and_a_tokenizer_is_needed(copied):
     with pytest.raises(CheckpointError, match=r"as a pickle, .* never read; needed: model.safeten"):
         transformer.load(copied)
     (copied / "pytorch_model.bin").unlink()
-    with pytest.raises(CheckpointError, match=r"holds no model\.safetensors; needed: its weights"):
+    with pytest.raises(CheckpointError, match=r"holds no model\.safetensors; needed: its weights$"):
+        transformer.load(copied)
+    (copied / "adapter_config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"weights; it holds an adapter, which peft merges"):
+        transformer.load(copied)
+    (copied / "config.json").unlink()
+    with pytest.raises(CheckpointError, match=r"needs one; it holds an adapter, which peft merges"):
         transformer.load(copied)
 
 

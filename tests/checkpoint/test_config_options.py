@@ -151,6 +151,7 @@ ONLY = [  # each has one value that is read
         ),
     ),
     (("t5",), dict(relative_attention_max_distance=64, num_decoder_layers=5)),
+    (("m2m_100",), dict(pad_token_id=5)),  # generation_config.json has 1
 ]  # fmt: skip
 REFUSED += [(of, {name: got}, name) for of, options in ONLY for name, got in options.items()]
 HEADS = {**dict.fromkeys(ENCODERS, "MaskedLM"), **dict.fromkeys(SEQ2SEQ, "Seq2SeqLM")}

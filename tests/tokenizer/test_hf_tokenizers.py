@@ -105,6 +105,19 @@ def test_more_tokens_than_the_network_has_are_refused(kind):
         FastTokenizer(folder / "tokenizer.json", ours.ids, 50)
 
 
+def test_padding_that_was_added_beyond_the_network_is_no_token(kind, tmp_path):
+    _, ours, _, folder = kind
+    size = ours._bpe.get_vocab_size()
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    added = {**content["added_tokens"][-1], "id": size, "content": "<added>"}
+    content["added_tokens"].append(added)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    read_again = FastTokenizer(tmp_path / "tokenizer.json", ours.ids, size)
+    assert "<added>" not in read_again.names
+    for text in ("The cat", "<added>"):
+        assert read_again.encode(text) == ours.encode(text)
+
+
 def test_marians_ids_are_those_of_its_tokenizer(tmp_path):
     import transformers
 

@@ -175,7 +175,9 @@ def _read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
     """config.json: the configuration and the metadata."""
     path = folder / "config.json"
     if not path.exists():
-        raise CheckpointError(f"{folder} holds no config.json; a checkpoint needs one")
+        raise CheckpointError(
+            f"{folder} holds no config.json; a checkpoint needs one{merge_hint(folder)}"
+        )
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         got = content.get("format") if isinstance(content, dict) else type(content).__name__
@@ -188,6 +190,16 @@ def _read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
         raise CheckpointError(f"{path} describes no usable model: {error}") from error
     metadata = content.get("metadata")
     return config, metadata if isinstance(metadata, dict) else {}
+
+
+def merge_hint(folder: Path) -> str:
+    """How to make a model of a folder that holds only an adapter, such as LoRA's; else ""."""
+    if not (folder / "adapter_config.json").is_file():
+        return ""
+    return (
+        "; it holds an adapter, which peft merges into its model: "
+        "PeftModel.from_pretrained(model, ...).merge_and_unload().save_pretrained(...)"
+    )
 
 
 def _read_tokenizer(folder: Path, config: ModelConfig, metadata: dict[str, Any]) -> Tokenizer:

@@ -54,7 +54,7 @@ class FastTokenizer(TheirTokenizer):
         self._bpe, self._content = bpe, content
         if ids.mask is None:
             ids = replace(ids, mask=_mask(path.parent, content, vocab_size))
-        names, specials = _names(bpe, vocab_size), _specials(content, ids, vocab_size)
+        names, specials = _names(bpe, content, vocab_size), _specials(content, ids, vocab_size)
         plain = {added["id"] for added in content["added_tokens"]}
         raw = [
             b"" if index in specials else name.encode() if index in plain else self._raw(name)
@@ -99,9 +99,14 @@ class FastTokenizer(TheirTokenizer):
         return bytes([int(byte[1], 16)]) if byte else name.replace(SPACE, " ").encode()
 
 
-def _names(bpe: BPETokenizer, vocab_size: int) -> list[str]:
+def _names(bpe: BPETokenizer, content: dict[str, Any], vocab_size: int) -> list[str]:
+    """The tokens by id. A special one may be beyond the network's: padding that was added without
+    resizing the network."""
+    special = {added["content"] for added in content["added_tokens"] if added["special"]}
     names = [""] * vocab_size
     for name, index in bpe.get_vocab().items():
+        if index >= vocab_size and name in special:
+            continue
         if index >= vocab_size:
             raise ValueError(
                 f"token {shortened(name)} has the id {index}; needed: ids below the network's "

@@ -34,6 +34,7 @@ from transformer.checkpoint.folder import (
     CheckpointError,
     Network,
     check_numbers,
+    merge_hint,
     read_card,
     read_json,
 )
@@ -133,7 +134,7 @@ def from_memory(theirs: Any, tokenizer: Any, max_len: int = MAX_LEN) -> Checkpoi
     name = type(theirs).__name__
     special = theirs.generation_config.to_dict() if theirs.can_generate() else {}
     values = theirs.config.to_dict() | {"architectures": [name]}
-    values |= {key: x for key, x in special.items() if key in _IDS and x is not None}
+    values = _with_ids(values, special)
     stored = {plain_name(key): x.detach().cpu().clone() for key, x in theirs.state_dict().items()}
     files = TemporaryDirectory()
     with _reasons(name):
@@ -186,7 +187,16 @@ def values_of(folder: Path) -> Values:
     values = _with_usual_names(_object(folder / "config.json"))
     given = folder / "generation_config.json"
     special = _object(given) if given.is_file() else {}
-    return values | {key: x for key, x in special.items() if key in _IDS and x is not None}
+    return _with_ids(values, special)
+
+
+def _with_ids(values: dict[str, Any], special: Values) -> dict[str, Any]:
+    """Add the ids of generation_config.json. config.json's padding stays: positions may count from
+    it."""
+    ids = {key: special[key] for key in _IDS if special.get(key) is not None}
+    if values.get("pad_token_id") is not None:
+        ids.pop("pad_token_id", None)
+    return values | ids
 
 
 def _with_usual_names(values: dict[str, Any]) -> dict[str, Any]:
@@ -315,4 +325,4 @@ def _without(folder: Path, path: Path) -> str:
             "needed: model.safetensors, which transformers writes: "
             "AutoModel.from_pretrained(...).save_pretrained(..., safe_serialization=True)"
         )
-    return f"{folder} holds no {path.name}; needed: its weights"
+    return f"{folder} holds no {path.name}; needed: its weights{merge_hint(folder)}"
