@@ -28,6 +28,7 @@ from transformer.server import learning, limits, page_data, presses
 from transformer.server.examples import example_of
 from transformer.server.service import Service
 from transformer.server.sessions import shares
+from transformer.server.store import RECORDS
 from transformer.server.trainings import Trainings
 
 pytestmark = pytest.mark.slow
@@ -225,7 +226,7 @@ def test_a_recorded_training_can_be_looked_at_by_all_and_is_counted_once(service
         first = learning.learned(service, {"id": f"recorded-{task}", "at": 1})
         assert first["answer"] != first["wanted"]
         assert set(first["pictures"]) == set(facts["pictures"]) != set()
-    held = service.budget.held()[limits.RECORDS]
+    held = service.budget.held()[RECORDS]
     assert held["count"] == len(BUNDLED)
     assert 1_000_000 < held["bytes"] < 4_000_000
 
