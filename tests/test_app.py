@@ -17,8 +17,8 @@ import transformer
 from transformer import Model, serve
 from transformer.server import http_server, launch
 from transformer.server.http_server import listen
-from transformer.server.limits import KEPT
 from transformer.server.service import Service
+from transformer.server.store import KINDS
 
 pytestmark = pytest.mark.slow
 
@@ -161,7 +161,7 @@ def test_the_server_starts_within_its_limits_and_cleans_up(tmp_path, monkeypatch
             health = client.get("health").json()
             assert list(health["weight_bytes"]) == names
             assert sum(health["weight_bytes"].values()) < health["memory_bytes"] < MOST_BYTES
-            assert set(health["kept"]) == set(KEPT)
+            assert set(health["kept"]) == set(KINDS)
             assert health["kept"]["runs"]["count"] > 0
             assert health["kept_bytes"] == sum(one["bytes"] for one in health["kept"].values()) > 0
             data = ["Once upon a time", "stories", 200, *[None] * 4, 1, 1, 1.0, None, None]
