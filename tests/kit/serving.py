@@ -203,7 +203,8 @@ def second() -> Server:
 
 
 # Below the ports that systems give to outgoing connections, so that none takes one before a server
-# does, and above those that Chromium refuses (10080 is the last); each worker of the tests has its own.
+# does, and above those that Chromium refuses (10080 is the last); each worker of the tests has its
+# own.
 _ports = itertools.cycle(
     range(11_000 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]), 32_000, 16)
 )
