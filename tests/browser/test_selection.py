@@ -8,7 +8,7 @@ from kit.browser import Visit
 from kit.visitors import opening
 from playwright.sync_api import Page, expect
 
-CHAT = "After ␣chat the network is about to choose the next word, ␣noir."
+CHAT = "After ␣chat the network is about to choose the next token, ␣noir."
 
 
 def says(page: Page) -> str:

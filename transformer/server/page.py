@@ -160,7 +160,7 @@ def _lay_out(service: Service) -> None:
 
 def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
     with gr.Row(elem_id="top"):
-        gr.Markdown(say("# Transformer, seen from inside"))
+        gr.Markdown(f"# {say(TITLE)}")
         gr.Markdown(say("How a small language model chooses each word."), elem_id="tagline")
         component("models", script="header", models=list(service.models))
         model = gr.Dropdown(

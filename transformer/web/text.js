@@ -100,9 +100,7 @@ const doing = ({ stack, index }) => {
     return sayWith("After {here} the network chooses what comes next.", { here });
   }
   const after = { here, next: named(next) };
-  return next.startsWith("␣")
-    ? sayWith("After {here} the network is about to choose the next word, {next}.", after)
-    : sayWith("After {here} the network is about to choose the next token, {next}.", after);
+  return sayWith("After {here} the network is about to choose the next token, {next}.", after);
 };
 
 // The most-read token, with its weight; also whether it followed the same token the last time.

@@ -54,7 +54,7 @@ const Heads = ({ view }) => {
       hidden=${!(atlas?.shape[1] > MANY)}>${say("Larger pictures")}</button>
     ${
       atlas &&
-      html`<${HeadGrid} role="group" aria-label=${say("Heads; arrow keys move")} chosen=${isHere ? at : null}
+      html`<${HeadGrid} role="group" aria-label=${say("Layers and heads; arrow keys move")} chosen=${isHere ? at : null}
         signs=${[...page.marks.heads, ...((of && knownHeads(of)) ?? [])]} share=${page.run.heads_per_key}
         isAblated=${(layer, head) => isAblated({ ...of, layer, head })}
         ...${{ atlas, choose, press, isZoomed }} />`

@@ -2,7 +2,7 @@
 // under them, and each contribution to it.
 
 import { fontPx } from "../../web/labels.js";
-import { numeral, say, percentText } from "../../web/messages.js";
+import { capital, numeral, say, percentText } from "../../web/messages.js";
 import { shell } from "../../web/shell.js";
 import { isAblated } from "../../web/interventions.js";
 import { attentionOf } from "../../web/sites.js";
@@ -92,7 +92,7 @@ const headsOf = (kinds, layer) =>
 
 const FeedForward = ({ layer, view: { answer, most }, box, words }) => {
   const amount = answer.feed_forward?.[layer] ?? 0;
-  const name = say("Feed-forward of layer {layer}", { layer });
+  const name = capital(say("the feed-forward of layer {layer}", { layer }));
   const title = answer.feed_forward ? inWords(name, amount, answer.target_label) : name;
   const { class: look, style } = share(amount, most);
   return html`<button type="button" class=${`feed-forward cell ${look}`} aria-label=${title} title=${title}

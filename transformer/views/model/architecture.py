@@ -131,7 +131,7 @@ def _hover(config: ModelConfig, box: Box) -> str:
     said, block = text_of(config, box.block), box.block
     where = stack_name(block.stack)
     if block.in_layer:
-        where = say("{stack}, in each of {times} layers", stack=where, times=block.times)
+        where = f"{where}, {say('in each of {times} layers', times=block.times)}"
     lines = [
         f"<b>{style.escape(said.title)}</b> ({where})",
         shape_of(block),

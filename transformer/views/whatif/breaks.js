@@ -10,7 +10,7 @@ import {
   isAblated,
   withAblation,
 } from "../../web/interventions.js";
-import { capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
+import { asSentence, capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { readPosition, tokenAt } from "../../web/selection.js";
@@ -81,7 +81,8 @@ const shortened = (text) => {
 const Becomes = ({ text, whole, isWhole }) => {
   if (text === undefined) return html`<p class="becomes waiting">…</p>`;
   if (text.problem) return html`<p class="becomes problem">${text.problem}</p>`;
-  if (!isWhole && text === whole) return html`<p class="becomes same">${say("The same text.")}</p>`;
+  if (!isWhole && text === whole)
+    return html`<p class="becomes same">${asSentence(say("the same text"))}</p>`;
   return html`<p class="becomes"><bdi translate=${false}>${shortened(text)}</bdi></p>`;
 };
 // The bar ends at the loss of a uniform prediction.
