@@ -7,7 +7,7 @@ import torch
 from kit.hf_folders import GONE, change
 from kit.hf_models import DECODERS, ENCODERS, FAMILIES, LLAMAS, SEQ2SEQ, V, made
 
-from transformer.checkpoint.adapters import network_of, values_of
+from transformer.checkpoint.adapters import ADAPTERS, OTHER_NAMES, network_of, values_of
 from transformer.checkpoint.adapters.options import padding_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -205,6 +205,13 @@ def test_an_option_that_would_give_other_numbers_is_refused_by_name(case, saved,
         folder = changed(saved, family, options, tmp_path / family)
         with pytest.raises(ValueError, match=rf"it has {name}=.*; what is read: ({name}=|\[')"):
             network_of(folder, values_of(folder), 96)
+
+
+@pytest.mark.parametrize("family", ADAPTERS)
+def test_other_names_of_keys_are_those_of_transformers(family):
+    from transformers import CONFIG_MAPPING
+
+    assert OTHER_NAMES.get(family, {}) == CONFIG_MAPPING[family].attribute_map
 
 
 def test_two_names_of_one_number_must_agree(saved, tmp_path):
