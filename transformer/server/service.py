@@ -95,7 +95,8 @@ class Service:
 
         Raises ValueError that lists the names for an unknown one.
         """
-        if name not in self.models and is_own(name):
+        is_served = isinstance(name, str) and name in self.models
+        if not is_served and is_own(name):
             return self.own.find(name, visitor).model
         check_choice("model", name, self.models)
         return self.models[name]
