@@ -126,13 +126,13 @@ def test_looking_runs_nothing_and_the_link_can_be_copied(visit, server):
     page.page.on("request", lambda request: asked.append(request.url))
     assert urlparse(page.page.url)[4:] == ("", "")  # neither query nor fragment
     page.tab("Attention")
-    page.wait_for_address("model=tiny")
+    page.wait_for_address("model=tiny&tab=attention")
     page.wait_drawn(".attention")
     entries = page.page.evaluate("history.length")
     page.press(page.head(1, 1), draws=".attention")
-    page.wait_for_address("model=tiny&site=decoder.1.self&head=1")
+    page.wait_for_address("model=tiny&tab=attention&site=decoder.1.self&head=1")
     page.press(page.head(0, 0), draws=".attention")
-    page.page.wait_for_function("location.hash === '#model=tiny'")
+    page.page.wait_for_function("location.hash === '#model=tiny&tab=attention'")
     assert page.page.evaluate("history.length") == entries
     assert not [url for url in asked if url.endswith(("runs", "state"))]
     page.page.evaluate(
@@ -142,7 +142,7 @@ def test_looking_runs_nothing_and_the_link_can_be_copied(visit, server):
     page.wait_for_address("head=1")
     assert page.page.evaluate("told") == []
     # the outer page of a Space follows
-    link = "#model=tiny&site=decoder.1.self&head=1"
+    link = "#model=tiny&tab=attention&site=decoder.1.self&head=1"
     assert told_by_a_frame(page, server.url) == {"queryString": "", "hash": link}
     page.page.bring_to_front()
     page.page.locator("#model input").focus()

@@ -64,7 +64,7 @@ def test_nothing_is_wider_than_the_screen_or_cut_and_no_tab_is_hidden(visit):
         "document.querySelector('#right').getBoundingClientRect().top <= innerHeight / 2"
     )
     page.set_viewport_size({"width": 1280, "height": 720})
-    opened.go("projector=1")
+    opened.go("projector=1&tab=attention")
     all_fits(page, {"projector": (1280, 720)})
 
 

@@ -18,7 +18,6 @@ LANGUAGES = ("source_language", "target_language")  # settings of a translator o
 SETTINGS = (
     "method", "temperature", "top_k", "top_p", "beams", "penalty", "length", "seed", *LANGUAGES,
 )  # fmt: skip
-UNNAMED_TAB = "attention"  # of a link that names none: it was the first when there were such
 _ON = {"1": ""}
 # "tab" is declared in `page_fields`.
 _PAGE = (
@@ -39,7 +38,7 @@ def view_fields() -> dict[str, Parameter]:
 def page_fields() -> dict[str, Parameter]:
     """The fields of the page itself, in the order in which they are shown."""
     names = {tab_name(tab): tab for tab in tabs(VIEWS.values())}
-    tab = Choice(name="tab", options=names, default=UNNAMED_TAB, use="place")
+    tab = Choice(name="tab", options=names, default=next(iter(names)), use="place")
     return {one.name: one for one in (tab, *_PAGE)}
 
 

@@ -24,9 +24,6 @@ export const declared = {
 };
 export const views = declared.views;
 
-// The page's default tab; see server/fields.py.
-export const firstTab = Object.keys(declared.page.tab?.options ?? {})[0];
-
 /** @type {(name: string) => any} */
 export const pictureNamed = (name) =>
   views.flatMap(({ pictures }) => pictures).find((one) => one.name === name);

@@ -4,7 +4,7 @@
 
 import { isReloaded } from "../../web/ask.js";
 import { fieldText, lookFields, showFields, shownFields } from "../../web/fields.js";
-import { declared, firstTab } from "../../web/declared.js";
+import { declared } from "../../web/declared.js";
 import {
   REQUEST,
   TOO_LONG,
@@ -45,8 +45,8 @@ const first = declared.controls.model; // the model that the page starts with
 /** @type {() => State} */
 export const snapshot = () => {
   const all = { ...(page.run && linkOf(page.run)), ...page.batch?.link, ...shownFields() };
-  const isFirst = all.model === first && fieldText("tab") === firstTab;
-  return isFirst && Object.keys(all).every((name) => ["model", "tab"].includes(name)) ? {} : all;
+  const isFirst = all.model === first && Object.keys(all).length === 1;
+  return isFirst ? {} : all;
 };
 export const linkText = () => queryOf(snapshot());
 
@@ -174,7 +174,7 @@ window.onhashchange = async () => {
   [known, begun, isHeeding] = [window.location.hash, false, true];
   const mine = ++heeded;
   const text = given();
-  const state = text === "" ? { tab: firstTab } : await stateOf(text);
+  const state = await stateOf(text);
   if (mine !== heeded) return;
   written = { model: first, ...state };
   if (state) navigate(written, text, null, true);

@@ -9,7 +9,6 @@ import "../../web/selection.js";
 import { page, setQuery, emit } from "../../web/store.js";
 import { fieldText, bindField, setField, setFields } from "../../web/fields.js";
 import { openTab } from "./gradio.js";
-import { firstTab } from "../../web/declared.js";
 import { isEmbedded, withoutEmbed } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { useDocument } from "../../web/part.js";
@@ -32,7 +31,6 @@ effect(() => {
 
 // ---- the open tab ----
 
-setField("tab", firstTab); // of a page that no link has opened
 let hasTabs = false;
 // Gradio shows a tab: by itself as the page opens, later because a visitor opens it; see server/page.py.
 /** @type {(name: string) => void} */
