@@ -12,8 +12,8 @@ import { useDeclared, usePicture } from "../../web/view.js";
 const Picture = ({ part, picture, view, fields }) => {
   const { answer } = usePicture(part, picture, fields);
   const title = say(picture.title || view.title);
-  return html`<${Figure} part=${part} name=${picture.name} figure=${answer?.figure}
-    wide=${title} label=${title} />`;
+  return html`${answer?.sentence && html`<p>${answer.sentence}</p>`}
+    <${Figure} part=${part} name=${picture.name} figure=${answer?.figure} wide=${title} label=${title} />`;
 };
 
 const Panel = ({ props }) => {

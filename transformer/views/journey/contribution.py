@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from transformer.analysis.journey import journey
 from transformer.analysis.logit_contribution import LogitContribution
 from transformer.analysis.model_queries import ModelQueries
-from transformer.checks import InvalidRequest
 from transformer.messages import mark, numeral, say
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, view
@@ -177,11 +176,10 @@ def answer_contribution(
     """The map of contributions to the token after the last one read, as of the journey."""
     made = models.ask(journey, item, position=position, target=target)
     if made.parts is None:
-        raise InvalidRequest(
-            "no_sum",
-            "a logit of {model} is not the sum of what its parts add",
-            model=item.model,
-        )
+        return {
+            "figure": None,
+            "sentence": say("What each part adds cannot be told apart in this network."),
+        }
     label = models.model(item.model).tokenizer.label(made.target)
     return {
         "figure": contribution(made.parts, label),
