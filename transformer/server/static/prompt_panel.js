@@ -2,8 +2,8 @@
 // status and, at the window's lower edge, the changes to the network.
 
 import { mounted, useAnswer, usePart } from "../../web/part.js";
-import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
-import { isOwn, page, setRun, showStatus } from "../../web/store.js";
+import { html, untracked, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
+import { controls, isOwn, page, setRun, showStatus } from "../../web/store.js";
 import { Arcs } from "../../web/arcs.js";
 import { fieldText } from "../../web/fields.js";
 import { inText, wordStart } from "../../web/text.js";
@@ -17,11 +17,18 @@ import { generate } from "./presses.js";
 
 const OwnText = () => {
   const [isOpen, setOpen] = useState(false);
+  const button = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
     document.body.classList.toggle("writing", isOpen);
     if (isOpen) focusText();
   }, [isOpen]);
-  return html`<button type="button" class="own-text" aria-expanded=${String(isOpen)} aria-controls="prompt"
+  // It closes once its text is shown; a refused one, or one that was typed meanwhile, stays in sight.
+  useLayoutEffect(() => {
+    if (!isOpen || untracked(() => controls.text) !== page.run?.text) return;
+    if (document.activeElement?.closest("#prompt")) button.current.focus();
+    setOpen(false);
+  }, [page.run]);
+  return html`<button type="button" class="own-text" ref=${button} aria-expanded=${String(isOpen)} aria-controls="prompt"
     onClick=${() => setOpen(!isOpen)}>${say("Type your own text")}</button>`;
 };
 
