@@ -150,6 +150,19 @@ def test_a_continuation_takes_the_likeliest_tokens_to_the_sentences_end(tiny_mod
     assert continuation(tiny_model, run, run.n_prompt, "decoder.1.self", 99) == ()
 
 
+def test_a_continuation_with_a_head_that_is_off_switches_it_on_again(tiny_model):
+    first, both = Ablate("decoder", 1, [1]), Ablate("decoder", 1, [0, 1])
+    run = tiny_model.generate(TEXT, max_new_tokens=4, interventions=[both])
+    place = run.n_prompt - 1
+    wanted = continuation(
+        tiny_model, tiny_model.generate(TEXT, max_new_tokens=4, interventions=[first]), place
+    )
+    assert continuation(tiny_model, run, place, "decoder.1.self", 0) == wanted
+    alone = tiny_model.generate(TEXT, max_new_tokens=4, interventions=[first])
+    intact = continuation(tiny_model, tiny_model.generate(TEXT, max_new_tokens=4), place)
+    assert continuation(tiny_model, alone, place, "decoder.1.self", 1) == intact
+
+
 def test_the_telling_place_is_where_a_head_leads_all_other_parts_by_most(tiny_model):
     run = tiny_model.generate(TEXT, max_new_tokens=8)
     leads = {}

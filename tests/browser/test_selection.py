@@ -138,7 +138,13 @@ def test_what_is_switched_off_reads_nothing_anywhere(door):
     page = door.page
     expect(page.locator(".token-says")).to_contain_text("switched off: it reads nothing")
     expect(page.locator(".head-card h3")).to_have_text("Layer 5, head 0, switched off")
-    expect(page.locator(".head-card li")).to_have_text("It is switched off: it reads nothing.")
+    expect(page.locator(".head-card li")).to_have_text(
+        [
+            "It is switched off: it reads nothing.",
+            re.compile(r"^To .* it adds \+0\.0; most is added by"),
+            re.compile("^With it the network writes “Loki!”, without it “Little bird!”"),
+        ]
+    )
     expect(page.locator(".arcs path")).to_have_count(0)
     name = "Layer 5, head 0, switched off"
     expect(page.locator(".journey").get_by_role("button", name=name)).to_be_visible()

@@ -3,6 +3,7 @@ prediction of each layer, and the prediction without a head."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from transformer.analysis.text_before import TextBefore
 from transformer.checks import check_whole
 from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
 from transformer.inference.stream import Stream
-from transformer.interventions.descriptions import Ablate
+from transformer.interventions.descriptions import Ablate, Intervention
 from transformer.interventions.hooks import hooks_of
 from transformer.model.hooks import Hook, Point
 from transformer.model.sites import Site
@@ -117,7 +118,7 @@ def continuation(
     head: int = 0,
 ) -> tuple[int, ...]:
     """Ids that the likeliest tokens after `position` are, to the end of the sentence, at most
-    N_WRITTEN; with one head switched off if `site` names its place.
+    N_WRITTEN; with one head switched off if `site` names its place, or on again if it is off.
 
     Empty for an encoder, for an unknown head, and where the text up to there is read as other
     tokens by itself.
@@ -130,10 +131,9 @@ def continuation(
     if position + 1 < run.n_prompt:
         specials = (one for one in run.ids[: position + 1] if not model.tokenizer.is_special(one))
         text = model.tokenizer.decode(specials)
-    off: tuple[Ablate, ...] = ()
+    interventions = tuple(run.request.interventions)
     if site is not None:
-        at = Site.parse(site)
-        off = (Ablate(at.stack, at.layer, (head,), at.kind),)
+        interventions = _switched(interventions, Site.parse(site), head)
     try:
         stream = Stream(
             model,
@@ -141,7 +141,7 @@ def continuation(
                 text=text,
                 max_new_tokens=len(forced) + N_WRITTEN,
                 forced_tokens=forced,
-                interventions=(*run.request.interventions, *off),
+                interventions=interventions,
             ),
         )
     except ValueError:
@@ -149,6 +149,21 @@ def continuation(
     if stream.prompt_ids != run.ids[: min(position + 1, run.n_prompt)]:
         return ()
     return tuple(_sentence(model, stream, len(forced)))
+
+
+def _switched(made: Sequence[Intervention], at: Site, head: int) -> tuple[Intervention, ...]:
+    """Interventions with one head switched off, or on again if it is off at every position."""
+    left: list[Intervention] = []
+    is_off = False
+    for one in made:
+        heads = one.heads if isinstance(one, Ablate) and one.site == at else None
+        if not isinstance(one, Ablate) or one.positions is not None or head not in (heads or ()):
+            left.append(one)
+            continue
+        is_off = True
+        if others := [other for other in heads or () if other != head]:
+            left.append(dataclasses.replace(one, heads=others))
+    return tuple(left) if is_off else (*left, Ablate(at.stack, at.layer, (head,), at.kind))
 
 
 def _sentence(model: LoadedModel, stream: Stream, n_forced: int) -> Iterator[int]:

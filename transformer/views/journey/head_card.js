@@ -155,14 +155,16 @@ const Writes = ({ place, texts }) => {
 // nothing.
 const useTexts = (part, answer, place, at) => {
   const { run, stack } = page.run;
-  const asks = place !== null && !isAblated(at);
+  const isOff = isAblated(at);
   const both = async (data) => {
-    if (stack === "decoder")
-      return Promise.all([continuation({ run, position: place }), continuation(data)]);
+    if (stack === "decoder") {
+      const texts = await Promise.all([continuation({ run, position: place }), continuation(data)]);
+      return isOff ? texts.reverse() : texts; // the second is of the head switched over
+    }
     const without = await withoutHead(data);
     return [answer, without].map(({ likeliest: [{ label }] }) => ({ labels: [label] }));
   };
-  const wanted = asks && { run, position: place, site: siteName(at), head: at.head };
+  const wanted = place !== null && { run, position: place, site: siteName(at), head: at.head };
   const { answer: written, asked } = useAnswer(part, both, wanted);
   const isCurrent = wanted && JSON.stringify(asked) === JSON.stringify(wanted);
   const texts = isCurrent && written.map(({ labels }) => labels);
@@ -174,7 +176,7 @@ const useTexts = (part, answer, place, at) => {
 export const HeadCard = ({ part, answer, isCurrent, shown, at, row, label }) => {
   const isOff = isAblated(at);
   const texts = useTexts(part, answer, isCurrent ? answer.position : null, at);
-  const decides = texts && texts[0][0] !== texts[1][0];
+  const decides = !isOff && texts && texts[0][0] !== texts[1][0];
   const nHeads = page.run.kinds.reduce(
     (sum, { n_layers: count }) => sum + count * page.run.n_heads,
     0,
@@ -182,13 +184,13 @@ export const HeadCard = ({ part, answer, isCurrent, shown, at, row, label }) => 
   const isSelf = at.kind === "self" && at.stack === page.run.stack;
   const isOwn = at.stack === page.run.stack;
   const gap = page.run.hidden.includes(answer.position) ? answer.target_label : null;
-  const sentences = isOff
-    ? [say("It is switched off: it reads nothing.")]
-    : [
-        html`<${Reads} ...${{ shown, row, isSelf, gap }} />`,
-        isOwn && html`<${Adds} ...${{ answer, at }} />`,
-        texts && html`<${Writes} place=${answer.position} texts=${texts} />`,
-      ];
+  const sentences = [
+    isOff
+      ? say("It is switched off: it reads nothing.")
+      : html`<${Reads} ...${{ shown, row, isSelf, gap }} />`,
+    isOwn && html`<${Adds} ...${{ answer, at }} />`,
+    texts && html`<${Writes} place=${answer.position} texts=${texts} />`,
+  ];
   const name = knownName(headName(at.layer, at.head), isOff);
   const { run, place } = surprising.value;
   const isSurprise = run === page.run.run && place === answer.position;
