@@ -7,7 +7,7 @@ import { weightAt } from "./text.js";
 const LEAST = 0.08; // weights below are not drawn
 const MOST = 4;
 const ABOVE_PX = 30; // of an arc's control points over the upper token
-const APART_PX = 44; // of two shares on one line
+const APART_PX = 40; // of two shares on one line
 const LABEL_PX = 46; // of a share
 
 /** @typedef {{ d: string, width: number, share: string, x: number, y: number }} Arc */
@@ -29,36 +29,49 @@ const arcsOf = (root, { token, reading }) => {
   const { stack, weights, first } = reading;
   const isOwn = stack === token.stack;
   if (!from) return [];
+  const read = Array.from(weights, (_, at) => first + at)
+    .map((place) => ({ place, weight: weightAt(reading, place), to: boxOf(root, stack, place) }))
+    .filter(({ place, weight }) => weight >= LEAST && !(isOwn && place === token.index))
+    .sort((a, b) => b.weight - a.weight)
+    .slice(0, MOST)
+    .flatMap(({ weight, to }) => (to ? { weight, to, end: to.x + to.width / 2 } : []));
   /** @type {Arc[]} */
   const arcs = [];
-  const places = Array.from(weights, (_, at) => first + at)
-    .filter((place) => weightAt(reading, place) >= LEAST && !(isOwn && place === token.index))
-    .sort((a, b) => weightAt(reading, b) - weightAt(reading, a))
-    .slice(0, MOST);
-  for (const place of places) {
-    const to = boxOf(root, stack, place);
-    if (!to) continue;
-    const [x, y] = [from.x + from.width / 2, from.y];
-    const end = to.x + to.width / 2;
-    const below = to.y + to.height; // a source is above its translation
-    const top = Math.min(y, to.y) - ABOVE_PX;
-    const middle = (y + below) / 2;
-    const share = percentText(weightAt(reading, place));
-    const x0 = Math.min(end, root.clientWidth - LABEL_PX);
-    const label = isOwn ? { x: x0 + 10, y: to.y - 4 } : { x: x0 + 8, y: below + 15 };
+  for (const { weight, to, end } of read) {
+    const line = isOwn ? overText(from, to) : downFrom(to, from, read);
+    const label = isOwn
+      ? { x: Math.min(end, root.clientWidth - LABEL_PX) + 10, y: to.y - 4 }
+      : { x: Math.max(0, end - LABEL_PX / 2), y: to.y - 4 };
     const isFree = arcs.every(
       (one) => Math.abs(one.y - label.y) > 8 || Math.abs(one.x - label.x) > APART_PX,
     );
     arcs.push({
-      d: isOwn
-        ? `M${x} ${y}C${x} ${top} ${end} ${top} ${end} ${to.y}`
-        : `M${x} ${y}C${x} ${middle} ${end} ${middle} ${end} ${below}`,
-      width: 2 + 8 * weightAt(reading, place),
-      share: isFree ? share : "",
+      d: line,
+      width: 2 + 8 * weight,
+      share: isFree ? percentText(weight) : "",
       ...label,
     });
   }
   return arcs;
+};
+/** @type {(from: DOMRect, to: DOMRect) => string} */
+const overText = (from, to) => {
+  const [x, end] = [from, to].map((box) => box.x + box.width / 2);
+  const top = Math.min(from.y, to.y) - ABOVE_PX;
+  return `M${x} ${from.y}C${x} ${top} ${end} ${top} ${end} ${to.y}`;
+};
+// From a source, which is above its translation. Several meet the token side by side, in the order of their
+// ends, and the farther one bends lower: none cross.
+/** @type {(to: DOMRect, from: DOMRect, all: { end: number }[]) => string} */
+const downFrom = (to, from, all) => {
+  const [end, below] = [to.x + to.width / 2, to.y + to.height];
+  const center = from.x + from.width / 2;
+  const far = (/** @type {number} */ at) => Math.abs(at - center);
+  const left = all.filter((one) => one.end < end).length;
+  const x = from.x + (from.width * (left + 1)) / (all.length + 1);
+  const nearer = all.filter((one) => far(one.end) < far(end)).length;
+  const bend = below + ((from.y - below) * (nearer + 1)) / (all.length + 1);
+  return `M${x} ${from.y}C${x} ${bend} ${end} ${bend} ${end} ${below}`;
 };
 
 // root: the element of the text, see tokens.js. read: the token and its weights. What else is given moves the

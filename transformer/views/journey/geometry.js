@@ -146,7 +146,7 @@ export const bandsOf = (at, answer, kinds) => {
       const middle = lane + used + width / 2;
       const bend = Math.min(18, at.stream - y - 20);
       const path = `M${x} ${y}C${middle} ${y} ${middle} ${y} ${middle} ${y + bend}V${at.stream - 24}q0 ${24} 16 24`;
-      const strength = 0.4 + (0.5 * Math.abs(amount)) / most;
+      const strength = 0.25 + (0.65 * Math.abs(amount)) / most;
       return { path, width, amount, strength, lane: middle };
     });
 };
