@@ -245,8 +245,7 @@ const Equations = () => {
   return html`<section class="equations" data-lit=${lit ?? ""} ...${listeners} ...${part.attributes(facts)}>
     <${Switch} name="equation" class="equation-topics" title=${say("Formula")} value=${fields.equation}
       options=${topics.map(([topic, title]) => [topic, capital(say(title))])} set=${choose} />
-    <p class="equation-of">${answer && whatOf(answer)}</p>
-    <p class="equation-says">${answer?.says.join(" ")}</p>
+    <p class="equation-says"><span class="equation-of">${answer && whatOf(answer)}</span> ${answer?.says.join(" ")}</p>
     <p class="hint equation-hint" hidden=${none}>${say("Point at a symbol, a piece of code or a tensor: the same thing lights up in the other two. With the keyboard, arrow keys go from one to the next within a column.")}</p>
     <p class="hint equation-letters" hidden=${none}>${say("B texts, H heads, T tokens (Tq queries, Tk keys), D features of a head, C features of a token, d_ff of its feed-forward, V tokens of the vocabulary.")}</p>
     <p class="equation-lit" role="status">${
