@@ -196,8 +196,8 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
         around("altered")
         around("seed")
     with gr.Column(elem_id="next"):
-        component("hidden_words", folder="views/prediction")
         component("next_words", first=first, folder="views/journey")
+        component("hidden_words", folder="views/prediction")
         temperature = gr.Slider(
             0, 2, temperature_of(example.methods[0]), step=0.05,
             label=say("Temperature (0 = greedy)"), elem_id="temperature",

@@ -168,13 +168,10 @@ const NextWords = ({ props }) => {
   const preview = usePreview(part, isCurrent ? answer?.position : undefined);
   const facts = answer && { run: asked.run, place: answer.position, stack: page.run.stack };
   const site = preview && `${siteName(preview.of)}.${preview.of.head}`;
-  // For a masked word hidden_words.js shows this, unless a head is hovered.
-  const isGap = page.run?.hidden.includes(answer?.position);
-  const isSaid = isGap && !shared.preview;
-  return html`<section class=${isGap && !isSaid ? "next-words instead" : "next-words"} aria-label=${capital(say("what comes next"))}
+  return html`<section class="next-words" aria-label=${capital(say("what comes next"))}
     hidden=${Boolean(page.run) && !predicts()}
     ...${part.attributes({ ...facts, without: site ?? undefined })}>
-    <div class="next-head" hidden=${isSaid}>
+    <div class="next-head">
       <h2>${page.run?.stack === "encoder" ? say("What stands here?") : say("What comes next?")}</h2>
       ${
         page.run &&
@@ -183,7 +180,7 @@ const NextWords = ({ props }) => {
       }
       <button type="button" class="to-tab" onClick=${() => shell.openTab("prediction")}>${say("Prediction")}</button>
     </div>
-    ${answer && !isSaid ? html`<${Drawn} ...${{ answer, preview }} />` : html`<ul hidden=${isSaid} />`}
+    ${answer ? html`<${Drawn} ...${{ answer, preview }} />` : html`<ul />`}
   </section>`;
 };
 export const mount = mounted(NextWords);

@@ -1,8 +1,10 @@
-// An encoder's predictions for each mask token of its text, or for the chosen token if it were masked.
+// An encoder's predictions for the chosen token if it were masked, and for the mask tokens of its text that
+// next_words.js is not of.
 
 import { percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";
+import { readPosition } from "../../web/selection.js";
 import { page, predicts } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
@@ -11,7 +13,7 @@ const MOST = 4;
 const word = (label) => label.replace(/^␣/u, "");
 
 // The likeliest token, large, and those after it, as wide as they are likely.
-const Hidden = ({ part, position, label, isHidden, isOnly }) => {
+const Hidden = ({ part, position, label, isHidden }) => {
   const { answer } = useAnswer(part, "masked", { run: page.run.run, position });
   if (!answer?.labels) return null;
   const [best, ...others] = answer.labels
@@ -23,9 +25,7 @@ const Hidden = ({ part, position, label, isHidden, isOnly }) => {
   return html`<div class="hidden-word">
     <p>${
       isHidden
-        ? isOnly
-          ? say("What stands here?")
-          : say("Hidden at place {place}:", { place: position })
+        ? say("Hidden at place {place}:", { place: position })
         : sayWith("If {token} were hidden:", { token: html`<${Token} label=${label} />` })
     }</p>
     <p class="hidden-best"><strong><${Token} label=${best.label} /></strong> ${percentText(best.share, 1)}</p>
@@ -37,13 +37,14 @@ const HiddenWords = () => {
   const part = usePart();
   const { run, query } = page;
   const reads = run?.stack === "encoder" && predicts();
-  const chosen = reads && query?.stack === "encoder" ? query.index : null;
+  const asked = reads ? readPosition() : null; // next_words.js shows what the network says there
   const masks = reads ? run.hidden : [];
-  const positions = chosen === null ? masks : [...new Set([...masks, chosen])];
+  const others = masks.filter((place) => place !== asked);
+  const positions = query && !masks.includes(asked) ? [...others, asked] : others;
   return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!reads}
     ...${part.attributes({ run: run?.run, places: positions.join(",") })}>
-    ${positions.map((position) => html`<${Hidden} key=${position} ...${{ part, position, label: run.labels[position], isHidden: masks.includes(position), isOnly: positions.length === 1 }} />`)}
-    <p class="hidden-hint">${say("Press a token of the text to hide it.")}</p>
+    ${positions.map((position) => html`<${Hidden} key=${position} ...${{ part, position, label: run.labels[position], isHidden: masks.includes(position) }} />`)}
+    <p class="hint hidden-hint">${say("Press a token of the text to hide it.")}</p>
   </section>`;
 };
 export const mount = mounted(HiddenWords);
