@@ -1,4 +1,4 @@
-// An encoder's predictions for the chosen token if it were masked, and for the mask tokens of its text that
+// An encoder's predictions for the chosen token if it were masked, else for the mask tokens of its text that
 // next_words.js is not of.
 
 import { percentText, say, sayWith } from "../../web/messages.js";
@@ -37,10 +37,10 @@ const HiddenWords = () => {
   const part = usePart();
   const { run, query } = page;
   const reads = run?.stack === "encoder" && predicts();
-  const asked = reads ? readPosition() : null; // next_words.js shows what the network says there
+  const asked = reads ? readPosition() : -1; // next_words.js shows what the network says there
   const masks = reads ? run.hidden : [];
   const others = masks.filter((place) => place !== asked);
-  const positions = query && !masks.includes(asked) ? [...others, asked] : others;
+  const positions = query && !masks.includes(asked) ? [asked] : others;
   return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!reads}
     ...${part.attributes({ run: run?.run, places: positions.join(",") })}>
     ${positions.map((position) => html`<${Hidden} key=${position} ...${{ part, position, label: run.labels[position], isHidden: masks.includes(position) }} />`)}
