@@ -29,7 +29,7 @@ const BY_HAND = {
   "web/arcs.js": "measures where tokens are",
   "web/translated.js": "what a browser that translates the page did to it",
   "server/static/main.js": "mounts what is above the page",
-  "server/static/card.js": "presses Train, to show a step's answer",
+  "server/static/guide.js": "presses Train, to show a step's answer",
   "server/static/gradio.js": "Gradio's own boxes, tabs and buttons",
   "server/static/phone.js": "mounts the page of a phone",
   "server/static/terms.js": "marks words in the texts of others",
@@ -73,7 +73,7 @@ export default [
     rules: { "no-restricted-syntax": "off" },
   },
   {
-    files: ["transformer/server/static/first.js"],
+    files: ["transformer/server/static/kept_language.js"],
     languageOptions: { sourceType: "script" },
   },
   {

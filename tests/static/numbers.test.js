@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { colourValues, headNumbers } from "../../transformer/web/head_numbers.js";
-import { cellsOf, lookOf, partOf, placesOf } from "../../transformer/web/heatmap_figure.js";
+import { cellsOf, lookOf, partOf, placesOf } from "../../transformer/web/heatmap.js";
 import { escapeLabel, shortLabel } from "../../transformer/web/labels.js";
 import { apart, vectors } from "./vectors.js";
 import { distribution, draws } from "../../transformer/views/journey/distribution.js";

@@ -4,7 +4,7 @@ import test from "node:test";
 
 import { plainLabel, shortLabel, thinLabels } from "../../transformer/web/labels.js";
 import { cellText, figureTable } from "../../transformer/web/tables.js";
-import { recoloured } from "../../transformer/web/colours.js";
+import { recoloured } from "../../transformer/web/theme.js";
 import { vectors } from "./vectors.js";
 
 test("labels are shortened and escaped as in Python, and full ones name tokens", () => {

@@ -147,7 +147,7 @@ def _lay_out(service: Service) -> None:
     answer(service, PICTURES["heatmap"], {"run": run["run"], "site": str(site), "head": head})
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):
-            component("card", elem_id="tour-card")
+            component("guide", elem_id="tour-card")
             left = _left(example_of(service.model(name)), run, values["first"])
             component("exports", folder="views/export")
         with gr.Column(elem_id="right"), gr.Tabs():

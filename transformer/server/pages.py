@@ -84,7 +84,7 @@ class Pages:
             "tag": catalogue(language()).tag,
             "base": self._base,
             "title": html.escape(say(TITLE)),
-            "language": read_module("server/static/first.js"),
+            "language": read_module("server/static/kept_language.js"),
             "config": json_in_script(description(config)),
             "info": json_in_script(info),
             "imports": json.dumps({"imports": {"page": f"./{script}", "later": f"./{later}"}}),

@@ -1,6 +1,6 @@
 // All heads small: layers across, heads down, one small canvas each. A large grid scrolls.
 
-import { paintWords, weightWords } from "./colours.js";
+import { paintWords, weightWords } from "./theme.js";
 import { useButtonKeys } from "./cells.js";
 import { decodeBytes } from "./ask.js";
 import { capital, say } from "./messages.js";

@@ -1,14 +1,118 @@
-// One head's numbers as a heatmap with zoom, a closer look, a keyboard and a table. Until plotly.js is loaded,
-// the small picture of the head is shown enlarged.
+// One head's numbers as a heatmap with zoom, a closer look, a keyboard and a table: the figure that Python made
+// for its tokens, filled in. Axes, colours and hover are those of views/attention/heatmap.py. Until plotly.js is
+// loaded, the small picture of the head is shown enlarged.
 
 import { escapeLabel, shortLabel } from "./labels.js";
 import { plotlyIfLoaded, withTools } from "./plots.js";
 import { say } from "./messages.js";
 import { Figure, useMeta } from "./figure.js";
 import { Bands, cellAt, drawnFrame, useCellKeys } from "./cells.js";
-import { cellTexts, colourValues } from "./head_numbers.js";
-import { cellShown, cellsOf, lookOf, partOf, placesOf } from "./heatmap_figure.js";
+import { cellTexts, colourValues, FLOOR, largestOf, RESCALE } from "./head_numbers.js";
 import { html, useMemo, useState } from "./preact.js";
+
+/** @typedef {import("./head_numbers.js").HeadNumbers} HeadNumbers */
+/** @typedef {import("./head_numbers.js").Part} Part */
+/** @typedef {{query: string[], key: string[]}} Labels */
+/** @typedef {{stage: string, scale: string, range: string}} Look stage: "scores", "masked" or "weights"; scale, range: of weights, "linear", "sqrt" or "log" and "fixed" or "own" */
+
+const MOST = 640; // cells along a side that are drawn
+const BESIDE = 0.25; // of the visible range, also drawn at each side, for dragging
+
+// ---- which cells ----
+
+// The visible range of an axis of `count` cells.
+/** @type {(range: number[] | undefined, count: number) => number[]} */
+const seen = (range, count) => {
+  const [low, high] = range ? [Math.min(...range), Math.max(...range)] : [-0.5, count - 0.5];
+  const inside = (/** @type {number} */ place) => Math.min(count, Math.max(0, place));
+  return [inside(Math.floor(low + 0.5)), inside(Math.ceil(high + 0.5))];
+};
+/** @type {(ends: number[], count: number, step: number) => number[]} */
+const widened = ([from, to], count, step) => {
+  const more = Math.ceil(BESIDE * (to - from));
+  const start = Math.max(0, from - more);
+  return [start - (start % step), Math.min(count, to + more)];
+};
+
+// The part of a matrix of `down` rows and `across` columns to draw while axes show these ranges: with more
+// cells than pixels, several cells are drawn as one; zoomed in, each is drawn.
+/** @type {(down: number, across: number, ranges?: {x: number[], y: number[]}) => Part} */
+export const partOf = (down, across, ranges) => {
+  const [y, x] = [seen(ranges?.y, down), seen(ranges?.x, across)];
+  const step = Math.max(1, Math.ceil(Math.max(y[1] - y[0], x[1] - x[0]) / MOST));
+  const [[top, bottom], [left, right]] = [widened(y, down, step), widened(x, across, step)];
+  return { top, left, down: bottom - top, across: right - left, step };
+};
+
+// The position of a part's first cell and the distance of its cells, as for Plotly.
+/** @type {(part: Part) => {x0: number, dx: number, y0: number, dy: number}} */
+export const placesOf = ({ top, left, step }) => {
+  const half = (step - 1) / 2;
+  return { x0: left + half, dx: step, y0: top + half, dy: step };
+};
+
+// The cell that a drawn one shows, of those drawn as one. values(part): rows of colour values; x, y: the
+// position of the drawn cell.
+/** @type {(x: number, y: number, part: Part, values: (part: Part) => Float32Array[]) => {row: number, column: number}} */
+export const cellShown = (x, y, part, values) => {
+  if (part.step === 1) return { row: y, column: x };
+  const half = (part.step - 1) / 2;
+  const [top, left] = [y - half, x - half];
+  const down = Math.min(part.step, part.top + part.down - top);
+  const across = Math.min(part.step, part.left + part.across - left);
+  const best = { row: top, column: left, value: -1 };
+  values({ top, left, down, across, step: 1 }).forEach((cells, row) =>
+    cells.forEach((value, column) => {
+      if (Math.abs(value) <= best.value || Number.isNaN(value)) return;
+      Object.assign(best, { row: top + row, column: left + column, value: Math.abs(value) });
+    }),
+  );
+  return { row: best.row, column: best.column };
+};
+
+// ---- the figure ----
+
+/** @type {(numbers: HeadNumbers, look: Look) => {zmin: number, zmax: number}} */
+const colourRange = (numbers, { stage, scale, range }) => {
+  if (stage !== "weights") {
+    const bound = largestOf(numbers, stage) || 1;
+    return { zmin: -bound, zmax: bound };
+  }
+  const largest = range === "own" ? largestOf(numbers, stage) : 1;
+  return { zmin: 0, zmax: RESCALE[scale](largest <= FLOOR ? 1 : largest) };
+};
+
+/**
+ * The figure in the colours of a look, still without cells. figure: of head_frame in heatmap.py.
+ * @type {(figure: any, numbers: HeadNumbers, look: Look) => any}
+ */
+export const lookOf = ({ data: [cells], layout }, numbers, look) => {
+  const coloured = layout.meta.looks[look.stage === "weights" ? look.scale : "scores"];
+  return { data: [{ ...cells, ...coloured, ...colourRange(numbers, look) }], layout };
+};
+
+/** @type {(labels: Labels) => string[][]} */
+const readingTexts = ({ query, key }) =>
+  query.map((from) => key.map((to) => say("{query} reads {key}", { query: from, key: to })));
+
+/**
+ * The numbers of a figure's cells: what is drawn, and what the hover label says. labels: escaped.
+ * @type {(numbers: HeadNumbers, look: Look, labels: Labels, template: string) => any}
+ */
+export const cellsOf = (numbers, { stage, scale }, labels, template) => {
+  const across = labels.key.length;
+  const part = partOf(labels.query.length, across);
+  const z = colourValues(numbers, across, stage, scale, part);
+  if (part.step > 1) return { z, ...placesOf(part), hoverinfo: "none", hovertemplate: "" };
+  const { scores, weights } = numbers;
+  const rows = z.map((_, row) => {
+    const [start, end] = [row * across, (row + 1) * across];
+    const own = weights.subarray(start, end);
+    return scores ? Array.from(own, (weight, at) => [scores[start + at], weight]) : own;
+  });
+  const text = template.includes("%{text}") && { text: readingTexts(labels) };
+  return { z, ...placesOf(part), customdata: rows, ...text };
+};
 
 const LONGEST = 60; // characters of a token in the hover label
 const hoverLabel = (label) => shortLabel(escapeLabel(label), LONGEST);

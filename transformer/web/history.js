@@ -5,8 +5,7 @@ import { shownFields } from "./fields.js";
 import { linkOf } from "./link_text.js";
 import { say } from "./messages.js";
 import { useAnswer } from "./part.js";
-import { shell } from "./shell.js";
-import { on, page, reactive, requestsFor, setQuery } from "./store.js";
+import { shell, on, page, reactive, requestsFor, setQuery } from "./store.js";
 
 const MOST = 64; // runs; the server keeps fewer
 const NAME = 34; // characters of a text in a run's name

@@ -4,8 +4,7 @@
 import { say } from "./messages.js";
 import { html } from "./preact.js";
 import { kindOf as kindWords } from "./sites.js";
-import { shell } from "./shell.js";
-import { page } from "./store.js";
+import { shell, page } from "./store.js";
 
 /**
  * @typedef {Record<string, any>} Plain an intervention as plain values

@@ -1,14 +1,7 @@
 // The labels of a figure's axes, the room that they need, and the size of square cells.
 
-import { computed } from "./preact.js";
-import { page } from "./store.js";
-import { themed } from "./colours.js";
+import { fontFamily, fontPx } from "./theme.js";
 
-// The family and the size of type in a picture, and the room that one line of an axis' labels needs.
-const family = computed(() => themed("font"));
-const fontFamily = () => family.value;
-const size = computed(() => Number(themed(page.projector ? "projected-px" : "font-px")));
-export const fontPx = () => size.value;
 export const FONT_PX = 14; // in which Python lays a figure out
 const LINE = 1.15; // of the type's size: “␣” reaches below the line
 const linePx = () => LINE * fontPx();

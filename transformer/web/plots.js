@@ -1,8 +1,8 @@
 // Draw figures made in Python.
 
 import { say } from "./messages.js";
-import { recoloured } from "./colours.js";
-import { FONT_PX, fontPx, plainLabel, shortLabel, squareCells, textWidth } from "./labels.js";
+import { recoloured, fontPx } from "./theme.js";
+import { FONT_PX, plainLabel, shortLabel, squareCells, textWidth } from "./labels.js";
 import { declared } from "./declared.js";
 import { useLayoutEffect, useRef, useState } from "./preact.js";
 import { page, showProblem } from "./store.js";

@@ -1,8 +1,7 @@
 // Gradio's own controls, from the page's scripts.
 
 import { effect } from "../../web/preact.js";
-import { shell } from "../../web/shell.js";
-import { controls, nextPaint, page } from "../../web/store.js";
+import { shell, controls, nextPaint, page } from "../../web/store.js";
 
 const SETTLED_MS = 8000; // that a page is waited for which still moves
 

@@ -37,7 +37,7 @@ const Models = ({ props: { models } }) => {
 
 // ---- the menu of languages, each by its own name ----
 
-const KEPT = "viz-language"; // as in first.js
+const KEPT = "viz-language"; // as in kept_language.js
 
 /** @type {(language: string) => boolean} */
 const keep = (language) => {

@@ -18,8 +18,7 @@ import {
   stateOf,
 } from "../../web/link_text.js";
 import { effect } from "../../web/preact.js";
-import { shell } from "../../web/shell.js";
-import { page, setRun, showProblem } from "../../web/store.js";
+import { shell, page, setRun, showProblem } from "../../web/store.js";
 import { asSentence, say } from "../../web/messages.js";
 import { setControls, showTabs, uncover } from "./gradio.js";
 import { openState, report } from "./opening.js";

@@ -7,8 +7,8 @@ import { resetFields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { say, sayN } from "../../web/messages.js";
 import { interventions } from "../../web/interventions.js";
-import { shell } from "../../web/shell.js";
 import {
+  shell,
   controls,
   page,
   setBatch,

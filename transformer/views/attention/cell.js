@@ -10,7 +10,7 @@ import { Token } from "../../web/text.js";
 /**
  * @typedef {object} Shown what a picture shows, null before there is one
  * @property {import("../../web/head_numbers.js").HeadNumbers | null} numbers
- * @property {import("../../web/heatmap_figure.js").Labels | null} labels
+ * @property {import("../../web/heatmap.js").Labels | null} labels
  * @property {any} figure of the numbers, without cells
  * @property {string} queries the stack of the rows' tokens
  * @property {string} keys the stack of the columns' tokens

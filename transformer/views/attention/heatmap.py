@@ -115,7 +115,7 @@ def head_frame(
 ) -> dict[str, Any]:
     """The figure of any head over these tokens, or of many combined, without numbers and title.
 
-    The page fills in z, the range of the colours, customdata and text (web/heatmap_figure.js).
+    The page fills in z, the range of the colours, customdata and text (web/heatmap.js).
     `layout.meta.looks`: the colours of scores and, by scale, those of weights.
     """
     ending = _NUMBER if combined else _numbers()

@@ -2,16 +2,8 @@
 // head large.
 
 import { readStack, firstHead } from "../../web/selection.js";
-import { shell } from "../../web/shell.js";
-import { isAblated } from "../../web/interventions.js";
-import { numeral, say, sayWith } from "../../web/messages.js";
-import { kindOf, siteName } from "../../web/sites.js";
-import { headName, knownName, SmallHead } from "../../web/head_grid.js";
-import { Heatmap } from "../../web/heatmap.js";
-import { fontPx } from "../../web/labels.js";
-import { useAnswer, openSection, mounted, usePart } from "../../web/part.js";
-import { html, useLayoutEffect, useMemo } from "../../web/preact.js";
 import {
+  shell,
   headShown,
   labelsOf,
   page,
@@ -20,6 +12,14 @@ import {
   setQuery,
   tracedFrom,
 } from "../../web/store.js";
+import { isAblated } from "../../web/interventions.js";
+import { numeral, say, sayWith } from "../../web/messages.js";
+import { kindOf, siteName } from "../../web/sites.js";
+import { headName, knownName, SmallHead } from "../../web/head_grid.js";
+import { Heatmap } from "../../web/heatmap.js";
+import { fontPx } from "../../web/theme.js";
+import { useAnswer, openSection, mounted, usePart } from "../../web/part.js";
+import { html, useLayoutEffect, useMemo } from "../../web/preact.js";
 import { Token, WORD } from "../../web/text.js";
 import { store, HeadKinds, numbersAsked, useAtlas, useNumbers } from "../attention/numbers.js";
 import { headLabel, headMetrics } from "../attention/metrics_cache.js";

@@ -1,15 +1,14 @@
 // The picture of the journey: layers as columns of heads, the feed-forward below each, the residual stream
 // under them, and each contribution to it.
 
-import { fontPx } from "../../web/labels.js";
+import { fontPx } from "../../web/theme.js";
 import { capital, numeral, say, percentText } from "../../web/messages.js";
-import { shell } from "../../web/shell.js";
+import { shell, page } from "../../web/store.js";
 import { isAblated } from "../../web/interventions.js";
 import { attentionOf } from "../../web/sites.js";
 import { useButtonKeys, inPx } from "../../web/cells.js";
 import { headName, knownName, SmallHead } from "../../web/head_grid.js";
 import { html } from "../../web/preact.js";
-import { page } from "../../web/store.js";
 import { beginning, Token } from "../../web/text.js";
 import { useFilling } from "./queries.js";
 import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
@@ -175,7 +174,7 @@ export const Picture = ({ view, room, source }) => {
     kinds.length > 1 &&
     kinds.map(({ kind }, place) => {
       const box = inPx({
-        left: at.x(layer, place),
+        left: at.x(layer, place) + (place ? 4 : -4),
         top: at.top - 20 * at.type,
         width: at.cell.width,
       });

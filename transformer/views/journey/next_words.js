@@ -2,14 +2,13 @@
 // page; a bar's width is the sampling probability. Below each is the same without the hovered head, else the
 // chosen one.
 
-import { shell } from "../../web/shell.js";
+import { shell, controls, headShown, page, predicts } from "../../web/store.js";
 import { branchAt, pastRuns } from "../../web/history.js";
 import { generates, headWords, isAblated } from "../../web/interventions.js";
 import { capital, percentText, say, sayN, wholeText } from "../../web/messages.js";
 import { mounted, openSection, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
-import { controls, headShown, page, predicts } from "../../web/store.js";
 import { beginning, Token, setReader } from "../../web/text.js";
 import { firstAtlas, tokenReader } from "../attention/numbers.js";
 import { shared, useFilling, useJourney, withoutHead } from "./queries.js";

@@ -1,10 +1,9 @@
 // Where to go on from the first tab: questions, each of which another tab answers, and all tabs.
 
-import { shell } from "../../web/shell.js";
+import { shell, page } from "../../web/store.js";
 import { say } from "../../web/messages.js";
 import { openSection } from "../../web/part.js";
 import { effect, html, signal } from "../../web/preact.js";
-import { page } from "../../web/store.js";
 
 /** @type {(tab: string, section?: string) => () => void} */
 const opens = (tab, section) => () => {

@@ -6,7 +6,7 @@ import { say, numeral, sayN, sayWith } from "../../web/messages.js";
 import { html, useMemo, useLayoutEffect, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { ablationOf } from "../../web/interventions.js";
-import { shell } from "../../web/shell.js";
+import { shell } from "../../web/store.js";
 import { saveFile } from "../../web/plots.js";
 import { staying } from "../../web/fields.js";
 import { ask, decodeBytes } from "../../web/ask.js";

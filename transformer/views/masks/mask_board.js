@@ -2,7 +2,7 @@
 // move over them.
 
 import { inPx, useCellKeys } from "../../web/cells.js";
-import { themed } from "../../web/colours.js";
+import { themed } from "../../web/theme.js";
 import { labelRoom, plainLabel, shortLabel, escapeLabel } from "../../web/labels.js";
 import { say } from "../../web/messages.js";
 import { useEvent } from "../../web/part.js";

@@ -1,6 +1,7 @@
 // Masks of a padded batch, their effect on the scores of one head, and the head without one of them.
 
-import { fontPx, labelRoom } from "../../web/labels.js";
+import { labelRoom } from "../../web/labels.js";
+import { fontPx } from "../../web/theme.js";
 import { siteNamed, wholeNumber } from "../../web/declared.js";
 import { capital, say, sayN } from "../../web/messages.js";
 import { siteName, maskOf, kindOf } from "../../web/sites.js";

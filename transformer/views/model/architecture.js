@@ -3,13 +3,12 @@
 import { inPx } from "../../web/cells.js";
 import { setField } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
-import { shell } from "../../web/shell.js";
+import { shell, page, setHead } from "../../web/store.js";
 import { capital, say, wholeText } from "../../web/messages.js";
 import { stackOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, useEvent, usePart, openSection } from "../../web/part.js";
 import { html, useState } from "../../web/preact.js";
-import { page, setHead } from "../../web/store.js";
 
 const SPARE_PX = 290; // width that the list needs next to the drawing
 const TOP_PX = 4; // above the drawing

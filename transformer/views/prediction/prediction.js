@@ -10,7 +10,8 @@ import { before, predictedPosition, readPosition } from "../../web/selection.js"
 import { beginning, Token } from "../../web/text.js";
 import { useJourney } from "../journey/queries.js";
 import { Candidates } from "./candidates.js";
-import { fontPx, labelRoom } from "../../web/labels.js";
+import { labelRoom } from "../../web/labels.js";
+import { fontPx } from "../../web/theme.js";
 import { cellBox } from "../../web/cells.js";
 
 // The surprisal of each token.

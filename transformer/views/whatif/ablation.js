@@ -9,7 +9,7 @@ import {
   ablatesHeads,
   ablationOf,
 } from "../../web/interventions.js";
-import { colourAt, scaleOf, themed } from "../../web/colours.js";
+import { colourAt, scaleOf, themed } from "../../web/theme.js";
 import { Figure } from "../../web/figure.js";
 import { PredictedToken, predictedPosition, tokenAt } from "../../web/selection.js";
 import { capital, colourEnds, numeral, say, sayN, sayWith } from "../../web/messages.js";

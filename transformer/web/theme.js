@@ -1,5 +1,5 @@
-// Colours of pictures: those of web/theme.css for pictures that the page draws, and the dark theme for
-// Python's figures.
+// Colours and type of pictures: those of web/theme.css for pictures that the page draws, and
+// the dark theme for Python's figures.
 
 import { computed } from "./preact.js";
 import { page } from "./store.js";
@@ -8,6 +8,12 @@ import { page } from "./store.js";
 /** @type {(name: string, element?: Element) => string} */
 export const themed = (name, element = globalThis.document?.body) =>
   getComputedStyle(element).getPropertyValue(`--viz-${name}`).trim();
+
+// The family and the size of type in a picture.
+const family = computed(() => themed("font"));
+export const fontFamily = () => family.value;
+const size = computed(() => Number(themed(page.projector ? "projected-px" : "font-px")));
+export const fontPx = () => size.value;
 
 // An evenly spaced Plotly colour scale, [[position, "#rrggbb"], ...].
 /** @type {(colours: string[]) => [number, string][]} */
