@@ -27,7 +27,7 @@ const BY_HAND = {
   "web/labels.js": "a canvas that measures text",
   "web/head_grid.js": "a canvas; moves the focus",
   "web/arcs.js": "measures where tokens are",
-  "web/translated.js": "what a browser that translates the page did to it",
+  "web/preact.js": "what a browser that translates the page did to it",
   "server/static/main.js": "mounts what is above the page",
   "server/static/guide.js": "presses Train, to show a step's answer",
   "server/static/gradio.js": "Gradio's own boxes, tabs and buttons",

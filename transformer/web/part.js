@@ -1,7 +1,6 @@
 // A part of the page as a Preact component: how it is mounted, requests answers, knows whether it is visible,
 // and folds behind a heading. See README.md for how to write one.
 
-import "./translated.js";
 import { bindField } from "./fields.js";
 import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
 import { emit, nextPaint, page, reactive, on, predicts, showProblem } from "./store.js";

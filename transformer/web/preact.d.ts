@@ -1,6 +1,7 @@
 // The types of preact.js, from the packages that vendor/ was taken from.
 import type { ComponentChild } from "preact";
-export const options: any;
+// The element that replaces a text; undefined if it is not translated.
+export const standIn: (text: Node) => ChildNode | undefined;
 export { render } from "preact";
 export { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 export {

@@ -2,9 +2,8 @@
 // The page's head contains the glossary (transformer/messages/glossary).
 
 import { useDocument, useEvent, mounted } from "../../web/part.js";
-import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
+import { html, useLayoutEffect, useRef, useState, standIn } from "../../web/preact.js";
 import { LANGUAGE } from "../../web/ask.js";
-import { standIn } from "../../web/translated.js";
 import { say } from "../../web/messages.js";
 
 /** @typedef {{ words: string[], says: string, other?: string[] }} Entry */
