@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { plainLabel, shortLabel, thinLabels } from "../../transformer/web/labels.js";
-import { cellText, figureTable } from "../../transformer/web/tables.js";
+import { cellText, figureTable } from "../../transformer/web/figure.js";
 import { recoloured } from "../../transformer/web/theme.js";
 import { vectors } from "./vectors.js";
 

@@ -3,7 +3,7 @@
 
 import "./link.js";
 import "./visit.js";
-import "../../web/history.js";
+import "../../web/runs.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
 import "../../web/selection.js";
 import { page, setQuery, emit } from "../../web/store.js";

@@ -6,7 +6,7 @@ import { LANGUAGE, SESSION, askedIn, session } from "../../web/ask.js";
 import { resetFields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { say, sayN } from "../../web/messages.js";
-import { interventions } from "../../web/interventions.js";
+import { interventions } from "../../web/runs.js";
 import {
   shell,
   controls,

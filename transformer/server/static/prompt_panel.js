@@ -9,7 +9,7 @@ import { fieldText } from "../../web/fields.js";
 import { inText, wordStart } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
 import { numeral, say } from "../../web/messages.js";
-import { alter, interventions } from "../../web/interventions.js";
+import { alter, interventions } from "../../web/runs.js";
 import { focusText, openTab, setControls } from "./gradio.js";
 import { generate } from "./presses.js";
 

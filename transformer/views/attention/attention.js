@@ -2,7 +2,7 @@
 
 import { readStack } from "../../web/selection.js";
 import { declaredFields, fieldText, setField } from "../../web/fields.js";
-import { isAblated } from "../../web/interventions.js";
+import { isAblated } from "../../web/runs.js";
 import { wholeNumber } from "../../web/declared.js";
 import { say } from "../../web/messages.js";
 import { setReader } from "../../web/text.js";

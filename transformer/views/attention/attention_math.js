@@ -1,6 +1,6 @@
 // One row of attention, computed in float64 from q, K, V and the mask, and compared with the recorded one.
 
-import { isAblated } from "../../web/interventions.js";
+import { isAblated } from "../../web/runs.js";
 import { fieldText } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
 import { headLookedAt } from "../../web/selection.js";

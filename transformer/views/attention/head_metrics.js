@@ -4,7 +4,7 @@ import { looked } from "./numbers.js";
 import { capital, numeral, say, sayN } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useMemo, useState } from "../../web/preact.js";
-import { isAblated } from "../../web/interventions.js";
+import { isAblated } from "../../web/runs.js";
 import { setHead, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { kindShown, headMetrics, knownHeads, once, sortHeads } from "./metrics_cache.js";

@@ -1,6 +1,6 @@
 // The large picture of attention: a heatmap of a head or of many, or lines between tokens.
 
-import { isAblated, SwitchOff } from "../../web/interventions.js";
+import { isAblated, SwitchOff } from "../../web/runs.js";
 import { isStill } from "../../web/controls.js";
 import { pictureNamed, views } from "../../web/declared.js";
 import { useAnswer } from "../../web/part.js";

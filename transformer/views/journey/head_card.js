@@ -1,7 +1,7 @@
 // What the chosen head does, in three sentences: what it reads, what it adds to the next word, and what would be
 // written without it; and the head that is chosen as a new text is read: the one that adds most.
 
-import { isAblated, SwitchOff } from "../../web/interventions.js";
+import { isAblated, SwitchOff } from "../../web/runs.js";
 import { cardState } from "../../web/card.js";
 import { headName, knownName } from "../../web/head_grid.js";
 import { siteNamed } from "../../web/declared.js";

@@ -12,7 +12,7 @@ import {
   setQuery,
   tracedFrom,
 } from "../../web/store.js";
-import { isAblated } from "../../web/interventions.js";
+import { isAblated } from "../../web/runs.js";
 import { numeral, say, sayWith } from "../../web/messages.js";
 import { kindOf, siteName } from "../../web/sites.js";
 import { headName, knownName, SmallHead } from "../../web/head_grid.js";

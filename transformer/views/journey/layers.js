@@ -4,7 +4,7 @@
 import { fontPx } from "../../web/theme.js";
 import { capital, numeral, say, percentText } from "../../web/messages.js";
 import { shell, page } from "../../web/store.js";
-import { isAblated } from "../../web/interventions.js";
+import { isAblated } from "../../web/runs.js";
 import { attentionOf } from "../../web/sites.js";
 import { useButtonKeys, inPx } from "../../web/cells.js";
 import { headName, knownName, SmallHead } from "../../web/head_grid.js";

@@ -3,8 +3,7 @@
 // chosen one.
 
 import { shell, controls, headShown, page, predicts } from "../../web/store.js";
-import { branchAt, pastRuns } from "../../web/history.js";
-import { generates, headWords, isAblated } from "../../web/interventions.js";
+import { branchAt, pastRuns, generates, headWords, isAblated } from "../../web/runs.js";
 import { capital, percentText, say, sayN, wholeText } from "../../web/messages.js";
 import { mounted, openSection, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";

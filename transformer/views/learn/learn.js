@@ -5,7 +5,7 @@ import { HeadGrid, atlasOf } from "../../web/head_grid.js";
 import { say, numeral, sayN, sayWith } from "../../web/messages.js";
 import { html, useMemo, useLayoutEffect, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
-import { ablationOf } from "../../web/interventions.js";
+import { ablationOf } from "../../web/runs.js";
 import { shell } from "../../web/store.js";
 import { saveFile } from "../../web/plots.js";
 import { staying } from "../../web/fields.js";

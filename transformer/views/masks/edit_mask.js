@@ -1,7 +1,7 @@
 // Edit the mask of an attention cell by cell, and run the text with it.
 
 import { unpackBits } from "../../web/ask.js";
-import { alter, experiment, interventions } from "../../web/interventions.js";
+import { alter, experiment, interventions } from "../../web/runs.js";
 import { capital, say } from "../../web/messages.js";
 import { attentionOf } from "../../web/sites.js";
 import { KindButtons, Select } from "../../web/controls.js";

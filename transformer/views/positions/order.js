@@ -1,6 +1,6 @@
 // Order: what the visitor's text becomes when the network does not know its tokens' positions.
 
-import { alter, experiment, interventions } from "../../web/interventions.js";
+import { alter, experiment, interventions } from "../../web/runs.js";
 import { say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html } from "../../web/preact.js";

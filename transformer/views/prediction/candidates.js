@@ -1,8 +1,7 @@
 // The likeliest next tokens in three states of the same bars: the network's probabilities, those after the
 // temperature, and those after the filters, from which a token is drawn. The settings are those at the left.
 
-import { branchAt } from "../../web/history.js";
-import { generates } from "../../web/interventions.js";
+import { branchAt, generates } from "../../web/runs.js";
 import { numeral, percentText, say } from "../../web/messages.js";
 import { html, useMemo } from "../../web/preact.js";
 import { shell, controls, page } from "../../web/store.js";

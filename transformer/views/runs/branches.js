@@ -1,7 +1,14 @@
 // Another token: the candidates of a step, and the tree of branches that were tried.
 
-import { experiment } from "../../web/interventions.js";
-import { compared, branchAt, pastRun, pastRuns, showRun, useGone } from "../../web/history.js";
+import {
+  experiment,
+  compared,
+  branchAt,
+  pastRun,
+  pastRuns,
+  showRun,
+  useGone,
+} from "../../web/runs.js";
 import { before, predictedPosition, tokenAt } from "../../web/selection.js";
 import { capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";

@@ -9,8 +9,7 @@ import { Figure, useMeta } from "../../web/figure.js";
 import { before } from "../../web/selection.js";
 import { kindOf, siteName, sitesOf } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
-import { alter, generates } from "../../web/interventions.js";
-import { compared, pastRun, pastRuns, runName, useGone } from "../../web/history.js";
+import { alter, generates, compared, pastRun, pastRuns, runName, useGone } from "../../web/runs.js";
 
 // The tokens of two runs, side by side.
 

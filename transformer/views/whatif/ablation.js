@@ -8,7 +8,7 @@ import {
   interventions,
   ablatesHeads,
   ablationOf,
-} from "../../web/interventions.js";
+} from "../../web/runs.js";
 import { colourAt, scaleOf, themed } from "../../web/theme.js";
 import { Figure } from "../../web/figure.js";
 import { PredictedToken, predictedPosition, tokenAt } from "../../web/selection.js";

@@ -9,7 +9,7 @@ import {
   interventions,
   isAblated,
   withAblation,
-} from "../../web/interventions.js";
+} from "../../web/runs.js";
 import { asSentence, capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";

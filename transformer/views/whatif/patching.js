@@ -1,6 +1,6 @@
 // Patching: another text's activations at each layer and position, and their effect on one token.
 
-import { alter, experiment, generates, interventions } from "../../web/interventions.js";
+import { alter, experiment, generates, interventions } from "../../web/runs.js";
 import { cellBox, useCells } from "../../web/cells.js";
 import { Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";

@@ -1,7 +1,7 @@
 // The saved page of one run: text, attention, prediction, masks, positions and more, drawn from the file's
 // data.
 
-import { isAblated } from "../../../web/interventions.js";
+import { isAblated } from "../../../web/runs.js";
 import { answerFrom } from "../../../web/ask.js";
 import { Select } from "../../../web/controls.js";
 import { showFields, shownFields } from "../../../web/fields.js";
