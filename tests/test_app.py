@@ -85,7 +85,7 @@ def test_a_model_whose_example_fails_is_reported_the_others_offered(
     trace = Model.trace
 
     def fails(model, texts, *settings):
-        if model is odd and not isinstance(texts, str):
+        if model.name == odd.name and not isinstance(texts, str):
             raise NotImplementedError("no such numbers")
         return trace(model, texts, *settings)
 
