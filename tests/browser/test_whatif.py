@@ -3,6 +3,7 @@ page shows is what Python computes of the same request."""
 
 import re
 from itertools import count
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -228,6 +229,20 @@ def test_two_runs_are_compared_as_python_compares_them(writing):
             page.locator(pick).select_option(value)
     wanted = attention_difference(a, b, "decoder.1.self", "mean").data[0].z
     np.testing.assert_allclose(whatif.visit.numbers("difference"), wanted, atol=1e-6)
+
+
+def test_another_b_is_asked_for_heads_that_it_has(writing, server):
+    """Not for those of the run compared before: a refused request fails the test at its end."""
+    whatif, page = writing, writing.page
+    written = whatif.visit.shown_run()
+    translated = WhatIf(whatif.visit, server.translator, length=4).visit.shown_run()
+    whatif.visit.go(urlencode({"model": server.model.name, "text": "Lily", "tab": "what-if"}))
+    whatif.see(".compare")
+    page.locator(".compare-b").select_option(translated)
+    whatif.see(".compare-attention")
+    page.locator(".pick-other-site").select_option("encoder.0.self")
+    with whatif.visit.drawn(".compare-attention"):
+        page.locator(".compare-b").select_option(written)
 
 
 def test_a_patch_map_is_the_networks_and_a_click_applies_it(still, server):

@@ -116,19 +116,17 @@ def opening_pages(
             window.leave()
         for context in others:
             context.close()
-    assert may_complain or complaints == []
+    assert may_complain or complaints == [], complaints
     assert all(one == [0, ""] for one in stored)  # else the next page is no new visitor's
 
 
 def _listen(page: Page, complaints: list[str]) -> None:
-    """Record complaints. A request to another host is an error too (chromium.ARGUMENTS).
-
-    Refused requests to resources/ are left out: the page reports those itself."""
+    """Record complaints. A request to another host is an error too (chromium.ARGUMENTS), a run
+    that the server no longer keeps is none."""
 
     def hear(m: Any) -> None:
-        refused = "the server responded with a status of 4" in m.text
-        if m.type == "error" and not (refused and "/resources/" in m.location["url"]):
-            complaints.append(f"console: {m.text}")
+        if m.type == "error" and "a status of 410" not in m.text:
+            complaints.append(f"console: {m.text} {m.location['url']}")
 
     page.on("console", hear)
     page.on("popup", lambda popup: complaints.append(f"window: {popup.url}"))

@@ -64,7 +64,7 @@ const PAUSE_MS = 1200; // long enough to read what each token reads
 
 // At a token the network chooses the next one, so the walk begins at the last given token and ends before the
 // last one.
-const first = () => Math.max(0, page.run.n_prompt - 1);
+const first = () => Math.max(page.run.trace_start, page.run.n_prompt - 1);
 const last = () => page.run.labels.length - 2;
 const here = () => (page.query?.stack === page.run.stack ? page.query.index : -1);
 

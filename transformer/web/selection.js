@@ -16,17 +16,30 @@ import { oneOf, siteNamed, wholeNumber } from "./declared.js";
 import { bindField } from "./fields.js";
 import { siteName, sitesOf } from "./sites.js";
 import { Token } from "./text.js";
-import { sayWith } from "./messages.js";
+import { say, sayWith } from "./messages.js";
 
-// The position of the last token read: the chosen one of the run's text, else the run's default.
+// The position of the last token read: the chosen one of the run's text, else the run's default. A token that
+// no longer fits into the window is not read.
 export const readPosition = () =>
-  page.query?.stack === page.run.stack ? page.query.index : page.run.last_read;
+  chosenRow(page.run.stack) === null ? page.run.last_read : page.query.index;
+// The tokens before a position that no longer fit into the window, if any.
+export const forgotten = (position) => {
+  const { labels, trace_start: start } = page.run;
+  const first = position + 1 - (labels.length - start);
+  return (
+    first > 0 &&
+    say("It read tokens {first} to {last}; earlier ones no longer fit into the window.", {
+      first,
+      last: position,
+    })
+  );
+};
 // The position that is predicted; it may be one after the end. of: the position read.
 export const predictedPosition = (of = readPosition()) =>
   page.run.stack === "encoder" ? of : of + 1;
 // `predictedPosition` of the chosen token; null without one.
 export const predictedIfChosen = () =>
-  page.query?.stack === page.run.stack ? predictedPosition() : null;
+  chosenRow(page.run.stack) === null ? null : predictedPosition();
 // The token before a position.
 /** @type {(place: number) => import("./store.js").Query} */
 export const before = (place) => ({

@@ -4,11 +4,11 @@
 
 import { ask } from "./ask.js";
 import { Player } from "./controls.js";
-import { readPosition, followStack } from "./selection.js";
+import { followStack, forgotten, readPosition } from "./selection.js";
 import { numeral, say } from "./messages.js";
 import { useAnswer, useEvent, usePart } from "./part.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
-import { page, sameToken, setKey, setQuery } from "./store.js";
+import { chosenRow, page, sameToken, setKey, setQuery } from "./store.js";
 import { inText, ReadingInWords, Token, readingOf, weightAt, WORD } from "./text.js";
 
 const FEW = 1.5; // the shade is a root of the weight, so that 0.05 is visible as well as 0.5
@@ -208,6 +208,7 @@ export const Text = ({ facts, Arcs = null }) => {
   };
   const translates = facts.source_labels.length > 0;
   const chosen = page.query && labelsOf(facts, page.query.stack)[page.query.index] !== undefined;
+  const isForgotten = ready && !pointed && page.query && chosenRow(page.query.stack) === null;
   const shown = { facts, read, lit, point };
   return html`<div class=${`whole-text ${read ? "reading" : ""}`} data-state=${facts.state}
     data-run=${facts.run ?? ""} ...${part.attributes({ reads: read && `${read.token.stack}.${read.token.index}` })}>
@@ -233,7 +234,8 @@ export const Text = ({ facts, Arcs = null }) => {
       title=${say("Tokens of the text; arrow keys move")} />
     ${isStory && read && html`<${Arcs} root=${part.element} ...${{ read, facts, written }} />`}
     <div class="token-room">
-    <p class="token-says" role="status" hidden=${!read}>
+    <p class="token-says" role="status" hidden=${!read && !isForgotten}>
+      ${isForgotten && forgotten(page.run.last_read)}
       ${read && html`<${ReadingInWords} ...${read} />`}${" "}
       ${chosen && !isStory && html`<${WhoReads} />`}
     </p>

@@ -9,8 +9,8 @@ import { chosenRow, page } from "./store.js";
 
 // What the page's chosen head and token say of a picture's parameters.
 const selection = () => {
-  const { run, head, query } = page;
-  const position = query && query.stack === run.stack ? query.index : null;
+  const { run, head } = page;
+  const position = chosenRow(run.stack) === null ? null : page.query.index;
   const step = position === null ? 0 : position - run.n_prompt;
   const last = run.probabilities.length - 1;
   return {

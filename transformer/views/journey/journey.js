@@ -4,6 +4,7 @@
 import { readStack, firstHead } from "../../web/selection.js";
 import {
   shell,
+  chosenRow,
   headShown,
   labelsOf,
   page,
@@ -41,8 +42,14 @@ const BELOW_PX = 56; // the text under the cells
 const useReaders = (part) => {
   const { query, key, run } = page;
   const kind = query?.stack === key?.stack ? "self" : "cross";
-  const wanted = query &&
-    key && { run: run.run, stack: query.stack, query: query.index, kind, key: key.index };
+  const isRead = query && key && [query, key].every((one) => one.index >= tracedFrom(one.stack));
+  const wanted = isRead && {
+    run: run.run,
+    stack: query.stack,
+    query: query.index,
+    kind,
+    key: key.index,
+  };
   const { answer, asked } = useAnswer(part, readers, wanted);
   return wanted && JSON.stringify(asked) === JSON.stringify(wanted) ? answer : null;
 };
@@ -199,7 +206,7 @@ const Side = ({ view, at, width, many }) => {
 
 const Body = ({ part, answer, asked, shown, cell }) => {
   const at = /** @type {any} */ (headShown());
-  const { run, query } = page;
+  const { run } = page;
   const kinds = run.kinds.filter(({ stack }) => stack === at.stack);
   const atlases = useAtlases(part, kinds);
   const found = useReaders(part);
@@ -224,8 +231,7 @@ const Body = ({ part, answer, asked, shown, cell }) => {
     height,
   };
   const width = isWide ? Math.round(SHARE * part.width) : part.width;
-  const place = query?.stack === at.stack ? query.index : isOwn ? answer.position : null;
-  const row = place === null ? null : place - tracedFrom(at.stack);
+  const row = chosenRow(at.stack) ?? (isOwn ? answer.position - tracedFrom(at.stack) : null);
   useNumbers({ part, fields: HEATMAP, shown, store }, at);
   useLayoutEffect(() => void (page.readings += 1), [shown.key]);
   useAnswer(part, headMetrics, { run: run.run, stack: at.stack, kind: at.kind });

@@ -3,7 +3,7 @@
 import { cardState } from "../../web/card.js";
 import { useAnswer } from "../../web/part.js";
 import { effect, useLayoutEffect, useRef } from "../../web/preact.js";
-import { on, page, predicts, reactive } from "../../web/store.js";
+import { chosenRow, on, page, predicts, reactive } from "../../web/store.js";
 import { once } from "../attention/metrics_cache.js";
 
 export const HEATMAP = { picture: "heatmap", depth: "all" }; // fields of Attention: one head
@@ -28,7 +28,8 @@ export const telling = once("telling");
 export const readers = once("readers");
 
 // The last token read: the chosen one; null for the server's default.
-const placeChosen = () => (page.query?.stack === page.run?.stack ? page.query.index : null);
+const placeChosen = () =>
+  page.run && chosenRow(page.run.stack) !== null ? page.query.index : null;
 
 // The server's answer, {answer, asked}; that of another run of the same network until this one's arrives.
 /** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any}} */

@@ -6,7 +6,7 @@ import { useAnswer, usePart, Section, mounted, useEvent } from "../../web/part.j
 import { html, useMemo, useState, useLayoutEffect, useRef } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
 import { declaredFields } from "../../web/fields.js";
-import { before, predictedPosition, readPosition } from "../../web/selection.js";
+import { before, forgotten, predictedPosition, readPosition } from "../../web/selection.js";
 import { beginning, Token } from "../../web/text.js";
 import { useJourney } from "../journey/queries.js";
 import { Candidates } from "./candidates.js";
@@ -192,18 +192,6 @@ const expects = () =>
   sayWith("After {token} the network expects:", {
     token: html`<strong><${Token} label=${page.run.labels[readPosition()] ?? ""} /></strong>`,
   });
-// The tokens before a position that no longer fit into the window, if any.
-const forgotten = (position) => {
-  const { labels, trace_start: start } = page.run;
-  const first = position + 1 - (labels.length - start);
-  return (
-    first > 0 &&
-    say("It read tokens {first} to {last}; earlier ones no longer fit into the window.", {
-      first,
-      last: position,
-    })
-  );
-};
 
 // ---- the folds ----
 
@@ -248,7 +236,7 @@ const Prediction = () => {
   const facts = { run: asked?.run, step: answer && answer.position + 1 - run.n_prompt };
   const head = () => html`<div class="step-head">
       <button type="button" class="previous" aria-label=${say("Previous step")}
-        disabled=${readPosition() === 0} onClick=${() => go(step - 1)}>‹</button>
+        disabled=${readPosition() === run.trace_start} onClick=${() => go(step - 1)}>‹</button>
       <h3 class="step-title">${isStep ? title(step, steps) : expects()}</h3>
       <button type="button" class="next" aria-label=${say("Next step")}
         disabled=${readPosition() >= run.labels.length - 1} onClick=${() => go(step + 1)}>›</button>

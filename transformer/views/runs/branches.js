@@ -151,7 +151,8 @@ const useStep = (steps) => {
   const { run, query } = page;
   const last = useRef({ run, step: 0 });
   if (last.current.run !== run) last.current = { run, step: 0 };
-  const chosen = run && query?.stack === run.stack ? predictedPosition() - run.n_prompt : -1;
+  const chosen =
+    run && query?.stack === run.stack ? predictedPosition(query.index) - run.n_prompt : -1;
   if (chosen >= 0 && chosen < steps) last.current.step = chosen;
   return last.current.step;
 };

@@ -141,7 +141,8 @@ const useHeads = (a, b) => {
     const first = nearest(a, head);
     choose([first, nearest(b, alike(a, b) ? first : (heads[1] ?? first))]);
   }, [a.run, b.run, head && siteName(head), head?.head]);
-  return { heads, choose };
+  // Of the runs of this moment: the others' heads stand until the effect has run.
+  return { heads: heads.map((one, place) => nearest([a, b][place], one)), choose };
 };
 
 // pair: {run, other}, the ids of A and B; a, b: all of them.
