@@ -14,6 +14,7 @@ from kit.strategies import configurations
 from transformers import (
     MinPLogitsWarper,
     RepetitionPenaltyLogitsProcessor,
+    TemperatureLogitsWarper,
     TopKLogitsWarper,
     TopPLogitsWarper,
 )
@@ -237,12 +238,18 @@ def kept(filtered):
     tied=batches(),
     k=st.integers(1, 15),
     share=st.integers(1, 99).map(lambda percent: percent / 100 + 0.00123),
+    temperature=st.sampled_from([0.3, 1.0, 2.5]),
 )
-def test_the_filters_keep_what_those_of_transformers_keep(rows, tied, k, share):
+def test_the_filters_keep_what_those_of_transformers_keep(rows, tied, k, share, temperature):
     logits, some_equal = torch.tensor(rows), torch.tensor(tied)
     assert keep_top_k(some_equal, k).equal(TopKLogitsWarper(k)(None, some_equal))
     assert keep_top_p(logits, share).equal(TopPLogitsWarper(share)(None, logits))
     assert keep_min_p(logits, share).equal(MinPLogitsWarper(share)(None, logits))
+    sampling = Sampling(temperature=temperature, top_k=k, top_p=share, min_p=share / 9)
+    wanted = TemperatureLogitsWarper(temperature)(None, logits)
+    for keep in (TopKLogitsWarper(k), TopPLogitsWarper(share), MinPLogitsWarper(share / 9)):
+        wanted = keep(None, wanted)
+    assert apply_sampling(logits, sampling).equal(wanted)
 
 
 def test_what_reaches_p_exactly_is_enough_and_what_has_exactly_min_p_stays():

@@ -121,12 +121,13 @@ def opening_pages(
 
 
 def _listen(page: Page, complaints: list[str]) -> None:
-    """Record complaints. A request to another host is an error too (chromium.ARGUMENTS), a run
-    that the server no longer keeps is none."""
+    """Record complaints. A request to another host is an error too (chromium.ARGUMENTS); a run that
+    the server no longer keeps is none, nor a QR code, which a server for one machine refuses."""
 
     def hear(m: Any) -> None:
-        if m.type == "error" and "a status of 410" not in m.text:
-            complaints.append(f"console: {m.text} {m.location['url']}")
+        url = m.location["url"]
+        if m.type == "error" and "a status of 410" not in m.text and "/code?" not in url:
+            complaints.append(f"console: {m.text} {url}")
 
     page.on("console", hear)
     page.on("popup", lambda popup: complaints.append(f"window: {popup.url}"))

@@ -37,10 +37,10 @@ const HiddenWords = () => {
   const part = usePart();
   const { run, query } = page;
   const reads = run?.stack === "encoder" && predicts();
-  const asked = reads ? readPosition() : -1; // next_words.js shows what the network says there
   const masks = reads ? run.hidden : [];
+  const asked = reads ? readPosition() : -1; // next_words.js shows what the network says there
   const others = masks.filter((place) => place !== asked);
-  const positions = query && !masks.includes(asked) ? [asked] : others;
+  const positions = reads && query && !masks.includes(asked) ? [asked] : others;
   return html`<section class="hidden-words" aria-label=${say("Hidden words")} hidden=${!reads}
     ...${part.attributes({ run: run?.run, places: positions.join(",") })}>
     ${positions.map((position) => html`<${Hidden} key=${position} ...${{ part, position, label: run.labels[position], isHidden: masks.includes(position) }} />`)}
