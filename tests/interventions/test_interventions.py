@@ -163,8 +163,13 @@ def test_cells_rows_and_columns_of_a_mask_are_forbidden_and_allowed():
     allowed[:, 1] = False
     allowed[4, :] = False
     some = EditMask("decoder", 0, allow=[(2, 5), (3, None)], forbid=[(None, 1), (4, None)])
+    intact_mask = torch.ones(T, T).tril().bool()
+    one_more, one_less = intact_mask.clone(), intact_mask.clone()
+    one_more[2, 5], one_less[4, 1] = True, False
     for edit, wanted in (
         (some, allowed),
+        (EditMask("decoder", 0, allow=[(2, 5)]), one_more),
+        (EditMask("decoder", 0, forbid=[(4, 1)]), one_less),
         (EditMask("decoder", 0, without=["causal"]), torch.ones_like(allowed)),
     ):
         read(model, text, hooks=hooks_of([edit], model.config), trace=trace)
@@ -172,7 +177,7 @@ def test_cells_rows_and_columns_of_a_mask_are_forbidden_and_allowed():
         least = torch.finfo(torch.float32).min  # a row with nothing allowed weighs all alike
         close(trace[site].pattern, intact[site].scores.masked_fill(~wanted, least).softmax(-1))
         other = trace[Site("decoder", 1, "self")].allowed[0]
-        assert torch.equal(other, torch.ones(T, T).tril().bool())
+        assert torch.equal(other, intact_mask)
 
 
 def test_nothing_to_do_is_the_intact_network():
