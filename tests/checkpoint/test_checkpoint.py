@@ -48,6 +48,12 @@ def test_a_model_is_saved_whole_and_loaded_again(tiny_model, tmp_path):
     assert again.generate(text, max_new_tokens=5).ids == model.generate(text, max_new_tokens=5).ids
 
 
+def test_the_pairs_of_a_translators_sample_are_saved(tiny_encoder_decoder, tmp_path):
+    pairs = HeldOutSample(about="pairs", texts=(("The fox.", "Le renard."), ("A bird.", "Oui.")))
+    dataclasses.replace(tiny_encoder_decoder, sample=pairs).save(tmp_path / "m")
+    assert transformer.load(tmp_path / "m").sample == pairs
+
+
 def changed(name, change):
     """change: what becomes of the file's bytes."""
     return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))

@@ -69,6 +69,8 @@ OPTIONS = [
     (LLAMAS, {"hidden_act": GONE}),
     (LLAMAS, {"attention_bias": GONE, "mlp_bias": GONE}),
     (("gemma",), {"hidden_act": "gelu"}),
+    (("llama", "mistral", "qwen2"), {"hidden_act": "gelu"}),
+    (("bert",), {"relative_attention_num_buckets": 9}),
     (("bert", "opt"), {"hidden_act": "gelu_python", "activation_function": "gelu_python"}),
     (("bert", "mpnet"), {"embedding_size": 8}),
     (("distilbert",), {"sinusoidal_pos_embds": True}),

@@ -153,6 +153,12 @@ def test_without_the_final_norm_the_head_reads_the_last_residual_stream():
     assert "no-final-norm" not in breaks_of(network(norm="post").config)
 
 
+def test_heads_share_one_key_head_where_there_are_two():
+    """And with one they do already."""
+    found = [breaks_of(network(n_heads=2, n_key_heads=n).config) for n in (1, 2)]
+    assert ["one-key-head" in breaks for breaks in found] == [False, True]
+
+
 def test_cells_rows_and_columns_of_a_mask_are_forbidden_and_allowed():
     model, site = network(), Site("decoder", 0, "self")
     text, intact, trace = given(model), Trace(), Trace()
