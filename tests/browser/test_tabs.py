@@ -82,7 +82,7 @@ def test_candidates_surprisal_and_lens_are_of_the_chosen_token(page, run):
     pointed = "document.querySelector('[data-picture=surprisal]')._hoverdata?.[0].x"
     page.page.wait_for_function(f"at => Math.round({pointed}) === at", arg=place)
     page.page.mouse.click(*middle)
-    assert page.page.evaluate("viz.query") == {"stack": "decoder", "index": place - 1}
+    page.page.wait_for_function("at => viz.query.index === at", arg=place - 1)
     # and a column of the lens its token
     page.wait_drawn(".lens-box")
     middle = page.place_in("lens", 3, 1)
@@ -90,7 +90,7 @@ def test_candidates_surprisal_and_lens_are_of_the_chosen_token(page, run):
     pointed = "document.querySelector('[data-picture=lens]')._hoverdata?.[0].x"
     page.page.wait_for_function(f"() => Math.round({pointed}) === 3")
     page.page.mouse.click(*middle)
-    assert page.page.evaluate("viz.query.index") == 3 + run.trace_start
+    page.page.wait_for_function("at => viz.query.index === at", arg=3 + run.trace_start)
 
 
 def test_a_text_longer_than_the_context_is_reported_once(page, server):
