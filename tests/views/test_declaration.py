@@ -47,7 +47,7 @@ from transformer.views.registry import PICTURES, VIEWS, add_views, find_views
         (Bool(name="n"), "yes", True, 1, "true or false; got 1"),
         (Bool(name="n"), "no", False, 0, "true or false; got 0"),
         (Text(name="n"), "x", "x", "x" * 2001, "a text of at most 2,000 characters"),
-        (IntList(name="n", most=2), "3, 4", [3, 4], [1, 2, 3], "a list of at most 2 whole"),
+        (IntList(name="n", count=2), "3, 4", [3, 4], [1, 2, 3], "a list of at most 2 whole"),
         (HeadOrMean(name="n"), "mean", "mean", "median", "a whole number or 'mean'"),
         (HeadOrMean(name="n"), "7", 7, None, "a whole number or 'mean'"),
     ],

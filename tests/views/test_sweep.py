@@ -103,7 +103,7 @@ def drawn(picture: Picture, items: list[Asked]) -> list[go.Figure]:
     found: list[go.Figure] = []
     for item, subjects in asked_of(picture, items):
         try:
-            answer = picture.ask(*subjects, given=given_to(picture, item), item=item)
+            answer = picture.ask(*subjects, given=given_to(picture, item))
         except ValueError:  # not for this kind of network
             continue
         for value in answer.values():
@@ -174,7 +174,7 @@ def test_an_unknown_value_is_refused_with_a_message(picture, items):
         def refusal(subjects=subjects, item=item, given=given, **values):
             """The sentence that these values are refused with, "" where they are taken."""
             try:
-                picture.ask(*subjects, given=given | values, item=item)
+                picture.ask(*subjects, given=given | values)
             except ValueError as error:
                 return str(error)
             return ""

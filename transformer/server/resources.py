@@ -90,10 +90,9 @@ def answer(service: Service, picture: Picture, data: Mapping[str, Any]) -> Answe
     of = _subjects(service, picture, given)
     if picture.subject != "runs" and "other" in given:
         check_input(given["other"])
-    item = of[0] if of and not isinstance(of[0], str) else None
     network = [service.queries] if picture.network else []
     try:
-        return picture.ask(*network, *of, given=given, item=item)
+        return picture.ask(*network, *of, given=given)
     except Exception as error:
         if not service.debug or isinstance(error, ValueError | RecursionError):
             raise

@@ -28,7 +28,6 @@ from transformer.views.parameters import (
     Choice,
     Int,
     IntList,
-    Item,
     Number,
     Parameter,
     Range,
@@ -62,25 +61,22 @@ class Picture:
     lens: bool = False
     idle: bool = False
 
-    def checked(self, given: Mapping[str, Any], item: Item | None = None) -> dict[str, Any]:
+    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Every parameter with its value.
 
         Raises ValueError for unknown names and wrong values.
         """
-        known = {parameter.name for parameter in self.parameters}
+        known = {parameter.name: parameter for parameter in self.parameters}
         check_names(self.name, given, known)
-        values = {
-            one.name: one.check(given[one.name], item) for one in self.parameters
-            if one.name in given
-        }  # fmt: skip
-        return {one.name: one.default for one in self.parameters} | values
+        defaults = {name: parameter.default for name, parameter in known.items()}
+        return defaults | {name: known[name].check(value) for name, value in given.items()}
 
-    def ask(self, *of: Any, given: Mapping[str, Any], item: Item | None = None) -> Answer:
+    def ask(self, *of: Any, given: Mapping[str, Any]) -> Answer:
         """The answer about a run, batch or model; figures have the light theme.
 
         Raises ValueError for a wrong parameter.
         """
-        values = self.checked(given, item)
+        values = self.checked(given)
         if self.answer is not None:
             return self.answer(*of, **values)
         assert self.figure is not None

@@ -7,7 +7,7 @@ checked.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,10 +22,7 @@ from transformer.checks import (
 )
 from transformer.messages import mark
 from transformer.model.sites import KINDS, STACKS
-from transformer.runs.batch import Batch
-from transformer.runs.run import Run
 
-Item = Run | Batch
 Use = Literal["control", "place", "selection", "request"]
 
 LONGEST = 2000  # characters of a text, and of a wrong value quoted in an error
@@ -59,26 +56,34 @@ class Parameter(ABC):
     link: str = ""
     optional: bool = False
 
-    def check(self, got: Any, item: Item | None = None) -> Any:
-        """The value to use. item: the run or batch. Raises ValueError if it is not allowed."""
-        if got is None and self.optional:
-            return None
-        return self._checked(got, item)
+    def check(self, got: Any) -> Any:
+        """The value to use. Raises ValueError if it is not allowed."""
+        return None if got is None and self.optional else self._checked(got)
 
     @abstractmethod
-    def _checked(self, got: Any, item: Item | None) -> Any:
+    def _checked(self, got: Any) -> Any:
         """The value if it is allowed; `check` deals with an optional None."""
 
     def read(self, text: str) -> Any:
-        """Parse the text of a query string or a link; `check` still validates the value."""
-        return None if text == "" and self.optional else text
+        """Parse the text of a query string; `check` still validates the value."""
+        if text == "" and self.optional:
+            return None
+        try:
+            return self._parsed(text)
+        except ValueError:
+            return text
+
+    def _parsed(self, text: str) -> Any:
+        """The value of a text. May raise ValueError."""
+        return text
 
     def schema(self) -> dict[str, Any]:
         """The declaration as plain values, for the page and for programs."""
-        return {
-            "name": self.name, "type": type(self).__name__.lower(), "title": self.title,
-            "help": self.help, "default": self.default, "use": self.use, "optional": self.optional,
-        }  # fmt: skip
+        told = {name: getattr(self, name) for name in _TOLD if hasattr(self, name)}
+        return {"type": type(self).__name__.lower()} | told
+
+
+_TOLD = ("name", "title", "help", "default", "use", "optional", "options", "least", "most")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,26 +92,21 @@ class Choice(Parameter):
 
     options: Mapping[str, str] = field(default_factory=dict)
 
-    def _checked(self, got: Any, item: Item | None) -> str:
+    def _checked(self, got: Any) -> str:
         check_choice(self.name, got, self.options)
         return str(got)
-
-    def schema(self) -> dict[str, Any]:
-        """Includes the options."""
-        return Parameter.schema(self) | {"options": dict(self.options)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Int(Parameter):
-    """A whole number; most may depend on the run or batch. None: the function itself knows."""
+    """A whole number. most: None where the function itself checks, as by the run's length."""
 
     least: int = 0
-    most: int | Callable[[Item], int] | None = None
+    most: int | None = None
 
-    def _checked(self, got: Any, item: Item | None) -> int:
-        most = self.most(item) if callable(self.most) and item is not None else self.most
-        if isinstance(most, int):
-            return check_whole(self.name, got, self.least, most)
+    def _checked(self, got: Any) -> int:
+        if self.most is not None:
+            return check_whole(self.name, got, self.least, self.most)
         if not is_whole(got) or not self.least <= got < 2**31:
             raise InvalidCall(
                 "out_of_range",
@@ -117,17 +117,8 @@ class Int(Parameter):
             )
         return int(got)
 
-    def read(self, text: str) -> Any:
-        """A text of digits as a number."""
-        if text == "" and self.optional:
-            return None
-        digits = text.removeprefix("-")
-        return int(text) if digits.isascii() and digits.isdecimal() and len(text) < 12 else text
-
-    def schema(self) -> dict[str, Any]:
-        """Includes the range, unless it depends on a run."""
-        most = self.most if isinstance(self.most, int) else None
-        return Parameter.schema(self) | {"least": self.least, "most": most}
+    def _parsed(self, text: str) -> int:
+        return int(text)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,20 +128,12 @@ class Number(Parameter):
     least: float = 0.0
     most: float = 1.0
 
-    def _checked(self, got: Any, item: Item | None) -> float:
+    def _checked(self, got: Any) -> float:
         check_number(self.name, got, self.least, self.most)
         return float(got)
 
-    def read(self, text: str) -> Any:
-        """A text as a number, where it is one."""
-        try:
-            return None if text == "" and self.optional else float(text)
-        except ValueError:
-            return text
-
-    def schema(self) -> dict[str, Any]:
-        """With its range."""
-        return Parameter.schema(self) | {"least": self.least, "most": self.most}
+    def _parsed(self, text: str) -> float:
+        return float(text)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -159,12 +142,11 @@ class Bool(Parameter):
 
     default: Any = False
 
-    def _checked(self, got: Any, item: Item | None) -> bool:
+    def _checked(self, got: Any) -> bool:
         check_flag(self.name, got)
         return bool(got)
 
-    def read(self, text: str) -> Any:
-        """ "yes", "true" or "1"; "no", "false" or "0"."""
+    def _parsed(self, text: str) -> bool | str:
         words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
         return words.get(text.lower(), text)
 
@@ -175,7 +157,7 @@ class Text(Parameter):
 
     default: Any = ""
 
-    def _checked(self, got: Any, item: Item | None) -> str:
+    def _checked(self, got: Any) -> str:
         if not isinstance(got, str) or len(got) > LONGEST:
             raise InvalidCall(
                 "wrong_type",
@@ -191,24 +173,25 @@ class Text(Parameter):
 class IntList(Parameter):
     """Several whole numbers."""
 
-    most: int = 64  # of them
+    count: int = 64  # at most
 
-    def _checked(self, got: Any, item: Item | None) -> list[int]:
-        if not isinstance(got, list | tuple) or len(got) > self.most or not all(map(is_whole, got)):
+    def _checked(self, got: Any) -> list[int]:
+        if (
+            not isinstance(got, list | tuple)
+            or len(got) > self.count
+            or not all(map(is_whole, got))
+        ):
             raise InvalidCall(
                 "wrong_type",
                 "{name} must be a list of at most {most} whole numbers; got {got}",
                 name=self.name,
-                most=self.most,
+                most=self.count,
                 got=shortened(got),
             )
         return [int(one) for one in got]
 
-    def read(self, text: str) -> Any:
-        """Numbers with commas between them."""
-        parts = [part.strip() for part in text.split(",") if part.strip()]
-        whole = all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts)
-        return [int(part) for part in parts] if whole else text
+    def _parsed(self, text: str) -> list[int]:
+        return [int(part) for part in text.split(",") if part.strip()]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -218,7 +201,7 @@ class HeadOrMean(Parameter):
     default: Any = 0
     use: Use = "selection"
 
-    def _checked(self, got: Any, item: Item | None) -> int | str:
+    def _checked(self, got: Any) -> int | str:
         if got != "mean" and not is_whole(got):
             raise InvalidCall(
                 "out_of_range",
@@ -228,9 +211,8 @@ class HeadOrMean(Parameter):
             )
         return got if isinstance(got, str) else int(got)
 
-    def read(self, text: str) -> Any:
-        """ "mean", or digits as a number."""
-        return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
+    def _parsed(self, text: str) -> int:
+        return int(text)
 
 
 # ---- shared by many views ----

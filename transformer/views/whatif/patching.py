@@ -18,14 +18,14 @@ from transformer.analysis.patching import (
     text_before,
     variant,
 )
-from transformer.checks import InvalidRequest
+from transformer.checks import InvalidRequest, check_whole
 from transformer.inference.model import Model
 from transformer.messages import mark, say
 from transformer.runs.head_data import array
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, View, picture
 from transformer.views.drawing import style
-from transformer.views.parameters import Choice, Int, Item, Text
+from transformer.views.parameters import Choice, Int, Text
 
 CELL_PX, ROW_PX = 38, 34
 MIN_WIDTH = 480
@@ -124,12 +124,7 @@ TEACHING = {
 }
 
 
-def _last(item: Item) -> int:
-    """The last position that the network predicts with all of the text in sight."""
-    return min(len(item.ids), item.config.output_max_len) if isinstance(item, Run) else 0
-
-
-_POSITION = Int(use="selection", least=1, most=_last)
+_POSITION = Int(use="selection", least=1)
 _STACK = Choice(options={"encoder": "encoder", "decoder": "decoder"}, use="request")
 _KIND = Choice(options={"self": "self", "cross": "cross"}, use="request")
 _PART = Choice(
@@ -215,7 +210,7 @@ def _position(models: ModelQueries, run: Run, other: str, position: int | None) 
         )
     if position is None:
         return models.ask(most_changed, run, other=other) if run.source_ids else _first(run)
-    return position
+    return check_whole("position", position, 1, min(len(run.ids), run.config.output_max_len))
 
 
 def _first(run: Run) -> int:
