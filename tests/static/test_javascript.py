@@ -90,7 +90,7 @@ def one_head(run: Run) -> dict[str, Any]:
         cells = {"z": nullable(trace.z), "numbers": trace.customdata[..., :2].tolist()}
         said = {"text": trace.text, "colorbar": trace.colorbar.to_plotly_json()}
         figures.append(look | {"range": range_} | drawn | cells | said)
-    answer = PICTURES["heatmap"].ask(run, given=parameters, item=run)
+    answer = PICTURES["heatmap"].ask(run, given=parameters)
     return {
         "answer": {name: flat(value) for name, value in answer.items()},
         "weights": run.trace["decoder.1.self"].pattern[0, 1].tolist(),
