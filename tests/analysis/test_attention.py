@@ -115,7 +115,7 @@ def test_a_flow_is_every_path_through_the_layers_summed(translation, which, shar
             first = flow_weights(translation, "encoder", which, layer=0)[query, key]
             assert first == pytest.approx(step(0, query, key), abs=1e-6)
     parameters = {"which": which, "stack": "encoder", "scale": "linear", "numbers": True}
-    sent = PICTURES["flow"].ask(translation, given=parameters, item=translation)["weights"]
+    sent = PICTURES["flow"].ask(translation, given=parameters)["weights"]
     drawn = attention_flow(translation, "encoder", which).data[0].customdata
     np.testing.assert_array_equal(sent, found.astype("float32"))
     np.testing.assert_array_equal(drawn, sent)

@@ -49,7 +49,7 @@ SAMPLED = {"temperature": 0.8, "top_k": 30, "top_p": 0.9, "min_p": 0.01, "seed":
 def answer_of(model: Model, run: Run, topic: str, **choice: Any) -> dict[str, Any]:
     """The page's answer for a topic, by default for head 1 of the last site, at token 4."""
     given = {"topic": topic, "site": str(run.trace.sites[-1]), "head": 1, "query": 4} | choice
-    return PICTURES["equation"].ask(queries(model), run, given=given, item=run)
+    return PICTURES["equation"].ask(queries(model), run, given=given)
 
 
 def model_and_run(

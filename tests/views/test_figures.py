@@ -78,7 +78,7 @@ def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model
     parameters = {"site": "decoder.1.self", "head": 1, "numbers": True}
     text, most = "the fox said " * 8, 40
     long = tiny_model.generate(text, max_new_tokens=most)
-    answer = PICTURES["heatmap"].ask(long, given=parameters, item=long)
+    answer = PICTURES["heatmap"].ask(long, given=parameters)
     assert "scores" not in answer
     assert "z" not in answer["figure"]["data"][0]
     scores = answer["queries"] @ answer["keys"].T / answer["keys"].shape[1] ** 0.5
@@ -87,7 +87,7 @@ def test_a_long_head_travels_as_queries_and_keys_that_give_its_scores(tiny_model
     np.testing.assert_allclose(scores, record.scores[0, 1].numpy(), atol=1e-5)
     # An intervention may act between queries and scores.
     altered = tiny_model.generate(text, max_new_tokens=most, interventions=[Break("no-scale")])
-    answer = PICTURES["heatmap"].ask(altered, given=parameters, item=altered)
+    answer = PICTURES["heatmap"].ask(altered, given=parameters)
     np.testing.assert_array_equal(answer["scores"], altered.trace["decoder.1.self"].scores[0, 1])
     assert "queries" not in answer
 
