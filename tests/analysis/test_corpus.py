@@ -25,6 +25,7 @@ from transformer.analysis.corpus import Summary, over_texts, summary_of
 from transformer.analysis.corpus.__main__ import alike_of, main, named_texts, parser
 from transformer.analysis.corpus.dossier import FARTHEST, _traits, clusters, standardised
 from transformer.analysis.corpus.reading import KINDS, MAX_NEW_TOKENS, kinds_of
+from transformer.analysis.corpus.summary import MetricSums
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
@@ -68,6 +69,8 @@ def test_means_are_those_of_the_single_runs(name, kind, request):
         np.testing.assert_allclose(strongest[:, 0] / 1e6, numbers[order, 0], atol=1e-6)
     assert whole.n_texts == 4
     assert whole.n_tokens == sum(len(run.source_ids) + len(run.ids) for run in runs)
+    never = MetricSums.of("entropy", np.full((2, 3), np.nan), 0)
+    assert np.isnan(never.mean()).all()
 
 
 def test_summaries_can_be_added_in_any_order(tiny_encoder_decoder):

@@ -40,6 +40,10 @@ def test_a_layer_at_a_position_reproduces_the_recorded_stream(name, tokenizer):
     stack = model.network.last_stack.name
     half = dataclasses.replace(model, network=copy.deepcopy(model.network).bfloat16())
     assert layer_at_position(half, half.trace(TEXT), stack, 1, 0).agrees  # but for its rounding
+    off = model.trace(TEXT)
+    with torch.inference_mode():
+        off.trace.residuals[stack][2][0, 0, 0] += 0.02
+    assert not layer_at_position(model, off, stack, 1, 0).agrees
     ablated = model.trace(TEXT, [Ablate(stack, 1, heads=[0])])
     agree = [layer_at_position(model, ablated, stack, layer, 0).agrees for layer in range(2)]
     assert agree == [True, False]

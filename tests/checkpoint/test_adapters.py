@@ -250,6 +250,7 @@ def test_a_model_is_converted_into_our_format(family, llama, tmp_path, capsys, m
     assert content["format"] == 1
     first, again = transformer.load(source), transformer.load(tmp_path / "ours")
     assert again.config == first.config
+    assert again.card == first.card != {}
     for name, weight in again.network.state_dict().items():
         assert weight.equal(first.network.state_dict()[name])
     text = "The black cat"

@@ -99,8 +99,10 @@ def test_a_bert_fills_in_the_same_as_transformers(tmp_path):
 def test_mistakes_get_a_sentence(model, decoder, text, n_best, sentence):
     with pytest.raises(ValueError, match=sentence):
         model.fill(text, n_best=n_best)
-    with pytest.raises(ValueError, match=r"only an encoder alone .* left is decoder"):
-        decoder.fill("The [MASK]")
+    unmasked = tiny("bare", "encoder", decoder.tokenizer, n_layers=1, max_len=64)
+    for other, family in ((decoder, "left is decoder"), (unmasked, "bare is encoder")):
+        with pytest.raises(ValueError, match=f"only an encoder alone .* {family}"):
+            other.fill("The [MASK]")
 
 
 def test_the_text_contains_the_likeliest_token_of_each_mask(model):

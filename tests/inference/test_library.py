@@ -1,6 +1,7 @@
 """What users of other libraries expect of this one: plain errors, short reprs, copies, files."""
 
 import copy
+import dataclasses
 import inspect
 import pickle
 from typing import Any
@@ -12,7 +13,7 @@ from kit.models import ONE_FILE
 from safetensors.torch import load_file
 
 import transformer
-from transformer import Request, Run, Site, read_npz
+from transformer import Request, Run, Site, Trace, read_npz
 from transformer.analysis.journey import journey
 
 TEXT = "the fox said"
@@ -44,7 +45,9 @@ def test_numpy_scalars_are_numbers(tiny_model):
 def test_a_trace_iterates_over_its_records_and_has_a_repr(tiny_model):
     trace = tiny_model.trace("the fox").trace
     assert [record.site for record in trace] == trace.sites
-    assert repr(trace).endswith(".self; decoder residual stream>")
+    assert repr(trace) == "<Trace of decoder.0.self, decoder.1.self; decoder residual stream>"
+    four = Trace(dict.fromkeys((Site("decoder", n, "self") for n in range(4)), trace[0]))
+    assert repr(four) == "<Trace of decoder.0.self to decoder.3.self, 4 sites>"
     for wrong, said in (
         (3.5, "a site is .*; recorded: decoder.0.self, decoder.1"),
         (9, "no record of site decoder.9.self; recorded: decoder.0"),
@@ -60,6 +63,8 @@ def test_a_model_is_copied_and_pickled_with_its_engine(name, request, tmp_path):
     request.getfixturevalue(name).save(tmp_path, dtype="float32")
     model = transformer.load(tmp_path)
     before = numbers(model.trace(TEXT))
+    without = dataclasses.replace(model, engine=None)
+    assert pickle.loads(pickle.dumps(without)).engine is None
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert (again.engine is None) == (model.engine is None)
         assert again.network is not model.network

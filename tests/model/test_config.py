@@ -46,6 +46,10 @@ TOGETHER = [
      "beyond the trained 8 tokens; needed: a max_len of at most that; got 9"),
     (dict(positions="rotary", rotary_scaling="longrope", rotary_pair_factors=(1.0,)),
      r"rotary_pair_factors must be 2 numbers above 0 with .*'longrope'; got \(1\.0,\)"),
+    (dict(positions="rotary", rotary_scaling="longrope", rotary_pair_factors=(1.0, -1.0)),
+     r"rotary_pair_factors must be 2 numbers above 0 .*; got \(1\.0, -1\.0\)"),
+    (dict(family="encoder", tie_embeddings=True, embedding_size=18), "needs head_transform=True"),
+    (dict(family="encoder", tie_embeddings=True, embedding_size=6), "needs head_transform=True"),
 ]  # fmt: skip
 
 

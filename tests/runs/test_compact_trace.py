@@ -127,6 +127,9 @@ def test_one_head_of_one_sentence_is_that_of_the_whole_record(tiny_encoder_decod
             if view.vectors is not None:
                 q, k = view.vectors
                 np.testing.assert_allclose(q @ k.T / q.shape[1] ** 0.5, view.scores, atol=1e-5)
+    for wrong in (whole.scores.shape[1], -1, "last"):
+        with pytest.raises(ValueError, match=r"head must be a whole number from 0 to \d or 'mean'"):
+            head_view(item, site, wrong, 1)
 
 
 def replaced(name):

@@ -61,7 +61,8 @@ def test_of_concurrent_threads_only_one_computes_a_value(tiny_model, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "large", [torch.zeros(250_000), np.zeros(125_000), [np.zeros((2, 62_500))[:, :1]]]
+    "large",
+    [torch.zeros(250_000), np.zeros(125_000), [np.zeros((2, 62_500))[:, :1]], [0.5] * 25_500],
 )
 def test_values_count_with_what_they_are_a_view_of_and_go_with_their_run(
     tiny_model, large, monkeypatch
