@@ -15,7 +15,7 @@ export const Select = ({ options, value, set, ...more }) => {
 };
 
 const INPUTS = { bool: "checkbox", int: "number", number: "number" };
-// The control of a declared parameter. fields: see declaredFields. changed() follows each choice.
+// The control of a declared parameter. changed() follows each choice.
 export const Control = ({ field, declared, fields, changed = () => {} }) => {
   const { type, title, options, least, most } = declared;
   const value = fields[field];

@@ -55,8 +55,9 @@ export const oneOf = (name, text, allowed) => {
     }),
   );
 };
-/** @type {(name: string, text: string, first: number, last: number) => number} */
-export const wholeNumber = (name, text, first, last) => {
+/** @type {(name: string, got: string | number, first: number, last: number) => number} */
+export const wholeNumber = (name, got, first, last) => {
+  const text = String(got);
   const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
   if (number >= first && number <= last) return number;
   throw new Error(

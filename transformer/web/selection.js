@@ -142,10 +142,10 @@ bindField("site", siteShown, (text) => {
 });
 bindField(
   "head",
-  () => String(page.head?.head ?? 0),
-  (text) => {
+  () => page.head?.head ?? 0,
+  (number) => {
     if (!page.run) return;
-    const head = wholeNumber("head", text, 0, page.run.n_heads - 1);
+    const head = wholeNumber("head", number, 0, page.run.n_heads - 1);
     setHead({ ...(page.head ?? firstSite()), head });
   },
 );

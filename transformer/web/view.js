@@ -1,7 +1,7 @@
 // A view's component and what it declares in Python: the fields, and the answer of its picture.
 
-import { views } from "./declared.js";
-import { declaredFields } from "./fields.js";
+import { fieldsOf, views } from "./declared.js";
+import { fields } from "./fields.js";
 import { useAnswer, usePart } from "./part.js";
 import { useMemo } from "./preact.js";
 import { siteName } from "./sites.js";
@@ -28,9 +28,8 @@ const selection = () => {
 const viewNamed = (name) => views.find((one) => one.name === name);
 // A view's fields by the names of its function's parameters; setting one changes the page's state.
 const named = (name) => {
-  const fields = declaredFields(name);
   const found = {};
-  for (const [field, declared] of Object.entries(viewNamed(name).controls))
+  for (const [field, declared] of Object.entries(fieldsOf(name)))
     Object.defineProperty(found, declared.name, {
       get: () => fields[field],
       set: (value) => {
@@ -40,35 +39,33 @@ const named = (name) => {
     });
   return found;
 };
-// What a picture is asked with: the fields' values, and what is chosen on the page.
-const wanted = ({ takes, parameters }, fields) => {
-  if (takes === "batch") return page.batch && { batch: page.batch.batch, ...fields };
+// What a picture is asked with: values, by parameter, and what is chosen on the page.
+const wanted = ({ takes, parameters }, values) => {
+  if (takes === "batch") return page.batch && { batch: page.batch.batch, ...values };
   if (!page.run) return null;
   const chosen = selection();
-  const values = {};
+  const asked = takes === "model" ? { model: page.run.model } : { run: page.run.run };
   for (const { name, use } of parameters) {
-    if (name in fields) values[name] = fields[name];
-    else if (use === "selection" && chosen[name] !== undefined) values[name] = chosen[name];
+    if (name in values) asked[name] = values[name];
+    else if (use === "selection" && chosen[name] !== undefined) asked[name] = chosen[name];
   }
-  return { ...(takes === "model" ? { model: page.run.model } : { run: page.run.run }), ...values };
+  return asked;
 };
 // The answer of a picture, {answer, asked}, as `useAnswer` gives it.
-export const usePicture = (part, picture, fields) =>
-  useAnswer(part, picture.name, wanted(picture, fields));
+export const usePicture = (part, picture, values) =>
+  useAnswer(part, picture.name, wanted(picture, values));
 
-// A view of one picture: run: the shown one; fields: see `named`; answer: of its picture, null before the first;
-// ref: the attributes of its element, in which the values asked with become data-NAME; part: for its Figure.
-/** @type {(name: string) => { run: any, fields: any, answer: any, ref: any, part: any }} */
-export const useView = (name) => {
-  const part = usePart();
-  const fields = useMemo(() => named(name), []);
-  const { answer, asked } = usePicture(part, viewNamed(name).pictures[0], fields);
-  return { run: page.run, fields, answer, ref: part.attributes({ ...asked }), part };
-};
-// Like useView, for a view of several pictures, each of which asks by itself.
+// A view of several pictures, each of which asks by itself. fields: see `named`; part: for its Figures.
 /** @type {(name: string) => { view: any, fields: any, part: any }} */
 export const useDeclared = (name) => {
   const part = usePart();
-  const fields = useMemo(() => named(name), []);
-  return { view: viewNamed(name), fields, part };
+  return { view: viewNamed(name), fields: useMemo(() => named(name), []), part };
+};
+// A view of one picture: run: the shown one; answer: of its picture, null before the first; ref: the attributes of
+// its element, in which the values asked with become data-NAME.
+/** @type {(name: string) => { run: any, fields: any, answer: any, ref: any, part: any }} */
+export const useView = (name) => {
+  const { view, part, ...more } = useDeclared(name);
+  const { answer, asked } = usePicture(part, view.pictures[0], more.fields);
+  return { run: page.run, answer, ref: part.attributes({ ...asked }), part, ...more };
 };

@@ -17,7 +17,7 @@ import {
 } from "../../web/card.js";
 import { Marked } from "../../web/text.js";
 import { ask, askedIn, LANGUAGE, lasting, takeLeft } from "../../web/ask.js";
-import { fieldText } from "../../web/fields.js";
+import { fields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { siteName } from "../../web/sites.js";
 import { focusText } from "./gradio.js";
@@ -91,7 +91,7 @@ const LessonList = ({ close }) => {
 const ANSWERS = {
   ...CHOSEN,
   cell: () => {
-    const cell = fieldText("cell");
+    const cell = fields.cell;
     return cell.includes(",") ? { site: siteName(page.head), cell } : null;
   },
   run: () => ({}),

@@ -3,7 +3,7 @@
 // read too. `apply(state)` shows a state: a link, Back and Forward, an earlier run, a lesson's step.
 
 import { isReloaded } from "../../web/ask.js";
-import { fieldText, lookFields, showFields, shownFields } from "../../web/fields.js";
+import { fields, lookFields, showFields, shownFields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import {
   REQUEST,
@@ -89,8 +89,8 @@ const isOfBatch = ({ lines }) => lines === undefined || lines === page.batch?.li
 export const chooseModel = (model) => {
   if (!page.run || model === page.run.model) return;
   const state = { model, ...lookFields() };
-  pushStep({ model, tab: fieldText("tab") }, plainQuery(state));
-  open({ state, isChosen: true, tab: fieldText("tab") });
+  pushStep({ model, tab: fields.tab }, plainQuery(state));
+  open({ state, isChosen: true, tab: fields.tab });
 };
 
 // ---- opening ----
@@ -187,7 +187,7 @@ window.onhashchange = async () => {
 /** @type {(kept: Record<string, any>) => Promise<void>} */
 const openAddress = async (kept) => {
   const text = given();
-  const wanted = { state: {}, kept, ...(text === "" && { tab: fieldText("tab") }) };
+  const wanted = { state: {}, kept, ...(text === "" && { tab: fields.tab }) };
   page.opening = wanted;
   const state = await stateOf(text);
   if (page.opening === wanted) await open({ ...wanted, state });

@@ -7,7 +7,7 @@ import "../../web/runs.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
 import "../../web/selection.js";
 import { page, setQuery, emit } from "../../web/store.js";
-import { fieldText, bindField, setField, setFields } from "../../web/fields.js";
+import { bindField, fields, setFields } from "../../web/fields.js";
 import { openTab } from "./gradio.js";
 import { isEmbedded, withoutEmbed } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
@@ -23,7 +23,7 @@ effect(() => {
   const { run } = page;
   if (!run || run === before) return;
   untracked(() => {
-    if (before) setField("cell", ""); // a place in the run that was shown
+    if (before) fields.cell = ""; // a place in the run that was shown
     if (run.model !== model) setFields(run.opening);
   });
   [before, model] = [run, run.model];
@@ -35,18 +35,18 @@ let hasTabs = false;
 // Gradio shows a tab: by itself as the page opens, later because a visitor opens it; see server/page.py.
 /** @type {(name: string) => void} */
 export const tabShown = (name) => {
-  if (hasTabs) setField("tab", name);
-  else openTab(fieldText("tab"));
+  if (hasTabs) fields.tab = name;
+  else openTab(fields.tab);
   hasTabs = true;
 };
-effect(() => void openTab(fieldText("tab")));
+effect(() => void openTab(fields.tab));
 
 // ---- how the page looks ----
 
 bindField(
   "projector",
-  () => (page.projector ? "1" : ""),
-  (text) => (page.projector = text === "1"),
+  () => (page.projector ? "1" : null),
+  (value) => (page.projector = value === "1"),
 );
 
 // The text is above the pictures instead of on their left on narrow screens, projected and embedded.
@@ -55,7 +55,7 @@ const narrow = window.matchMedia("(max-width: 1160px)");
 const isNarrow = signal(narrow.matches);
 narrow.onchange = () => (isNarrow.value = narrow.matches);
 const looks = () => ({
-  first: fieldText("tab") === "journey",
+  first: fields.tab === "journey",
   projector: page.projector,
   embedded,
   stacked: embedded || isNarrow.value || page.projector,

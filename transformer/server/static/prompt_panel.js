@@ -5,7 +5,7 @@ import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, untracked, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { controls, isOwn, page, setRun, showStatus } from "../../web/store.js";
 import { Arcs } from "../../web/arcs.js";
-import { fieldText } from "../../web/fields.js";
+import { fields } from "../../web/fields.js";
 import { inText, wordStart } from "../../web/text.js";
 import { Text } from "../../web/tokens.js";
 import { numeral, say } from "../../web/messages.js";
@@ -37,7 +37,7 @@ const OwnText = () => {
 const Tokens = ({ props }) => {
   useLayoutEffect(() => void (page.run || setRun(props.value)), []);
   const facts = page.writing ?? page.run;
-  const isStory = fieldText("tab") === "journey";
+  const isStory = fields.tab === "journey";
   return facts && html`<${Text} facts=${facts} Arcs=${isStory ? Arcs : null} />`;
 };
 

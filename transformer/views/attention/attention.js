@@ -1,7 +1,7 @@
 // Attention: the grid of all heads, the chosen head large, and the numbers under the pointer.
 
 import { readStack } from "../../web/selection.js";
-import { declaredFields, fieldText, setField } from "../../web/fields.js";
+import { fields, followLinks } from "../../web/fields.js";
 import { isAblated } from "../../web/runs.js";
 import { wholeNumber } from "../../web/declared.js";
 import { say } from "../../web/messages.js";
@@ -43,8 +43,8 @@ const Heads = ({ view }) => {
     setHead({ stack, kind, layer, head });
   };
   const press = (layer, head) => {
-    if (isHeatmap(view.fields.picture))
-      view.store.prefetch(numbersAsked(view.fields, { stack, kind, layer, head }));
+    if (isHeatmap(fields.picture))
+      view.store.prefetch(numbersAsked(fields, { stack, kind, layer, head }));
   };
   const isHere = of?.stack === stack && of?.kind === kind;
   return html`<div class="heads-side" ...${part.attributes(of ?? {})}>
@@ -66,7 +66,7 @@ const Heads = ({ view }) => {
 
 // ---- the view ----
 
-const Numbers = ({ view: { fields, cell, shown } }) => {
+const Numbers = ({ view: { cell, shown } }) => {
   const at = headShown();
   const shared = at && isHeatmap(fields.picture) && sharedKeys(at.head, page.run.heads_per_key);
   const more = shared && say("This head {shared}.", { shared });
@@ -79,28 +79,27 @@ const cellAt = (text) => {
   return { row: Number(row), column: column ? Number(column) : null };
 };
 const pinned = {
-  at: computed(() => (fieldText("cell") ? cellAt(fieldText("cell")) : null)),
+  at: computed(() => (fields.cell ? cellAt(fields.cell) : null)),
   get value() {
     return this.at.value;
   },
   set value(at) {
-    setField("cell", at ? [at.row, at.column].filter((place) => place !== null).join() : "");
+    fields.cell = at ? [at.row, at.column].filter((place) => place !== null).join() : "";
   },
 };
 // The token of a linked cell's row becomes the query.
-/** @type {(values: any, texts: Record<string, string>) => void} */
-const follow = (_, { cell: text }) => {
+const follow = () => {
   const at = headShown();
-  if (text === "" || !at) return;
+  if (fields.cell === "" || !at) return;
   const last = (stack) => labelsOf(stack).length - tracedFrom(stack) - 1;
-  const [row, column] = text.split(",");
+  const [row, column] = fields.cell.split(",");
   const index = wholeNumber("cell's row", row, 0, last(at.stack)) + tracedFrom(at.stack);
   if (column) wholeNumber("cell's column", column, 0, last(readStack(at)));
   setQuery({ stack: at.stack, index });
 };
 
 const newView = (part) => {
-  const fields = declaredFields("attention", follow);
+  followLinks("attention", follow);
   const shown = newShown({ small: /** @type {any} */ (null) }); // all heads small
   setReader(tokenReader(fields, () => !part.isHidden));
   return { part, fields, shown, store, turning: signal(false) };
@@ -109,7 +108,7 @@ const newView = (part) => {
 export const Attention = () => {
   const part = usePart();
   const made = useMemo(() => newView(part), []);
-  const { fields, shown, turning } = made;
+  const { shown, turning } = made;
   const cell = useCell(/** @type {any} */ (shown), pinned);
   const view = useMemo(() => ({ ...made, cell }), []);
   useFollowing(cell);

@@ -1,7 +1,7 @@
 // One row of attention, computed in float64 from q, K, V and the mask, and compared with the recorded one.
 
 import { isAblated } from "../../web/runs.js";
-import { fieldText } from "../../web/fields.js";
+import { fields } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
 import { headLookedAt } from "../../web/selection.js";
 import { numeral, say, sayWith, tinyNumber } from "../../web/messages.js";
@@ -131,7 +131,7 @@ const Steps = ({ shown: { row, sums }, chosen }) => {
 
 // The key of the cell that is pinned in this row.
 const pinnedKey = (row) => {
-  const [query, key] = fieldText("cell").split(",");
+  const [query, key] = fields.cell.split(",");
   return row && Number(query) === row.query && key ? Number(key) : null;
 };
 

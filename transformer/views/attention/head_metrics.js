@@ -3,12 +3,12 @@
 import { looked } from "./numbers.js";
 import { capital, numeral, say, sayN } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
-import { html, useMemo, useState } from "../../web/preact.js";
+import { html, useState } from "../../web/preact.js";
 import { isAblated } from "../../web/runs.js";
 import { setHead, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { kindShown, headMetrics, knownHeads, once, sortHeads } from "./metrics_cache.js";
-import { declaredFields } from "../../web/fields.js";
+import { fields } from "../../web/fields.js";
 import { attentionOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 
@@ -20,19 +20,19 @@ const number = (value, { unit }) => (value === null ? "–" : numeral(value.toFi
 
 // ---- the table ----
 
-// order: {sort, order}, the fields of a link; by: what the table is sorted by.
-const Titles = ({ metrics, order, by }) => {
+// by: what the table is sorted by.
+const Titles = ({ metrics, by }) => {
   const sort = (name) => {
     const first = ["head", "label"].includes(name) ? "up" : "down";
-    const other = order.order === "up" ? "down" : "up";
-    Object.assign(order, { order: by === name ? other : first, sort: name });
+    const other = fields.order === "up" ? "down" : "up";
+    Object.assign(fields, { order: by === name ? other : first, sort: name });
   };
   const columns = [
     ["head", capital(say("head"))],
     ...metrics.map((metric) => [metric.name, titleOf(metric)]),
     ["label", say("Label")],
   ];
-  const down = order.order === "down";
+  const down = fields.order === "down";
   const column = ([name, title]) => html`<th scope="col"
     aria-sort=${by === name ? (down ? "descending" : "ascending") : "none"}>
     <button type="button" data-by=${name} onClick=${() => sort(name)}>${title}${
@@ -79,14 +79,14 @@ const HeadRow = ({ one, metrics, by, of: { stack, kind } }) => {
   </tr>`;
 };
 
-const Table = ({ found: { metrics, heads }, of, order, by }) => {
+const Table = ({ found: { metrics, heads }, of, by }) => {
   const [all, showAll] = useState(false);
-  const sorted = sortHeads(heads, { by, down: order.order === "down" });
+  const sorted = sortHeads(heads, { by, down: fields.order === "down" });
   const shown = all ? sorted : sorted.slice(0, FIRST_ROWS);
   return html`<div class="wide ranking-wide" tabindex="0" role="region"
       aria-label=${say("Metrics of all heads")}>
       <table class="ranking-table">
-        <${Titles} ...${{ metrics, order, by }} />
+        <${Titles} ...${{ metrics, by }} />
         <${Baselines} ...${{ metrics, by }} />
         <tbody class="rows">${shown.map(
           (one) =>
@@ -180,15 +180,14 @@ const MetricMap = ({ part, of, found: { metrics }, by }) => {
 
 const Ranking = () => {
   const part = usePart();
-  const order = useMemo(() => declaredFields("head_metrics"), []);
   const { answer: found, asked: of } = useAnswer(part, headMetrics, kindShown());
   const names = ["head", "label", ...(found?.metrics ?? []).map(({ name }) => name)];
-  const by = names.includes(order.sort) ? order.sort : "head";
+  const by = names.includes(fields.sort) ? fields.sort : "head";
   return html`<div class="ranking" ...${part.attributes(of)}>
     ${
       found &&
       html`<p class="ranking-intro">${introduction(found, of.kind)}</p>
-        <${Table} ...${{ found, of, order, by }} />
+        <${Table} ...${{ found, of, by }} />
         <div class="ranking-words">
           <${Definitions} found=${found} />
           <${MetricMap} ...${{ part, of, found, by }} />

@@ -8,7 +8,7 @@ import { attentionOf, siteName } from "../../web/sites.js";
 import { ablationOf } from "../../web/runs.js";
 import { shell } from "../../web/store.js";
 import { saveFile } from "../../web/plots.js";
-import { staying } from "../../web/fields.js";
+import { fields, staying } from "../../web/fields.js";
 import { ask, decodeBytes } from "../../web/ask.js";
 import { Control } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
@@ -166,7 +166,7 @@ const Afterwards = ({ shown, facts, picked }) => {
 const Learn = ({ props }) => {
   const part = usePart();
   const training = useTraining();
-  const { declared, fields, follow, take, shown } = training;
+  const { declared, follow, take, shown } = training;
   const { id, at, question, given } = shown;
   const [round, setRound] = useState(0);
   const again = () => setRound(round + 1);

@@ -2,7 +2,7 @@
 
 import { ask, storage, takeLeft } from "../../web/ask.js";
 import { isStill } from "../../web/controls.js";
-import { declaredFields } from "../../web/fields.js";
+import { fields, followLinks } from "../../web/fields.js";
 import { fieldsOf } from "../../web/declared.js";
 import { useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { reactive, showProblem } from "../../web/store.js";
@@ -27,9 +27,9 @@ export const isLive = (facts) => ["waiting", "running", "paused"].includes(facts
 
 // ---- what is to be trained, and what is shown ----
 
-// fields: the declared parameters, with declared, their declarations, and plan(), their values. shown: the
-// shown training: its id, a step of it (at, null for the last one), its question (null for the default), and
-// whether a link set the fields, which otherwise follow a recorded training.
+// declared: the fields, by name, with plan(), their values. shown: the shown training: its id, a step of it (at,
+// null for the last one), its question (null for the default), and whether a link set the fields, which otherwise
+// follow a recorded training.
 export const useTraining = () =>
   useMemo(() => {
     const declared = Object.entries(fieldsOf("learn"));
@@ -41,8 +41,8 @@ export const useTraining = () =>
       if (!id.startsWith(RECORDED)) storage?.setItem(TRAINING, id);
     };
     const showRecorded = () => show(RECORDED + (before = fields[task]));
-    const fields = declaredFields("learn", (now) => {
-      if (now[task] !== before) show(RECORDED + (before = now[task]), true);
+    followLinks("learn", () => {
+      if (fields[task] !== before) show(RECORDED + (before = fields[task]), true);
     });
     if (!shown.id) showRecorded();
     const own = takeLeft(TRAINING);
@@ -56,7 +56,7 @@ export const useTraining = () =>
     const follow = (name) => name === task && showRecorded();
     const plan = () => Object.fromEntries(declared.map(([name, one]) => [one.name, fields[name]]));
     const take = (values) => declared.forEach(([name, one]) => (fields[name] = values[one.name]));
-    return { declared, fields, plan, take, shown, show, showRecorded, follow };
+    return { declared, plan, take, shown, show, showRecorded, follow };
   }, []);
 
 // Poll a training for changes; again() then requests all of it.

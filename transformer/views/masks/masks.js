@@ -10,14 +10,14 @@ import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart, mounted, Section } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
 import { page, setBatch } from "../../web/store.js";
-import { declaredFields } from "../../web/fields.js";
+import { fields, followLinks } from "../../web/fields.js";
 
 // The pictures of a batch and of its masks.
 
 const firstOf = (kind) => ({ ...kind, layer: 0 });
 const firstSite = () => siteName(firstOf(page.batch.kinds[0]));
 // The site that a link's fields name; "" is the first.
-const siteChosen = ({ mask_site: site }) => siteNamed("mask_site", site || firstSite(), page.batch);
+const siteChosen = () => siteNamed("mask_site", fields.mask_site || firstSite(), page.batch);
 
 // In a field, "" is the first site.
 const asField = (site) => (siteName(site) === firstSite() ? "" : siteName(site));
@@ -35,17 +35,17 @@ const nameOf = (which, site) =>
   which === "causal" && hasWindow(site) ? say("window") : maskOf(which);
 
 const count = (many) => Array.from({ length: many }, (_, place) => [place, String(place)]);
-const LayerPick = ({ fields }) => {
+const LayerPick = () => {
   const { kinds } = page.batch;
-  const at = siteChosen(fields);
+  const at = siteChosen();
   const { n_layers: nLayers } = kinds[kinds.findIndex(isKind(at))];
   const pick = (layer) => (fields.mask_site = asField({ ...at, layer: Number(layer) }));
   return html`<label>${`${capital(say("layer"))} `}<${Select} class="pick-layer"
     options=${count(nLayers)} value=${at.layer} set=${pick} /></label>`;
 };
-// Which head's scores are shown; fields: of the view.
-const HeadPick = ({ fields }) =>
-  html`<${LayerPick} fields=${fields} />
+// Which head's scores are shown.
+const HeadPick = () =>
+  html`<${LayerPick} />
     <label>${`${capital(say("head"))} `}<${Select} class="pick-head"
       options=${count(page.batch.n_heads)} value=${fields.mask_head}
       set=${(head) => (fields.mask_head = Number(head))} /></label>`;
@@ -73,22 +73,21 @@ const Padded = ({ part, name, place, label }) => {
 };
 
 // How much of a head's weight the padding mask keeps from padding, or does not.
-const OnPadding = ({ part, fields }) => {
+const OnPadding = ({ part }) => {
   const { batch } = page.batch;
   const { row, mask_head: head } = fields;
-  const wanted = { batch, row, site: siteName(siteChosen(fields)), head, which: "padding" };
+  const wanted = { batch, row, site: siteName(siteChosen()), head, which: "padding" };
   const { answer } = useAnswer(part, "removal", wanted);
   return html`<p class="on-padding" role="status">${answer?.sentence}</p>`;
 };
 
 // The effect of removing a mask on one head.
 
-// fields: of the view.
-const Removal = ({ fields }) => {
+const Removal = () => {
   const part = usePart();
   const { batch } = page.batch;
   const { row, mask_head: head, without: which } = fields;
-  const wanted = { batch, row, site: siteName(siteChosen(fields)), head, which };
+  const wanted = { batch, row, site: siteName(siteChosen()), head, which };
   const { answer, asked } = useAnswer(part, "removal", wanted);
   const none = answer && !answer.figure; // only masks that act here can be removed
   const facts = asked && {
@@ -101,9 +100,9 @@ const Removal = ({ fields }) => {
   };
   return html`<div class="removal" ...${part.attributes(facts)}>
     <div class="masks-head">
-      <${HeadPick} fields=${fields} />
+      <${HeadPick} />
       <${Switch} name="mask-removed" title=${say("Without the")} value=${answer?.which}
-        options=${(answer?.acting ?? []).map((name) => [name, nameOf(name, siteChosen(fields))])}
+        options=${(answer?.acting ?? []).map((name) => [name, nameOf(name, siteChosen())])}
         set=${(name) => (fields.without = name)} />
     </div>
     <p class="removal-says" role="status">${answer?.sentence}</p>
@@ -117,7 +116,7 @@ const Removal = ({ fields }) => {
 
 // ---- what is chosen ----
 
-const Sentences = ({ fields }) => {
+const Sentences = () => {
   const { texts, lengths, outputs } = page.batch;
   const one = (text, row) => html`<button type="button" class="sentence" role="radio" key=${row}
     aria-checked=${String(row === fields.row)} onClick=${() => (fields.row = row)}>
@@ -164,11 +163,11 @@ const EachMask = ({ one, site }) => {
   </div>`;
 };
 
-const InPlace = ({ fields }) => {
+const InPlace = () => {
   const part = usePart();
   const { batch, kinds } = page.batch;
   const { row } = fields;
-  const at = siteChosen(fields);
+  const at = siteChosen();
   const { stack, kind } = at;
   const byLayer = layersDiffer(at);
   const layer = byLayer ? at.layer : 0;
@@ -187,13 +186,13 @@ const InPlace = ({ fields }) => {
       <${Padded} name="padded" place=${0} label=${say("The batch, padded to one length")} part=${part} />
     </section>
     <div class="masks-head">
-      <${Sentences} fields=${fields} />
+      <${Sentences} />
       <${Select} class="pick-kind" aria-label=${say("Attention")} hidden=${!many} value=${place}
         options=${kinds.map((one, index) => [index, kindOf(one)])} set=${pickKind} />
     </div>
     <div class="masks-head">
-      <${OnPadding} ...${{ part, fields }} />
-      ${byLayer && html`<${LayerPick} fields=${fields} />`}
+      <${OnPadding} part=${part} />
+      ${byLayer && html`<${LayerPick} />`}
     </div>
     <${EachMask} one=${mask} site=${{ stack, kind, layer }} />
   </div>`;
@@ -207,11 +206,11 @@ const Targets = () => {
   </div>`;
 };
 
-const Scores = ({ fields }) => {
+const Scores = () => {
   const part = usePart();
   const { batch } = page.batch;
   const { row, mask_head: head } = fields;
-  const site = siteName(siteChosen(fields));
+  const site = siteName(siteChosen());
   const scores = (title, stage) => html`<section>
     <h4>${title}</h4>
     <${AnswerFigure} part=${part} question="heatmap" name=${stage}
@@ -219,7 +218,7 @@ const Scores = ({ fields }) => {
   </section>`;
   return html`<div class="mask-scores" ...${part.attributes({ batch, row, site, head })}>
     <div class="masks-head">
-      <${HeadPick} fields=${fields} />
+      <${HeadPick} />
     </div>
     <div class="three">
       ${scores(capital(say("scores before the mask")), "scores")}
@@ -232,27 +231,26 @@ const Scores = ({ fields }) => {
 // ---- the tab ----
 
 // Throws an Error with a sentence for a site that the batch does not have.
-const check = (fields) => {
+const check = () => {
   if (!page.batch) return;
-  siteChosen(fields);
-  wholeNumber("row", String(fields.row), 0, page.batch.texts.length - 1);
-  wholeNumber("mask_head", String(fields.mask_head), 0, page.batch.n_heads - 1);
+  siteChosen();
+  wholeNumber("row", fields.row, 0, page.batch.texts.length - 1);
+  wholeNumber("mask_head", fields.mask_head, 0, page.batch.n_heads - 1);
 };
 
 const Masks = ({ value }) => {
-  const fields = useMemo(() => {
+  useMemo(() => {
     if (!page.batch) setBatch(value.value);
-    return declaredFields("masks", check);
+    followLinks("masks", check);
   }, []);
-  const parts = { fields };
   const { stacks } = page.batch;
-  return html`<${InPlace} ...${parts} />
+  return html`<${InPlace} />
     ${
       stacks.length > 1 &&
-      html`<${Section} name="targets" title=${say("Their translations, which the decoder reads")}><${Targets} ...${parts} /><//>`
+      html`<${Section} name="targets" title=${say("Their translations, which the decoder reads")}><${Targets} /><//>`
     }
-    <${Section} name="scores" title=${say("What it does to one head's scores")}><${Scores} ...${parts} /><//>
+    <${Section} name="scores" title=${say("What it does to one head's scores")}><${Scores} /><//>
     <${Section} name="removal" title=${say("What changes when a mask is taken away")}>
-      <${Removal} ...${parts} /><//>`;
+      <${Removal} /><//>`;
 };
 export const mount = mounted(Masks);

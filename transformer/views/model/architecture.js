@@ -1,7 +1,7 @@
 // A drawing of the network, and a list of its blocks as buttons that open their views.
 
 import { inPx } from "../../web/cells.js";
-import { setField } from "../../web/fields.js";
+import { fields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { shell, page, setHead } from "../../web/store.js";
 import { capital, say, wholeText } from "../../web/messages.js";
@@ -95,7 +95,7 @@ const follow = ({ stack, kind }, leads) => {
   const { tab: name, equation } = leads[kind] ?? {};
   if (equation) {
     if (page.head?.stack !== stack) setHead({ stack, kind: "self", layer: 0, head: 0 });
-    setField("equation", equation);
+    fields.equation = equation;
     openSection("equations");
   }
   if (!(name in declared.page.tab.options)) return;

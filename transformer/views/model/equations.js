@@ -3,9 +3,9 @@
 // Whatever has `data-part` belongs to that part of the formula.
 
 import { capital, numeral, say, sayN, sayWith } from "../../web/messages.js";
-import { html, useMemo, useRef, useState } from "../../web/preact.js";
+import { html, useRef, useState } from "../../web/preact.js";
 import { Token } from "../../web/text.js";
-import { declaredFields } from "../../web/fields.js";
+import { fields } from "../../web/fields.js";
 import { Switch } from "../../web/controls.js";
 import { fieldsOf } from "../../web/declared.js";
 import { headLookedAt, predictedPosition } from "../../web/selection.js";
@@ -225,7 +225,6 @@ const useLit = () => {
 
 const Equations = () => {
   const part = usePart();
-  const fields = useMemo(() => declaredFields("equations"), []);
   const { lit, of, clear, listeners } = useLit();
   const head = headLookedAt();
   const wanted = head && { ...head, topic: fields.equation, position: predictedPosition() };

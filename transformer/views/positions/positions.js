@@ -1,6 +1,6 @@
 // The positional matrix, token + position, and the map to a later position.
 
-import { declaredFields } from "../../web/fields.js";
+import { fields, followLinks } from "../../web/fields.js";
 import { fieldsOf, wholeNumber } from "../../web/declared.js";
 import { numeral, percentText, say, sayWith, tinyNumber } from "../../web/messages.js";
 import { KindButtons, Select } from "../../web/controls.js";
@@ -141,22 +141,22 @@ const options = Object.entries(fieldsOf("positions").shown?.options ?? {}).map((
   say(text),
 ]);
 
-// common: what every question to the server holds, null while there is none. state: steps, k; and
+// common: what every question to the server holds, null while there is none. Fields: steps, k; and
 // shown, how many dimensions are drawn, "" for all.
-const Shift = ({ common, state }) => {
+const Shift = ({ common }) => {
   const part = usePart();
-  const wanted = common && { ...common, k: state.steps, shown: Number(state.shown) || null };
+  const wanted = common && { ...common, k: fields.steps, shown: Number(fields.shown) || null };
   const { answer, asked } = useAnswer(part, "shift", wanted);
   const model = useRef("");
   useEvent("run", (run) => {
     const next = `${run.d_model} ${run.stacks}`;
-    if (next !== model.current) state.steps = 1; // another model may know fewer positions
+    if (next !== model.current) fields.steps = 1; // another model may know fewer positions
     model.current = next;
   });
   const most = answer?.largest;
   const step = ({ target: { value } }) => {
     const k = Number(value);
-    if (Number.isInteger(k) && k >= 1 && k <= most) state.steps = k;
+    if (Number.isInteger(k) && k >= 1 && k <= most) fields.steps = k;
     else {
       const got = value || say("nothing");
       showProblem(
@@ -173,9 +173,9 @@ const Shift = ({ common, state }) => {
   return html`<div class="position-shift" ...${part.attributes(facts)}>
     <div class="positions-head">
       <label>${say("Steps k")} <input class="steps-k" type="number" min="1" max=${most} step="1"
-        value=${state.steps} disabled=${most < 1} onChange=${step} /></label>
-      <label>${say("Shown")} <${Select} class="steps-shown" options=${options} value=${state.shown}
-        set=${(shown) => (state.shown = shown)} /></label>
+        value=${fields.steps} disabled=${most < 1} onChange=${step} /></label>
+      <label>${say("Shown")} <${Select} class="steps-shown" options=${options} value=${fields.shown}
+        set=${(shown) => (fields.shown = shown)} /></label>
     </div>
     <div class="two">
       <div><${Figure} part=${part} name="shift" figure=${answer?.figure} change=${nearlySquare}
@@ -215,19 +215,19 @@ const parseDimensions = (text, size) => {
 const MOST_STEPS = 4096;
 const AT_FIRST = String(fieldsOf("positions").dimensions?.default);
 
-// The fields of a link: stack, by its place among the network's; dimensions, of those that there are at first
-// what a small network has; steps and shown, see Shift.
-const ownFields = () =>
-  declaredFields("positions", (_, { stack, dimensions, steps }) => {
-    if (!page.run) return;
-    const { stacks, d_model: size } = page.run;
-    wholeNumber("stack", stack, 0, stacks.length - 1);
-    wholeNumber("steps", steps, 1, MOST_STEPS);
-    if (dimensions !== AT_FIRST) parseDimensions(dimensions, size);
-  });
+// Of a link: stack, by its place among the network's; dimensions, of those that there are at first what a small
+// network has.
+const follow = () => {
+  if (!page.run) return;
+  const { stacks, d_model: size } = page.run;
+  const dimensions = String(fields.dimensions);
+  wholeNumber("stack", fields.stack, 0, stacks.length - 1);
+  wholeNumber("steps", fields.steps, 1, MOST_STEPS);
+  if (dimensions !== AT_FIRST) parseDimensions(dimensions, size);
+};
 
 // common: what every question to the server holds, null while there is none.
-const Matrix = ({ common, state, place }) => {
+const Matrix = ({ common, place }) => {
   const part = usePart();
   const { stacks = [] } = page.run ?? {};
   const ask = (which) => useAnswer(part, "positions", common && { ...common, which });
@@ -240,7 +240,7 @@ const Matrix = ({ common, state, place }) => {
     <p>${sayWith("By itself, attention weighs tokens by what they are, not by where they stand; a causal mask reveals something about their order. So each position has a vector of its own, one row of this matrix, which is added to the token's vector before the first layer. This run used the first {used} rows; they are marked in each picture.", { used: html`<b class="used">${used}</b>` })}</p>
     <div class="positions-head">
       <${KindButtons} name=${say("Stack")} kinds=${stacks} wordsOf=${stackOf} chosen=${place}
-        choose=${(index) => (state.stack = index)} />
+        choose=${(index) => (fields.stack = index)} />
     </div>
     <div class="two">
       <section>
@@ -255,16 +255,16 @@ const Matrix = ({ common, state, place }) => {
   </div>`;
 };
 
-const Curves = ({ common, state }) => {
+const Curves = ({ common }) => {
   const part = usePart();
   const { d_model: size = 0 } = page.run ?? {};
-  const known = state.dimensions.filter((one) => one < size);
+  const known = fields.dimensions.filter((one) => one < size);
   const dimensions = known.length ? known : [0];
   const wanted = common && { ...common, which: "curves", dimensions };
   const { answer, asked } = useAnswer(part, "positions", wanted);
   const choose = ({ target }) => {
     try {
-      state.dimensions = parseDimensions(target.value, size);
+      fields.dimensions = parseDimensions(target.value, size);
     } catch (error) {
       showProblem(error.message);
     }
@@ -280,12 +280,12 @@ const Curves = ({ common, state }) => {
 };
 
 const Positions = () => {
-  const state = useMemo(ownFields, []);
+  useMemo(() => followLinks("positions", follow), []);
   const { run } = page;
   const isHidden = run ? !run.adds_positions : false; // see rotary.js
-  const place = run ? Math.min(state.stack, run.stacks.length - 1) : 0;
+  const place = run ? Math.min(fields.stack, run.stacks.length - 1) : 0;
   const common = run && !isHidden ? { run: run.run, stack: run.stacks[place] } : null;
-  const parts = { common, state, place };
+  const parts = { common, place };
   return html`<div class="positions-lab" hidden=${isHidden}>
     <${Matrix} ...${parts} />
     <${Section} name="inputs" title=${say("What is added to which token")}><${Inputs} ...${parts} /><//>

@@ -1,11 +1,11 @@
 // Rotary positions: shown where the run's network rotates its queries and keys.
 
-import { declaredFields } from "../../web/fields.js";
+import { fields } from "../../web/fields.js";
 import { capital, say } from "../../web/messages.js";
 import { siteName } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
-import { html, useMemo } from "../../web/preact.js";
+import { html } from "../../web/preact.js";
 import { chosenRow, page } from "../../web/store.js";
 
 // The request for the chosen head, or for the text's first head if the chosen one reads another text.
@@ -24,7 +24,6 @@ const asked = ({ run, head }, pair) => {
 
 const Rotary = () => {
   const part = usePart();
-  const fields = useMemo(() => declaredFields("rotary"), []);
   const { answer, asked: of } = useAnswer(part, "rotary", asked(page, fields["rotary.pair"]));
   const most = (answer?.n_pairs ?? Infinity) - 1;
   const choose = ({ target }) =>

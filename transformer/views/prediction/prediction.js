@@ -3,9 +3,9 @@
 import { asSentence, capital, numeral, say, sayWith } from "../../web/messages.js";
 import { Figure, Pager, useMeta } from "../../web/figure.js";
 import { useAnswer, usePart, Section, mounted, useEvent } from "../../web/part.js";
-import { html, useMemo, useState, useLayoutEffect, useRef } from "../../web/preact.js";
+import { html, useState, useLayoutEffect, useRef } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
-import { declaredFields } from "../../web/fields.js";
+import { fields } from "../../web/fields.js";
 import { before, forgotten, predictedPosition, readPosition } from "../../web/selection.js";
 import { beginning, Token } from "../../web/text.js";
 import { useJourney } from "../journey/queries.js";
@@ -100,8 +100,7 @@ const TOKENS = {
   range: (places) => say("tokens {first} to {last} of {total}", places),
 };
 
-// fields: of the view, see declaredFields.
-const Lens = ({ fields }) => {
+const Lens = () => {
   const part = usePart();
   const [drawn, setDrawn] = useState(/** @type {any} */ (null));
   const { run } = page;
@@ -212,19 +211,18 @@ const knownFrom = ({ lens, position }) => {
   const token = html`<bdi translate=${false}>${beginning(last, position)}</bdi>`;
   return sayWith("{token} from layer {layer} on", { token, layer: Math.max(0, from - 1) });
 };
-const Deeper = ({ fields, answer }) => {
+const Deeper = ({ answer }) => {
   const { run } = page;
   return html`<div>
     <${Section} name="surprisal" title=${say("Surprisal of each token, −log₂ p")}
       finding=${run && bitsInWords(run)}><${Surprisal} /><//>
     <${Section} name="lens" title=${say("Logit lens: each layer read as if it were the last")}
-      finding=${answer && knownFrom(answer)}><${Lens} fields=${fields} /><//>
+      finding=${answer && knownFrom(answer)}><${Lens} /><//>
   </div>`;
 };
 
 const Prediction = () => {
   const part = usePart();
-  const fields = useMemo(() => declaredFields("prediction"), []);
   const { run } = page;
   const { answer, asked } = useJourney(part);
   const predicts = run?.stack === "decoder";
@@ -246,7 +244,7 @@ const Prediction = () => {
     <${SearchTree} />
     ${predicts && head()}
     ${predicts && answer && isCurrent && html`<${Candidates} answer=${answer} />`}
-    <${Deeper} ...${{ fields, answer }} />
+    <${Deeper} answer=${answer} />
   </div>`;
 };
 export const mount = mounted(Prediction);
