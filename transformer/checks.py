@@ -98,7 +98,7 @@ def check_least(name: str, got: Any, least: int) -> None:
 def check_choice(name: str, got: Any, allowed: Collection[str] | Collection[int]) -> None:
     """Raise ValueError, listing the allowed values, for any other value."""
     if not isinstance(got, str | int) or isinstance(got, bool) or got not in allowed:
-        raise InvalidRequest(
+        raise InvalidCall(
             "unknown_choice",
             "{name} must be one of {allowed}; got {got}",
             name=name,

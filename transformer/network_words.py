@@ -19,9 +19,9 @@ def attention_name(stack: str, kind: str) -> str:
 
 
 def head_name(head: int | str, is_off: bool = False) -> str:
-    """ "head 0", of one that is ablated "head 0, switched off"; "mean of all heads"."""
+    """ "head 0", of one that is ablated "head 0, switched off"; "the mean of all heads"."""
     if head == "mean":
-        return say("mean of all heads")
+        return say("the mean of all heads")
     name = say("head {head}", head=head)
     return say("{name}, switched off", name=name) if is_off else name
 

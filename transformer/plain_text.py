@@ -11,18 +11,10 @@ import unicodedata
 from dataclasses import dataclass
 
 from transformer.checks import InvalidRequest
-from transformer.messages import mark, say
+from transformer.messages import say
 
 # What a checkpoint's metadata says of its "source_text"
 PLAIN_ENGLISH, ENGLISH_STORIES = "plain English", "English stories"
-_LEARNED = {
-    PLAIN_ENGLISH: mark("This does not look like English, and this model learned English alone."),
-    ENGLISH_STORIES: mark(
-        "This does not look like English: this model learned simple English stories alone, and "
-        "knows no word of it."
-    ),
-}
-
 _PLAIN = str.maketrans(
     dict.fromkeys("‘’‚‛ʼ′", "'")
     | dict.fromkeys("“”„‟″", '"')
@@ -81,7 +73,7 @@ class Reader:
 
     def warnings(self, text: str) -> tuple[str, ...]:
         """Warnings on parts of the text that this model never saw."""
-        return warnings(text, self.source_text) if self.source_text in _LEARNED else ()
+        return warnings(text) if self.source_text else ()
 
 
 def plain(text: str) -> str:
@@ -100,7 +92,7 @@ def sentences(text: str) -> list[str]:
     return [sentence for part in [*found, text[begun:]] if (sentence := plain(part))]
 
 
-def warnings(text: str, source_text: str = PLAIN_ENGLISH) -> tuple[str, ...]:
+def warnings(text: str) -> tuple[str, ...]:
     """A sentence for each thing that a model of English never saw: capitals, other languages.
 
     Simple and sometimes wrong: of all words that are common in English or elsewhere, most are not
@@ -119,5 +111,5 @@ def warnings(text: str, source_text: str = PLAIN_ENGLISH) -> tuple[str, ...]:
     latin = sum("LATIN" in unicodedata.name(letter, "") for letter in letters)
     n_signs = len(letters) + sum(unicodedata.category(one) == "So" for one in text)
     if sum(word in _OTHERS for word in lower) > english or 2 * latin < n_signs:
-        found.append(say(_LEARNED[source_text]))
+        found.append(say("This does not look like English, and this model learned English alone."))
     return tuple(found)

@@ -53,7 +53,7 @@ def test_networks_of_other_families_go_through_all_tabs(page):
             assert page.page.locator(".rotary").get_attribute("data-pair") == "1"
             page.tab("Attention")
             expect(page.page.locator(".head-grid .joined.first")).to_have_count(3)
-            shared = "This head shares its keys with head 1."
+            shared = "Head 0 shares its keys with head 1."
             expect(page.page.locator(".shared-keys")).to_have_text(shared)
 
 

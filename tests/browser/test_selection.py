@@ -140,7 +140,7 @@ def test_what_is_switched_off_reads_nothing_anywhere(door):
     expect(page.locator(".head-card h3")).to_have_text("Layer 5, head 0, switched off")
     expect(page.locator(".head-card li")).to_have_text(
         [
-            "It is switched off: it reads nothing.",
+            "Layer 5, head 0 is switched off: it reads nothing.",
             re.compile(r"^To .* it adds \+0\.0; most is added by"),
             re.compile("^With it the network writes “Loki!”, without it “Little bird!”"),
         ]

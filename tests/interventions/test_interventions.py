@@ -229,7 +229,7 @@ def test_patched_heads_are_the_chosen_ones_only():
 
 HIDDEN = dict(forbid=[(1, None), (None, 2)], allow=[(0, 3)])
 CROSS = "cross-attention layer 0, head 1 replaced by its mean"
-ENCODER = "mask of encoder self-attention of layer 1: without the padding mask"
+ENCODER = "mask of encoder self-attention, layer 1: without the padding mask"
 DECODER = "mask of decoder self-attention: without the causal mask, 1 allowed, 2 forbidden"
 ALL = [  # each, and how people read it
     (Ablate("decoder", 1, [2, 0]), "layer 1, heads 0, 2 switched off"),

@@ -187,7 +187,7 @@ def test_an_error_is_translated_with_the_errors_and_numbers_in_it():
 def test_the_page_calls_a_setting_by_its_label():
     with pytest.raises(InvalidRequest, match="temperature must be a number from 0 to") as raised:
         check_number("temperature", -1, 0, 10)
-    assert public_error(raised.value, WORDS)["detail"].startswith("Temperature must be a number")
+    assert public_error(raised.value, WORDS)["detail"].startswith("Temperature (0 = greedy) must")
 
 
 def test_any_error_is_one_short_line_with_a_code():

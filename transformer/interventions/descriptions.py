@@ -345,7 +345,7 @@ def _mask_words(
     """Describe a changed mask; layer None: every layer."""
     where = attention_name(stack, kind)
     if layer is not None:
-        where = say("{attention} of layer {layer}", attention=where, layer=layer)
+        where = say("{attention}, layer {layer}", attention=where, layer=layer)
     said = [without_mask(name) for name in without]
     said += [say_n("{n} allowed", "{n} allowed", n_allowed)] if n_allowed else []
     said += [say_n("{n} forbidden", "{n} forbidden", n_forbidden)] if n_forbidden else []

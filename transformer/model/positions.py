@@ -123,10 +123,7 @@ class Encoding:
 def _halves(*, fairseq: bool) -> Encoding:
     return Encoding(
         title="Sinusoidal positions",
-        does=(
-            "Adds to each token a vector of waves that tells where it stands: all sines, "
-            "then all cosines."
-        ),
+        does="Adds to each token a vector of sine and cosine waves that tells where it stands.",
         short="fixed waves",
         make=partial(SinusoidalPositions, halves=True, fairseq=fairseq),
         pairs=True,

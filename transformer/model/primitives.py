@@ -70,12 +70,12 @@ ACTIVATIONS: dict[str, Activation] = {
     ),
     "gelu-tanh": Activation(
         title="GELU (tanh)",
-        does="nearly GELU, by a formula with tanh: what is far below 0 becomes 0",
+        does="what is far below 0 becomes 0, with a smooth transition around it",
         function=partial(F.gelu, approximate="tanh"),
     ),
     "quick-gelu": Activation(
         title="GELU (sigmoid)",
-        does="x times its logistic function, 1.7 times as steep: what is far below 0 becomes 0",
+        does="what is far below 0 becomes 0, with a smooth transition around it",
         function=lambda x: x * torch.sigmoid(1.702 * x),
     ),
     "silu": Activation(

@@ -10,7 +10,6 @@ from typing import Any, TypedDict
 import numpy as np
 
 from transformer.checks import (
-    InvalidRequest,
     check_number,
     check_text,
     check_whole,
@@ -42,14 +41,7 @@ class Sampling:
     min_p: float | None = None
 
     def __post_init__(self) -> None:
-        try:
-            check_number("temperature", self.temperature, MIN_TEMPERATURE, MAX_TEMPERATURE)
-        except ValueError as error:
-            raise InvalidRequest(
-                "out_of_range",
-                "{error}; to take the likeliest token each time, ask for 0",
-                error=error,
-            ) from None
+        check_number("temperature", self.temperature, MIN_TEMPERATURE, MAX_TEMPERATURE)
         if self.top_k is not None:
             check_whole("top_k", self.top_k, 1, 1_000_000)
         if self.top_p is not None:

@@ -49,7 +49,7 @@ TOO_SLOW = InvalidCall(
     "request_too_slow", "A request must arrive within {seconds} s.", seconds=BODY_S
 )
 TOO_DEEP = InvalidCall("too_deep", "the values are nested too deeply")
-UNREADABLE = InvalidRequest("unreadable", "The request could not be read.")
+UNREADABLE = InvalidCall("unreadable", "The request could not be read.")
 FOREIGN = InvalidCall(
     "other_site", "Only the page itself may ask this, not a page of another site."
 )

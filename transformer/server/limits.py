@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from transformer.checks import InvalidRequest, check_each, check_text, check_whole
+from transformer.checks import InvalidCall, InvalidRequest, check_each, check_text, check_whole
 from transformer.runs.request import MAX_BEAMS
 from transformer.views.export import MAX_EXPORT_BYTES
 
@@ -161,7 +161,7 @@ def check_interventions(interventions: Any) -> None:
     if not isinstance(interventions, Sequence):
         return
     if len(interventions) > MAX_INTERVENTIONS:
-        raise InvalidRequest(
+        raise InvalidCall(
             "too_many_interventions",
             "a request must have at most {most} interventions; got {got}",
             most=MAX_INTERVENTIONS,

@@ -12,7 +12,6 @@ import gradio as gr
 from transformer.inference.model import Model
 from transformer.learning.exercises import EXERCISES
 from transformer.messages import catalogue, languages, mark, say
-from transformer.runs.request import MAX_BEAMS
 from transformer.server.api import add_endpoints
 from transformer.server.components import (
     PRIVATE,
@@ -31,7 +30,6 @@ from transformer.server.examples import (
     temperature_of,
 )
 from transformer.server.fields import SETTINGS
-from transformer.server.limits import MAX_NEW_TOKENS
 from transformer.server.page_data import (
     example_facts,
     headline,
@@ -68,11 +66,11 @@ def settings_of(example: Example, temperature: gr.Slider) -> list[Any]:
             top_k = _number("top_k", say("Top-k (0 = off)"), 90, precision=0)
             top_p = _number("top_p", say("Top-p (1 = off)"), 90)
         with gr.Row():
-            beams = _number("beams", say("Beams (to {most})", most=MAX_BEAMS), 120, precision=0)
+            beams = _number("beams", say("Beams"), 120, precision=0)
             penalty = _number("penalty", say("Length penalty"), 120)
         with gr.Row():
             length = _number(
-                "length", say("New tokens (to {most})", most=MAX_NEW_TOKENS), 120,
+                "length", say("New tokens"), 120,
                 value=example.settings["max_new_tokens"], precision=0, elem_id="length",
             )  # fmt: skip
             seed = _number("seed", say("Seed"), 120, precision=0)

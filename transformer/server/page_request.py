@@ -32,9 +32,9 @@ INTACT: dict[str, list[Any]] = {"interventions": [], "forced_tokens": []}
 # What the page calls the settings, which a request's own sentences begin with.
 WORDS = {
     "max_new_tokens": mark("New tokens"),
-    "temperature": mark("Temperature"),
-    "top_k": mark("Top-k"),
-    "top_p": mark("Top-p"),
+    "temperature": mark("Temperature (0 = greedy)"),
+    "top_k": mark("Top-k (0 = off)"),
+    "top_p": mark("Top-p (1 = off)"),
     "beams": mark("Beams"),
     "length_penalty": mark("Length penalty"),
     "seed": mark("Seed"),

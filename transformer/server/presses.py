@@ -199,7 +199,7 @@ def _continue(
         return {"tokens": facts, "status": said("busy", busy), "running": True}
 
     is_search = stream.request.beams > 1  # which has no steps before it is finished
-    yield progress(say("Searching …") if is_search else say("Generating …"))
+    yield progress(say("Generating …"))
     for step in () if is_search else stream:
         ids.append(step.token)
         if deadline.is_over():

@@ -17,7 +17,7 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transformer.checks import InvalidRequest, shortened
+from transformer.checks import InvalidCall, shortened
 from transformer.messages import language, negotiate_language, speaking
 from transformer.server.errors import (
     ENDING,
@@ -75,7 +75,7 @@ async def object_in(request: Request) -> dict[str, Any]:
     try:
         data = json.loads(await request.body())
     except ValueError:
-        raise InvalidRequest(UNREADABLE.code, UNREADABLE.sentence) from None
+        raise InvalidCall(UNREADABLE.code, UNREADABLE.sentence) from None
     if not isinstance(data, dict):
         raise ValueError(f"a request must be an object; got {type(data).__name__}")
     return data

@@ -95,25 +95,21 @@ const [ROWS, COLUMNS] = [24, 12]; // of a page; a table of all cells would freez
 
 const PAGES = {
   rows: {
-    previous: say("Previous rows"),
-    next: say("Next rows"),
     range: (places) => say("rows {first} to {last} of {total}", places),
   },
   columns: {
-    previous: say("Previous columns"),
-    next: say("Next columns"),
     range: (places) => say("columns {first} to {last} of {total}", places),
   },
 };
 
-// ‹ the range that is shown ›. what: {previous, next, range({first, last, total})}.
+// ‹ the range that is shown ›. what: {range({first, last, total})}.
 export const Pager = ({ what, at, size, total, go }) => {
   if (!(total > size)) return html`<span class="pager"></span>`;
   const button = (sign, name, to) => html`<button type="button" aria-label=${name}
     disabled=${to === at || to >= total} onClick=${() => go(to)}>${sign}</button>`;
   const range = what.range({ first: at, last: Math.min(at + size, total) - 1, total });
   return html`<span class="pager">
-    ${button("‹", what.previous, Math.max(0, at - size))} ${range} ${button("›", what.next, at + size)}
+    ${button("‹", say("One page back"), Math.max(0, at - size))} ${range} ${button("›", say("One page on"), at + size)}
   </span>`;
 };
 

@@ -3,7 +3,7 @@
 import { paintWords, weightWords } from "./theme.js";
 import { useButtonKeys } from "./cells.js";
 import { decodeBytes } from "./ask.js";
-import { capital, say } from "./messages.js";
+import { capital, say, sayN } from "./messages.js";
 import { html, useLayoutEffect, useMemo, useRef } from "./preact.js";
 import { page } from "./store.js";
 
@@ -46,9 +46,12 @@ const sharers = (head, share) => {
 export const sharedKeys = (head, share) => {
   if (!(share > 1)) return "";
   const heads = sharers(head, share);
-  return share === 2
-    ? say("shares its keys with head {heads}", { heads })
-    : say("shares its keys with heads {heads}", { heads });
+  return sayN(
+    "Head {head} shares its keys with head {heads}.",
+    "Head {head} shares its keys with heads {heads}.",
+    share - 1,
+    { head, heads },
+  );
 };
 
 // ---- pictures ----
@@ -98,7 +101,7 @@ const HeadNumber = ({ head, share }) => {
     head % share === share - 1 && "last",
   ];
   const look = ["number", ...(joined || [])].filter(Boolean).join(" ");
-  const title = joined && say("Head {head} {shared}", { head, shared: sharedKeys(head, share) });
+  const title = joined && sharedKeys(head, share);
   return html`<span class=${look} title=${title || undefined}>${head}</span>`;
 };
 

@@ -26,7 +26,7 @@ export const loadPlotly = () => {
     script.onload = () => done((library = /** @type {any} */ (window).Plotly));
     script.onerror = () => {
       loading = null;
-      failed(new Error(say("The drawing library could not be loaded; reload the page.")));
+      failed(new Error(say("A part of the page could not be loaded; reload the page.")));
     };
     document.head.append(script);
   });

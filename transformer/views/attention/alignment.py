@@ -182,7 +182,7 @@ def _columns(found: AlignmentLinks, by: str) -> tuple[Column, Column]:
 
 def _why_not(found: AlignmentLinks, by: str) -> str:
     """Why a target token has no line."""
-    return _WORDS[by][1] if found.links else mark("switched off: it reads nothing")
+    return _WORDS[by][1] if found.links else mark("switched off")
 
 
 def _reading(found: AlignmentLinks, position: int, by: str) -> str:

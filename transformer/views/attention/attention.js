@@ -68,8 +68,7 @@ const Heads = ({ view }) => {
 
 const Numbers = ({ view: { cell, shown } }) => {
   const at = headShown();
-  const shared = at && isHeatmap(fields.picture) && sharedKeys(at.head, page.run.heads_per_key);
-  const more = shared && say("This head {shared}.", { shared });
+  const more = at && isHeatmap(fields.picture) && sharedKeys(at.head, page.run.heads_per_key);
   return html`<${CellNumbers} keys="attention-keys" ...${{ cell, shown, more }} />`;
 };
 

@@ -29,11 +29,7 @@ const sentence = ({ stack, kind }, found) => {
   };
   return [
     clear
-      ? [
-          say("The clearest of all heads on this text:"),
-          " ",
-          sayWith("{head} {does}.", { head: pick, does }),
-        ]
+      ? sayWith("The clearest of all heads on this text: {head} {does}.", { head: pick, does })
       : sayWith("No head does only one thing on this text. The nearest is {head}, “{short}”.", {
           head: pick,
           short: title,

@@ -50,7 +50,7 @@ const cells = (metrics, by, values) =>
   );
 const Baselines = ({ metrics, by }) => {
   const line = (title, values) => html`<tr><th scope="row">${title}</th>
-    ${cells(metrics, by, values)}<td class="label">${say("baseline")}</td></tr>`;
+    ${cells(metrics, by, values)}<td class="label"></td></tr>`;
   return html`<tbody class="baselines">
     ${line(say("a uniform head"), (metric) => metric.even)}
     ${line(say("keys shuffled, mean"), (metric) => metric.shuffled)}
@@ -84,7 +84,7 @@ const Table = ({ found: { metrics, heads }, of, by }) => {
   const sorted = sortHeads(heads, { by, down: fields.order === "down" });
   const shown = all ? sorted : sorted.slice(0, FIRST_ROWS);
   return html`<div class="wide ranking-wide" tabindex="0" role="region"
-      aria-label=${say("Metrics of all heads")}>
+      aria-label=${say("What each head does, in numbers")}>
       <table class="ranking-table">
         <${Titles} ...${{ metrics, by }} />
         <${Baselines} ...${{ metrics, by }} />
@@ -96,9 +96,7 @@ const Table = ({ found: { metrics, heads }, of, by }) => {
     </div>
     <button type="button" class="show-all" hidden=${sorted.length <= FIRST_ROWS}
       onClick=${() => showAll(!all)}>${
-        all
-          ? say("Show the first {first_rows}", { first_rows: FIRST_ROWS })
-          : say("Show all {count} heads", { count: sorted.length })
+        all ? say("Less") : say("Show all {count} heads", { count: sorted.length })
       }</button>`;
 };
 
@@ -164,17 +162,11 @@ const MetricMap = ({ part, of, found: { metrics }, by }) => {
   const metric = (metrics.find(({ name }) => name === by) ?? metrics[0]).name;
   const { answer, asked } = useAnswer(part, metricMap, { ...of, metric });
   const { title, unit } = metrics.find(({ name }) => name === asked?.metric) ?? {};
-  const says =
-    title &&
-    say("{title}{unit}, a column for each layer, a row for each head", {
-      title,
-      unit: unit ? ` (${unit})` : "",
-    });
-  const label = says && say("{title}; the table has the same numbers", { title: says });
+  const says = title ? titleOf({ title, unit }) : say("One metric of every head");
   return html`<div class="ranking-map">
-    <h4 class="map-title">${says ?? say("One metric of every head")}</h4>
+    <h4 class="map-title">${says}</h4>
     <${Figure} part=${part} name="metric_map" class="metric-map" figure=${answer?.figure}
-      label=${label ?? say("One metric of every head")} box=${{ "data-metric": asked?.metric }} />
+      label=${says} box=${{ "data-metric": asked?.metric }} />
   </div>`;
 };
 

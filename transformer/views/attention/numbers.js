@@ -2,7 +2,7 @@
 
 import { firstHead, readStack, usualKind } from "../../web/selection.js";
 import { ask } from "../../web/ask.js";
-import { say } from "../../web/messages.js";
+import { capital, say } from "../../web/messages.js";
 import { KindButtons, Switch } from "../../web/controls.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { atlasOf, headName } from "../../web/head_grid.js";
@@ -71,8 +71,8 @@ export const pictureTitle = (fields, at) => {
     last === 0 ? say("layer {layer}", { layer: 0 }) : say("layers 0 to {last}", { last });
   const whose = {
     head: say("layer {layer}, head {head}", { layer, head }),
-    layer: say("layer {layer}, mean of its heads", { layer }),
-    all: say("mean of all heads"),
+    layer: say("the mean of the heads of layer {layer}", { layer }),
+    all: say("the mean of all heads"),
   };
   const title = say(pictureNamed(picture).title || picture);
   const how = shownAs(fields, at);
@@ -162,9 +162,11 @@ const source = (fields, at) => {
   const { layer, head } = at;
   const { picture, over_heads: over, depth } = fields;
   const mean = (of) =>
-    of === "all"
-      ? say("The mean of all heads")
-      : say("The mean of the heads of layer {layer}", { layer });
+    capital(
+      of === "all"
+        ? say("the mean of all heads")
+        : say("the mean of the heads of layer {layer}", { layer }),
+    );
   if (picture === "alignment" && over !== "head") {
     return { of: { picture: "flow", which: "mean", depth: over }, whose: mean(over) };
   }

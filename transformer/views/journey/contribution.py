@@ -13,6 +13,7 @@ from transformer.analysis.journey import journey
 from transformer.analysis.logit_contribution import LogitContribution
 from transformer.analysis.model_queries import ModelQueries
 from transformer.messages import mark, numeral, say
+from transformer.network_words import attention_name
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, view
 from transformer.views.drawing import style
@@ -22,11 +23,6 @@ NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each ce
 
 _COLUMNS = {"self": mark("self {head}"), "cross": mark("cross {head}")}
 _COLUMN = mark("head {head}")
-_HEADS = {
-    "": mark("layer {layer}, head {head}"),
-    "self": mark("layer {layer}, head {head} of self-attention"),
-    "cross": mark("layer {layer}, head {head} of cross-attention"),
-}
 
 
 def contribution(found: LogitContribution, label: str) -> go.Figure:
@@ -78,7 +74,7 @@ def table(found: LogitContribution) -> tuple[list[str], list[str], NDArray[np.fl
     """(names of rows, names of columns, numbers), NaN where there is no such part."""
     names = {
         "token": say("token"), "position": say("position"), "embedding norm": say("embedding norm"),
-        "final norm": say("final norm"), "output bias": say("output bias"),
+        "final norm": say("final norm"), "output bias": say("the output bias"),
     }  # fmt: skip
     first = [name for name in ("token", "position", "embedding norm") if name in found.others]
     then = [name for name in ("final norm", "output bias") if name in found.others]
@@ -126,7 +122,7 @@ def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
             for head, value in enumerate(row):
                 yield head_name(layer, head, kind if len(found.heads) > 1 else ""), value
     for layer, value in enumerate(found.feed_forward.tolist()):
-        yield feed_forward_name(layer), value
+        yield say("the feed-forward of layer {layer}", layer=layer), value
     for layer, value in enumerate(found.biases.tolist()):
         yield say("the biases of layer {layer}", layer=layer), value
     names = {
@@ -141,12 +137,12 @@ def _named(found: LogitContribution) -> Iterator[tuple[str, float]]:
 
 def head_name(layer: int, head: int, kind: str) -> str:
     """A head in a sentence; kind: "self" or "cross", empty where there is only one."""
-    return say(_HEADS[kind], layer=layer, head=head)
-
-
-def feed_forward_name(layer: int) -> str:
-    """A feed-forward in a sentence."""
-    return say("the feed-forward of layer {layer}", layer=layer)
+    if not kind:
+        return say("layer {layer}, head {head}", layer=layer, head=head)
+    attention = attention_name("decoder", kind)
+    return say(
+        "layer {layer}, head {head} ({attention})", layer=layer, head=head, attention=attention
+    )
 
 
 _TARGET = Int(

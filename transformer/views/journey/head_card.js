@@ -186,7 +186,7 @@ export const HeadCard = ({ part, answer, isCurrent, shown, at, row, label }) => 
   const gap = page.run.hidden.includes(answer.position) ? answer.target_label : null;
   const sentences = [
     isOff
-      ? say("It is switched off: it reads nothing.")
+      ? say("{whose} is switched off: it reads nothing.", { whose: headName(at.layer, at.head) })
       : html`<${Reads} ...${{ shown, row, isSelf, gap }} />`,
     isOwn && html`<${Adds} ...${{ answer, at }} />`,
     texts && html`<${Writes} place=${answer.position} texts=${texts} />`,

@@ -79,9 +79,9 @@ const openArithmetic = () => {
   shell.openTab("attention");
   openSection("attention_math");
 };
-// A cell in words: the hovered one, else that of the two chosen tokens.
-const cellInWords = ({ numbers, labels }, { row, column }, isOff) => {
-  if (isOff) return say("It is switched off: it reads nothing.");
+// A cell in words: the hovered one, else that of the two chosen tokens. off: the head's name, if it is switched off.
+const cellInWords = ({ numbers, labels }, { row, column }, off) => {
+  if (off) return say("{whose} is switched off: it reads nothing.", { whose: off });
   if (!numbers || row === null || column === null) {
     return say("Click a cell: which other heads read like this?");
   }
@@ -124,7 +124,7 @@ const Large = ({ part, view, at, row }) => {
         meanwhile=${meanwhile} />
       ${masked && html`<button type="button" class="to-tab to-masks" onClick=${() => shell.openTab("masks")}>${say("hidden by the mask")}</button>`}
     </div>
-    <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(shown, lit, isOff)}</span>
+    <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(shown, lit, isOff && headName(at.layer, at.head))}</span>
       <button type="button" class="to-tab" onClick=${openArithmetic}>${say("Its arithmetic")}</button></p>
   </div>`;
 };

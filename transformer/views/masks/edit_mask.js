@@ -62,7 +62,7 @@ const cellWords = ({ query, key }, { labels, lineEdit, edit, planned }) => {
       : say("allowed")
     : mine
       ? say("forbidden by you")
-      : say("hidden by the causal mask");
+      : say("hidden by the mask");
   return say("Query {query}, key {key}: {how}", {
     query: token(labels.queries, query),
     key: token(labels.keys, key),
@@ -192,7 +192,7 @@ const Editor = () => {
     <p class="mask-note">${notes.join(" ")}</p>
     <p class="mask-key">
       ${key("open", "", say("allowed"))}
-      ${key("", "", say("hidden by the architecture"))}
+      ${key("", "", say("hidden by the mask"))}
       ${key("forbid", "×", say("forbidden by you"))}
       ${key("allow", "+", say("allowed by you"))}
     </p>

@@ -261,7 +261,7 @@ VIEW = View(
         Choice(
             name="without",
             title="Mask that is taken away",
-            options={"causal": mark("causal"), "padding": mark("padding")},
+            options={"causal": "causal", "padding": "padding"},
             optional=True,
             use="place",
             link="without",

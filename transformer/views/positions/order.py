@@ -9,7 +9,7 @@ VIEW = View(
     name="order",
     tab=mark("Positions"),
     order=300,
-    title=mark("Without positions"),
+    title="Without positions",
     help="What a text becomes when the network is not told where its tokens stand.",
     pictures=(),
 )

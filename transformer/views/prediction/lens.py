@@ -111,7 +111,7 @@ def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figu
         height=MARGIN["t"] + ROW_PX * rows + MARGIN["b"],
         xaxis=_tokens(say("token read"), view.read),
         # above the cells what came next; an encoder predicts nothing
-        xaxis2=_tokens(say("token that came next"), view.follows, **above),
+        xaxis2=_tokens(say("came next"), view.follows, **above),
         yaxis=style.named_axis(say("residual stream"), names, fixedrange=True),
         shapes=_underlines(view),
         meta={
@@ -130,10 +130,10 @@ def logit_lens(run: Run, *, first: int = 0, count: int | None = None) -> go.Figu
 def what_is_done(run: Run) -> str:
     """The norm and head that are applied to each layer, in a sentence."""
     if not PLACEMENTS[run.config.norm].of_sum:
-        return say(
+        return (
             "the model's final norm and output layer, put on streams that they were not trained for"
         )
-    return say(
+    return (
         "the model's output layer, put on streams that it was not trained for (a post-norm model "
         "has no final norm)"
     )

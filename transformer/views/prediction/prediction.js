@@ -40,16 +40,11 @@ const cellText = (meta, row, column, [value]) =>
 const gradient = (scale) =>
   `linear-gradient(to right, ${scale.map(([at, colour]) => `${colour} ${at * 100}%`).join(", ")})`;
 
-const words = ({ says, tied, predicts }) => {
+const words = ({ tied, predicts }) => {
   const told = [
-    predicts
-      ? say(
-          "The residual stream after each layer, read as the last one is: which token comes next?",
-        )
-      : say("The residual stream after each layer, read as the last one is: which token is it?"),
-    say("It is read with {head} (nostalgebraist 2020), so early rows may be nonsense.", {
-      head: says,
-    }),
+    say(
+      "The residual stream after each layer goes through the model's final norm (if it has one) and output layer (nostalgebraist 2020). They were not trained for it, so early rows may be nonsense.",
+    ),
   ];
   if (tied && predicts) {
     told.push(
@@ -95,8 +90,6 @@ const Rows = ({ layout }) => {
 };
 
 const TOKENS = {
-  previous: say("Earlier tokens"),
-  next: say("Later tokens"),
   range: (places) => say("tokens {first} to {last} of {total}", places),
 };
 
@@ -233,10 +226,10 @@ const Prediction = () => {
   const go = (to) => setQuery(before(run.n_prompt + to));
   const facts = { run: asked?.run, step: answer && answer.position + 1 - run.n_prompt };
   const head = () => html`<div class="step-head">
-      <button type="button" class="previous" aria-label=${say("Previous step")}
+      <button type="button" class="previous" aria-label=${say("One token back")}
         disabled=${readPosition() === run.trace_start} onClick=${() => go(step - 1)}>‹</button>
       <h3 class="step-title">${isStep ? title(step, steps) : expects()}</h3>
-      <button type="button" class="next" aria-label=${say("Next step")}
+      <button type="button" class="next" aria-label=${say("One token on")}
         disabled=${readPosition() >= run.labels.length - 1} onClick=${() => go(step + 1)}>›</button>
       <span class="hint">${[forgotten(readPosition()), isStep && asSentence(run.how)].filter(Boolean).join(" ")}</span>
     </div>`;

@@ -18,7 +18,7 @@ from transformer.views.drawing import style
 from transformer.views.drawing.bars import Series, paired_bars, percent
 from transformer.views.parameters import Int
 from transformer.views.prediction.beams import beam_tree
-from transformer.views.prediction.lens import logit_lens, what_is_done
+from transformer.views.prediction.lens import logit_lens
 from transformer.views.prediction.surprisal import in_words, summarise, why_none
 from transformer.views.prediction.surprisal import surprisal as surprisal_figure
 
@@ -52,7 +52,7 @@ def candidates(
         how_at(run, found),
         labels,
         (
-            Series(say("by the network"), [one.probability for one in shown], style.LIGHT.muted),
+            Series(say("the network"), [one.probability for one in shown], style.LIGHT.muted),
             Series(say("after temperature and filters"), after, style.LIGHT.accent, texts=texts),
         ),
         y_title=mark("candidate token"),
@@ -76,11 +76,9 @@ def step_of(run: Run, index: Any) -> GenerationStep:
 def how(request: Request) -> str:
     """How tokens were chosen, in words."""
     if request.beams > 1:
-        return say(
-            "beam search with {beams} beams: the best whole text was taken", beams=request.beams
-        )
+        return say("beam search with {beams} beams", beams=request.beams)
     if request.sampling is None:
-        return say("greedy: the likeliest is taken")
+        return say("greedy: always the likeliest")
     return _sampled(request.sampling)
 
 
@@ -201,7 +199,6 @@ def answer_lens(item: Run, *, first: Annotated[int, Int(use="request")] = 0) -> 
     figure = logit_lens(item, first=first, count=LENS_COLUMNS)
     return {
         "figure": figure,
-        "says": what_is_done(item),
         "tied": item.config.tie_embeddings,
         "predicts": item.config.family != "encoder",
         "columns": LENS_COLUMNS,
@@ -227,21 +224,21 @@ VIEW = View(
         picture(
             answer_surprisal,
             figure=surprisal_figure,
-            title=mark("Surprisal"),
+            title="Surprisal",
             help="How many bits each token of the text surprised the network by, −log₂ p.",
             lens=True,
         ),
         picture(
             answer_lens,
             figure=logit_lens,
-            title=mark("Logit lens"),
+            title="Logit lens",
             help="What each layer would have said comes next, had the network ended there.",
             lens=True,
         ),
         picture(
             beam_tree,
             name="beams",
-            title=mark("beam search"),
+            title="beam search",
             help="Which hypotheses went on, ended or were cut at each step, likeliest on top.",
         ),
     ),

@@ -36,10 +36,7 @@ def why_none(run: Run) -> str | None:
             "that transformer.with_lens(model, run) gives"
         )
     if all(bits is None for bits in run.surprisal):
-        return say(
-            "only the first token was read, which nothing predicted, so nothing has a "
-            "surprisal; allowed: a run of two tokens or more"
-        )
+        return say("the text is too short: nothing comes before its only token")
     return None
 
 

@@ -10,7 +10,7 @@ import {
   useGone,
 } from "../../web/runs.js";
 import { before, predictedPosition, tokenAt } from "../../web/selection.js";
-import { capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
+import { numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { html, useRef, useState } from "../../web/preact.js";
 import { page, setQuery, showProblem } from "../../web/store.js";
@@ -138,7 +138,7 @@ const Tree = ({ entries, gone }) => {
     </li>`;
   };
   return html`<ul class="branch-tree" role="tree"
-    aria-label=${say("Texts of this prompt, each from where it parts from another")}>
+    aria-label=${say("The texts of this prompt so far")}>
     ${roots.map((node) => item(node, 1))}
   </ul>`;
 };
@@ -187,15 +187,15 @@ const Step = ({ step, steps, answer, asked }) => {
   ];
   return html`<div class="branch-step">
     <div class="step-head">
-      <button type="button" class="previous" aria-label=${say("Previous token")}
+      <button type="button" class="previous" aria-label=${say("One token back")}
         disabled=${step === 0} onClick=${() => go(step - 1)}>‹</button>
       <h4 class="branch-title">${
         answer ? title() : steps ? say("What it could have been") : none
       }</h4>
-      <button type="button" class="next" aria-label=${capital(say("next token"))}
+      <button type="button" class="next" aria-label=${say("One token on")}
         disabled=${step >= steps - 1} onClick=${() => go(step + 1)}>›</button>
     </div>
-    <ul class="branch-choices" aria-label=${say("Candidates for this token")}>
+    <ul class="branch-choices" aria-label=${say("What it could have been")}>
       ${answer?.ids.map((id, at) => html`<${Choice} key=${id} ...${{ answer, at, branch }} />`)}
     </ul>
     <p class="branch-note hint">${notes && notes.filter(Boolean).join(" ")}</p>
@@ -215,7 +215,7 @@ const Branches = () => {
   const gone = useGone(part, run && runs);
   const shown = steps > 0 ? { answer, asked } : { answer: null, asked: { run: run?.run } };
   return html`<section class="branches whatif" ...${part.attributes({ run: shown.asked?.run, step: shown.asked?.step })}>
-    <p>${say("What if another token had been taken? Choose one of the candidates: the text branches there and goes on with the settings at the left. A sampled text uses the random numbers that it would have had anyway, so only the token makes the difference.")}</p>
+    <p>${say("Choose one of the candidates: the text branches there and goes on with the settings at the left. A sampled text uses the random numbers that it would have had anyway, so only the token makes the difference.")}</p>
     <${Step} ...${{ step, steps, ...shown }} />
     <div class="branch-box">
       <h4>${say("The texts of this prompt so far")}</h4>

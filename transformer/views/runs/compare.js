@@ -19,10 +19,7 @@ const SAID = {
   "only A": (count) => say("{count} only in A", { count }),
   "only B": (count) => say("{count} only in B", { count }),
 };
-const LISTS = {
-  source: say("Tokens of the source of both"),
-  text: say("Tokens of the text of both"),
-};
+const LISTS = { source: say("source"), text: say("text") };
 const HEADS = {
   source: (counts) => say("Source: {counts}.", { counts }),
   text: (counts) => say("Text: {counts}.", { counts }),
@@ -52,7 +49,7 @@ const List = ({ text, many }) => {
     .filter(([how]) => text.counts[how])
     .map(([how, said]) => said(text.counts[how]))
     .join(", ");
-  const label = many ? LISTS[text.name] : say("Tokens of both");
+  const label = capital(LISTS[text.name]);
   return html`<div class="compare-text">
     <p class="hint">${many ? HEADS[text.name](counts) : say("{sentence}.", { sentence: counts })}</p>
     <div class="two">${["A", "B"].map((side) => html`<${Side} ...${{ text, side, label }} />`)}</div>
@@ -110,7 +107,7 @@ const alike = (a, b) =>
   a.n_heads === b.n_heads && sitesOf(a).map(siteName).join() === sitesOf(b).map(siteName).join();
 const headsOf = ({ n_heads: count }) => [
   ...Array.from({ length: count }, (_, head) => [head, String(head)]),
-  ["mean", say("mean of all heads")],
+  ["mean", say("the mean of all heads")],
 ];
 const inWords = (site) => [
   siteName(site),
@@ -200,7 +197,9 @@ const Choice = ({ others, gone, b, choose }) => {
   const option = (entry) => {
     const { run } = entry.facts;
     const lost = gone.includes(run);
-    const name = lost ? say("{run} – no longer kept", { run: runName(entry) }) : runName(entry);
+    const name = lost
+      ? `${runName(entry)}: ${say("no longer kept by the server")}`
+      : runName(entry);
     return html`<option key=${run} value=${run} disabled=${lost} selected=${run === b}>${name}</option>`;
   };
   const shown = page.run && pastRun(page.run.run);

@@ -25,13 +25,15 @@ import { mounted, useAnswer, usePart } from "../../web/part.js";
 
 const percent = (probability) => `${numeral((100 * probability).toPrecision(3))} %`;
 const headName = ({ stack, kind, layer, head }) =>
-  page.run.kinds.length > 1
-    ? say("Layer {layer}, head {head} ({attention})", {
-        attention: attentionOf({ stack, kind }),
-        layer,
-        head,
-      })
-    : capital(say("layer {layer}, head {head}", { layer, head }));
+  capital(
+    page.run.kinds.length > 1
+      ? say("layer {layer}, head {head} ({attention})", {
+          attention: attentionOf({ stack, kind }),
+          layer,
+          head,
+        })
+      : say("layer {layer}, head {head}", { layer, head }),
+  );
 
 // The most important head for the token with this label.
 const mostInWords = (most, label) => {
@@ -77,17 +79,13 @@ const ImportanceMap = ({ part, answer, asked, toggle }) => {
 // The question, and its answer; see ablation.js for what it is given.
 const Matter = ({ part, answer, asked, toggle, change }) => {
   const position = predictedPosition();
-  const question =
-    position < page.run.labels.length
-      ? sayWith("How much does each head matter for “{token}”, token {place}?", tokenAt(position))
-      : say("How much does each head matter for the likeliest token?");
   const button = () =>
     html` <button type="button" class="ablation-most"
       onClick=${() => alter(withAblation(answer.most, interventions(), asked.by))}>${say("Switch off {head}", { head: say("layer {layer}, head {head}", answer.most) })}</button>`;
   return html`<div>
     <${PredictedToken} />
     <div class="whatif-buttons">
-      <button type="button" class="matter" onClick=${() => change({ position })}>${question}</button>
+      <button type="button" class="matter" onClick=${() => change({ position })}>${say("How much does each head matter?")}</button>
     </div>
     <p class="matter-most" role="status" hidden=${!answer}>
       ${answer && [mostInWords(answer.most, answer.label), !isAblated(answer.most) && button()]}

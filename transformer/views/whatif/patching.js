@@ -15,7 +15,7 @@ import { Token } from "../../web/text.js";
 const STACKS = { encoder: say("encoder"), decoder: say("decoder") };
 const PARTS = { resid_post: say("residual stream"), z: say("heads"), mlp_out: say("feed-forward") };
 const KINDS = { self: say("self-attention"), cross: say("cross-attention") };
-const TARGETS = { other: say("what the other run expects"), here: say("the token here") };
+const TARGETS = { other: say("what the other run expects"), here: say("token here") };
 
 // ---- the map ----
 
@@ -174,10 +174,6 @@ const Patching = () => {
     type(null);
     alter([], [], other.teaching);
   };
-  const show =
-    !run || position === null || position === run.labels.length
-      ? say("Show what each patch changes")
-      : sayWith("Show what each patch changes for token {place}, “{token}”", tokenAt(position));
   const none =
     other &&
     !other.variant &&
@@ -194,7 +190,7 @@ const Patching = () => {
     ${position !== null && run && html`<${PredictedToken} />`}
     <${Choices} ...${{ chosen, choose, translates }} />
     <div class="whatif-buttons">
-      <button type="button" class="main show-map" onClick=${() => showMap(chosen)}>${show}</button>
+      <button type="button" class="main show-map" onClick=${() => showMap(chosen)}>${say("Show what each patch changes")}</button>
       <button type="button" class="try-pair" hidden=${!other || other.teaching === run?.text}
         onClick=${tryPair}>${other && say("Try it with “{text}”", { text: other.teaching })}</button>
     </div>

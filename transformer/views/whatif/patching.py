@@ -34,9 +34,9 @@ MIN_WIDTH = 480
 MARGIN = {"l": 76, "r": 128, "t": 170, "b": 100}
 _STILL = {"automargin": False, "fixedrange": True}
 PARTS = {
-    "resid_post": mark("residual stream after the layer"),
-    "z": mark("what the heads read"),
-    "mlp_out": mark("what the feed-forward adds"),
+    "resid_post": "residual stream after the layer",
+    "z": "what the heads read",
+    "mlp_out": "what the feed-forward adds",
 }
 
 
@@ -132,8 +132,8 @@ _PART = Choice(
 )
 _TARGET = Choice(
     options={
-        "other": mark("what the other text leads to"),
-        "here": mark("the token that stands here"),
+        "other": "what the other text leads to",
+        "here": "the token that stands here",
     },
     use="request",
 )

@@ -75,7 +75,7 @@ const Candidates = ({ token, candidates }) => {
       ${after === 0 ? html`<td>✕ ${say("cut")}</td>` : bar(after, most, "bar after")}
     </tr>`;
   };
-  const heads = [say("Candidate"), say("by the network"), say("after temperature and filters")];
+  const heads = [say("Candidate"), say("the network"), say("after temperature and filters")];
   return html`<table>
     <thead><tr>${heads.map((name) => html`<th>${name}</th>`)}</tr></thead>
     <tbody id="candidates">${candidates.map(row)}</tbody>
