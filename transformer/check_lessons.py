@@ -65,7 +65,7 @@ def verify(lesson: Lesson, service: Service) -> Iterator[Found]:
 
 
 def _opened(service: Service, step: Step, before: GradingContext | None) -> GradingContext:
-    """The run and batch that the page shows after opening a step's state."""
+    """The run that the page shows after opening a step's state."""
     if not step.state:
         if before is None:
             raise ValueError("the first step needs a state")
@@ -240,7 +240,6 @@ def _selected(fields: Mapping[str, Any], run: Run) -> dict[str, Any]:
     masks = fields.get("tab") == "masks"
     site = fields.get("mask_site" if masks else "site")
     found: dict[str, Any] = {"site": site, "head": fields.get("mask_head" if masks else "head")}
-    found["sentence"] = fields.get("row") if masks else None
     stack, _, token = str(fields.get("read", "")).rpartition(".")
     if token.isdecimal() and not stack:
         place = int(token)
@@ -249,7 +248,7 @@ def _selected(fields: Mapping[str, Any], run: Run) -> dict[str, Any]:
         usual = {name: str(controls[name].default) for name in ("picture", "by")}
         shown = usual | shown_first(run.model, run.config) | dict(fields)
         above = int((shown["picture"], shown["by"]) == ("alignment", "written"))
-        found |= {"token": place, "position": place, "query": max(0, place - above)}
+        found |= {"token": place, "query": max(0, place - above)}
     if "cell" in fields:
         first = first_row(run, site) if site else 0
         row, _, column = fields["cell"].partition(",")

@@ -75,8 +75,7 @@ def experiments(tiny_model: Model) -> Service:
 @pytest.fixture(scope="module")
 def ground(tiny_model: Model, experiments: Service) -> GradingContext:
     run = tiny_model.generate(TEXT, max_new_tokens=6)
-    batch = tiny_model.trace(["Once upon a time", "A fox"])
-    return GradingContext(run=run, models=experiments.queries, batch=batch)
+    return GradingContext(run=run, models=experiments.queries)
 
 
 def written(folder: Path, text: str, name: str = "mine", language: str = "en") -> Path:
@@ -203,7 +202,7 @@ def test_one_of_several_is_the_largest(ground):
 
 
 def test_what_can_be_measured_is_what_is_recorded_or_the_network_says(ground, tiny_model):
-    run, batch = ground.run, ground.batch
+    run = ground.run
     record, place = run.trace[SITE], {"site": SITE, "head": 1, "query": 7}
     step, token = run.steps[2], run.n_prompt + 1  # the last one read before that step
     other = step.candidates[1]
@@ -226,8 +225,6 @@ def test_what_can_be_measured_is_what_is_recorded_or_the_network_says(ground, ti
         ("weight", place | {"key": 2}, record.pattern[0, 1, 7, 2]),
         ("score", place | {"key": 2}, record.scores[0, 1, 7, 2]),
         ("hidden", {"site": SITE, "query": 7}, len(run.labels) - 8),
-        ("padding", {"sentence": 1}, (~batch.padding[1]).sum()),
-        ("padding_weight", {"site": SITE, "head": 0, "sentence": 1}, 0),
         ("probability", {"token": token}, step.chosen.probability),
         ("kept", {"token": token}, step.n_kept),
         ("candidate", {"token": token, "text": other.text}, other.probability),

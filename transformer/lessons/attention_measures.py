@@ -1,4 +1,4 @@
-"""Measures of attention for lessons: weights, rows, masks, padding, and metrics of heads."""
+"""Measures of attention for lessons: weights, rows, masks, and metrics of heads."""
 
 from __future__ import annotations
 
@@ -19,12 +19,8 @@ from transformer.lessons.measures import (
 from transformer.messages import mark
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
-from transformer.runs.batch import Batch
-from transformer.runs.head_data import check_head
 from transformer.runs.memo import memoize_on_run
 from transformer.runs.run import Run
-
-OF_A_BATCH = ("padding", "padding_weight")
 
 
 @measured(mark("the weight"))
@@ -115,22 +111,6 @@ def is_hidden(context: GradingContext, site: str, query: int, key: int) -> float
     return float(~record.allowed[0, _row(context, record, query), _column(record, key)])
 
 
-@measured(mark("the number of padding tokens"))
-def padding(context: GradingContext, sentence: int) -> float:
-    """The number of padding tokens of a sentence of the batch."""
-    return float((~_batch(context).padding[_sentence(context, sentence)]).sum())
-
-
-@measured(mark("the share of the weights that goes to padding"))
-def padding_weight(context: GradingContext, site: str, head: int, sentence: int) -> float:
-    """One head's weight on padding, averaged over the rows of a sentence's tokens."""
-    batch = _batch(context)
-    at, record = _sentence(context, sentence), batch.trace[site]
-    check_head(head, record.pattern.shape[1])
-    real = batch.padding[at]
-    return float(record.pattern[at, head][real][:, ~real].sum() / real.sum())
-
-
 def _metric(name: str) -> Function:
     def measure(context: GradingContext, site: str, head: int) -> float:
         record = record_of(context, site, head)
@@ -164,13 +144,3 @@ def _row(context: GradingContext, record: AttentionRecord, query: int) -> int:
 
 def _column(record: AttentionRecord, key: int) -> int:
     return check_whole("key", key, 0, record.pattern.shape[3] - 1)
-
-
-def _batch(context: GradingContext) -> Batch:
-    if context.batch is None:
-        raise not_measurable("batch")
-    return context.batch
-
-
-def _sentence(context: GradingContext, sentence: int) -> int:
-    return check_whole("sentence", sentence, 0, len(_batch(context).texts) - 1)

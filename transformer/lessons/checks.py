@@ -21,7 +21,7 @@ from typing import Any
 
 from transformer.checks import shortened
 from transformer.lessons import prediction_measures, training_measures  # noqa: F401 (registered)
-from transformer.lessons.attention_measures import OF_A_BATCH, first_row  # registers its measures
+from transformer.lessons.attention_measures import first_row  # registers its measures
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.messages import capital, numeral, say
 from transformer.model.sites import Site
@@ -87,11 +87,8 @@ class Click(Check):
         if yes := MEASURES[self.of].yes:  # a long text has too many cells to measure all
             says = say(yes if value else MEASURES[self.of].no)
             return CheckResult(right=bool(value) is not self.least, says=says)
-        if self.of in OF_A_BATCH:
-            worst, best = self._ends(context)
-        else:
-            key = ("worst and best", repr(self))
-            worst, best = memoize_on_run(context.run, key, lambda: self._ends(context))
+        key = ("worst and best", repr(self))
+        worst, best = memoize_on_run(context.run, key, lambda: self._ends(context))
         right = abs(value - best) <= self.within * abs(best - worst)
         quantity, shown = worded(self.of), written_number(value)
         if not right:

@@ -1,4 +1,4 @@
-"""Measures of a visitor's run or batch for lessons, by name: their registry, and what is counted
+"""Measures of a visitor's run for lessons, by name: their registry, and what is counted
 in a text and in a network.
 
 `token`, `query` and `key` count a stack's tokens from 0, as the page does; a negative token or
@@ -23,7 +23,6 @@ from transformer.analysis.model_queries import ModelQueries
 from transformer.checks import InvalidRequest, check_whole
 from transformer.messages import mark
 from transformer.model.trace import AttentionRecord
-from transformer.runs.batch import Batch
 from transformer.runs.head_data import weights_read
 from transformer.runs.run import Run
 
@@ -32,14 +31,10 @@ Function = Callable[..., float]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GradingContext:
-    """The run that a check is graded on, and the batch for checks of padding.
-
-    models: answers measures that run the network again.
-    """
+    """The run that a check is graded on. models: answers measures that run the network again."""
 
     run: Run
     models: ModelQueries
-    batch: Batch | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -49,13 +49,13 @@ DARK = "@media (prefers-color-scheme: dark) {\n:root"
 def step_question(service: Service, classes: Classes) -> Question:
     """The request that the teacher's page sends as it shows a step, and as the step goes on.
 
-    {"code", "key", "name", "step", "phase", "order", "run", "batch"}: the step of the lesson "name"
+    {"code", "key", "name", "step", "phase", "order", "run"}: the step of the lesson "name"
     in a phase: GUESS or TASK, which its phones answer, or SHOWN, with the right answer on this run.
     order: the options as the page shows them. {"code", "key"}: no step. Raises NoClass.
     """
 
     def show_step(data: Mapping[str, Any]) -> dict[str, Any]:
-        allowed = ("code", "key", "name", "step", "phase", "order", "run", "batch")
+        allowed = ("code", "key", "name", "step", "phase", "order", "run")
         check_names("show_step", data, allowed)
         one = classes.owned(data.get("code"), data.get("key"))
         if "name" not in data:

@@ -22,7 +22,7 @@ from transformer.runs.run import Run
 from transformer.server.errors import public_error
 from transformer.server.fields import SETTINGS, view_fields
 from transformer.server.learning import RECORDED, adopt
-from transformer.server.page_request import OF_RUN, batch_of, run_of
+from transformer.server.page_request import OF_RUN, run_of
 from transformer.server.service import Service
 
 Answer = dict[str, Any]
@@ -60,7 +60,7 @@ def lesson(service: Service, data: Mapping[str, Any]) -> Answer:
 
 
 def grade(service: Service, data: Mapping[str, Any]) -> Answer:
-    """{"name", "step", "run", "batch", "answer"}: whether it is right, and a sentence.
+    """{"name", "step", "run", "answer"}: whether it is right, and a sentence.
 
     answer: of the page's own state: site, head, token, cell; or a number, or an option.
     """
@@ -71,7 +71,7 @@ def grade(service: Service, data: Mapping[str, Any]) -> Answer:
 
 
 def solve(service: Service, data: Mapping[str, Any]) -> Answer:
-    """{"name", "step", "run", "batch"}: the answer, as the page would show it. trains: once it
+    """{"name", "step", "run"}: the answer, as the page would show it. trains: once it
     shows a plan, the page trains it; the network is opened, and graded, by the visitor."""
     check, step = _check(data), step_of(data)
     if task := step.solution.get("learn"):
@@ -114,10 +114,8 @@ def teacher_routes(service: Service) -> APIRouter:
 
 
 def context_of(service: Service, data: Mapping[str, Any]) -> GradingContext:
-    """The run and the batch that the page shows, by their ids in "run" and "batch"."""
-    store = service.store
-    batch = store.batch(data["batch"]) if data.get("batch") else None
-    return GradingContext(run=store.run(data.get("run")), models=service.queries, batch=batch)
+    """The run that the page shows, by its id in "run"."""
+    return GradingContext(run=service.store.run(data.get("run")), models=service.queries)
 
 
 def offered(served: Mapping[str, Any]) -> list[str]:
@@ -189,11 +187,10 @@ def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
 
 
 def shown_by(service: Service, state: Mapping[str, Any]) -> GradingContext:
-    """The run and the batch that a state of the page shows. Raises ValueError for a bad state."""
+    """The run that a state of the page shows. Raises ValueError for a bad state."""
     run = run_of(service, request_in(state))
-    batch = batch_of(service, {name: state[name] for name in ("model", "lines") if name in state})
     check_places(run, state)
-    return GradingContext(run=run, models=service.queries, batch=batch)
+    return GradingContext(run=run, models=service.queries)
 
 
 def check_places(run: Run, state: Mapping[str, Any]) -> None:

@@ -96,8 +96,7 @@ const useShown = (held, step, fail) => {
     const isShown = () => latest.current === wanted;
     while (isShown() && step.name && !(isSettled() && page.run?.run)) await pause(LOADING_MS);
     if (!held || !isShown()) return;
-    const { run } = page.run ?? {};
-    const shown = step.name ? { ...step, run, batch: page.batch?.batch ?? null } : {};
+    const shown = step.name ? { ...step, run: page.run.run } : {};
     await ask("show_step", { ...held, ...shown }).catch(fail);
   };
   useLayoutEffect(() => void show(), [wanted]);

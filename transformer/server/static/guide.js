@@ -139,7 +139,6 @@ const Guide = () => {
     name: deck.name,
     step: (place ?? 0) + 1,
     run: page.run.run,
-    batch: page.batch?.batch ?? null,
   });
   const grade = async (answer) => {
     try {
