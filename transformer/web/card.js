@@ -1,7 +1,8 @@
 // A card of the tour or of a lesson: its words, what it asks, its hints and the verdict.
 
 import { useDocument } from "./part.js";
-import { say } from "./messages.js";
+import { fields } from "./fields.js";
+import { numberOf, say } from "./messages.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 import { siteName } from "./sites.js";
 import { page, nextPaint, reactive } from "./store.js";
@@ -10,16 +11,19 @@ import { Marked } from "./text.js";
 /**
  * @typedef {object} CardOf a deck
  * @property {string} title
- * @property {string | string[]} says
+ * @property {string[]} says its paragraphs
  * @property {string} [look] what to look at
- * @property {string} [start] the words of a button that leads here
- * @property {string} [task] of a lesson: what there is to do
- * @property {string} [check] how that is answered: click (head, token, cell), number, choose, run
  * @property {boolean} [types] whether the text and the settings stay in sight
  * @property {boolean} [presses] whether the button that generates does, with the bars of what comes next
- * @property {string[]} [options]
- * @property {string[]} [hints]
  * @property {Record<string, string>} state fields of a link; none: the page stays as it is
+ * @property {string} [guess] of a lesson: a question before the picture opens
+ * @property {string[]} [guesses]
+ * @property {string} [task] what there is to do
+ * @property {string} [check] how that is answered: click (head, token, cell), number, choose, run
+ * @property {string[]} [options]
+ * @property {{guesses: boolean, options: boolean}} [ordered] which of these keep their order: they are ranges
+ * @property {string[]} [hints]
+ * @property {string[]} [explains] paragraphs that are shown once it is answered
  */
 /** @typedef {{ name: string, title: string, cards: CardOf[] }} Deck the tour's name is "" */
 
@@ -29,20 +33,6 @@ export const cardState = reactive({
   place: /** @type {number | null} */ (null),
   isChoosing: false,
 });
-
-/**
- * @typedef {object} Words of a card
- * @property {string} title
- * @property {string[]} says its paragraphs
- * @property {any} [look] what to look at
- * @property {string} [guess] a question before the picture opens
- * @property {string[]} [guesses]
- * @property {string} [task] what there is to do
- * @property {string[]} [options]
- * @property {{guesses: boolean, options: boolean}} [ordered] which of these keep their order: they are ranges
- * @property {string[]} [hints]
- * @property {string[]} [explains] paragraphs that are shown once it is answered
- */
 
 const NOTHING = {
   guess: /** @type {number | null} */ (null),
@@ -98,19 +88,27 @@ export const inOrder = (card, words, of) => {
   return /** @type {number[]} */ (orders.get(name));
 };
 
-// The part of the page's selection that answers a card, by kind of question; null: nothing is chosen yet.
-export const CHOSEN = {
+// What answers a card is read off the page, {field: value}, by kind of question; null: nothing is chosen yet.
+/** @type {Record<string, () => any>} */
+const ANSWERS = {
   head: () => page.head && { site: siteName(page.head), head: page.head.head },
   token: () => {
     const { stack, index } = page.query ?? {};
     return page.query && { stack: stack === page.run.stack ? "own" : stack, token: index };
   },
+  cell: () => {
+    const cell = fields.cell;
+    return cell.includes(",") ? { site: siteName(page.head), cell } : null;
+  },
+  run: () => ({}),
 };
 
 const pause = () => new Promise((done) => setTimeout(done, 50));
 // Grade what the visitor does in the pictures as an answer to this card, once the page is as the card sets
-// it. read(): the choice, null for none yet; without it the card is not answered in the pictures.
-export const useFollowed = (name, read, grade, isReady = () => true) => {
+// it. kind: of the question, "" for none yet.
+/** @type {(name: string, kind: string, grade: (answer: any) => void, isReady: () => boolean) => void} */
+export const useFollowed = (name, kind, grade, isReady) => {
+  const read = ANSWERS[kind];
   const latest = useRef(name);
   latest.current = name;
   const card = useMemo(() => ({ previous: /** @type {any} */ (null), waits: false }), [name]);
@@ -136,10 +134,9 @@ export const useFollowed = (name, read, grade, isReady = () => true) => {
 const NumberForm = ({ state, answer }) => {
   const send = (event) => {
     event.preventDefault();
-    const text = state.text.trim();
-    const number = Number(text.replace(",", ".").replace("−", "-"));
+    const number = numberOf(state.text);
     if (Number.isNaN(number)) state.tell(null, say("Give a number, such as 0.25."));
-    else if (text) answer({ number });
+    else answer({ number });
   };
   return html`<form class="card-form" novalidate onSubmit=${send}>
     <label>${say("Your answer:")}${" "}<input type="text" name="answer" inputmode="decimal"
@@ -200,7 +197,7 @@ const Check = ({ words, name, kind, state, answer, solve, write }) => {
 };
 
 /**
- * words: see Words; deck: the lesson's name, "" for the tour; over: the line above the words; place, count:
+ * words: see CardOf; deck: the lesson's name, "" for the tour; over: the line above the words; place, count:
  * of the card among its deck's. kind: of what it asks, "" for nothing; state: see useAnswers; answer({number}
  * or {option}): what the visitor says; solve(): the visitor wants to see it; write(), where the text is to be
  * replaced next to an open section: go to its box. leaf(by); end() puts it away;
@@ -249,7 +246,7 @@ export const Card = ({
     <div aria-live="polite">
       <h2 class="card-title" tabindex="-1" ref=${title}><${Marked} text=${words.title} /></h2>
       <div class="card-says">${words.says.map(paragraph)}</div>
-      <p class="card-look" hidden=${!words.look}>${words.look}</p>
+      <p class="card-look" hidden=${!words.look}><strong>${say("Look at:")}</strong> <${Marked} text=${words.look ?? ""} /></p>
     </div>
     ${words.guess && html`<${Guess} ...${{ words, name }} state=${check.state} />`}
     <${Check} ...${{ words, name }} ...${check} />

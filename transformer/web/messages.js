@@ -50,6 +50,10 @@ export const numeral = (text) => {
   const few = whole.replace(/\D/g, "").length < known.group_from;
   return [whole.replaceAll(",", few ? "" : known.group), ...rest].join(known.decimal);
 };
+// The number that is typed, with the decimal and minus signs of any language; NaN for none.
+/** @type {(text: string) => number} */
+export const numberOf = (text) =>
+  text.trim() ? Number(text.replace(",", ".").replace("−", "-")) : NaN;
 // A whole number, its digits in groups.
 /** @type {(count: number) => string} */
 export const wholeText = (count) => numeral(String(count).replace(/\B(?=(\d{3})+$)/g, ","));

@@ -9,17 +9,13 @@ import { goToLesson, cardShown, endTour, goToAnswer, goToCard, isSettled, opener
 import {
   Card,
   cardState,
-  CHOSEN,
   isExplained,
   isGuessing,
   useAnswers,
   useFollowed,
 } from "../../web/card.js";
-import { Marked } from "../../web/text.js";
 import { ask, askedIn, LANGUAGE, lasting, takeLeft } from "../../web/ask.js";
-import { fields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
-import { siteName } from "../../web/sites.js";
 import { focusText } from "./gradio.js";
 import { opened } from "./opened.js";
 
@@ -86,16 +82,6 @@ const LessonList = ({ close }) => {
   </section>`;
 };
 
-// What answers a card is read off the page, {field: value}; null: nothing is chosen yet.
-/** @type {Record<string, () => any>} */
-const ANSWERS = {
-  ...CHOSEN,
-  cell: () => {
-    const cell = fields.cell;
-    return cell.includes(",") ? { site: siteName(page.head), cell } : null;
-  },
-  run: () => ({}),
-};
 // ---- a presenter's keys ----
 
 // Projected, they leaf through the cards. A remote control sends PageUp and PageDown; arrow keys do the
@@ -116,14 +102,6 @@ const leafing = ({ key, ctrlKey, altKey, metaKey, shiftKey, defaultPrevented }) 
 };
 
 // ---- the card ----
-
-/** @type {(card: any) => any} */
-const wordsOf = ({ title, says, look, ...more }) => ({
-  ...more,
-  title: say(title),
-  says: [says].flat().map((text) => say(text)),
-  look: look && html`<strong>${say("Look at:")}</strong> <${Marked} text=${say(look)} />`,
-});
 
 const { lessons } = declared;
 
@@ -164,9 +142,8 @@ const Guide = () => {
       return showProblem(message);
     }
   };
-  const read = ANSWERS[card?.check ?? ""];
-  const follows = card && !isGuessing(card, state) ? read : undefined;
-  useFollowed(name, follows, grade, () => isSettled() && Boolean(page.run?.run));
+  const followed = card && !isGuessing(card, state) ? (card.check ?? "") : "";
+  useFollowed(name, followed, grade, () => isSettled() && Boolean(page.run?.run));
   // Where the visitor writes a text, the question is what follows it, not what the network has added.
   const asksNext = Boolean(card?.types) && card?.check !== "token";
   useLayoutEffect(() => {
@@ -224,7 +201,7 @@ const Guide = () => {
   const isTaught = Boolean(taught);
   useLayoutEffect(() => (isTaught ? () => teacher.current?.focus() : undefined), [isTaught]);
   const count = deck.cards.length;
-  const shown = () => html`<${Card} words=${wordsOf(card)} deck=${deck.name} key="card"
+  const shown = () => html`<${Card} words=${card} deck=${deck.name} key="card"
     over=${deck.name ? `${deck.title} · ` : ""} kind=${card?.check ?? ""} answer=${grade} end=${endTour}
     focus=${opener.current !== null} write=${card?.types && card.state.more && focusText} teach=${deck.name && !taught && (() => teach(null))}
     ...${{ place, count, state, solve, leaf, onward, teacher }} />`;

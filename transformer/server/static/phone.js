@@ -1,7 +1,7 @@
 // The page of a class's phones: what is asked now, and what this phone answers.
 
 import { ask, lasting } from "../../web/ask.js";
-import { numeral, say } from "../../web/messages.js";
+import { numberOf, numeral, say } from "../../web/messages.js";
 import { html, render, useLayoutEffect, useState } from "../../web/preact.js";
 import { Marked, Token } from "../../web/text.js";
 
@@ -69,8 +69,8 @@ const NumberForm = ({ asked: { answer }, send, tell }) => {
   const [text, setText] = useState(answer === null ? "" : numeral(String(answer)));
   const submit = (event) => {
     event.preventDefault();
-    const number = Number(text.trim().replace(",", ".").replace("−", "-"));
-    if (!text.trim() || Number.isNaN(number)) tell(say("Give a number, such as 0.25."));
+    const number = numberOf(text);
+    if (Number.isNaN(number)) tell(say("Give a number, such as 0.25."));
     else send(number);
   };
   return html`<form class="number" novalidate onSubmit=${submit}>

@@ -3,6 +3,7 @@
 import { batch as together, effect } from "../../web/preact.js";
 import { ask } from "../../web/ask.js";
 import { cardState } from "../../web/card.js";
+import { say } from "../../web/messages.js";
 import { showProblem } from "../../web/store.js";
 import { bindField, STAYS, staying } from "../../web/fields.js";
 import { apply, isOpening } from "./link.js";
@@ -13,8 +14,15 @@ import { declared, oneOf, textsOf, wholeNumber } from "../../web/declared.js";
 
 /** @type {(cards: any[]) => Card[]} */
 const withTexts = (cards) => cards.map((card) => ({ ...card, state: textsOf(card.state) }));
+/** @type {(card: any) => any} */
+const translated = ({ title, says, look, ...more }) => ({
+  ...more,
+  title: say(title),
+  says: [say(says)],
+  look: say(look),
+});
 /** @type {Deck} */
-const tour = { name: "", title: "", cards: withTexts(declared.cards) };
+const tour = { name: "", title: "", cards: withTexts(declared.cards.map(translated)) };
 cardState.deck = tour;
 // The button that began it, to which the focus goes back.
 export const opener = { current: /** @type {any} */ (null) };
