@@ -19,7 +19,8 @@ from transformer.analysis.logit_contribution import logit_contribution
 from transformer.check_lessons import check as check_folder
 from transformer.check_lessons import verify
 from transformer.lessons import FOLDER, ORDER, add_lessons, all_lessons, read_folder
-from transformer.lessons.lesson import check_of, read_lesson
+from transformer.lessons.check_header import check_of
+from transformer.lessons.lesson import nearest, read_lesson
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.server import lessons as lessons_of_page
 from transformer.server.asgi_guard import AsgiGuard
@@ -85,15 +86,15 @@ def written(folder: Path, text: str, name: str = "mine", language: str = "en") -
 
 
 def test_a_file_is_read_block_by_block(tmp_path):
-    lesson = read_lesson(written(tmp_path, LESSON))
-    intro, first, last = lesson.in_language("en")
-    assert (lesson.name, lesson.minutes, intro.title) == ("mine", 3, "Looking back")
+    lesson = read_lesson(written(tmp_path, LESSON))["en"]
+    first, last = lesson.steps
+    assert (lesson.name, lesson.minutes, lesson.title) == ("mine", 3, "Looking back")
     assert first.says == ["Two lines of one paragraph.", "Another with **strong**."]
     assert first.task == "Click a head."
     assert first.hints == ["Look closely.", "Look again."]
     assert last.task == ""
-    assert lesson.steps[1].state == {"tab": "masks"}
-    assert lesson.steps[1].check is None
+    assert last.state == {"tab": "masks"}
+    assert last.check is None
 
 
 CHECK = 'click = "head"\nof = "first"'
@@ -136,9 +137,9 @@ def test_another_language_has_words_alone_and_as_many(tmp_path):
     folder = written(tmp_path, LESSON)
     written(tmp_path, words, language="fr")
     lesson = read_lesson(folder)
-    assert lesson.languages == ("en", "fr")
-    assert lesson.in_language("fr")[0].title == "Regarder"
-    assert lesson.in_language("zh")[0].title == "Looking back"
+    assert [*lesson] == ["en", "fr"]
+    assert nearest(lesson, "fr").title == "Regarder"
+    assert nearest(lesson, "zh").title == "Looking back"
     written(tmp_path, words.replace("2. Look again.\n", ""), language="fr")
     with pytest.raises(ValueError, match=r"mine/fr.md: the step “First” needs as many"):
         read_lesson(folder)
@@ -193,7 +194,7 @@ def test_one_of_several_is_the_largest(ground):
     assert [check.grade(ground, {"option": k}).right for k in range(3)] == [
         k == best for k in range(3)
     ]
-    with pytest.raises(ValueError, match="the answer must be 0 to 2"):
+    with pytest.raises(ValueError, match="answer must be a whole number from 0 to 2"):
         check.grade(ground, {"option": 3})
     for query in (0, 1, 5):  # or the range that it falls into
         bounds = [5, len(ground.run.labels) - 1 - query]
@@ -368,7 +369,7 @@ def test_faulty_steps_and_hints_are_reported(tmp_path, experiments):
             text = text.replace("read = 3", "read = 23").replace(
                 "[check]", f"hints.{hint}\n[check]"
             )
-        first, last = verify(read_lesson(written(tmp_path, text)), experiments)
+        first, last = verify(read_lesson(written(tmp_path, text))["en"], experiments)
         assert re.search(problem, first.problem), first.problem
         assert last.problem == ""
     with pytest.raises(ValueError, match=r"hint must be one of .*1.*2"):
@@ -383,8 +384,8 @@ def test_every_bundled_lesson_works_in_every_language(capsys):
     lessons = read_folder(FOLDER)
     assert set(lessons) == set(ORDER)
     for lesson in lessons.values():
-        assert set(lesson.languages) == {"en", "de", "es", "fr", "zh"}
-        assert all(len(" ".join(one.explains).split()) <= 60 for one in lesson.words["en"])
+        assert set(lesson) == {"en", "de", "es", "fr", "zh"}
+        assert all(len(" ".join(one.explains).split()) <= 60 for one in lesson["en"].steps)
 
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -395,8 +396,8 @@ def test_no_fixed_answer_passes_more_than_a_third_of_the_course():
     """The first option; head 5·0, clicked or switched off; the largest number in sight."""
     service = Service([transformer.load(name) for name in bundled_names()], trainings=0)
     passed, asked = {"first": 0.0, "5.0": 0.0, "largest": 0.0}, 0
-    for lesson in (one for one in read_folder(FOLDER).values() if not one.of_others):
-        for step, words in zip(lesson.steps, lesson.words["en"][1:], strict=True):
+    for lesson in read_folder(FOLDER).values():
+        for step in lesson["en"].steps if not lesson["en"].of_others else ():
             if step.check is None:
                 continue
             asked += 1
@@ -411,10 +412,10 @@ def test_no_fixed_answer_passes_more_than_a_third_of_the_course():
             if check.kind == "choose":
                 best = check.right_answer(shown)["option"]
                 passed["first"] += best == 0 if check.is_ordered else 1 / check.n_options
-                sizes = [max(map(float, NUMBER.findall(one)), default=0) for one in words.options]
+                sizes = [max(map(float, NUMBER.findall(one)), default=0) for one in step.options]
                 passed["largest"] += best == sizes.index(max(sizes))
             elif check.kind == "number":
-                text = " ".join([*words.says, words.task, *words.guesses])
+                text = " ".join([*step.says, step.task, *step.guesses])
                 largest = max(map(float, NUMBER.findall(text)), default=0.0)
                 passed["largest"] += check.grade(shown, {"number": largest}).right
             else:
@@ -462,11 +463,10 @@ def test_the_teachers_page_has_each_step_and_no_markup_of_a_lesson(tmp_path, mon
 
     lesson = all_lessons()["prediction"]
     bundled = aio.answer(app, "/lessons/prediction/teacher").text
-    for number, part in enumerate(lesson.in_language("en")[1:], 1):
+    for number, step in enumerate(lesson["en"].steps, 1):
         assert f'"../../#lesson=prediction.{number}"' in bundled
-        assert f"{number}. {part.title}" in Elements(bundled).text
-        if part.guess:  # the last step is what to keep
-            assert part.for_teacher["misconception"] in Elements(bundled).text
+        assert f"{number}. {step.title}" in Elements(bundled).text
+        assert step.misconception in Elements(bundled).text
     french = aio.answer(app, "/lessons/prediction/teacher?__lang=fr").text
     assert "Idée fausse</dt><dd><p>Il va chercher des phrases" in french
     own = Elements(aio.answer(app, f"/lessons/{quote(name)}/teacher").text)

@@ -5,7 +5,7 @@ import torch
 from kit.models import tiny
 
 from transformer import Model, Tokenizer
-from transformer.lessons.lesson import check_of
+from transformer.lessons.check_header import check_of
 from transformer.lessons.measures import of
 from transformer.server.lessons import shown_by
 from transformer.server.service import Service

@@ -165,12 +165,18 @@ def numbers(text, language):
 
 
 def of_lessons(language):
-    for lesson in read_folder(LESSONS).values():
-        if lesson.of_others or language not in lesson.words:
+    for lessons in read_folder(LESSONS).values():
+        if lessons["en"].of_others or language not in lessons:
             continue
-        for pair in zip(lesson.words["en"], lesson.words[language], strict=True):
-            both = (part.texts for part in pair)
-            yield from (([english], said) for english, said in zip(*both, strict=True))
+        english, said = (read_by_visitors(lessons[one]) for one in ("en", language))
+        yield from (([one], other) for one, other in zip(english, said, strict=True))
+
+
+def read_by_visitors(lesson):
+    yield from (lesson.title, lesson.about)
+    for step in lesson.steps:
+        for one in step.texts.values():
+            yield from [one] if isinstance(one, str) else one
 
 
 def of_glossary(language):

@@ -157,11 +157,11 @@ def test_numbers_tokens_and_heads_are_graded_on_the_teachers_run(teacher):
 
 def test_every_guess_reaches_the_phones_and_stays_while_a_run_is_asked_for(teacher):
     for name, lesson in all_lessons().items():
-        for step, part in enumerate(lesson.words["en"][1:], 1):
-            teacher.show(step, "guess", name=name)
+        for number, step in enumerate(lesson["en"].steps, 1):
+            teacher.show(number, "guess", name=name)
             tally = teacher.tally()
-            assert len(tally["options"]) == len(part.guesses), (name, step)
-            assert bool(tally["kind"]) == bool(part.guess), (name, step)
+            assert len(tally["options"]) == len(step.guesses), (name, number)
+            assert bool(tally["kind"]) == bool(step.guess), (name, number)
     one = Phone(teacher)
     teacher.show(1, "guess", name="prediction")
     one.answer(2, one.asked()["name"])

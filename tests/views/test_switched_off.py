@@ -122,5 +122,5 @@ def test_it_has_no_metric_no_label_and_is_no_finding(run):
     answer = PICTURES["metrics"].answer(run, stack="decoder", kind="self")
     assert json.loads(json.dumps(answer, allow_nan=False))
     PICTURES["metric_map"].figure(run, "decoder", "self", "previous")
-    context = GradingContext(run=run, batch=None, models=None)
+    context = GradingContext(run=run, models=None)
     assert of(context, "weight", {"site": SITE, "head": OFF, "query": 4, "key": 2}) == 0

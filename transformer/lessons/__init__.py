@@ -1,6 +1,6 @@
 """Lessons that ask back: text files, whose checks are graded on the visitor's own run.
 
-    transformer.lessons.all_lessons()["attention"].steps[0].check.grade(context, answer)
+    transformer.lessons.all_lessons()["attention"]["en"].steps[0].check.grade(context, answer)
 
 A folder of lessons has a folder for each, NAME/LANGUAGE.md; see `lesson` for how one is written,
 `checks` for what it can ask, and `measures` for what can be measured.
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transformer.checks import shortened
-from transformer.lessons.lesson import Lesson, read_lesson
+from transformer.lessons.lesson import Translations, read_lesson
 
 FOLDER = Path(__file__).parent / "texts"
 # The bundled lessons, in teaching order.
@@ -22,20 +22,23 @@ ORDER = (
 )  # fmt: skip
 
 
-def read_folder(folder: str | Path) -> dict[str, Lesson]:
+def read_folder(folder: str | Path) -> dict[str, Translations]:
     """Every lesson of a folder, by name. Raises ValueError, naming what is wrong and where."""
     found = Path(folder)
     if not found.is_dir():
         raise ValueError(f"{folder} is no folder of lessons")
-    read = (read_lesson(one) for one in sorted(found.iterdir()) if any(one.glob("*.md")))
-    lessons = {lesson.name: lesson for lesson in read}
-    return {name: lesson.with_steps_of(lessons) for name, lesson in lessons.items()}
+    folders = [one for one in sorted(found.iterdir()) if any(one.glob("*.md"))]
+    lessons: dict[str, Translations] = {one.name: read_lesson(one) for one in folders}
+    return {
+        name: {language: one.with_steps_of(lessons) for language, one in lesson.items()}
+        for name, lesson in lessons.items()
+    }
 
 
-_LESSONS: dict[str, Lesson] = {}
+_LESSONS: dict[str, Translations] = {}
 
 
-def all_lessons() -> dict[str, Lesson]:
+def all_lessons() -> dict[str, Translations]:
     """All lessons by name: the bundled ones in teaching order, then the added ones."""
     if not _LESSONS:
         bundled = read_folder(FOLDER)

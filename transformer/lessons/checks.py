@@ -3,10 +3,10 @@
     check = {click = "head", of = "previous"}                       the head with the largest value
     check = {click = "token", of = "weight", site = "decoder.5.self", head = 0, query = 20}
     check = {click = "cell", of = "is_hidden", site = "decoder.0.self"}
-    check = {number = "hidden", site = "decoder.0.self", query = 3, tolerance = 0}
     check = {choose = "weight", …, query = 20, key = [3, 9, 12]}    the largest of several
     check = {choose = "row_entropy", …, bounds = [1, 2]}            its range, one of three
-    check = {run = {has = "Bram", alters = ["ablate"]}}            the network must write this
+    check = {number = "hidden", site = "decoder.0.self", query = 3, tolerance = 0}
+    check = {run = {has = "Bram", alters = ["ablate"]}}             see `output_check`
 
 A click is right on the largest value (least = true: the smallest), or nearly: within = 0.1 of the
 range from the worst to the best.
@@ -15,124 +15,129 @@ range from the worst to the best.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from transformer.checks import shortened
+from transformer.checks import check_whole, is_number, shortened
 from transformer.lessons import prediction_measures, training_measures  # noqa: F401 (registered)
-from transformer.lessons.attention_measures import first_row  # registers its measures
-from transformer.lessons.measures import MEASURES, GradingContext, of
+from transformer.lessons.measures import MEASURES, GradingContext, first_row, of
 from transformer.messages import capital, numeral, say
 from transformer.model.sites import Site
 from transformer.runs.memo import memoize_on_run
 
 Answer = Mapping[str, Any]
-WITHIN = 0.1
 CLICKED = {"head": ("site", "head"), "token": ("token",), "cell": ("query", "key")}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CheckResult:
+class CheckResult(NamedTuple):
     """says: what was chosen, and its measured value."""
 
     right: bool
     says: str
 
 
+@dataclass(frozen=True, kw_only=True)
 class Check(ABC):
-    """kind: how it is answered. n_options: how many sentences to choose from. is_ordered: whether
-    they are ranges, in the order of the numbers. arguments: of its measure. stack: whose tokens can
+    """kind: how it is answered. of, arguments: its measure. n_options: how many sentences to choose
+    from. is_ordered: whether they are ranges, in the order of the numbers. stack: whose tokens can
     be clicked, the text's ("own") or the "encoder"'s."""
 
-    kind: str = ""
+    kind: str
+    of: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     n_options: int = 0
     is_ordered: bool = False
-    arguments: Mapping[str, Any]
-
-    @property
-    def stack(self) -> str:
-        return "own"
+    stack: str = "own"
 
     @abstractmethod
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
         """Grade an answer. Raises ValueError for one that cannot be graded."""
 
-    @abstractmethod
     def right_answer(self, context: GradingContext) -> Answer | None:
         """The best answer, or None if it has to be found by trying."""
+        return None
 
-    @abstractmethod
-    def answers(self, context: GradingContext) -> Iterator[Answer]:
+    def answers(self, context: GradingContext) -> Sequence[Answer]:
         """Some or all possible answers."""
+        return [{}]
+
+    def measured(self, context: GradingContext) -> float:
+        """The number of its measure."""
+        key = ("measured", self.of, repr(self.arguments))
+        return memoize_on_run(context.run, key, lambda: of(context, self.of, self.arguments))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Click(Check):
-    """Click the head, token or cell with the largest value of a quantity."""
+class Best(Check):
+    """Click the head, token or cell with the largest value of a measure, or choose the sentence
+    about it: one for each value of the argument that is a list.
 
-    kind: str
-    of: str
-    arguments: Mapping[str, Any]
-    free: tuple[str, ...]  # the quantity's arguments that the click gives
+    free: the measure's arguments that the answer gives. attention: whose heads can be clicked.
+    """
+
+    free: tuple[str, ...]
     least: bool = False
-    within: float = WITHIN
+    within: float = 0.1
+    attention: str = "decoder.self"
 
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
         """Right if within a margin of the best value."""
         if self.kind == "token" and answer.get("stack", self.stack) != self.stack:
-            return CheckResult(right=False, says=say("This token is of the other text."))
-        got = {name: answer.get(name) for name in CLICKED[self.kind]}
-        value = self.value(context, got)
-        if yes := MEASURES[self.of].yes:  # a long text has too many cells to measure all
-            says = say(yes if value else MEASURES[self.of].no)
-            return CheckResult(right=bool(value) is not self.least, says=says)
-        key = ("worst and best", repr(self))
-        worst, best = memoize_on_run(context.run, key, lambda: self._ends(context))
-        right = abs(value - best) <= self.within * abs(best - worst)
-        quantity, shown = worded(self.of), written_number(value)
-        if not right:
-            says = say("{quantity} is {value}.", quantity=quantity, value=shown)
-        elif self.least:
-            says = say("{quantity} is {value}: the least.", quantity=quantity, value=shown)
-        else:
-            says = say("{quantity} is {value}: the most.", quantity=quantity, value=shown)
-        return CheckResult(right=right, says=says)
-
-    @property
-    def stack(self) -> str:
-        """ "encoder" if the clicked tokens are keys from the encoder, else "own"."""
-        site = str(self.arguments.get("site", ""))
-        of_source = "key" in self.free and (site.endswith(".cross") or site.startswith("encoder"))
-        return "encoder" if of_source else "own"
+            return CheckResult(False, say("This token is of the other text."))
+        value = self.value(context, answer)
+        if MEASURES[self.of].yes:  # a long text has too many cells to measure all
+            return CheckResult(bool(value) is not self.least, stated(self.of, value))
+        values = self._values(context)
+        worst, best = sorted((min(values), max(values)), reverse=self.least)
+        if abs(value - best) > self.within * abs(best - worst):
+            return CheckResult(False, stated(self.of, value))
+        shown = {"quantity": worded(self.of), "value": written_number(value)}
+        if self.least:
+            return CheckResult(True, say("{quantity} is {value}: the least.", **shown))
+        return CheckResult(True, say("{quantity} is {value}: the most.", **shown))
 
     def right_answer(self, context: GradingContext) -> Answer | None:
         """The answer with the largest value."""
+        answers = self.answers(context)
         if MEASURES[self.of].yes:
-            values = ((one, bool(self.value(context, one))) for one in self.answers(context))
-            return next((one for one, yes in values if yes is not self.least), None)
-        sign = -1 if self.least else 1
-        return max(self.answers(context), key=lambda one: sign * self.value(context, one))
+            return next((one for one in answers if self.grade(context, one).right), None)
+        values = self._values(context)
+        return answers[values.index((min if self.least else max)(values))]
 
-    def answers(self, context: GradingContext) -> Iterator[Answer]:
-        """Every head of a kind of attention, every token, or every cell."""
+    def answers(self, context: GradingContext) -> Sequence[Answer]:
+        """Every head of a kind of attention, every token, every cell, or every sentence."""
         run = context.run
         if self.kind == "head":
-            kind = str(self.arguments.get("kind", "decoder.self"))
-            for site in run.trace.sites:
-                if f"{site.stack}.{site.kind}" == kind:
-                    n_heads = run.trace[site].pattern.shape[1]
-                    yield from ({"site": str(site), "head": head} for head in range(n_heads))
-        elif self.kind == "token":
-            yield from ({"token": token} for token in self._tokens(context))
-        else:
-            _, _, n_queries, n_keys = run.trace[Site.parse(self.arguments["site"])].pattern.shape
-            first = first_row(run, str(self.arguments["site"]))
-            yield from (
-                {"query": first + row, "key": key}
-                for row in range(n_queries)
-                for key in range(n_keys)
-            )
+            sites = [one for one in run.trace.sites if f"{one.stack}.{one.kind}" == self.attention]
+            return [
+                {"site": str(site), "head": head}
+                for site in sites
+                for head in range(run.trace[site].pattern.shape[1])
+            ]
+        if self.kind == "token":
+            return [{"token": token} for token in self._tokens(context)]
+        if self.kind == "choose":
+            return [{"option": option} for option in range(self.n_options)]
+        _, _, n_queries, n_keys = run.trace[Site.parse(self.arguments["site"])].pattern.shape
+        first = first_row(run, str(self.arguments["site"]))
+        rows = range(first, first + n_queries)
+        return [{"query": row, "key": key} for row in rows for key in range(n_keys)]
+
+    def value(self, context: GradingContext, answer: Answer) -> float:
+        """The measured number of an answer. Raises ValueError if it cannot be measured."""
+        if self.kind != "choose":
+            chosen = (answer.get(name) for name in CLICKED[self.kind])
+            return of(context, self.of, self.arguments, **dict(zip(self.free, chosen, strict=True)))
+        option = check_whole("answer", answer.get("option"), 0, self.n_options - 1)
+        (name,) = self.free
+        return of(context, self.of, {**self.arguments, name: self.arguments[name][option]})
+
+    def _values(self, context: GradingContext) -> list[float]:
+        def values() -> list[float]:
+            return [self.value(context, one) for one in self.answers(context)]
+
+        return memoize_on_run(context.run, ("values of answers", repr(self)), values)
 
     def _tokens(self, context: GradingContext) -> range:
         run = context.run
@@ -142,114 +147,65 @@ class Click(Check):
             return range(1, len(run.labels))
         return range(run.n_prompt - 1, len(run.labels) - 1)
 
-    def _ends(self, context: GradingContext) -> tuple[float, float]:
-        values = [self.value(context, one) for one in self.answers(context)]
-        return (max(values), min(values)) if self.least else (min(values), max(values))
-
-    def value(self, context: GradingContext, got: Answer) -> float:
-        """The measured number of a click. Raises ValueError if it cannot be measured."""
-        given = {k: v for k, v in self.arguments.items() if k != "kind"}
-        said = dict(zip(self.free, (got[name] for name in CLICKED[self.kind]), strict=True))
-        return of(context, self.of, given, **said)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Check):
     """Give a number that is read off or worked out."""
 
-    of: str
-    arguments: Mapping[str, Any]
+    kind: str = "number"
     tolerance: float = 0.0
-    kind: str = field(default="number", init=False)
 
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
         """Right if within the tolerance."""
         got = answer.get("number")
-        if not isinstance(got, int | float) or isinstance(got, bool):
+        if not is_number(got):
             raise ValueError(f"the answer must be a number; got {shortened(got)}")
-        value = of(context, self.of, self.arguments)
-        if not self.is_right(got, value):
-            return CheckResult(right=False, says=say("It is not {got}.", got=written_number(got)))
-        says = say("{quantity} is {value}.", quantity=worded(self.of), value=written_number(value))
-        return CheckResult(right=True, says=says)
-
-    def is_right(self, got: float, value: float) -> bool:
-        """Whether an answer is near enough to the measured value."""
-        return abs(got - value) <= self.tolerance + 1e-9
+        value = self.measured(context)
+        if abs(got - value) > self.tolerance + 1e-9:
+            return CheckResult(False, say("It is not {got}.", got=written_number(got)))
+        return CheckResult(True, stated(self.of, value))
 
     def right_answer(self, context: GradingContext) -> Answer | None:
         """The measured number."""
-        return {"number": of(context, self.of, self.arguments)}
+        return {"number": self.measured(context)}
 
-    def answers(self, context: GradingContext) -> Iterator[Answer]:
+    def answers(self, context: GradingContext) -> Sequence[Answer]:
         """The right number, and one that is too large."""
-        value = of(context, self.of, self.arguments)
-        yield from ({"number": value}, {"number": value + 2 * self.tolerance + 1})
+        value = self.measured(context)
+        return [{"number": value}, {"number": value + 2 * self.tolerance + 1}]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choose(Check):
-    """Choose one of several sentences.
+class Range(Check):
+    """Choose the sentence about the range that a number falls into. bounds: between the ranges."""
 
-    bounds: of the ranges that the sentences describe. Without bounds each sentence is about one
-    value of the argument that is a list, and the right one has the largest number.
-    """
-
-    of: str
-    arguments: Mapping[str, Any]
-    bounds: tuple[float, ...] = ()
-    kind: str = field(default="choose", init=False)
-
-    @property
-    def n_options(self) -> int:  # type: ignore[override]
-        """The number of ranges or of values."""
-        return len(self.bounds) + 1 if self.bounds else len(self._each())
-
-    @property
-    def is_ordered(self) -> bool:  # type: ignore[override]
-        """Whether the sentences are ranges."""
-        return bool(self.bounds)
+    kind: str = "choose"
+    bounds: Sequence[float]
 
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
-        """Right if it is the best option."""
-        got = answer.get("option")
-        if not isinstance(got, int) or not 0 <= got < self.n_options:
-            raise ValueError(f"the answer must be 0 to {self.n_options - 1}; got {shortened(got)}")
-        right = got == self.best(context)
-        if self.bounds and not right:
-            return CheckResult(right=False, says=say("That is not so on this run."))
-        arguments = self.arguments if self.bounds else self._each()[got]
-        number = of(context, self.of, arguments)
-        if yes := MEASURES[self.of].yes:
-            return CheckResult(right=right, says=say(yes if number else MEASURES[self.of].no))
-        quantity, value = worded(self.of), written_number(number)
-        return CheckResult(
-            right=right, says=say("{quantity} is {value}.", quantity=quantity, value=value)
-        )
+        """Right if the number is in the range."""
+        option = check_whole("answer", answer.get("option"), 0, len(self.bounds))
+        if option != self._best(context):
+            return CheckResult(False, say("That is not so on this run."))
+        return CheckResult(True, stated(self.of, self.measured(context)))
 
     def right_answer(self, context: GradingContext) -> Answer | None:
-        """The best option."""
-        return {"option": self.best(context)}
+        """The option of the number."""
+        return {"option": self._best(context)}
 
-    def answers(self, context: GradingContext) -> Iterator[Answer]:
+    def answers(self, context: GradingContext) -> Sequence[Answer]:
         """All options."""
-        yield from ({"option": one} for one in range(self.n_options))
+        return [{"option": option} for option in range(len(self.bounds) + 1)]
 
-    def best(self, context: GradingContext) -> int:
-        """The index of the right sentence, from 0."""
-        if self.bounds:
-            value = of(context, self.of, self.arguments)
-            return sum(value >= bound for bound in self.bounds)
-        values = [of(context, self.of, one) for one in self.measured()]
-        return max(range(len(values)), key=values.__getitem__)
+    def _best(self, context: GradingContext) -> int:
+        return sum(self.measured(context) >= bound for bound in self.bounds)
 
-    def measured(self) -> list[Mapping[str, Any]]:
-        """The arguments of each measurement: one with bounds, else one per sentence."""
-        return [self.arguments] if self.bounds else list(self._each())
 
-    def _each(self) -> list[dict[str, Any]]:
-        name = next(name for name, value in self.arguments.items() if isinstance(value, list))
-        return [dict(self.arguments) | {name: value} for value in self.arguments[name]]
+def stated(name: str, value: float) -> str:
+    """A sentence that says a measured value."""
+    if yes := MEASURES[name].yes:
+        return say(yes if value else MEASURES[name].no)
+    return say("{quantity} is {value}.", quantity=worded(name), value=written_number(value))
 
 
 def worded(name: str) -> str:

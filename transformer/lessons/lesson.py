@@ -21,334 +21,240 @@ Paragraphs after that: the explanation, shown once it is answered.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from transformer.checks import check_choice, check_flag, check_names, check_whole, shortened
-from transformer.lessons.checks import CLICKED, Check, Choose, Click, Number
-from transformer.lessons.measures import MEASURES
-from transformer.lessons.output_check import COMPARED, OutputCheck
+from transformer.lessons.check_header import check_of
+from transformer.lessons.checks import Check
 from transformer.messages import ENGLISH
 
 MAX_BYTES = 100_000  # of a language's file
-IN_HEADER = ("minutes", "aim", "steps")
-CHECKS = ("click", "number", "choose", "run")
 # What it teaches, a wrong idea that it corrects, a question for the class.
 FOR_TEACHER = ("aim", "misconception", "ask")
+IN_HEADER = ("minutes", "aim", "steps")
 IN_STEP = (
     "state", "types", "ordered", "check", "solution", "hints", "measured", *FOR_TEACHER, "project",
 )  # fmt: skip
-FENCE = "```"
-_ITEM = re.compile(r"(-|\d+\.)\s+(.*)")
-
-
-@dataclass(kw_only=True, slots=True)
-class Part:
-    """The title part of a lesson, or one of its steps. header: None if there is none.
-
-    guess, guesses: a question before the picture opens, and what can be said to it. explains: the
-    paragraphs after the guess and the task. for_teacher: what FOR_TEACHER names.
-    """
-
-    title: str
-    header: dict[str, Any] | None = None
-    says: list[str] = field(default_factory=list)
-    guess: str = ""
-    guesses: list[str] = field(default_factory=list)
-    task: str = ""
-    options: list[str] = field(default_factory=list)
-    hints: list[str] = field(default_factory=list)
-    explains: list[str] = field(default_factory=list)
-    for_teacher: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def texts(self) -> list[str]:
-        """Everything that a visitor reads, in order."""
-        asked = [self.guess, *self.guesses, self.task, *self.options, *self.hints]
-        return [self.title, *self.says, *asked, *self.explains]
-
-
-def read(text: str) -> list[Part]:
-    """The title part, then the steps. Raises ValueError with the unreadable line's number."""
-    parts: list[Part] = []
-    lines = [*text.splitlines(), ""]
-    at = 0
-    while at < len(lines):
-        line = lines[at].strip()
-        if line.startswith("#"):
-            marks, _, title = line.partition(" ")
-            if marks != ("##" if parts else "#") or not title.strip():
-                raise ValueError(
-                    f"line {at + 1}: one “# Title” for the lesson, “## Title” for a step"
-                )
-            parts.append(Part(title=title.strip()))
-        elif line and not parts:
-            raise ValueError(f"line {at + 1}: a lesson begins with “# Title”")
-        elif line.startswith(FENCE):
-            at = _header(lines, at, parts[-1])
-        elif line:
-            at = _block(lines, at, parts[-1])
-            continue
-        at += 1
-    if not parts:
-        raise ValueError("line 1: a lesson begins with “# Title”")
-    return parts
-
-
-def _header(lines: list[str], start: int, part: Part) -> int:
-    """Read a part's header; returns the line that ends it."""
-    end = next((n for n in range(start + 1, len(lines)) if lines[n].strip() == FENCE), None)
-    if end is None:
-        raise ValueError(f"line {start + 1}: a header without an end")
-    try:
-        part.header = tomllib.loads("\n".join(lines[start + 1 : end]))
-        part.for_teacher = {name: part.header[name] for name in FOR_TEACHER if name in part.header}
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"line {start + 1}: {error}") from error
-    for name, text in part.for_teacher.items():
-        if not isinstance(text, str):
-            raise ValueError(f"line {start + 1}: {name} must be a text; got {shortened(text)}")
-    return end
-
-
-def _block(lines: list[str], start: int, part: Part) -> int:
-    """Read a paragraph, a task or a list, up to an empty line; returns the next line."""
-    at = start
-    found: list[str] = []
-    while lines[at].strip() and not lines[at].startswith(("#", FENCE)):
-        found.append(lines[at].strip())
-        at += 1
-    if found[0].startswith(">"):
-        part.task = " ".join(line.removeprefix(">").strip() for line in found)
-    elif found[0].startswith("? "):
-        part.guess = " ".join(line.removeprefix("?").strip() for line in found)
-    elif _ITEM.fullmatch(found[0]):
-        into = part.options if part.task else part.guesses
-        into = into if found[0].startswith("-") else part.hints
-        for line in found:
-            item = _ITEM.fullmatch(line)
-            if item:
-                into.append(item[2])
-            else:
-                into[-1] += f" {line}"
-    else:
-        (part.explains if part.task or part.guess else part.says).append(" ".join(found))
-    return at
+LISTS = ("says", "guesses", "options", "hints", "explains")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
-    """state: what the page shows, by the names that a link has; none: what it showed before.
+    """A step in one language: its texts, and what its header says.
 
+    guess, guesses: a question before the picture opens, and what can be said to it. explains: the
+    paragraphs after the guess and the task.
+    state: what the page shows, by the names that a link has; none: what it showed before.
     check: the question, if any. types: whether text and settings are shown, to be changed; always
     for a check of the output. ordered: whether the guesses, a scale or such as end in "neither",
     are not shuffled. solution: a state that answers a check without a right answer to
     compute; {learn = "copy"} opens the network of that bundled recording, {train = {…}} that of a
-    training by this plan. hints: by a hint's number, the fields of a state that select the token,
+    training by this plan. hinted: by a hint's number, the fields of a state that select the token,
     head or cell that it names. measured: the numbers in its text, each {says, of, …, state}: the
     measure `of` of the run that the step's state, changed by `state`, shows; without `of`, what
     that run says. project: whether a teacher should show it on the projector.
     """
 
-    state: Mapping[str, Any]
+    title: str
+    says: Sequence[str] = ()
+    guess: str = ""
+    guesses: Sequence[str] = ()
+    task: str = ""
+    options: Sequence[str] = ()
+    hints: Sequence[str] = ()
+    explains: Sequence[str] = ()
+    aim: str = ""
+    misconception: str = ""
+    ask: str = ""
+    state: Mapping[str, Any] = field(default_factory=dict)
     types: bool = False
     ordered: bool = False
     check: Check | None = None
     solution: Mapping[str, Any] = field(default_factory=dict)
-    hints: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    measured: tuple[Mapping[str, Any], ...] = ()
+    hinted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    measured: Sequence[Mapping[str, Any]] = ()
     project: bool = False
 
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything that a visitor reads, by name, in order."""
+        names = ("title", "says", "guess", "guesses", "task", "options", "hints", "explains")
+        return {name: getattr(self, name) for name in names}
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Lesson:
-    """A folder NAME/ with a LANGUAGE.md per language; the first with headers sets the steps.
-
-    of_others: its steps are those of other lessons, each "NAME.STEP".
-    """
+    """A lesson in one language. of_others: its steps are those of other lessons, "NAME.STEP"."""
 
     name: str
+    language: str
+    title: str
+    about: str
     minutes: int
-    steps: tuple[Step, ...]
-    words: Mapping[str, list[Part]] = field(repr=False)
-    of_others: tuple[str, ...] = ()
+    aim: str = ""
+    steps: tuple[Step, ...] = ()
+    of_others: Sequence[str] = ()
 
-    def with_steps_of(self, others: Mapping[str, Lesson]) -> Lesson:
+    def with_steps_of(self, others: Mapping[str, Translations]) -> Lesson:
         """The lesson with the steps that it names. Raises ValueError for an unknown one."""
-        if not self.of_others:
-            return self
-        found: list[tuple[Lesson, int]] = []
+        steps = []
         for named in self.of_others:
             name, _, number = named.rpartition(".")
             check_choice("steps", name, others)
-            steps = {str(at): at for at in range(1, len(others[name].steps) + 1)}
-            check_choice("steps", number, steps)
-            found.append((others[name], steps[number]))
-        words = {
-            language: [parts[0], *(one.in_language(language)[at] for one, at in found)]
-            for language, parts in self.words.items()
-        }
-        steps_of = tuple(one.steps[at - 1] for one, at in found)
-        return dataclasses.replace(self, steps=steps_of, words=words)
-
-    def in_language(self, language: str) -> list[Part]:
-        """Its parts in the language that is nearest to this one."""
-        return self.words[self.nearest(language)]
-
-    def nearest(self, language: str) -> str:
-        """This language if it is written in it, else English, else its first language."""
-        return next(one for one in (language, ENGLISH, *self.words) if one in self.words)
-
-    @cached_property
-    def languages(self) -> tuple[str, ...]:
-        """The languages that it is written in."""
-        return tuple(self.words)
+            numbered = dict(_numbered(nearest(others[name], self.language).steps))
+            check_choice("steps", number, numbered)
+            steps.append(numbered[number])
+        return replace(self, steps=tuple(steps) or self.steps)
 
 
-def read_lesson(folder: Path) -> Lesson:
-    """Read a lesson's folder. Raises ValueError with the file and its fault."""
-    words, own = {}, None
-    for path in sorted(folder.glob("*.md"), key=lambda one: (one.stem != ENGLISH, one.stem)):
+Translations = Mapping[str, Lesson]  # of one lesson, by language
+
+
+def nearest(lesson: Translations, language: str) -> Lesson:
+    """The lesson in this language if it is written in it, else in English, else in its first."""
+    return next(lesson[one] for one in (language, ENGLISH, *lesson) if one in lesson)
+
+
+def read_lesson(folder: Path) -> dict[str, Lesson]:
+    """Read a lesson's folder NAME/ with a LANGUAGE.md per language, of which the first, English if
+    there is one, has the headers. Raises ValueError with the file and its fault."""
+    paths = sorted(folder.glob("*.md"), key=lambda path: (path.stem != ENGLISH, path.stem))
+    if not paths:
+        raise ValueError(f"{folder} holds no LANGUAGE.md, such as en.md")
+    lessons: dict[str, Lesson] = {}
+    for path in paths:
         try:
             if path.stat().st_size > MAX_BYTES:
                 raise ValueError(f"a lesson's file must have at most {MAX_BYTES} bytes")
-            words[path.stem] = read(path.read_text(encoding="utf-8-sig"))
+            intro, *parts = _parts(path.read_text(encoding="utf-8-sig"))
+            if path is paths[0]:
+                lesson = _lesson(path.parent.name, intro, parts)
+            else:
+                lesson = _translated(lessons[paths[0].stem], intro, parts)
         except ValueError as error:
-            raise ValueError(_in(path, error)) from error
-        own = own or path
-    if own is None:
-        raise ValueError(f"{folder} holds no LANGUAGE.md, such as en.md")
+            raise ValueError(f"{folder.name}/{path.name}: {error}") from error
+        lessons[path.stem] = replace(
+            lesson, language=path.stem, title=intro["title"], about=" ".join(intro["says"])
+        )
+    return lessons
+
+
+_BLOCK = re.compile(
+    r"^```.*\n(?P<header>[\s\S]*?)^``` *$|^(?P<endless>```)|^(?P<marks>#\S*) *(?P<title>.*)"
+    r"|(?P<text>(?:^(?!#|```).*\S.*\n?)+)",
+    re.MULTILINE,
+)
+_ITEM = re.compile(r"^ *(?:-|(\d+\.))\s+", re.MULTILINE)
+_MARKED = {"?": "guess", ">": "task"}
+
+
+def _parts(text: str) -> list[dict[str, Any]]:
+    """The texts of the title part and of each step, by name, with its "header" or None. Raises
+    ValueError with the unreadable line's number."""
+    parts: list[dict[str, Any]] = []
+    for block in _BLOCK.finditer(text):
+        try:
+            if block["marks"]:
+                if block["marks"] != ("##" if parts else "#") or not block["title"].strip():
+                    raise ValueError("one “# Title” for the lesson, “## Title” for a step")
+                lists: dict[str, list[str]] = {name: [] for name in LISTS}
+                title = block["title"].strip()
+                parts.append({"title": title, "guess": "", "task": "", "header": None, **lists})
+            elif not parts:
+                raise ValueError("a lesson begins with “# Title”")
+            elif block["endless"]:
+                raise ValueError("a header without an end")
+            elif block["text"]:
+                _add(parts[-1], block["text"].strip())
+            else:
+                parts[-1]["header"] = tomllib.loads(block["header"])
+        except ValueError as error:
+            line = text.count("\n", 0, block.start()) + 1
+            raise ValueError(f"line {line}: {error}") from error
+    if not parts:
+        raise ValueError("line 1: a lesson begins with “# Title”")
+    return parts
+
+
+def _add(part: dict[str, Any], text: str) -> None:
+    """Add a paragraph, a guess, a task or a list to a part."""
+    if named := _MARKED.get(text[0]):
+        part[named] = _joined(text, text[0])
+    elif item := _ITEM.match(text):
+        options = "options" if part["task"] else "guesses"
+        _, *items = _ITEM.split(text)
+        part["hints" if item[1] else options] += map(_joined, items[1::2])
+    else:
+        part["explains" if part["task"] or part["guess"] else "says"].append(_joined(text))
+
+
+def _joined(text: str, mark: str = "") -> str:
+    return " ".join(line.strip().removeprefix(mark).strip() for line in text.splitlines())
+
+
+def _lesson(name: str, intro: dict[str, Any], parts: list[dict[str, Any]]) -> Lesson:
+    header = intro["header"] or {}
+    check_names("header", header, IN_HEADER)
+    minutes = check_whole("minutes", header.get("minutes"), 1, 90)
+    steps = tuple(map(_step, parts))
+    of_others = tuple(map(str, header.get("steps", ())))
+    return Lesson(
+        name=name, language="", title="", about="", minutes=minutes, steps=steps,
+        of_others=of_others, **_notes(header),
+    )  # fmt: skip
+
+
+def _step(part: dict[str, Any]) -> Step:
+    header = part.pop("header")
     try:
-        steps = tuple(_step(part) for part in words[own.stem][1:])
-        header = words[own.stem][0].header or {}
-        check_names("header", header, IN_HEADER)
-        minutes = check_whole("minutes", header.get("minutes"), 1, 90)
-        of_others = tuple(map(str, header.get("steps", ())))
-    except ValueError as error:
-        raise ValueError(_in(own, error)) from error
-    for language, parts in words.items():
-        _check_alike(folder / f"{language}.md", parts, words[own.stem])
-        for part, first in zip(parts, words[own.stem], strict=True):
-            part.for_teacher = first.for_teacher | part.for_teacher
-    return Lesson(name=folder.name, minutes=minutes, steps=steps, words=words, of_others=of_others)
-
-
-def _in(path: Path, error: object) -> str:
-    return f"{path.parent.name}/{path.name}: {error}"
-
-
-def _step(part: Part) -> Step:
-    header = part.header
-    if header is None:
-        raise ValueError(f"the step “{part.title}” has no header")
-    try:
+        if header is None:
+            raise ValueError("it has no header")
         check_names("header", header, IN_STEP)
         check = check_of(header["check"]) if "check" in header else None
-        if (check is not None) != bool(part.task):
+        if (check is not None) != bool(part["task"]):
             raise ValueError("a check needs a task (“> …”), and a task a check")
-        if check is not None and check.n_options != len(part.options):
-            raise ValueError(
-                f"the check has {check.n_options} options; the text has {len(part.options)}"
-            )
-        numbers = {str(number): number for number in range(1, len(part.hints) + 1)}
-        hints: Mapping[str, Any] = header.get("hints", {})
-        for number in hints:
-            check_choice("hint", number, numbers)
-        for flag in ("ordered", "project"):
-            check_flag(flag, header.get(flag, False))
-        return Step(
-            state=header.get("state", {}), check=check,
-            types=bool(header.get("types", check is not None and check.kind == "run")),
-            ordered=header.get("ordered", False), solution=header.get("solution", {}),
-            hints={numbers[number]: fields for number, fields in hints.items()},
-            measured=tuple(header.get("measured", ())),
-            project=header.get("project", False),
-        )  # fmt: skip
+        if check is not None and check.n_options != len(part["options"]):
+            n_options = len(part["options"])
+            raise ValueError(f"the check has {check.n_options} options; the text has {n_options}")
+        settings = {"types": check is not None and check.kind == "run", **header, **_notes(header)}
+        for flag in ("types", "ordered", "project"):
+            check_flag(flag, settings.get(flag, False))
+        hinted: Mapping[str, Any] = settings.pop("hints", {})
+        for number in hinted:
+            check_choice("hint", number, dict(_numbered(part["hints"])))
+        return Step(**part, **settings | {"check": check, "hinted": hinted})
     except ValueError as error:
-        raise ValueError(f"the step “{part.title}”: {error}") from error
+        raise ValueError(f"the step “{part['title']}”: {error}") from error
 
 
-def _check_alike(path: Path, parts: list[Part], own: list[Part]) -> None:
-    """Raise ValueError unless a translation has the same options, hints and tasks."""
-    if len(parts) != len(own):
-        raise ValueError(_in(path, f"{len(own) - 1} steps are needed; got {len(parts) - 1}"))
-    for part, other in zip(parts, own, strict=True):
-        here, there = (
-            (len(p.guesses), len(p.options), len(p.hints), bool(p.task)) for p in (part, other)
-        )
-        if here != there:
+def _translated(first: Lesson, intro: dict[str, Any], parts: list[dict[str, Any]]) -> Lesson:
+    """The lesson with the texts of another language. Raises ValueError unless it has as many."""
+    if len(parts) != len(first.steps):
+        raise ValueError(f"{len(first.steps)} steps are needed; got {len(parts)}")
+    steps = []
+    for part, step in zip(parts, first.steps, strict=True):
+        notes = _notes(part.pop("header") or {})
+        alike = (len(part[name]) == len(step.texts[name]) for name in LISTS[1:4])
+        if not all(alike) or bool(part["task"]) != bool(step.task):
             needed = "as many options and hints, and a task where the lesson's own language has one"
-            raise ValueError(_in(path, f"the step “{part.title}” needs {needed}"))
+            raise ValueError(f"the step “{part['title']}” needs {needed}")
+        steps.append(replace(step, **part, **notes))
+    return replace(first, steps=tuple(steps), **_notes(intro["header"] or {}))
 
 
-def check_of(given: Any) -> Check:
-    """The check in a step's header. Raises ValueError for an unknown one."""
-    if not isinstance(given, dict):
-        raise ValueError(f"check must be a table; got {shortened(given)}")
-    given = dict(given)
-    kind = next((one for one in CHECKS if one in given), None)
-    if kind is None:
-        raise ValueError(f"a check needs one of {', '.join(CHECKS)}")
-    value = given.pop(kind)
-    if kind == "run":
-        return _output_check(value)
-    if kind == "click":
-        return _click(value, given)
-    own = "tolerance" if kind == "number" else "bounds"
-    extra = {own: given.pop(own)} if own in given else {}
-    _check_arguments(value, given, ())
-    if kind == "number":
-        return Number(of=value, arguments=given, **extra)
-    lists = [name for name, one in given.items() if isinstance(one, list)]
-    if len(lists) != (0 if extra else 1):
-        raise ValueError(
-            f"a choice has bounds, or one argument that is a list; got {shortened(given)}"
-        )
-    return Choose(of=value, arguments=given, bounds=tuple(extra.get("bounds", ())))
+def _notes(header: Mapping[str, Any]) -> dict[str, Any]:
+    """What a header says for the teacher."""
+    notes = {name: header[name] for name in FOR_TEACHER if name in header}
+    for name, text in notes.items():
+        if not isinstance(text, str):
+            raise ValueError(f"{name} must be a text; got {shortened(text)}")
+    return notes
 
 
-def _click(what: Any, given: dict[str, Any]) -> Click:
-    check_choice("click", what, CLICKED)
-    name = given.pop("of", None)
-    more = {key: given.pop(key) for key in ("least", "within") if key in given}
-    wanted = [one for one in _arguments(name) if one not in given]
-    free = CLICKED[what] if what != "token" else tuple(
-        one for one in wanted if one in ("token", "key")
-    )  # fmt: skip
-    kept = {key: value for key, value in given.items() if key != "kind" or what != "head"}
-    _check_arguments(name, kept, free)
-    return Click(kind=what, of=name, arguments=given, free=free, **more)
-
-
-def _output_check(given: Any) -> OutputCheck:
-    settings = (one for one in dataclasses.fields(OutputCheck) if one.init)
-    allowed = {one.name: list if one.default == () else type(one.default) for one in settings}
-    if not isinstance(given, dict) or not given:
-        raise ValueError("run must be a table of what the run is to be")
-    check_names("run", given, allowed)
-    for name, value in given.items():
-        if not isinstance(value, allowed[name]):
-            raise ValueError(f"run takes {[*allowed]}; got {name} = {shortened(value)}")
-    for one in given.get("numbers", ()):
-        asked = {name: value for name, value in one.items() if name not in (*COMPARED, "of")}
-        _check_arguments(one.get("of"), asked, ())
-    lists = {name: tuple(given.get(name, ())) for name in ("alters", "numbers")}
-    return OutputCheck(**given | lists)
-
-
-def _arguments(name: Any) -> tuple[str, ...]:
-    check_choice("measure", name, MEASURES)
-    return MEASURES[name].arguments
-
-
-def _check_arguments(name: Any, given: Mapping[str, Any], free: tuple[str, ...]) -> None:
-    """Raise ValueError unless a measure gets exactly its arguments."""
-    wanted, got = sorted(_arguments(name)), sorted([*given, *free])
-    if got != wanted:
-        raise ValueError(f"{name} takes {wanted}; got {got}")
+def _numbered(items: Sequence[Any]) -> list[tuple[str, Any]]:
+    return [(str(number), item) for number, item in enumerate(items, 1)]

@@ -6,14 +6,14 @@ check = {run = {numbers = [{of = "top_probability", token = -1, temperature = 1,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from transformer.analysis.ablation import intact_ids
 from transformer.analysis.masked_token import masked_token
 from transformer.interventions.descriptions import Ablate
-from transformer.lessons.checks import Answer, Check, CheckResult, worded, written_number
+from transformer.lessons.checks import Answer, Check, CheckResult, stated
 from transformer.lessons.measures import GradingContext, of
 from transformer.messages import mark, say
 from transformer.runs.run import Run
@@ -32,6 +32,7 @@ class OutputCheck(Check):
     All conditions must hold.
     """
 
+    kind: str = "run"
     has: str = ""
     lacks: str = ""
     text: str = ""
@@ -45,12 +46,11 @@ class OutputCheck(Check):
     numbers: tuple[Mapping[str, Any], ...] = ()
     method: str = ""
     model: str = ""
-    kind: str = field(default="run", init=False)
 
     def grade(self, context: GradingContext, answer: Answer) -> CheckResult:
         """Grade the run itself; `answer` is not used."""
         if missing := self._missing(context.run):
-            return CheckResult(right=False, says=missing)
+            return CheckResult(False, missing)
         said = written(context)
         right = self.has in said and not (self.lacks and self.lacks in said)
         if right and (self.changed or self.same):
@@ -61,12 +61,10 @@ class OutputCheck(Check):
             asked = {name: value for name, value in one.items() if name not in COMPARED}
             number = of(context, asked.pop("of"), asked)
             right = one.get("above", number) <= number <= one.get("below", number)
-            says = say(
-                "{quantity} is {value}.", quantity=worded(one["of"]), value=written_number(number)
-            )
+            says = stated(one["of"], number)
             if not right:
                 break
-        return CheckResult(right=right, says=says)
+        return CheckResult(right, says)
 
     def _missing(self, run: Run) -> str:
         """A sentence on the first unmet condition, or ""."""
@@ -92,14 +90,6 @@ class OutputCheck(Check):
         if self.method not in ("", "beam" if run.request.beams > 1 else sampled):
             return say("The tokens were chosen by another method.")
         return ""
-
-    def right_answer(self, context: GradingContext) -> Answer | None:
-        """None: the step's solution is a state of the page."""
-        return None
-
-    def answers(self, context: GradingContext) -> Iterator[Answer]:
-        """The run as it is."""
-        yield {}
 
 
 COMPARED = ("above", "below")

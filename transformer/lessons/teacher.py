@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from transformer.lessons.lesson import Lesson, Part, Step
+from transformer.lessons.lesson import Step, Translations, nearest
 from transformer.messages import language, say, say_n, speaking
 
 _STRESS = re.compile(r"\*\*([^*]+)\*\*|\*([^*]+)\*|`([^`]+)`")  # as in web/text.js
@@ -47,44 +47,39 @@ _PAGE = """<!doctype html>
 """
 
 
-def teacher_page(lesson: Lesson, page: str) -> str:
+def teacher_page(translations: Translations, page: str) -> str:
     """The lesson for its teacher, in the language of this request or else the lesson's own.
 
     page: the address of the page that opens the steps.
     """
-    spoken = lesson.nearest(language())
-    intro, *parts = lesson.words[spoken]
-    with speaking(spoken):
-        title, for_teacher = html.escape(intro.title), html.escape(say("For the teacher"))
+    lesson = nearest(translations, language())
+    with speaking(lesson.language):
+        title, for_teacher = html.escape(lesson.title), html.escape(say("For the teacher"))
         minutes = say_n("{n} minute", "{n} minutes", lesson.minutes)
-        sections = [_paragraphs(intro.says) + f"<dl>{_note(say('Aim'), 'aim', intro)}</dl>"]
-        for number, (step, part) in enumerate(zip(lesson.steps, parts, strict=True), 1):
+        sections = [_paragraphs([lesson.about]) + f"<dl>{_row(say('Aim'), [lesson.aim])}</dl>"]
+        for number, step in enumerate(lesson.steps, 1):
             address = f"{page}#{urlencode({'lesson': f'{lesson.name}.{number}'})}"
-            sections.append(_section(number, address, step, part))
+            sections.append(_section(number, address, step))
     return _PAGE.format(
-        language=html.escape(spoken), name=f"{title} · {for_teacher}", style=_STYLE,
-        facts=f"{for_teacher} · {html.escape(minutes)}", title=_inline(intro.title),
+        language=html.escape(lesson.language), name=f"{title} · {for_teacher}", style=_STYLE,
+        facts=f"{for_teacher} · {html.escape(minutes)}", title=_inline(lesson.title),
         sections="\n    ".join(sections),
     )  # fmt: skip
 
 
-def _section(number: int, address: str, step: Step, part: Part) -> str:
-    link = f'<a href="{html.escape(address)}">{number}. {_inline(part.title)}</a>'
+def _section(number: int, address: str, step: Step) -> str:
+    link = f'<a href="{html.escape(address)}">{number}. {_inline(step.title)}</a>'
     badge = f' <span class="projected">{html.escape(say("Projector"))}</span>'
     rows = (
-        _note(say("Aim"), "aim", part),
-        _row(say("Guess"), [part.guess], part.guesses),
-        _row(say("Task"), [part.task], part.options),
-        _row(say("Explanation"), part.explains),
-        _note(say("Misconception"), "misconception", part),
-        _note(say("Ask the class"), "ask", part),
+        _row(say("Aim"), [step.aim]),
+        _row(say("Guess"), [step.guess], step.guesses),
+        _row(say("Task"), [step.task], step.options),
+        _row(say("Explanation"), step.explains),
+        _row(say("Misconception"), [step.misconception]),
+        _row(say("Ask the class"), [step.ask]),
     )
     heading = f"<h2>{link}{badge if step.project else ''}</h2>"
-    return f"<section>{heading}{_paragraphs(part.says)}<dl>{''.join(rows)}</dl></section>"
-
-
-def _note(label: str, name: str, part: Part) -> str:
-    return _row(label, [part.for_teacher.get(name, "")])
+    return f"<section>{heading}{_paragraphs(step.says)}<dl>{''.join(rows)}</dl></section>"
 
 
 def _row(label: str, texts: Sequence[str], options: Sequence[str] = ()) -> str:

@@ -19,14 +19,13 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from transformer.checks import check_choice, check_names
 from transformer.inference.deadline import current
-from transformer.lessons.checks import Answer as StepAnswer
-from transformer.lessons.checks import Check, Number
-from transformer.lessons.lesson import Part, Step
+from transformer.lessons.checks import Check
+from transformer.lessons.lesson import Step
 from transformer.lessons.measures import GradingContext
 from transformer.messages import catalogue, language, say
-from transformer.server.classes import GUESS, TASK, Answer, Class, Classes, Name, Poll
+from transformer.server.classes import GUESS, TASK, Answer, Class, Classes, Poll
 from transformer.server.errors import NO_CLASS, NO_STORE, NoClass, answer_errors
-from transformer.server.lessons import context_of, lesson_of, step_of
+from transformer.server.lessons import context_of, step_of
 from transformer.server.limits import MAX_PHONES_WAITING
 from transformer.server.modules import MODULES, PHONE, in_language
 from transformer.server.pages import HOLE
@@ -63,15 +62,18 @@ def step_question(service: Service, classes: Classes) -> Question:
             return {}
         phase = data.get("phase")
         check_choice("phase", phase, PHASES)
-        step, part = step_of(data), _words(str(data["name"]), int(data["step"]))
+        step = step_of(data["name"], data.get("step"))
         asks = TASK if phase == TASK or (phase == SHOWN and step.check) else GUESS
-        name = Name(str(data["name"]), int(data["step"]), asks)
-        context = None if asks == GUESS or not step.check else context_of(service, data)
-        poll = one.asked(_poll(name, step, part, context))
-        if sorted(order := data.get("order") or ()) == list(range(poll.n_options or 0)):
+        context = context_of(service, data) if asks == TASK and step.check else None
+        asked = _task(step.check, step, context) if step.check and context else {}
+        if asks == GUESS and step.guesses:
+            asked = {"kind": "options", "order": range(len(step.guesses))}
+        poll = Poll(lesson=data["name"], step=data["step"], asks=asks, **{"kind": "", **asked})
+        poll = one.asked(poll)
+        if sorted(order := data.get("order") or ()) == list(range(len(poll.order))):
             poll.order = order
         poll.is_over, poll.right, poll.best = phase == SHOWN, None, None
-        if poll.is_over and context and step.check and poll.n_options is not None:
+        if poll.is_over and poll.kind and step.check and context:
             _grade(poll, step.check, context)
         one.show(poll)
         return {}
@@ -79,71 +81,54 @@ def step_question(service: Service, classes: Classes) -> Question:
     return Question(name=show_step.__name__, work=show_step)
 
 
-def _poll(name: Name, step: Step, part: Part, context: GradingContext | None) -> Poll:
-    """The question of a step for the phones; no options where the answer is a run or a cell."""
-    check = step.check
-    if name.asks == GUESS or not check or not context:
-        guesses = len(part.guesses) if name.asks == GUESS else 0
-        return Poll(name=name, n_options=guesses or None, order=range(guesses))
-    look, labels = "list", tuple[str, ...]()
+def _task(check: Check, step: Step, context: GradingContext) -> dict[str, Any]:
+    """The task of a step as fields of a poll; {} where the answer is a run or a cell."""
+    if check.kind == "number":
+        return {"kind": "number"}
+    labels, look = tuple[str, ...](), "list"
     if check.kind == "token":
-        look, run = "tokens", context.run
+        run, look = context.run, "tokens"
         labels = run.source_labels if check.stack == "encoder" else run.labels
     elif check.kind == "head":
-        look, heads = "heads", check.answers(context)
+        heads, look = check.answers(context), "heads"
         labels = tuple(f"{one['site'].split('.')[1]}·{one['head']}" for one in heads)
-    n_options = len(labels) or len(part.options) or (0 if check.kind == "number" else None)
-    return Poll(
-        name=name, n_options=n_options, order=range(n_options or 0), look=look, labels=labels,
-        stack=check.stack,
-    )  # fmt: skip
+    if order := range(len(labels) or len(step.options)):
+        return {
+            "kind": "options", "order": order, "look": look, "labels": labels, "stack": check.stack,
+        }  # fmt: skip
+    return {}
 
 
 def _grade(poll: Poll, check: Check, context: GradingContext) -> None:
     """Say which of the answers are right on this run."""
-    heads = [*check.answers(context)] if check.kind == "head" else []
-    best = check.right_answer(context) or {}
+    heads = check.answers(context) if check.kind == "head" else ()
+    right = check.right_answer(context) or {}
+    name, best = next(iter(right.items()))  # a "number", an "option" or a "token"
+    poll.best = heads.index(right) if heads else round(best, 2)
 
-    def is_right(answer: int) -> bool:
-        given: StepAnswer = heads[answer] if heads else {"token": answer, "stack": check.stack}
+    def is_right(answer: Answer) -> bool:
         try:
-            return check.grade(context, given).right
+            return check.grade(context, heads[int(answer)] if heads else {name: answer}).right
         except ValueError:  # a token that cannot be measured
             return False
 
-    given = set(poll.answers.values())
-    if isinstance(check, Number):
-        right = {one for one in given if check.is_right(one, best["number"])}
-        poll.best = round(float(best["number"]), 2)
-    elif check.kind == "choose":
-        poll.best = int(best["option"])
-        right = {poll.best}
-    else:
-        poll.best = heads.index(best) if heads else int(best["token"])
-        right = {one for one in given if is_right(int(one))} | {poll.best}
-    poll.right = frozenset(right)
+    poll.right = frozenset({one for one in {*poll.answers.values()} if is_right(one)} | {poll.best})
 
 
 # ---- what is shown ----
-
-
-def _words(lesson: str, step: int) -> Part:
-    return lesson_of(lesson).in_language(language())[step]
 
 
 def _described(one: Class, poll: Poll | None) -> dict[str, Any]:
     """A poll of this class in the language of this request."""
     if poll is None:
         return {"rev": one.rev, "name": ""}
-    part = _words(poll.name.lesson, poll.name.step)
-    is_guess = poll.name.asks == GUESS
-    texts = poll.labels or (part.guesses if is_guess else part.options)
-    options = [{"at": at, "text": texts[at]} for at in poll.order]
+    step, is_guess = step_of(poll.lesson, poll.step), poll.asks == GUESS
+    texts = poll.labels or (step.guesses if is_guess else step.options)
     return {
-        "rev": one.rev, "name": ".".join(map(str, poll.name)), "title": part.title,
-        "question": part.guess if is_guess else part.task, "look": poll.look, "stack": poll.stack,
-        "kind": "" if poll.n_options is None else "options" if poll.n_options else "number",
-        "options": options, "over": poll.is_over, "best": poll.best,
+        "rev": one.rev, "name": poll.name, "title": step.title,
+        "question": step.guess if is_guess else step.task, "look": poll.look, "stack": poll.stack,
+        "kind": poll.kind, "options": [{"at": at, "text": texts[at]} for at in poll.order],
+        "over": poll.is_over, "best": poll.best,
     }  # fmt: skip
 
 
@@ -153,16 +138,15 @@ def _to_phone(one: Class, phone: str) -> dict[str, Any]:
         return said
     answer = poll.answers.get(phone)
     right = None if answer is None or poll.right is None else answer in poll.right
-    explains = _words(poll.name.lesson, poll.name.step).explains if poll.is_over else []
+    explains = step_of(poll.lesson, poll.step).explains if poll.is_over else []
     return said | {"answer": answer, "right": right, "explains": explains}
 
 
 def _to_teacher(one: Class) -> dict[str, Any]:
     poll = one.poll
-    if poll and poll.n_options is None:  # a step that asks for a run: the guess stays in sight
-        poll = one.polls.get(poll.name._replace(asks=GUESS), poll)
-    given: Counter[Answer] = Counter(poll.answers.values()) if poll else Counter()
-    counts = sorted(given.items())
+    if poll and not poll.kind:  # a step that asks for a run: the guess stays in sight
+        poll = one.polls.get(f"{poll.lesson}.{poll.step}.{GUESS}", poll)
+    counts = sorted(Counter(poll.answers.values() if poll else ()).items())
     right = sorted(poll.right) if poll and poll.right is not None else None
     return _described(one, poll) | {"phones": one.n_phones(), "counts": counts, "right": right}
 
@@ -226,7 +210,7 @@ def class_app(classes: Classes) -> FastAPI:
         one = classes.find(data.get("code"))
         phone = one.join(data.get("phone"))
         poll = one.poll
-        if poll and not poll.is_over and data.get("name") == ".".join(map(str, poll.name)):
+        if poll and not poll.is_over and data.get("name") == poll.name:
             poll.answers[phone] = poll.check(data.get("answer"))
         return _answer(_to_phone(one, phone))
 

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from transformer.checks import InvalidRequest, check_whole, is_number, shortened
 from transformer.server.errors import NoClass
@@ -32,27 +32,21 @@ GUESS, TASK = "guess", "task"
 Answer = int | float  # the place of an option, or a number
 
 
-class Name(NamedTuple):
-    """The subject of a poll: the guess or the task of a step."""
-
-    lesson: str
-    step: int
-    asks: str
-
-
 @dataclass(slots=True, eq=False)
 class Poll:
-    """A question to the phones.
+    """A question to the phones: the guess or the task of a step of a lesson.
 
-    n_options: how many can be tapped; 0: a number is entered; None: there is no question. order:
-    the options as the page shows them. labels: of tokens or heads; a lesson's options have none.
+    kind: "options" to tap, a "number" to enter, or "": nothing is asked. order: the options as the
+    page shows them. labels: of tokens or heads; a lesson's options have none.
     stack: whose tokens they are, the text's ("own") or the "encoder"'s.
     answers: by phone. is_over: whether the answer is shown. right: then the right ones among the
     options or the given numbers; None: nothing is right or wrong. best: the right one.
     """
 
-    name: Name
-    n_options: int | None
+    lesson: str
+    step: int
+    asks: str
+    kind: str
     order: Sequence[int] = ()
     look: str = "list"  # or "tokens", "heads"
     labels: Sequence[str] = ()
@@ -62,12 +56,17 @@ class Poll:
     right: frozenset[Answer] | None = None
     best: Answer | None = None
 
+    @property
+    def name(self) -> str:
+        """Its name for phones and in a class."""
+        return f"{self.lesson}.{self.step}.{self.asks}"
+
     def check(self, answer: Any) -> Answer:
         """An answer that can be counted. Raises ValueError for any other."""
-        if self.n_options is None:
+        if not self.kind:
             raise ValueError("this step asks nothing of a phone")
-        if self.n_options:
-            return check_whole("answer", answer, 0, self.n_options - 1)
+        if self.kind == "options":
+            return check_whole("answer", answer, 0, len(self.order) - 1)
         if not is_number(answer) or not abs(answer) <= LARGEST:
             raise ValueError(f"the answer must be a number; got {shortened(answer)}")
         return answer
@@ -88,7 +87,7 @@ class Class:
     poll: Poll | None = None
     is_over: bool = False
     seen: dict[str, float] = field(default_factory=dict)
-    polls: OrderedDict[Name, Poll] = field(default_factory=OrderedDict)
+    polls: OrderedDict[str, Poll] = field(default_factory=OrderedDict)
 
     def join(self, phone: Any) -> str:
         """Count a phone by its secret. Raises InvalidRequest where there are too many."""

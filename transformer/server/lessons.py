@@ -11,10 +11,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from transformer.checks import InvalidRequest, check_choice, check_names, check_whole, shortened
 from transformer.lessons import all_lessons
-from transformer.lessons.attention_measures import first_row
-from transformer.lessons.checks import Check, Click
-from transformer.lessons.lesson import Lesson, Part, Step
-from transformer.lessons.measures import GradingContext
+from transformer.lessons.checks import Check
+from transformer.lessons.lesson import Lesson, Step, nearest
+from transformer.lessons.measures import GradingContext, first_row
 from transformer.lessons.teacher import teacher_page
 from transformer.messages import language
 from transformer.runs.head_data import check_head
@@ -32,31 +31,29 @@ FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
 
 def lessons(service: Service, data: Mapping[str, Any]) -> Answer:
     """The lessons whose models are served: name, title, minutes, and how many checks."""
-    found = []
-    for name in offered(service.models):
-        one = all_lessons()[name]
-        first = one.in_language(language())[0]
-        found.append({
-            "name": one.name, "title": first.title, "about": " ".join(first.says),
-            "minutes": one.minutes, "checks": sum(step.check is not None for step in one.steps),
-        })  # fmt: skip
+    found = [
+        {
+            "name": one.name, "title": one.title, "about": one.about, "minutes": one.minutes,
+            "checks": sum(step.check is not None for step in one.steps),
+        }
+        for one in map(lesson_of, offered(service.models))
+    ]  # fmt: skip
     return {"lessons": found}
 
 
 def lesson(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"name"}: its steps, each with its words and its state."""
     lesson = lesson_of(data.get("name"))
-    title, *words = lesson.in_language(language())
     steps = [
-        _words(part) | {
+        step.texts | {
             "state": step.state, "check": step.check.kind if step.check else "",
             "types": step.types, "ordered": {
                 "guesses": step.ordered, "options": bool(step.check and step.check.is_ordered),
             },
         }
-        for step, part in zip(lesson.steps, words, strict=True)
+        for step in lesson.steps
     ]  # fmt: skip
-    return {"name": lesson.name, "title": title.title, "steps": steps}
+    return {"name": lesson.name, "title": lesson.title, "steps": steps}
 
 
 def grade(service: Service, data: Mapping[str, Any]) -> Answer:
@@ -64,7 +61,7 @@ def grade(service: Service, data: Mapping[str, Any]) -> Answer:
 
     answer: of the page's own state: site, head, token, cell; or a number, or an option.
     """
-    check = _check(data)
+    _, check = _asked(data)
     context = context_of(service, data)
     found = check.grade(context, answer_of(data.get("answer"), check, context.run))
     return {"right": found.right, "says": found.says}
@@ -73,7 +70,7 @@ def grade(service: Service, data: Mapping[str, Any]) -> Answer:
 def solve(service: Service, data: Mapping[str, Any]) -> Answer:
     """{"name", "step", "run"}: the answer, as the page would show it. trains: once it
     shows a plan, the page trains it; the network is opened, and graded, by the visitor."""
-    check, step = _check(data), step_of(data)
+    step, check = _asked(data)
     if task := step.solution.get("learn"):
         opened = adopt(service, {"id": f"{RECORDED}{task}", "at": None})
         rest = {name: one for name, one in step.solution.items() if name != "learn"}
@@ -88,7 +85,6 @@ def solve(service: Service, data: Mapping[str, Any]) -> Answer:
     found = check.right_answer(context) or {}
     if not found or check.kind in ("number", "choose"):
         return dict(found)
-    assert isinstance(check, Click)
     if check.kind == "cell":
         site = str(check.arguments["site"])
         row = found["query"] - first_row(context.run, site)
@@ -123,8 +119,8 @@ def offered(served: Mapping[str, Any]) -> list[str]:
     first = next(iter(served))
     return [
         name
-        for name, lesson in all_lessons().items()
-        if all(step.state.get("model", first) in served for step in lesson.steps)
+        for name in all_lessons()
+        if all(step.state.get("model", first) in served for step in lesson_of(name).steps)
     ]
 
 
@@ -141,29 +137,24 @@ def request_in(state: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _words(part: Part) -> dict[str, Any]:
-    names = ("title", "says", "guess", "guesses", "task", "options", "hints", "explains")
-    return {name: getattr(part, name) for name in names}
-
-
 def lesson_of(name: Any) -> Lesson:
-    """The lesson of a name. Raises ValueError for an unknown one."""
+    """The lesson of a name in this request's language. Raises ValueError for an unknown one."""
     known = all_lessons()
     check_choice("lesson", name, known)
-    return known[name]
+    return nearest(known[name], language())
 
 
-def step_of(data: Mapping[str, Any]) -> Step:
-    """The step "step", from 1, of the lesson "name". Raises ValueError for an unknown one."""
-    steps = lesson_of(data.get("name")).steps
-    return steps[check_whole("step", data.get("step"), 1, len(steps)) - 1]
+def step_of(lesson: Any, number: Any) -> Step:
+    """A step of a lesson, from 1. Raises ValueError for an unknown one."""
+    steps = lesson_of(lesson).steps
+    return steps[check_whole("step", number, 1, len(steps)) - 1]
 
 
-def _check(data: Mapping[str, Any]) -> Check:
-    check = step_of(data).check
-    if check is None:
+def _asked(data: Mapping[str, Any]) -> tuple[Step, Check]:
+    step = step_of(data.get("name"), data.get("step"))
+    if step.check is None:
         raise ValueError("this step asks nothing")
-    return check
+    return step, step.check
 
 
 def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
