@@ -1,6 +1,7 @@
 """Find every sentence of the sources, put new ones into the catalogues, and find faults in these.
 
-Babel's extractors overlook a sentence inside another's arguments or inside an f-string.
+Babel's extractors overlook a Python sentence inside an f-string (before 3.12), and a JavaScript one
+inside another's arguments or inside a template of a template.
 """
 
 from __future__ import annotations
@@ -132,20 +133,16 @@ FIXED = re.compile(r"</?[a-zA-Z][^>]*>|&[a-z]+;|%\{[^}]*\}|`[^`]*`")
 
 def updated(path: Path) -> str:
     """A LANGUAGE.po with exactly the sentences of the sources; new ones lack a translation."""
-    old, new = read_catalog(path), Catalog(locale=locale_of(path.stem))
-    scripts = script_sentences()
+    catalog, found, scripts = read_catalog(path), Catalog(), script_sentences()
     for first, one in _all().items():
-        new.add(one, auto_comments=[OF_SCRIPTS] if first in scripts else ())
-    for message in new:
-        before = old.get(message.id) if message.id else None
-        if before is not None and before.id == message.id:
-            message.string = before.string
-            if path.stem == "fr":
-                texts = [_FRENCH_SPACE.sub("\u202f", text) for text in _texts(message)]
-                message.string = texts[0] if isinstance(message.string, str) else tuple(texts)
+        found.add(one, auto_comments=[OF_SCRIPTS] if first in scripts else ())
+    catalog.update(found, no_fuzzy_matching=True)
+    for message in catalog if path.stem == "fr" else ():
+        texts = [_FRENCH_SPACE.sub("\u202f", text) for text in _texts(message)]
+        message.string = texts[0] if isinstance(message.id, str) else tuple(texts)
     file = BytesIO()
-    write_po(file, new, omit_header=True, sort_output=True, width=100)
-    return HEADER.format(language=path.stem, forms=old.plural_forms) + file.getvalue().decode()
+    write_po(file, catalog, omit_header=True, sort_output=True, width=100, ignore_obsolete=True)
+    return HEADER.format(language=path.stem, forms=catalog.plural_forms) + file.getvalue().decode()
 
 
 def problems(path: Path) -> Iterator[str]:
