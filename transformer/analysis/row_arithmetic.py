@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.checks import InvalidRequest, check_whole
+from transformer.checks import InvalidCall, check_whole
 from transformer.model.sites import Site
 from transformer.model.trace import AttentionRecord
 from transformer.runs.batch import Batch
@@ -93,7 +93,7 @@ def row_arithmetic(
     check_row(run, row)
     check_head(head, n_heads_at(run.trace, found))
     if head == "mean":
-        raise InvalidRequest("mean_head", "choose one head, not the mean of all")
+        raise InvalidCall("mean_head", "choose one head, not the mean of all")
     head = int(head)
     labels, key_labels = labels_of(run, found, row)
     record = one_head(run.trace, found, row, head)

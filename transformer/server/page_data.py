@@ -266,11 +266,7 @@ def outcome(run: Run, seconds: float) -> str:
         "tokens": say_n("{n} token", "{n} tokens", len(run.steps)),
         "took": milliseconds if seconds < 1 else f"{numeral(seconds, '.1f')} s",
     }
-    if run.search is None:
-        went = say("{tokens} in {took}.", **told)
-    else:
-        count = len(run.search.hypotheses)
-        went = say("{tokens} in {took}, the best of {count} texts found.", **told, count=count)
+    went = say("{tokens} in {took}.", **told)
     why = _STOPPED.get(run.stopped)  # nothing is said of a text with the length that was asked for
     end = [] if why is None else [say(why, seconds=numeral(MAX_SECONDS, ".0f"))]
     read = [] if run.read_as is None else [say("Read as: {text}", text=run.read_as)]

@@ -8,10 +8,7 @@ import { say } from "../../web/messages.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { isOwn, page as shown } from "../../web/store.js";
 import { snapshot } from "./link.js";
-
-const NO_CODE = say(
-  "This network belongs to your visit alone: a link shows it to nobody else, so there is no code.",
-);
+import { OWN } from "./share.js";
 
 // draw(): {picture, address, says} of the code, or an Error that says why there is none. close():
 // it was closed. children: shown below the address.
@@ -45,7 +42,7 @@ export const CodeWindow = ({ title, draw, close, children }) => {
 // The code of what is shown. page(): the page's own address.
 export const PageCode = ({ page, close }) => {
   const draw = async () => {
-    if (shown.run && isOwn(shown.run.model)) throw new Error(NO_CODE);
+    if (shown.run && isOwn(shown.run.model)) throw new Error(OWN);
     const state = snapshot();
     delete state.projector; // a phone is none
     const query = await shortQueryOf(state);

@@ -62,7 +62,7 @@ export const openState = async (state, { kept = {}, facts, isChosen, tab }, isWa
     const request = { model, text, settings, altered: parts.altered };
     if (!(await made("runs", request, "tokens"))) return null;
     if (problems.length > count) {
-      if (isChosen) problems.push(say("A stored example is shown."));
+      if (isChosen) problems.push(STORED);
       showText(example.run);
     }
   }

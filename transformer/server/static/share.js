@@ -7,9 +7,8 @@ import { TOO_LONG } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 
 const SAID_MS = 6000;
-const OWN = say(
-  "Copied; but this network belongs to your visit alone: the link shows it to nobody else, and is " +
-    "of no use once you have left.",
+export const OWN = say(
+  "This network belongs to your visit alone: a link shows it to nobody else, and is of no use once you have left.",
 );
 
 // In a Space's own page the link is to that page.

@@ -76,7 +76,7 @@ const KeyLine = ({ at, shown: { row, sums }, widest, chosen, choose }) => {
   const look = `${row.allowed[at] ? "" : "is-hidden"} ${chosen ? "is-chosen" : ""}`.trim();
   return html`<tr class=${look} data-key=${at}>
     <th scope="row"><small>${`${at} `}</small><button type="button" aria-pressed=${String(chosen)}
-      aria-label=${say("Work out key {key}: {token}", { key: at, token })}
+      aria-label=${say("key {key} {label}", { key: at, label: token })}
       onClick=${() => choose(at)}><${Token} label=${token} /></button></th>
     ${numbers([
       numberText(sums.dots[at]),
@@ -165,7 +165,7 @@ const Worked = () => {
       html`<div class="attention-math-both">
         <section>
           <h4>${say("Every key: from agreement to weight")}</h4>
-          <div class="wide row-table" tabindex="0" role="region" aria-label=${say("One line a key")}>
+          <div class="wide row-table" tabindex="0" role="region" aria-label=${say("Every key: from agreement to weight")}>
             <${Table} ...${{ shown, chosen, choose }} />
           </div>
         </section>

@@ -120,17 +120,17 @@ def _axes(found: RowArithmetic, panels: dict[str, Any]) -> dict[str, Any]:
 
 def _headings(found: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, Any]]:
     """A line of text over each panel. None of them holds a token."""
-    q, keys, output = (style.bound_of(part) for part in (found.q, found.keys, found.output))
+
+    def coloured(name: str, part: Any) -> str:
+        bound = numeral(style.bound_of(part), ".3g")
+        return say("{name} (colours: ±{bound})", name=name, bound=bound)
+
     texts = [
-        (0, panels["q"], say("q (colours: ±{q})", q=numeral(q, ".3g"))),
-        (0, panels["keys"], say("K (colours: ±{keys})", keys=numeral(keys, ".3g"))),
+        (0, panels["q"], coloured("q", found.q)),
+        (0, panels["keys"], coloured("K", found.keys)),
         (_ACROSS["scores"][0], panels["keys"], "q·k / √D"),
         (_ACROSS["weights"][0], panels["keys"], "softmax"),
-        (
-            0,
-            panels["output"],
-            say("output Σ w·v (colours: ±{output})", output=numeral(output, ".3g")),
-        ),
+        (0, panels["output"], coloured(f"{say('output')} Σ w·v", found.output)),
     ]
     return [style.heading(text, x, domain[1]) for x, domain, text in texts]
 

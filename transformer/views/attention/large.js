@@ -86,7 +86,7 @@ const Lines = ({ part, fields, cell, at }) => {
   };
   return html`<div>
     <${Figure} part=${part} name="lines" class="lines" figure=${answer?.figure}
-      wide=${say("Lines between tokens")} on=${{ plotly_click: pick }}
+      wide=${name} on=${{ plotly_click: pick }}
       label=${meta.links && `${name}. ${spoken(linked(meta))}`}
       table=${({ layout }) => tableOf(columns, linked(layout.meta))} />
   </div>`;

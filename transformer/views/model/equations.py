@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from transformer.analysis.model_queries import ModelQueries
-from transformer.checks import InvalidRequest
+from transformer.checks import InvalidCall
 from transformer.messages import mark
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
@@ -52,7 +52,7 @@ def answer_equation(
     found = item.trace.find(site)
     check_head(head, item.config.n_heads)
     if head == "mean":
-        raise InvalidRequest("mean_head", "choose one head, not the mean of all")
+        raise InvalidCall("mean_head", "choose one head, not the mean of all")
     labels = item.queries(found.stack)
     row = len(labels) - 1 if query is None else min(query, len(labels) - 1)
     made = Topic(models=models, run=item, site=found, head=head, position=row, token=position)

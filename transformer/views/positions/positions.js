@@ -158,7 +158,7 @@ const Shift = ({ common }) => {
     const k = Number(value);
     if (Number.isInteger(k) && k >= 1 && k <= most) fields.steps = k;
     else {
-      const got = value || say("nothing");
+      const got = value || say("(nothing)");
       showProblem(
         say("{name} must be a whole number from {lowest} to {highest}; got {got}", {
           name: "k",
@@ -202,7 +202,7 @@ const parseDimensions = (text, size) => {
   if (numbers.length >= 1 && numbers.length <= MOST && different && numbers.every(fits)) {
     return numbers;
   }
-  const got = text.trim().slice(0, 40) || say("nothing");
+  const got = text.trim().slice(0, 40) || say("(nothing)");
   throw new Error(
     say("dimensions must be 1 to {most} different whole numbers from 0 to {last}; got {got}", {
       most: MOST,

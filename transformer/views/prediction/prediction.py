@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import plotly.graph_objects as go
 
 from transformer.checks import InvalidRequest, check_whole
-from transformer.messages import mark, numeral, say
+from transformer.messages import mark, numeral, say, say_n
 from transformer.runs.request import Request, Sampling
 from transformer.runs.run import Run
 from transformer.runs.steps import Candidate, GenerationStep
@@ -107,12 +107,13 @@ def how_at(run: Run, step: GenerationStep) -> str:
     """How a step's token was chosen, and of how many, if it was drawn."""
     if run.request.sampling is None:
         return how(run.request)
-    count = say(
-        "{n} of {total} tokens could be drawn",
-        n=numeral(step.n_kept),
-        total=numeral(run.config.output_vocab_size),
+    count = say_n(
+        "Only {n} of {all} tokens could be drawn.",
+        "{n} of {all} tokens could be drawn.",
+        step.n_kept,
+        all=numeral(run.config.output_vocab_size),
     )
-    return f"{how(run.request)}; {count}"
+    return f"{how(run.request)}. {count}"
 
 
 PADDING = mark("padding is never taken")

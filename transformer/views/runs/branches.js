@@ -73,7 +73,7 @@ const Line = ({ node, isGone, tabindex, show }) => {
   const { entry, leaves, parent } = node;
   const { own, where, told } = wordsOf(node);
   const ends = parent && leaves < parent.entry.facts.ids.length;
-  const none = () => html`<em>${ends ? say("(ends here)") : say("the same text")}</em>`;
+  const none = () => html`<em>${ends ? say("ended here") : say("the same text")}</em>`;
   return html`<div class="branch-line" onClick=${() => show(node)}>
     <b>${entry.number}</b><small>${where && `${where} `}</small>
     <span class="branch-text"><bdi>${own}</bdi>${!own && none()}</span>

@@ -1,6 +1,14 @@
 // Two runs side by side: A is the shown one, B another of this visit.
 
-import { capital, colourEnds, numeral, percentText, say, sayN } from "../../web/messages.js";
+import {
+  asSentence,
+  capital,
+  colourEnds,
+  numeral,
+  percentText,
+  say,
+  sayN,
+} from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { page, setQuery, setHead } from "../../web/store.js";
@@ -51,7 +59,7 @@ const List = ({ text, many }) => {
     .join(", ");
   const label = capital(LISTS[text.name]);
   return html`<div class="compare-text">
-    <p class="hint">${many ? HEADS[text.name](counts) : say("{sentence}.", { sentence: counts })}</p>
+    <p class="hint">${many ? HEADS[text.name](counts) : asSentence(counts)}</p>
     <div class="two">${["A", "B"].map((side) => html`<${Side} ...${{ text, side, label }} />`)}</div>
   </div>`;
 };
@@ -89,7 +97,7 @@ const Outcomes = ({ pair }) => {
   const none = answer?.none;
   return html`<section class="compare-outcomes" ...${part.attributes(asked)}>
     <h4>${say("How likely each generated token was: B − A")}</h4>
-    <p class="compare-says">${none && say("There is nothing to draw: {reason}.", { reason: none })}</p>
+    <p class="compare-says">${none && asSentence(none)}</p>
     <div class="compare-drawn" hidden=${Boolean(none)}>
       <p>${say("Up: the token was likelier in B. Down: it was likelier in A. These are the network's probabilities, before temperature and filters. Hatched: two different tokens. Click a bar to choose the token before it.")}</p>
       <${Figure} part=${part} name="outcomes" figure=${answer?.figure} table=${numbersOf}
@@ -183,9 +191,7 @@ const Difference = ({ pair, a, b }) => {
       ${pickers(0, a, [say("Attention"), say("head")], ["pick-site", "pick-of-heads"])}
       ${pickers(1, b, [say("in B"), say("head")], ["pick-other-site", "pick-other-heads"])}
     </div>
-    <p class="difference-says">${
-      none ? say("There is nothing to draw: {reason}.", { reason: none }) : meta.kept && says(meta)
-    }</p>
+    <p class="difference-says">${none ? asSentence(none) : meta.kept && says(meta)}</p>
     <${Figure} part=${part} name="difference" figure=${answer?.figure} hidden=${Boolean(none)}
       fit=${{ side: { width: Math.min(WIDEST_PX, part.width), height: WIDEST_PX }, bar: true }} />
   </section>`;
