@@ -35,11 +35,14 @@ def test_an_encoder_is_measured_at_its_first_hidden_word(service):
     texts = {index: model.tokenizer.text(index) for index in both.topk(8).indices.tolist()}
     whole = {index: text for index, text in texts.items() if "\ufffd" not in text}  # no lone byte
     assert len(whole) > 2
+    hidden = {"token": "[MASK]"}
     for index, text in whole.items():
         if model.tokenizer.encode(text) == [index]:
-            found = of(ground, "hidden_word", {"text": text})
+            found = of(ground, "candidate", hidden | {"text": text})
             assert found == pytest.approx(float(both[index]), abs=1e-6)
-    assert of(ground, "hidden_best", {}) == pytest.approx(float(both.max()), abs=1e-6)
+    assert of(ground, "top_probability", hidden | {"temperature": 1}) == pytest.approx(
+        float(both.max()), abs=1e-6
+    )
     other = model.prepare("The dog [MASK].").ids
     moved = (both - chances(model, tuple(other), other.index(model.tokenizer.mask_id))).abs().sum()
     given = {"other": "The dog [MASK].", "without": ""}

@@ -11,6 +11,7 @@ from transformer import Ablate, Model, Run
 from transformer.analysis.attention_flow import flow_weights
 from transformer.analysis.head_metrics import head_metrics, strongest
 from transformer.analysis.journey import reading_weights
+from transformer.lessons.check_header import check_of
 from transformer.lessons.measures import GradingContext, of
 from transformer.runs.head_data import array, head_csv, head_view
 from transformer.views.attention.alignment import alignment, alignment_links
@@ -124,3 +125,7 @@ def test_it_has_no_metric_no_label_and_is_no_finding(run):
     PICTURES["metric_map"].figure(run, "decoder", "self", "previous")
     context = GradingContext(run=run, models=None)
     assert of(context, "weight", {"site": SITE, "head": OFF, "query": 4, "key": 2}) == 0
+    check = check_of({"click": "head", "of": "previous", "within": 1.0})
+    assert [check.grade(context, one).right for one in check.answers(context)] == [True] * 3
+    with pytest.raises(ValueError, match="no previous to measure"):
+        check.grade(context, {"site": SITE, "head": OFF})

@@ -65,9 +65,8 @@ def _click(what: Any, settings: dict[str, Any], given: dict[str, Any]) -> Check:
 
 
 def _output_check(header: Any) -> Check:
-    own = set(OutputCheck.__annotations__) - {"kind"}
-    defaults = {one.name: one.default for one in fields(OutputCheck) if one.name in own}
-    allowed = {name: list if one == () else type(one) for name, one in defaults.items()}
+    own = fields(OutputCheck)[len(fields(Check)) :]
+    allowed = {one.name: list if one.default == () else type(one.default) for one in own}
     if not isinstance(header, dict) or not header:
         raise ValueError("run must be a table of what the run is to be")
     check_names("run", header, allowed)

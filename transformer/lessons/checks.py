@@ -24,6 +24,7 @@ from transformer.lessons import prediction_measures, training_measures  # noqa: 
 from transformer.lessons.measures import MEASURES, GradingContext, first_row, of
 from transformer.messages import capital, numeral, say
 from transformer.model.sites import Site
+from transformer.runs.head_data import switched_off
 from transformer.runs.memo import memoize_on_run
 
 Answer = Mapping[str, Any]
@@ -106,7 +107,8 @@ class Best(Check):
         return answers[values.index((min if self.least else max)(values))]
 
     def answers(self, context: GradingContext) -> Sequence[Answer]:
-        """Every head of a kind of attention, every token, every cell, or every sentence."""
+        """Every head of a kind of attention that is not switched off, every token, every cell, or
+        every sentence."""
         run = context.run
         if self.kind == "head":
             sites = [one for one in run.trace.sites if f"{one.stack}.{one.kind}" == self.attention]
@@ -114,6 +116,7 @@ class Best(Check):
                 {"site": str(site), "head": head}
                 for site in sites
                 for head in range(run.trace[site].pattern.shape[1])
+                if head not in switched_off(run, site)
             ]
         if self.kind == "token":
             return [{"token": token} for token in self._tokens(context)]
@@ -161,9 +164,9 @@ class Number(Check):
         if not is_number(got):
             raise ValueError(f"the answer must be a number; got {shortened(got)}")
         value = self.measured(context)
-        if abs(got - value) > self.tolerance + 1e-9:
-            return CheckResult(False, say("It is not {got}.", got=written_number(got)))
-        return CheckResult(True, stated(self.of, value))
+        if abs(got - value) <= self.tolerance + 1e-9:
+            return CheckResult(True, stated(self.of, value))
+        return CheckResult(False, say("It is not {got}.", got=written_number(got)))
 
     def right_answer(self, context: GradingContext) -> Answer | None:
         """The measured number."""

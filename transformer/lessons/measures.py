@@ -3,7 +3,8 @@ and of attention.
 
 `token`, `query` and `key` count a stack's tokens from 0, as the page does; a negative token or
 query counts from the end of the prompt, -1 is its last token. `token` is the last token read, like
-the page's chosen token: the token after it is predicted, or by an encoder the token itself. `site`
+the page's chosen token: the token after it is predicted, or by an encoder the token itself, of
+which "[MASK]" is the first hidden one. `site`
 is a site such as "decoder.5.self". Every measure returns a number, and raises ValueError if the
 run has no such number.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -33,6 +35,7 @@ from transformer.runs.memo import memoize_on_run
 from transformer.runs.run import Run
 
 Function = Callable[..., float]
+HIDDEN = "[MASK]"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,6 +89,11 @@ def of(context: GradingContext, name: str, arguments: Mapping[str, Any], **click
 def counted(context: GradingContext, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, tokens and queries counted from the start."""
     found, n_prompt = dict(arguments), context.run.n_prompt
+    if found.get("token") == HIDDEN:
+        mask = context.models.model(context.run.model).tokenizer.mask_id
+        if mask is None or mask not in context.run.ids:
+            raise not_measurable(HIDDEN)
+        found["token"] = context.run.ids.index(mask)
     for place in {"token", "query"} & found.keys():
         if isinstance(found[place], int) and -n_prompt <= found[place] < 0:
             found[place] += n_prompt
@@ -294,9 +302,10 @@ def _metric(name: str) -> Function:
         key = ("metrics", stack, kind)
         own = memoize_on_run(run, key, lambda: head_metrics(run, stack, kind)).heads
         found = next(one for one in own if (one.layer, one.head) == (place.layer, head))
-        if name not in found.values:
+        value = found.values.get(name, math.nan)
+        if math.isnan(value):  # of a head that is switched off
             raise not_measurable(name)
-        return found.values[name]
+        return value
 
     return measure
 

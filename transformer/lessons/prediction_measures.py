@@ -93,18 +93,6 @@ def draws(context: GradingContext, token: int, text: str) -> float:
 # ---- a word that is hidden from an encoder ----
 
 
-@measured(mark("the probability at the first hidden token"))
-def hidden_word(context: GradingContext, text: str) -> float:
-    """The probability of a token at the first [MASK] of the text."""
-    return float(_after(context, _hidden(context))[_id(context, text)].exp())
-
-
-@measured(mark("the likeliest token's probability at the first hidden token"))
-def hidden_best(context: GradingContext) -> float:
-    """The probability of the likeliest token at the first [MASK] of the text."""
-    return float(_after(context, _hidden(context)).max().exp())
-
-
 @measured(mark("the probability that moves"))
 def moved(context: GradingContext, other: str, without: str) -> float:
     """Total variation between the predictions for the first [MASK] of this text and of `other`, by
@@ -125,13 +113,6 @@ def hidden_in(model: Model, run: Run, other: str, without: str) -> Tensor:
     if mask is None or mask not in found.ids:
         raise not_measurable("[MASK]")
     return log_probabilities_at(model, found, found.ids.index(mask))
-
-
-def _hidden(context: GradingContext) -> int:
-    mask = context.models.model(context.run.model).tokenizer.mask_id
-    if mask is None or mask not in context.run.ids:
-        raise not_measurable("[MASK]")
-    return context.run.ids.index(mask)
 
 
 # ---- layers ----
@@ -254,17 +235,19 @@ def lead_change(model: Model, run: Run, position: int, head: tuple[Site, int], b
 
 
 def _contribution(context: GradingContext, token: int) -> LogitContribution:
-    is_encoder = context.run.config.family == "encoder"
-    position = token if is_encoder else token + 1
+    position = _predicted(context, token)
     return context.models.ask(logit_contribution, context.run, position=position)
 
 
 def _after(context: GradingContext, token: int) -> Tensor:
     """Log probabilities (V,) of what follows a token, or by an encoder of the token itself."""
-    is_encoder = context.run.config.family == "encoder"
-    position = token if is_encoder else token + 1
+    position = _predicted(context, token)
     found: Tensor = context.models.ask(log_probabilities_at, context.run, position=position)
     return found
+
+
+def _predicted(context: GradingContext, token: int) -> int:
+    return token if context.run.config.family == "encoder" else token + 1
 
 
 def _id(context: GradingContext, text: str) -> int:
