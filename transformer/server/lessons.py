@@ -127,14 +127,12 @@ def offered(served: Mapping[str, Any]) -> list[str]:
 def request_in(state: Mapping[str, Any]) -> dict[str, Any]:
     """What a step's state asks the network for. Raises ValueError for a field that no link has."""
     check_names("a state", state, {*OF_RUN[:2], *SETTINGS, *ALTERED, "lines", *view_fields()})
-    asked = {name: state[name] for name in ("model", "text") if name in state}
-    settings = {name: state[name] for name in SETTINGS if name in state}
-    altered = {ours: state[name] for name, ours in ALTERED.items() if name in state}
-    return (
-        asked
-        | ({"settings": settings} if settings else {})
-        | ({"altered": altered} if altered else {})
-    )
+    asked = {name: state[name] for name in OF_RUN[:2] if name in state}
+    parts = {
+        "settings": {name: state[name] for name in SETTINGS if name in state},
+        "altered": {ours: state[name] for name, ours in ALTERED.items() if name in state},
+    }
+    return asked | {name: part for name, part in parts.items() if part}
 
 
 def lesson_of(name: Any) -> Lesson:
