@@ -1,6 +1,6 @@
 """Translate what the page says. The English sentence itself is the key.
 
-    say("{n_tokens} tokens of {stack}", n_tokens=numeral(12), stack="encoder")
+    say("the encoder read {n_tokens} tokens", n_tokens=numeral(12))
 
 A placeholder is a name in braces and nothing more; `numeral` writes numbers. Sentences declared
 when a module is imported (titles, words, helps) are marked with `mark`, and said where they are
@@ -26,26 +26,18 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
-# Placeholders whose values ("decoder", "self", "weights") are translated too.
-TRANSLATED = {"stack", "kind", "sort", "stage"}
 _LANGUAGE: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
 def say(sentence: str, /, **values: object) -> str:
     """The sentence in this request's language, with its placeholders filled in."""
-    known = catalogue(_LANGUAGE.get())
-    return filled(known.one(sentence), _translated(values))
+    return filled(catalogue(_LANGUAGE.get()).one(sentence), values)
 
 
 def say_n(one: str, many: str, n: int, /, **values: object) -> str:
     """The sentence for n things; {n} is the number. Languages have one to three forms."""
     known = catalogue(_LANGUAGE.get())
-    return filled(known.form(one, many, n), {"n": numeral(n)} | _translated(values))
-
-
-def _translated(values: dict[str, object]) -> dict[str, object]:
-    known = catalogue(_LANGUAGE.get())
-    return values | {name: known.one(str(values[name])) for name in TRANSLATED & values.keys()}
+    return filled(known.form(one, many, n), {"n": numeral(n)} | values)
 
 
 def say_error(error: BaseException) -> str:

@@ -17,14 +17,9 @@ const found = (sentence) => {
   return Array.isArray(entry) ? entry[0] : entry;
 };
 
-// Placeholders whose values are translated too ("decoder", "self", "weights").
-const OURS = ["stack", "kind", "sort", "stage"];
 /** @type {(sentence: string, values: Record<string, any>) => string} */
 const filled = (sentence, values) =>
-  sentence.replace(HOLE, (hole, name) => {
-    const value = String(name in values ? values[name] : hole);
-    return OURS.includes(name) ? found(value) : value;
-  });
+  sentence.replace(HOLE, (hole, name) => String(name in values ? values[name] : hole));
 
 /**
  * The sentence with its placeholders' values; a placeholder without a value is kept.
