@@ -37,6 +37,7 @@ from transformer.server.page_data import (
     model_card,
     settings_table,
 )
+from transformer.server.page_request import WORDS
 from transformer.server.presses import said
 from transformer.server.resources import answer
 from transformer.server.service import Service
@@ -63,17 +64,17 @@ def settings_of(example: Example, temperature: gr.Slider) -> list[Any]:
         choices = [(say(METHODS[name]), name) for name in example.methods]
         method = gr.Radio(choices, value=choices[0][1], label=say("Method"), elem_id="method")
         with gr.Row():
-            top_k = _number("top_k", say("Top-k (0 = off)"), 90, precision=0)
-            top_p = _number("top_p", say("Top-p (1 = off)"), 90)
+            top_k = _number("top_k", say(WORDS["top_k"]), 90, precision=0)
+            top_p = _number("top_p", say(WORDS["top_p"]), 90)
         with gr.Row():
-            beams = _number("beams", say("Beams"), 120, precision=0)
-            penalty = _number("penalty", say("Length penalty"), 120)
+            beams = _number("beams", say(WORDS["beams"]), 120, precision=0)
+            penalty = _number("penalty", say(WORDS["length_penalty"]), 120)
         with gr.Row():
             length = _number(
-                "length", say("New tokens"), 120,
+                "length", say(WORDS["max_new_tokens"]), 120,
                 value=example.settings["max_new_tokens"], precision=0, elem_id="length",
             )  # fmt: skip
-            seed = _number("seed", say("Seed"), 120, precision=0)
+            seed = _number("seed", say(WORDS["seed"]), 120, precision=0)
     return [method, temperature, top_k, top_p, beams, penalty, length, seed, source, target]
 
 
@@ -198,7 +199,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
         component("hidden_words", folder="views/prediction")
         temperature = gr.Slider(
             0, 2, temperature_of(example.methods[0]), step=0.05,
-            label=say("Temperature (0 = greedy)"), elem_id="temperature",
+            label=say(WORDS["temperature"]), elem_id="temperature",
             elem_classes=["setting-temperature"],
         )  # fmt: skip
     settings = settings_of(example, temperature)

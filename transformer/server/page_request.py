@@ -29,7 +29,7 @@ from transformer.server.sessions import caller, taken
 OF_RUN = ("model", "text", "settings", "altered")
 OF_BATCH = ("model", "lines", "bare")
 INTACT: dict[str, list[Any]] = {"interventions": [], "forced_tokens": []}
-# What the page calls the settings, which a request's own sentences begin with.
+# The labels of the settings, with which a request's own sentences begin.
 WORDS = {
     "max_new_tokens": mark("New tokens"),
     "temperature": mark("Temperature (0 = greedy)"),
