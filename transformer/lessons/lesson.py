@@ -132,15 +132,22 @@ def read_lesson(folder: Path) -> dict[str, Lesson]:
             if path.stat().st_size > MAX_BYTES:
                 raise ValueError(f"a lesson's file must have at most {MAX_BYTES} bytes")
             intro, *parts = _parts(path.read_text(encoding="utf-8-sig"))
+            header = intro["header"] or {}
+            check_names("header", header, IN_HEADER)
+            texts = {"title": intro["title"], "about": " ".join(intro["says"]), **_notes(header)}
             if path is paths[0]:
-                lesson = _lesson(path.parent.name, intro, parts)
+                lesson = Lesson(
+                    name=folder.name, language=path.stem, steps=tuple(map(_step, parts)),
+                    minutes=check_whole("minutes", header.get("minutes"), 1, 90),
+                    of_others=tuple(map(str, header.get("steps", ()))), **texts,
+                )  # fmt: skip
             else:
-                lesson = _translated(lessons[paths[0].stem], intro, parts)
+                first = lessons[paths[0].stem]
+                steps = _translated(first.steps, parts)
+                lesson = replace(first, language=path.stem, steps=steps, **texts)
         except ValueError as error:
             raise ValueError(f"{folder.name}/{path.name}: {error}") from error
-        lessons[path.stem] = replace(
-            lesson, language=path.stem, title=intro["title"], about=" ".join(intro["says"])
-        )
+        lessons[path.stem] = lesson
     return lessons
 
 
@@ -197,18 +204,6 @@ def _joined(text: str, mark: str = "") -> str:
     return " ".join(line.strip().removeprefix(mark).strip() for line in text.splitlines())
 
 
-def _lesson(name: str, intro: dict[str, Any], parts: list[dict[str, Any]]) -> Lesson:
-    header = intro["header"] or {}
-    check_names("header", header, IN_HEADER)
-    minutes = check_whole("minutes", header.get("minutes"), 1, 90)
-    steps = tuple(map(_step, parts))
-    of_others = tuple(map(str, header.get("steps", ())))
-    return Lesson(
-        name=name, language="", title="", about="", minutes=minutes, steps=steps,
-        of_others=of_others, **_notes(header),
-    )  # fmt: skip
-
-
 def _step(part: dict[str, Any]) -> Step:
     header = part.pop("header")
     try:
@@ -232,19 +227,19 @@ def _step(part: dict[str, Any]) -> Step:
         raise ValueError(f"the step “{part['title']}”: {error}") from error
 
 
-def _translated(first: Lesson, intro: dict[str, Any], parts: list[dict[str, Any]]) -> Lesson:
-    """The lesson with the texts of another language. Raises ValueError unless it has as many."""
-    if len(parts) != len(first.steps):
-        raise ValueError(f"{len(first.steps)} steps are needed; got {len(parts)}")
-    steps = []
-    for part, step in zip(parts, first.steps, strict=True):
-        notes = _notes(part.pop("header") or {})
-        alike = (len(part[name]) == len(step.texts[name]) for name in LISTS[1:4])
-        if not all(alike) or bool(part["task"]) != bool(step.task):
+def _translated(steps: Sequence[Step], parts: list[dict[str, Any]]) -> tuple[Step, ...]:
+    """The steps with the texts of another language. Raises ValueError unless it has as many."""
+    if len(parts) != len(steps):
+        raise ValueError(f"{len(steps)} steps are needed; got {len(parts)}")
+    found = []
+    for part, step in zip(parts, steps, strict=True):
+        notes, lists = _notes(part.pop("header") or {}), ("guesses", "options", "hints")
+        alike = all(len(part[name]) == len(step.texts[name]) for name in lists)
+        if not alike or bool(part["task"]) != bool(step.task):
             needed = "as many options and hints, and a task where the lesson's own language has one"
             raise ValueError(f"the step “{part['title']}” needs {needed}")
-        steps.append(replace(step, **part, **notes))
-    return replace(first, steps=tuple(steps), **_notes(intro["header"] or {}))
+        found.append(replace(step, **part, **notes))
+    return tuple(found)
 
 
 def _notes(header: Mapping[str, Any]) -> dict[str, Any]:
