@@ -142,9 +142,21 @@ def test_all_of_a_hostile_search_is_drawn_in_the_dark(browser, tiny_encoder_deco
         expect(tab.locator(".reading")).to_contain_text(f"({float(weights.max()):.2f})")
 
 
-def test_a_batchs_page_has_each_text(browser, batch, tmp_path):
+def test_a_batchs_page_shows_the_chosen_text(browser, batch, tmp_path):
     batch.to_html(tmp_path / "batch.html")
     with opened_alone(browser, tmp_path / "batch.html") as tab:
-        assert tab.locator("summary").all_inner_texts() == list(batch.texts)
-        drawn = tab.frame_locator("iframe").first.locator(".js-plotly-plot .heatmaplayer image")
-        drawn.first.wait_for()
+        tab.wait_for_selector(".attention[data-rev]")
+        texts = tab.get_by_role("group", name="Sentence of the batch").get_by_role("radio")
+        assert texts.count() == len(batch.texts) > 1
+        tab.get_by_role("radio", name=batch.texts[1], exact=True).check()
+        choose(tab, 1, 1)
+        expect(tab).to_have_url(re.compile("#row=1&site=decoder.1.self&head=1$"))
+        tokens = tab.locator("#tokens button.token")
+        assert tokens.all_inner_texts() == list(batch[1].labels)
+        expected = batch[1].trace["decoder.1.self"].pattern[0, 1].numpy()
+        np.testing.assert_allclose(np.nan_to_num(shown(tab)) ** 2, expected, atol=2e-5)  # √ colours
+        assert complaints(tab, "html") == []
+        tab.evaluate("location.hash = '#row=2&head=1'")
+        expect(tab.locator(".attention")).to_have_attribute("data-site", "decoder.0.self")
+        assert tokens.all_inner_texts() == list(batch[2].labels)
+        expect(tab.locator(".attention")).to_have_attribute("data-head", "1")

@@ -208,8 +208,6 @@ def test_the_attentions_of_a_translator_that_generates_are_joined():
 def test_a_batch_is_written_with_every_array(tiny_encoder_decoder, tmp_path):
     batch = tiny_encoder_decoder.translate_batch(["the fox", "no"], max_new_tokens=3)
     batch.to_html(tmp_path / "batch.html")
-    page = (tmp_path / "batch.html").read_text(encoding="utf-8")
-    assert all(f"<summary>{text}</summary>" in page for text in batch.texts)
     batch.to_npz(tmp_path / "batch.npz")
     with np.load(tmp_path / "batch.npz", allow_pickle=False) as found:
         np.testing.assert_array_equal(found["padding"], batch.padding.numpy())

@@ -1,4 +1,4 @@
-"""A run as one HTML file that needs nothing else: numbers, plotly.js and our scripts are inside.
+"""Runs as one HTML file that needs nothing else: numbers, plotly.js and our scripts are inside.
 
 Of each head the file holds its queries and keys (half the size of the scores); the page works out
 scores and weights from them, as the network did. A head whose recorded scores or weights differ
@@ -13,7 +13,6 @@ import dataclasses
 import json
 import re
 from functools import cache
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +40,12 @@ from transformer.views.export.bundle import bundle, read_module, read_style
 from transformer.views.export.gallery import gallery
 from transformer.views.export.packing import Pack, packed, rounded
 from transformer.views.masks.masks import mask_heatmap
-from transformer.views.parameters import SELECTION
+from transformer.views.parameters import SELECTION, Int
 from transformer.views.positions import encodings
 from transformer.views.prediction.prediction import how
 from transformer.views.registry import PICTURES, VIEWS
 
 TEMPLATE = "views/export/static/page.html"
-BATCH_TEMPLATE = "views/export/static/batch.html"
 SCRIPT = "views/export/static/page.js"
 STYLES = (
     "web/theme.css",
@@ -62,46 +60,35 @@ CLOSE = 2e-5  # of the largest score: worked-out scores this near are taken for 
 
 
 def write(item: Run | Batch, path: Path) -> None:
-    """Save the page; of a batch one page for each text, all but the first of them closed.
+    """Save the page. Raises OSError if the file cannot be written."""
+    path.write_text(page(item), encoding="utf-8")
 
-    Raises OSError if the file cannot be written.
+
+def page(item: Run | Batch, site: str = "", head: int = 0) -> str:
+    """The whole page as text; of a batch it shows the text that is chosen.
+
+    site, head: the head that it opens on; by default the first. Raises ValueError for a site or
+    head that the run has not.
     """
-    path.write_text(page(item) if isinstance(item, Run) else _pages(item), encoding="utf-8")
+    pack, runs = Pack(), [item] if isinstance(item, Run) else list(item)
+    texts = [content(run, pack) | {"typed": run.request.text} for run in runs]
+    for row, (run, text) in enumerate(zip(runs, texts, strict=True)):
+        text["run"]["run"] = str(row)
+        if site:
+            at = head_view(run, site, head).site
+            text["run"]["opening"] = {"site": str(at), "head": str(head)}
+    return _filled(pack.text({"model": item.model, "texts": texts}), len(texts))
 
 
-def _pages(batch: Batch) -> str:
-    texts = [
-        f"<details{'' if row else ' open'}><summary>{escape(text)}</summary>"
-        f'<iframe title="text {row}" sandbox="allow-scripts" '
-        f'srcdoc="{escape(page(batch[row]))}"></iframe></details>'
-        for row, text in enumerate(batch.texts)
-    ]
-    title = f"{batch.model}: {len(batch.texts)} texts, padded to {batch.ids.shape[1]} tokens"
-    before, between, after = re.split(r"/\*(?:title|texts)\*/", read_module(BATCH_TEMPLATE))
-    return before + escape(title) + between + "\n".join(texts) + after
-
-
-def page(run: Run, site: str = "", head: int = 0) -> str:
-    """The whole page as text. site, head: the head that it opens on; by default the first.
-
-    Raises ValueError for a site or head that the run has not.
-    """
-    pack = Pack()
-    found = content(run, pack)
-    if site:
-        opening = {"site": str(head_view(run, site, head).site), "head": str(head)}
-        found["run"]["opening"] = opening
-    return _filled(pack.text(found))
-
-
-def _filled(data: str) -> str:
+def _filled(data: str, n_texts: int) -> str:
     """The template with its parts, in the language of this request. data: a pack's text."""
     # What may be chosen in the view of attention, with the one picture that needs no server.
     view = VIEWS["attention"].schema()
     options = view["controls"]["picture"]["options"]
     view["controls"]["picture"]["options"] = {"heatmap": options["heatmap"]}
     view["pictures"] = [one for one in view["pictures"] if one["name"] == "heatmap"]
-    selection = {one.name: one.schema() for one in SELECTION}
+    several = [Int(name="row", default=0, most=n_texts - 1, use="place")] if n_texts > 1 else []
+    selection = {one.name: one.schema() for one in (*several, *SELECTION)}
     declared = {"views": [view], "page": selection, "dark": dark_colours()}
     parts = {
         "style": "\n".join(map(read_style, STYLES)),
@@ -124,9 +111,7 @@ def _plotly() -> str:
 def content(run: Run, pack: Pack) -> dict[str, Any]:
     """All that the page shows, as plain JSON values; arrays go to the pack."""
     return {
-        "model": run.model,
         "summary": summary(run),
-        "text": run.text,
         "positions": _position_figures(run, pack),  # first: later arrays are parts of these
         "run": {  # of what the page's scripts know of a run, what they need without a server
             "state": "done",

@@ -1,20 +1,20 @@
-// The saved page of one run: text, attention, prediction, masks, positions and more, drawn from the file's
-// data.
+// The saved page of a run, or of the texts of a batch: text, attention, prediction, masks, positions and more,
+// drawn from the file's data.
 
 import { isAblated } from "../../../web/runs.js";
 import { answerFrom } from "../../../web/ask.js";
-import { Select } from "../../../web/controls.js";
-import { showFields, shownFields } from "../../../web/fields.js";
+import { Select, Switch } from "../../../web/controls.js";
+import { bindField, fields, showFields, shownFields } from "../../../web/fields.js";
 import { Figure } from "../../../web/figure.js";
 import { headNumbers } from "../../../web/head_numbers.js";
 import { thinLabels } from "../../../web/labels.js";
-import { siteNamed } from "../../../web/declared.js";
+import { siteNamed, wholeNumber } from "../../../web/declared.js";
 import { PredictedToken, before, predictedPosition, readPosition } from "../../../web/selection.js";
 import { plainQuery, stateOf } from "../../../web/link_text.js";
 import { capital, numeral, say, sayWith } from "../../../web/messages.js";
 import { usePart } from "../../../web/part.js";
 import { takePlotlyFrom } from "../../../web/plots.js";
-import { effect, html, render, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
+import { batch as together, effect, html, render, signal, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
 import { page, setQuery, setRun } from "../../../web/store.js";
 import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
@@ -168,7 +168,6 @@ const followDarkness = () => {
 const shownIn = async (address) =>
   showFields((await stateOf(new URL(address).hash.slice(1))) ?? {});
 const followAddress = () => {
-  if (window.parent !== window) return undefined; // a text of a batch
   const open = () => void shownIn(location.href);
   window.addEventListener("hashchange", open);
   const end = effect(() => {
@@ -192,20 +191,34 @@ const Pictures = ({
   <div id=${id} class=${list ? undefined : "figures"}>${children}</div>
 </section>`;
 
-// data: see html.py.
+// The text of a batch that is shown, by its row; a run alone has row 0.
+const row = signal(0);
+const followRow = (texts) => {
+  const show = (number) =>
+    together(() => {
+      row.value = wholeNumber("row", number, 0, texts.length - 1);
+      setRun(texts[row.value].run);
+    });
+  show(0);
+  if (texts.length > 1) bindField("row", () => row.value, show);
+};
+
+// model, texts: see html.py.
 /** @param {Record<string, any>} props */
-const Page = ({ data }) => {
+const Page = ({ model: name, texts }) => {
   useLayoutEffect(followDarkness, []);
   useLayoutEffect(followAddress, []);
-  const { run, steps, masks, positions, more } = data;
-  const model = html`<span id="model">${data.model}</span>`;
+  const { run, summary, steps, masks, positions, more } = texts[row.value];
+  const model = html`<span id="model">${name}</span>`;
+  const choices = texts.map(({ typed }, number) => [number, typed]);
   const pictures = (all, props = {}) =>
     all.map((one, place) => html`<${Picture} key=${place} ...${{ one, ...props }} />`);
   return html`<header>
       <h1>${sayWith("What the model “{model}” read and wrote", { model })}</h1>
-      <p id="summary">${data.summary}</p>
+      <p id="summary">${summary}</p>
+      ${texts.length > 1 && html`<${Switch} name="row" title=${say("Sentence of the batch")} options=${choices} value=${row.value} set=${(at) => (fields.row = at)} />`}
     </header>
-    <main>
+    <main key=${row.value}>
     <section id="tokens">
       <${Text} facts=${run} />
       <p class="note">${say("Outlined: given. Shaded: generated, the stronger the shade the likelier. Choose a token to mark what it reads and, if what follows it was generated, to see what else could have come.")}</p>
@@ -243,8 +256,8 @@ const start = async () => {
   if (!parts) return tell(say("The page’s data is damaged; save the page again."));
   const [data, library] = parts;
   takePlotlyFrom(() => URL.createObjectURL(new Blob([library], { type: "text/javascript" })));
-  setRun(data.run);
+  followRow(data.texts);
   await shownIn(location.href);
-  return render(html`<${Page} data=${data} />`, byId("content"));
+  return render(html`<${Page} ...${data} />`, byId("content"));
 };
 start();
