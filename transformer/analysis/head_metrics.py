@@ -27,7 +27,6 @@ from transformer.analysis.head_measures import (
     repeats_of,
 )
 from transformer.model.sites import Site
-from transformer.model.trace import AttentionRecord
 from transformer.runs.compact_trace import stored_at
 from transformer.runs.head_data import n_heads_at, one_head, sites_of, switched_off
 from transformer.runs.run import Run
@@ -66,7 +65,8 @@ class HeadMetrics:
 class Metrics:
     """All heads of one kind of attention of a run, layer by layer, with their baselines.
 
-    Rows with a single allowed key cannot choose and are left out of every mean. n_repeats: the rows
+    Rows with a single allowed key cannot choose and are left out of every mean, as is the padding
+    of a text of a batch. n_repeats: the rows
     whose token occurred earlier in the text; induction, duplicate and backwards are means over
     these.
 
@@ -95,7 +95,7 @@ class Metrics:
 def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
     """The metrics of every head. Raises ValueError listing the kinds that were recorded."""
     sites = sites_of(run, stack, kind)
-    allowed = stored_at(run.trace, sites[0]).allowed[0].cpu()
+    allowed = _of_text(run, sites[0], stored_at(run.trace, sites[0]).allowed[0].cpu())
     names = names_of(kind, allowed)
     repeats = repeats_of(run.queries(stack) if kind == "self" else (), allowed)
     cells = cells_by_name(names, allowed, repeats)
@@ -107,10 +107,8 @@ def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
     n_rows = len(choosing(allowed))
     heads = [
         head
-        for layer, site in enumerate(sites)
-        for head in _of_layer(
-            layer, run.trace[site], allowed, len(repeats), names, cells, base, copies
-        )
+        for site in sites
+        for head in _of_layer(run, site, allowed, len(repeats), names, cells, base, copies)
     ]
     return Metrics(
         stack=stack,
@@ -151,18 +149,26 @@ def _moved(n_keys: int, generator: torch.Generator) -> Tensor:
             return order
 
 
+def _of_text(run: Run, site: Site, cells: Tensor) -> Tensor:
+    """Cells (..., Tq, Tk) without those of padding, which follows a text of a batch."""
+    n_queries, n_keys = cells.shape[-2:]
+    read = "encoder" if site.kind == "cross" else site.stack
+    return cells[..., : n_queries - run.n_padding(site.stack), : n_keys - run.n_padding(read)]
+
+
 def _of_layer(
-    layer: int, record: AttentionRecord, allowed: Tensor, n_repeats: int, names: tuple[str, ...],
+    run: Run, site: Site, allowed: Tensor, n_repeats: int, names: tuple[str, ...],
     cells: Cells, even: Mapping[str, float], copies: ShuffledKeys,
 ) -> list[HeadMetrics]:  # fmt: skip
-    weights = record.pattern[0].cpu()
+    record = run.trace[site]
+    weights = _of_text(run, site, record.pattern[0].cpu())
     values = {
         name: of_heads.tolist()
         for name, of_heads in measure(weights, allowed, names, cells).items()
     }
     shuffled = {
         name: list(zip(x.mean(dim=1).tolist(), x.amax(dim=1).tolist(), strict=True))
-        for name, x in copies.measure(record.scores[0].cpu()).items()
+        for name, x in copies.measure(_of_text(run, site, record.scores[0].cpu())).items()
     }
     at = choosing(allowed)
     most = weights.index_select(1, at).sum(dim=1).argmax(dim=-1).tolist()
@@ -174,7 +180,7 @@ def _of_layer(
         enough = {name: value for name, value in own.items() if name not in few}
         heads.append(
             HeadMetrics(
-                layer=layer, head=head, values=own, shuffled=others, most_read_key=most[head],
+                layer=site.layer, head=head, values=own, shuffled=others, most_read_key=most[head],
                 named_after=named_after(enough, even, others) if len(at) >= MIN_ROWS else None,
             )
         )  # fmt: skip
@@ -243,8 +249,9 @@ def strongest(run: Run, found: Metrics) -> Finding | None:
     best, name = candidates[max(range(len(times)), key=times.__getitem__)]
     site = Site(found.stack, best.layer, found.kind)
     record = one_head(run.trace, site, 0, best.head)
-    weights = record.pattern[0, 0].cpu()
-    queries, keys = _cells(run, found, best, name, weights, record.allowed[0].cpu())
+    weights = _of_text(run, site, record.pattern[0, 0].cpu())
+    allowed = _of_text(run, site, record.allowed[0].cpu())
+    queries, keys = _cells(run, found, best, name, weights, allowed)
     most = int(weights[queries, keys].argmax())
     return Finding(
         layer=best.layer,

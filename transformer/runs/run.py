@@ -162,6 +162,14 @@ class Run(DrawableRun):
             return self.source_labels
         return self.labels[self.trace_start :][: self.config.output_max_len]
 
+    def n_padding(self, stack: str) -> int:
+        """The number of padding tokens that follow the text of a stack, if it is of a batch."""
+        source = stack == "encoder" and self.config.family == "encoder-decoder"
+        ids = self.source_ids if source else self.ids
+        padding = self.config.padding_id if source else self.config.output_padding_id
+        text = [at for at, index in enumerate(ids) if index != padding]
+        return len(ids) - 1 - max(text, default=0) if self.stopped == "read" else 0
+
     def keys(self, stack: str, kind: str) -> tuple[str, ...]:
         """Labels of the tokens that this attention reads: its columns."""
         return self.queries("encoder" if kind == "cross" else stack)

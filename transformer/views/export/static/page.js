@@ -14,7 +14,16 @@ import { plainQuery, stateOf } from "../../../web/link_text.js";
 import { capital, numeral, say, sayWith } from "../../../web/messages.js";
 import { usePart } from "../../../web/part.js";
 import { takePlotlyFrom } from "../../../web/plots.js";
-import { batch as together, effect, html, render, signal, useLayoutEffect, useMemo, useState } from "../../../web/preact.js";
+import {
+  batch as together,
+  effect,
+  html,
+  render,
+  signal,
+  useLayoutEffect,
+  useMemo,
+  useState,
+} from "../../../web/preact.js";
 import { page, setQuery, setRun } from "../../../web/store.js";
 import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
