@@ -49,7 +49,7 @@ class Visitor:
 
         Raises Refused with the sentence of a refusal, Lost if the connection is lost.
         """
-        asked = {"model": model, "text": text, "settings": settings}
+        asked = {"model": model, "text": text, **settings}
         last: dict[str, Any] = {"running": True}
         try:
             async with self._client.stream("resources/runs", asked, self._headers) as answer:

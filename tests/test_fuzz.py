@@ -15,7 +15,7 @@ from kit.client import ENDPOINTS, asking
 
 from transformer import Model
 from transformer.server.api import endpoints_of
-from transformer.server.fields import SETTINGS
+from transformer.server.page_request import OF_RUN
 from transformer.server.presses import works
 from transformer.server.service import Service
 from transformer.views.registry import PICTURES
@@ -103,7 +103,7 @@ def test_an_endpoint_answers_or_gives_an_error_message(endpoints, service, name,
 
 
 NAMES = {
-    "runs": ("model", "text", "settings", "altered"), "batches": ("model", "lines", "bare"),
+    "runs": OF_RUN, "batches": ("model", "lines", "bare"),
     "examples": ("model", "typed"),
 }  # fmt: skip
 
@@ -114,10 +114,8 @@ NAMES = {
 def test_a_press_is_answered_or_refused_with_a_sentence(service, name, data):
     known = st.sampled_from(["tiny", "Hi", "greedy", "sample", "beam"])
     drawn = st.one_of(values, known)
-    usual = {"text": "Hi", "model": "tiny", "lines": "Hi", "settings": {"length": 2}}
+    usual = {"text": "Hi", "model": "tiny", "lines": "Hi", "length": 2}
     wrong = data.draw(st.dictionaries(st.sampled_from(NAMES[name]), drawn))
-    if data.draw(st.booleans()):
-        wrong["settings"] = data.draw(st.dictionaries(st.sampled_from(SETTINGS), drawn))
     asked = {key: one for key, one in usual.items() if key in NAMES[name]} | wrong
     for line in answer(works(service)[name], data=asked) or ():
         json.dumps(line)

@@ -98,8 +98,7 @@ def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(client):
     idle = next(fn["id"] for fn in config["dependencies"] if not fn["backend_fn"])
     body = {"fn_index": idle, "data": ["secret"], "session_hash": "idle"}
     assert client.post(f"{API}/queue/join", json=body).json() == public_error(NO_EVENT)
-    settings = {"method": "sample", "temperature": "secret"}
-    asked = {"model": "stories", "text": "a", "settings": settings}
+    asked = {"model": "stories", "text": "a", "method": "sample", "temperature": "secret"}
     answer = client.post("resources/runs", json=asked).text
     assert "temperature must be a number from 0.01 to 10; got 'secret'" in answer
     assert "secret" not in serving.running().log.read_text()

@@ -74,7 +74,7 @@ QUESTIONS: list[tuple[str, dict[str, Any], str]] = [
         "heatmap",
         {
             "run": OTHER,
-            "made": {OTHER: {"model": "tiny", "text": "a", "settings": {"method": LONG}}},
+            "made": {OTHER: {"model": "tiny", "text": "a", "method": LONG}},
         },
         CHOICE,
     ),

@@ -110,7 +110,7 @@ def test_the_queue_shows_how_many_are_before_a_visitor(page, slow):
     page.page.evaluate(FOLLOW)
     page.set_length(1)
     # Each shorter than what would make it step aside.
-    asked = {"model": "stories", "text": "The dog", "settings": {"length": 7}}
+    asked = {"model": "stories", "text": "The dog", "length": 7}
 
     def ask(place: int) -> None:
         named = {"x-session": f"before{place}"}

@@ -40,9 +40,8 @@ class Teacher:
         self.client = client
         self.held = client.post("resources/class/open", json={}).json()
         self.code = self.held["code"]
-        settings = {"method": "greedy", "length": 4}
         text = "Once upon a time a little fox met a bird."
-        asked = {"model": "tiny", "text": text, "settings": settings}
+        asked = {"model": "tiny", "text": text, "method": "greedy", "length": 4}
         lines = client.post("resources/runs", json=asked).text.splitlines()
         self.facts = [said["tokens"] for said in map(json.loads, lines) if "tokens" in said][-1]
 

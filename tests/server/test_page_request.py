@@ -47,7 +47,7 @@ def there(models: list[Model]) -> Service:
     return Service(models)
 
 
-GOOD = {"model": "tiny", "text": "Hello", "settings": {"method": "greedy", "length": 3}}
+GOOD = {"model": "tiny", "text": "Hello", "method": "greedy", "length": 3}
 REQUESTS = {
     "sampled": ("tiny", {"temperature": 0.83, "top_k": 7, "top_p": 0.95, "seed": 11}),
     "barely sampled": ("tiny", {"temperature": 0.012345678901234567, "seed": 2**32 - 1}),
@@ -139,8 +139,7 @@ NO_RUNS: list[tuple[Any, str]] = [
     ({"c" * 22: GOOD | {"model": "none"}}, "model must be one of"),
     ({"c" * 22: {"text": "Hello"}}, "how it was made"),
     ({"c" * 22: GOOD | {"name": "x"}}, "a request takes"),
-    ({"c" * 22: GOOD | {"settings": 3}}, "settings must be an object; got int"),
-    ({"c" * 22: GOOD | {"settings": {"length": 1_000_000_000}}}, "max_new_tokens"),
+    ({"c" * 22: GOOD | {"length": 1_000_000_000}}, "max_new_tokens"),
     ({"c" * 22: GOOD | {"text": "x" * 3000}}, "at most 2,000 characters"),
     ({"c" * 22: {"model": "tiny", "lines": "a\n" * 9}}, "from 1 to 8 texts"),
     ({"c" * 22: {"model": "tiny", "lines": "a" * 16_001}}, "at most 16,000 characters"),
@@ -155,15 +154,14 @@ def test_an_invalid_regeneration_is_refused(there):
 
 
 def test_invalid_controls_are_refused():
-    for changed, altered, sentence in (
-        ({"temperature": None}, {}, "temperature is empty: give a number"),
-        ({"length": None, "method": "greedy"}, {}, "max_new_tokens is empty"),
-        ({"method": ["sample"]}, {}, "method must be one of"),
-        ({}, {"seed": [1]}, r"an object with \['interventions', 'forced_tokens'\]; got"),
-        ({}, "x", "an object with"),
+    for changed, sentence in (
+        ({"temperature": None}, "temperature is empty: give a number"),
+        ({"length": None, "method": "greedy"}, "max_new_tokens is empty"),
+        ({"method": ["sample"]}, "method must be one of"),
+        ({"interventions": []}, "a request takes"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            settings_of(CONTROLS | changed, altered)
+            settings_of(CONTROLS | changed)
 
 
 LONG = InvalidRequest(

@@ -9,8 +9,8 @@ const schema = { textContent: JSON.stringify(vectors.schema) };
 globalThis.document = /** @type {any} */ ({
   getElementById: (name) => (name === "view-schema" ? schema : null),
 });
-const { TOO_LONG, partsOf, queryOf, stateOf, stateOfRequest } =
-  await import("../../transformer/web/link_text.js");
+const { TOO_LONG, partsOf, queryOf, stateOf } = await import("../../transformer/web/link_text.js");
+const { textsOf } = await import("../../transformer/web/declared.js");
 
 test("a state becomes a query, and a long one a compressed query", async () => {
   const queries = await Promise.all(vectors.states.map(queryOf));
@@ -48,7 +48,7 @@ test("a link that is cut off or holds anything else cannot be read", async () =>
 
 test("a request becomes a link, and the link the same request", async () => {
   const asked = async (request) =>
-    partsOf((await stateOf((await queryOf(stateOfRequest(request))) ?? "")) ?? {});
+    partsOf((await stateOf((await queryOf(textsOf(request))) ?? "")) ?? {});
   hand("requests", await Promise.all(vectors.requests.map(asked))); // Python compares
 });
 
@@ -59,11 +59,12 @@ test("what cannot be read in a link is said, and the rest is used", () => {
   };
   for (const [name, text] of [...Object.entries(wrong), ["alter", "[NaN]"], ["alter", "[["]]) {
     const state = { [name]: text, site: "decoder.1.self", stage: "masked" };
-    const { problems, views, asksForRun } = partsOf(state);
+    const { problems, views, request } = partsOf(state);
     assert.deepEqual(problems, [`The link's '${name}' is unknown or unreadable.`]);
     assert.deepEqual(views, { site: "decoder.1.self", stage: "masked" });
-    assert.ok(!asksForRun);
+    assert.deepEqual(request, {});
   }
-  assert.ok(partsOf({ text: "" }).asksForRun);
-  assert.ok(!partsOf({ model: "tiny", lines: "a", head: "3" }).asksForRun);
+  assert.deepEqual(partsOf({ text: "" }).request, { text: "" });
+  const { lines, request } = partsOf({ model: "tiny", lines: "a", head: "3" });
+  assert.deepEqual([lines, request], ["a", { model: "tiny" }]);
 });

@@ -20,27 +20,13 @@ from transformer.learning.exercises import EXERCISES, held_out, prompt_of
 from transformer.messages import mark
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
-from transformer.server.fields import LANGUAGES
+from transformer.server.fields import BEAM, GREEDY, LANGUAGES, NUMBERS, SAMPLE
 from transformer.tokenizer import Tokenizer
-
-GREEDY, SAMPLE, BEAM = "greedy", "sample", "beam"
-METHODS = {
-    GREEDY: mark("greedy: always the likeliest"),
-    SAMPLE: mark("sample"),
-    BEAM: mark("beam search"),
-}
-
-
-# The settings' first values.
-STARTS: dict[str, Any] = {
-    "temperature": 0.7, "top_k": 40, "top_p": 1, "beams": 4, "penalty": 1, "length": 40, "seed": 3,
-    **dict.fromkeys(LANGUAGES),
-}  # fmt: skip
 
 
 def temperature_of(method: str) -> float:
     """The temperature that the slider first shows."""
-    return 0 if method == GREEDY else float(STARTS["temperature"])
+    return 0 if method == GREEDY else NUMBERS["temperature"].first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -167,7 +153,8 @@ def first_controls(model: Model) -> dict[str, Any]:
     method = example.methods[0]
     return {
         "model": model.name, "text": example.text, "lines": "\n".join(example.batch),
-        "method": method, **STARTS, "temperature": temperature_of(method),
+        "method": method, **{name: one.first for name, one in NUMBERS.items()},
+        "temperature": temperature_of(method),
         "length": example.settings["max_new_tokens"],
         **{name: example.settings.get(name) for name in LANGUAGES},
     }  # fmt: skip

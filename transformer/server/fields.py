@@ -6,18 +6,51 @@ from `fields_schema`, and alone write and read a link (`web/link_text.js`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from transformer.messages import mark
 from transformer.views.declaration import tab_name, tabs
 from transformer.views.drawing.style import dark_colours
 from transformer.views.parameters import SELECTION, Choice, Parameter, Text
 from transformer.views.registry import VIEWS
 
+GREEDY, SAMPLE, BEAM = "greedy", "sample", "beam"
+METHODS = {
+    GREEDY: mark("greedy: always the likeliest"),
+    SAMPLE: mark("sample"),
+    BEAM: mark("beam search"),
+}
+
+
+class Setting(NamedTuple):
+    """A number among the page's settings: what the page calls it, its first value, its name in a
+    `Request`, and the value that is None there."""
+
+    title: str
+    first: float
+    name: str
+    off: float | None = None
+
+
+NUMBERS = {
+    "temperature": Setting(mark("Temperature (0 = greedy)"), 0.7, "temperature"),
+    "top_k": Setting(mark("Top-k (0 = off)"), 40, "top_k", off=0),
+    "top_p": Setting(mark("Top-p (1 = off)"), 1, "top_p", off=1),
+    "beams": Setting(mark("Beams"), 4, "beams"),
+    "penalty": Setting(mark("Length penalty"), 1, "length_penalty"),
+    "length": Setting(mark("New tokens"), 40, "max_new_tokens"),
+    "seed": Setting(mark("Seed"), 3, "seed"),
+}
+# The numbers that each method reads.
+READ = {
+    GREEDY: ("length",),
+    SAMPLE: ("length", "temperature", "top_k", "top_p", "seed"),
+    BEAM: ("length", "beams", "penalty"),
+}
 LANGUAGES = ("source_language", "target_language")  # settings of a translator of several
-# The page's settings in the order of its controls.
-SETTINGS = (
-    "method", "temperature", "top_k", "top_p", "beams", "penalty", "length", "seed", *LANGUAGES,
-)  # fmt: skip
+SETTINGS = ("method", *NUMBERS, *LANGUAGES)
+# What is changed in a run's network, with its name in a `Request`.
+CHANGES = {"alter": "interventions", "forced_tokens": "forced_tokens"}
 _ON = {"1": ""}
 # "tab" is declared in `page_fields`.
 _PAGE = (

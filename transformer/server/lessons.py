@@ -19,13 +19,12 @@ from transformer.messages import language
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.server.errors import public_error
-from transformer.server.fields import SETTINGS, view_fields
+from transformer.server.fields import view_fields
 from transformer.server.learning import RECORDED, adopt
 from transformer.server.page_request import OF_RUN, run_of
 from transformer.server.service import Service
 
 Answer = dict[str, Any]
-ALTERED = {"alter": "interventions", "forced_tokens": "forced_tokens"}
 FROM_PAGE = ("site", "head", "stack", "token", "cell", "number", "option")
 
 
@@ -126,13 +125,8 @@ def offered(served: Mapping[str, Any]) -> list[str]:
 
 def request_in(state: Mapping[str, Any]) -> dict[str, Any]:
     """What a step's state asks the network for. Raises ValueError for a field that no link has."""
-    check_names("a state", state, {*OF_RUN[:2], *SETTINGS, *ALTERED, "lines", *view_fields()})
-    asked = {name: state[name] for name in OF_RUN[:2] if name in state}
-    parts = {
-        "settings": {name: state[name] for name in SETTINGS if name in state},
-        "altered": {ours: state[name] for name, ours in ALTERED.items() if name in state},
-    }
-    return asked | {name: part for name, part in parts.items() if part}
+    check_names("a state", state, {*OF_RUN, "lines", *view_fields()})
+    return {name: state[name] for name in OF_RUN if name in state}
 
 
 def lesson_of(name: Any) -> Lesson:

@@ -21,15 +21,8 @@ from transformer.server.components import (
     connect_state,
     view_component,
 )
-from transformer.server.examples import (
-    METHODS,
-    STARTS,
-    Example,
-    example_of,
-    first_head,
-    temperature_of,
-)
-from transformer.server.fields import SETTINGS
+from transformer.server.examples import Example, example_of, first_head, temperature_of
+from transformer.server.fields import METHODS, NUMBERS
 from transformer.server.page_data import (
     example_facts,
     headline,
@@ -47,15 +40,14 @@ from transformer.views.registry import PICTURES, VIEWS
 # Temperature 0 is greedy and greedy is temperature 0: each control follows the other.
 METHOD_OF = "(method, t) => (method === 'beam' ? method : t > 0 ? 'sample' : 'greedy')"
 TEMPERATURE_OF = f"""(method, t) =>
-  method === "greedy" ? 0 : method === "sample" && t === 0 ? {STARTS["temperature"]} : t"""
+  method === "greedy" ? 0 : method === "sample" && t === 0 ? {NUMBERS["temperature"].first} : t"""
 TITLE = mark("Transformer, seen from inside")
 
 
-def settings_of(example: Example, temperature: gr.Slider) -> list[Any]:
-    """Method and its numbers, length, seed, languages: in the order of SETTINGS.
+def _of_settings(example: Example) -> dict[str, Any]:
+    """Each but the temperature, which is apart, under the bars that it moves.
 
-    Each but the method has the class setting-NAME, with its name in a link. The temperature is
-    apart, under the bars that it moves.
+    Each but the method has the class setting-NAME, with its name in a link.
     """
     with gr.Accordion(say("Settings"), open=False, elem_id="settings"):
         with gr.Row():
@@ -75,12 +67,16 @@ def settings_of(example: Example, temperature: gr.Slider) -> list[Any]:
                 value=example.settings["max_new_tokens"], precision=0, elem_id="length",
             )  # fmt: skip
             seed = _number("seed", say(WORDS["seed"]), 120, precision=0)
-    return [method, temperature, top_k, top_p, beams, penalty, length, seed, source, target]
+    return {
+        "method": method, "top_k": top_k, "top_p": top_p, "beams": beams, "penalty": penalty,
+        "length": length, "seed": seed, "source_language": source, "target_language": target,
+    }  # fmt: skip
 
 
 def _number(name: str, words: str, min_width: int, **more: Any) -> gr.Number:
-    given: dict[str, Any] = {"value": STARTS[name], "elem_classes": [f"setting-{name}"]} | more
-    return gr.Number(label=words, min_width=min_width, **given)
+    more.setdefault("value", NUMBERS[name].first)
+    classes = [f"setting-{name}"]
+    return gr.Number(label=words, min_width=min_width, elem_classes=classes, **more)
 
 
 def _language(name: str, words: str, example: Example) -> gr.Dropdown:
@@ -202,14 +198,14 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
             label=say(WORDS["temperature"]), elem_id="temperature",
             elem_classes=["setting-temperature"],
         )  # fmt: skip
-    settings = settings_of(example, temperature)
+    settings = _of_settings(example) | {"temperature": temperature}
     around("hypotheses")
-    method = settings[0]
+    method = settings["method"]
     both = [method, temperature]
     temperature.input(None, both, method, js=METHOD_OF, **PRIVATE)
     method.input(None, both, temperature, js=TEMPERATURE_OF, **PRIVATE)
     return {
-        "text": text, "start": start, "stop": stop, **dict(zip(SETTINGS, settings, strict=True)),
+        "text": text, "start": start, "stop": stop, **settings,
         **{f"chip {place}": chip for place, chip in enumerate(chips)},
     }  # fmt: skip
 

@@ -17,16 +17,8 @@ from transformer.model.positions import POSITIONS
 from transformer.runs.batch import Batch
 from transformer.runs.run import Run
 from transformer.server.errors import public_error
-from transformer.server.examples import (
-    METHODS,
-    SAMPLE,
-    Example,
-    example_of,
-    is_offered,
-    shown_first,
-    temperature_of,
-)
-from transformer.server.fields import LANGUAGES
+from transformer.server.examples import Example, example_of, is_offered, shown_first
+from transformer.server.fields import LANGUAGES, METHODS, NUMBERS
 from transformer.server.limits import MAX_SECONDS
 from transformer.server.page_request import request_of_run
 from transformer.server.service import Service
@@ -215,7 +207,7 @@ def example_page(
         "lines": "\n".join(example.batch),
         "methods": example.methods,
         "languages": {name: example.settings.get(name) for name in LANGUAGES},
-        "temperature": temperature_of(SAMPLE),
+        "temperature": NUMBERS["temperature"].first,
         "length": example.settings["max_new_tokens"],
         "lengths": [example_of(one).settings["max_new_tokens"] for one in service.models.values()],
         "own": {box: text for box, text in typed.items() if not is_offered(text, models)},

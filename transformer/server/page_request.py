@@ -1,5 +1,5 @@
-"""A request of the page: {"model", "text", "settings", "altered"} for a run, {"model", "lines",
-"bare"} for a batch, and {"model"} alone for a model's stored example.
+"""A request of the page: for a run the fields of a link that make it, as plain values (OF_RUN), for
+a batch {"model", "lines", "bare"}, and {"model"} alone for a model's stored example.
 
 A run is a pure function of its request: so a server that dropped it to make room, a restarted one
 and any replica give the same answers as the one that made it.
@@ -13,59 +13,56 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
-from transformer.checks import InvalidRequest, check_choice, check_names, shortened
+from transformer.checks import InvalidRequest, check_choice, check_names
 from transformer.inference import deadline
-from transformer.interventions.descriptions import to_dict, without_padding_mask
-from transformer.messages import mark
+from transformer.interventions.descriptions import without_padding_mask
 from transformer.runs.batch import Batch
+from transformer.runs.request import request_to_dict
 from transformer.runs.run import Run
 from transformer.server.errors import Busy, RunExpired
-from transformer.server.examples import BEAM, GREEDY, METHODS, SAMPLE, STARTS, example_of
-from transformer.server.fields import LANGUAGES, SETTINGS
+from transformer.server.examples import example_of
+from transformer.server.fields import (
+    BEAM,
+    CHANGES,
+    GREEDY,
+    LANGUAGES,
+    METHODS,
+    NUMBERS,
+    READ,
+    SAMPLE,
+    SETTINGS,
+)
 from transformer.server.limits import MAX_MADE, MAX_SECONDS, lines_of
 from transformer.server.service import Service
 from transformer.server.sessions import caller, taken
 
-OF_RUN = ("model", "text", "settings", "altered")
+OF_RUN = ("model", "text", *SETTINGS, *CHANGES)
 OF_BATCH = ("model", "lines", "bare")
-INTACT: dict[str, list[Any]] = {"interventions": [], "forced_tokens": []}
-# The labels of the settings, with which a request's own sentences begin.
-WORDS = {
-    "max_new_tokens": mark("New tokens"),
-    "temperature": mark("Temperature (0 = greedy)"),
-    "top_k": mark("Top-k (0 = off)"),
-    "top_p": mark("Top-p (1 = off)"),
-    "beams": mark("Beams"),
-    "length_penalty": mark("Length penalty"),
-    "seed": mark("Seed"),
-}
+# What the page calls the settings, which a request's own sentences begin with.
+WORDS = {one.name: one.title for one in NUMBERS.values()}
 ID = re.compile(r"[\w-]{22}", flags=re.ASCII)  # as the store makes them
 
 
-def settings_of(values: Mapping[str, Any], altered: Any = INTACT) -> dict[str, Any]:
-    """A request's settings from the page's controls by name, where top-k 0 and top-p 1 mean "off".
+def settings_of(asked: Mapping[str, Any], method: str = GREEDY) -> dict[str, Any]:
+    """The settings of a run's request, as `Service.stream` takes them.
 
-    altered: {"interventions": [...], "forced_tokens": [...]}. An altered network does not search: a
-    beam search becomes greedy. Raises ValueError for an unknown method and for other names; the
-    rest is checked by the request itself.
+    method: where the request names none. An altered network does not search: a beam search becomes
+    greedy. Raises ValueError for an unknown method and for other names; the rest is checked by the
+    `Request` itself.
     """
-    method = values["method"]
+    check_names("a request", asked, OF_RUN)
+    method = asked.get("method", method)
     check_choice("method", method, METHODS)
-    if not isinstance(altered, dict) or set(altered) - set(INTACT):
-        raise ValueError(f"altered must be an object with {list(INTACT)}; got {shortened(altered)}")
-    changes = {name: value for name, value in altered.items() if value}
-    settings = {"max_new_tokens": values["length"]}
-    if method == SAMPLE:
-        settings |= {name: values[name] for name in ("temperature", "top_k", "top_p", "seed")}
-    if method == BEAM and not changes:
-        settings |= {"beams": values["beams"], "length_penalty": values["penalty"]}
-    for name, value in settings.items():
+    given = {of: asked[name] for name, of in CHANGES.items() if asked.get(name)}
+    if method == BEAM and given:
+        method = GREEDY
+    for name in READ[method]:
+        _, first, of, off = NUMBERS[name]
+        value = asked.get(name, first)
         if value is None:
-            raise InvalidRequest("no_number", "{name} is empty: give a number", name=name)
-    off = {"top_k": 0, "top_p": 1}
-    given = {name: None if value == off.get(name) else value for name, value in settings.items()}
-    languages = {name: values[name] for name in LANGUAGES if values[name] is not None}
-    return given | languages | changes
+            raise InvalidRequest("no_number", "{name} is empty: give a number", name=of)
+        given[of] = None if value == off else value
+    return given | {name: asked[name] for name in LANGUAGES if asked.get(name) is not None}
 
 
 def request_of_run(run: Run) -> dict[str, Any]:
@@ -74,30 +71,15 @@ def request_of_run(run: Run) -> dict[str, Any]:
     asked: dict[str, Any] = {"model": run.model, "text": request.text}
     if run.config.family == "encoder":
         return asked
-    settings: dict[str, Any] = {"method": GREEDY}
-    if request.beams > 1:
-        settings = {"method": BEAM, "beams": request.beams, "penalty": request.length_penalty}
-    elif request.sampling is not None:
-        off = {"temperature": 1, "top_k": 0, "top_p": 1}
-        given = {name: getattr(request, name) for name in off}
-        drawn = {name: off[name] if given[name] is None else given[name] for name in off}
-        settings = {"method": SAMPLE, **drawn, "seed": request.seed}
-    languages = {name: getattr(request, name) for name in LANGUAGES}
-    settings |= {name: language for name, language in languages.items() if language is not None}
-    asked["settings"] = settings | {"length": request.max_new_tokens}
-    changes = [to_dict(intervention) for intervention in request.interventions]
-    altered = {"interventions": changes, "forced_tokens": list(request.forced_tokens)}
-    return asked | ({"altered": altered} if altered != INTACT else {})
-
-
-def run_settings(asked: Mapping[str, Any], method: str = GREEDY) -> dict[str, Any]:
-    """The settings of a run's request, as `settings_of` gives them; method: where it names none."""
-    check_names("a request", asked, OF_RUN)
-    settings = asked.get("settings", {})
-    if not isinstance(settings, Mapping):
-        raise ValueError(f"settings must be an object; got {type(settings).__name__}")
-    check_names("settings", settings, SETTINGS)
-    return settings_of({"method": method, **STARTS, **settings}, asked.get("altered", INTACT))
+    sampling = request.sampling
+    asked["method"] = BEAM if request.beams > 1 else GREEDY if sampling is None else SAMPLE
+    for name in READ[asked["method"]]:
+        _, _, of, off = NUMBERS[name]
+        value = getattr(sampling if name == "temperature" else request, of)
+        asked[name] = off if value is None else value
+    values = request_to_dict(request, defaults=False)
+    names = {**CHANGES, **{name: name for name in LANGUAGES}}
+    return asked | {name: values[of] for name, of in names.items() if of in values}
 
 
 def run_of(service: Service, asked: Mapping[str, Any]) -> Run:
@@ -108,7 +90,7 @@ def run_of(service: Service, asked: Mapping[str, Any]) -> Run:
     if not set(asked) - {"model"}:
         return service.store.run(service.example(name)[0])
     example = example_of(model)
-    text, chosen = asked.get("text", example.text), run_settings(asked, example.methods[0])
+    text, chosen = asked.get("text", example.text), settings_of(asked, example.methods[0])
     if model.config.family == "encoder":
         return service.read(name, text)
     return service.generate(name, text, **chosen)

@@ -34,7 +34,7 @@ from transformer.server.page_data import (
     run_facts,
     running_facts,
 )
-from transformer.server.page_request import OF_BATCH, WORDS, run_settings
+from transformer.server.page_request import OF_BATCH, WORDS, settings_of
 from transformer.server.request_guard import LINES, object_in
 from transformer.server.service import Service
 from transformer.server.sessions import begin_in_thread, caller
@@ -53,7 +53,7 @@ def works(service: Service) -> dict[str, Work]:
     in the object itself."""
 
     def runs(data: Mapping[str, Any]) -> Iterator[Update]:
-        name, text, settings = data.get("model", ""), data.get("text", ""), run_settings(data)
+        name, text, settings = data.get("model", ""), data.get("text", ""), settings_of(data)
         yield from generate(service, caller().session, name, text, settings)
 
     def batches(data: Mapping[str, Any]) -> Iterator[Update]:

@@ -95,7 +95,7 @@ const unpackedState = async (packed) => {
 
 // ---- a state and the request for its run ----
 
-// All that makes a run again.
+// All that makes a run again: the names of a request, see server/page_request.py.
 export const REQUEST = ["model", "text", ...declared.settings, "forced_tokens", "alter"];
 
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
@@ -109,19 +109,6 @@ const sameFields = (names, a, b) => {
 export const sameRequest = (a, b) => sameFields(REQUEST, a, b);
 /** @type {(a: State, b: State) => boolean} */
 export const sameSettings = (a, b) => sameFields(["model", ...declared.settings], a, b);
-
-// The state whose run a request makes.
-/** @type {(request: Record<string, any>) => Record<string, string>} */
-export const stateOfRequest = ({ model, text, settings = {}, altered = {} }) => {
-  const { forced_tokens: forced = [], interventions: alter = [] } = altered;
-  return textsOf({
-    model,
-    ...(text !== undefined && { text }),
-    ...settings,
-    ...(forced.length && { forced_tokens: forced }),
-    ...(alter.length && { alter }),
-  });
-};
 
 const NUMBER = /^-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?$/;
 /** @type {(text: string) => number} */
@@ -148,13 +135,13 @@ for (const name of declared.settings) READERS.set(name, numberIn);
 const TEXTS = ["model", "text", "lines", "method", "source_language", "target_language"];
 for (const name of TEXTS) READERS.set(name, String);
 READERS.set("forced_tokens", idsIn).set("alter", listIn);
-// What a state asks the server for: model, text, settings, altered and lines, each only where the state has
-// it; views: its other fields; problems: a sentence for each that cannot be read.
-/** @type {(state: Record<string, string>) => Record<string, any>} */
+// What a state asks the server for, as plain values: lines, of its batch, and request, for its run, each only with what
+// the state has; views: its other fields; problems: a sentence for each that cannot be read.
+/** @type {(state: State) => { lines?: string, request: Record<string, any>, views: State, problems: string[] }} */
 export const partsOf = (state) => {
   /** @type {Record<string, any>} */
   const values = {};
-  /** @type {Record<string, string>} */
+  /** @type {State} */
   const shown = {};
   const problems = [];
   for (const [name, text] of Object.entries(state)) {
@@ -166,15 +153,8 @@ export const partsOf = (state) => {
       problems.push(say("The link's {part} is unknown or unreadable.", { part: `'${part}'` }));
     }
   }
-  const settings = Object.fromEntries(
-    declared.settings.filter((name) => name in values).map((name) => [name, values[name]]),
-  );
-  const { model, text, lines, forced_tokens: forced = [], alter: interventions = [] } = values;
-  const altered = { forced_tokens: forced, interventions };
-  const asksForRun =
-    text !== undefined ||
-    [Object.keys(settings), forced, interventions].some(({ length }) => length);
-  return { model, text, lines, settings, altered, asksForRun, views: shown, problems };
+  const { lines, ...request } = values;
+  return { lines, request, views: shown, problems };
 };
 /** @type {(name: string) => boolean} */
 const isViewField = (name) =>
@@ -182,5 +162,4 @@ const isViewField = (name) =>
 
 // The part of a link that leads to a run; a stored example is its model's.
 /** @type {(run: any) => State} */
-export const linkOf = ({ example, model, request }) =>
-  stateOfRequest(example ? { model } : request);
+export const linkOf = ({ example, model, request }) => textsOf(example ? { model } : request);

@@ -21,7 +21,7 @@ export const interventions = () => (page.run?.interventions ?? []).map((one) => 
 // A new run with these, of the text in the box or of `text`.
 /** @type {(changed: Plain[], forced?: number[], text?: string) => void} */
 export const alter = (changed, forced_tokens = [], text = undefined) =>
-  shell.generate({ interventions: changed, forced_tokens }, text);
+  shell.generate({ alter: changed, forced_tokens }, text);
 
 // Whether the shown model writes text: nothing is altered in one that only reads.
 export const generates = () => page.run?.stack === "decoder";

@@ -1,8 +1,8 @@
 // Opening a state: its model's example comes from the server, then its own batch and run.
 
 import { showFields } from "../../web/fields.js";
-import { oneOf } from "../../web/declared.js";
-import { partsOf, sameRequest, stateOfRequest } from "../../web/link_text.js";
+import { oneOf, textsOf } from "../../web/declared.js";
+import { partsOf, sameRequest } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { controls, showProblem, showStatus } from "../../web/store.js";
 import { setControls } from "./gradio.js";
@@ -31,13 +31,15 @@ export const openState = async (state, { kept = {}, facts, isChosen, tab }, isWa
   const parts = partsOf(state);
   /** @type {any} */
   let example = null;
-  const wanted = { model: parts.model ?? null, typed: isChosen ? texts() : {} };
+  const wanted = { model: parts.request.model ?? null, typed: isChosen ? texts() : {} };
   const take = (/** @type {any} */ line) => (example = line.example ?? example);
   if (!(await press("examples", wanted, take)) || !isWanted()) return null;
   const problems = [...parts.problems, ...example.problems];
-  const { text = example.text, lines } = { ...parts, ...example.own };
-  const settings = settingsFor(parts, example, isChosen, problems);
-  furnish(example, { ...settings, text, lines: lines ?? example.lines, ...kept });
+  const { model } = example.run;
+  const { lines = parts.lines, text = parts.request.text ?? example.text } = example.own;
+  const asked = { ...parts.request, model, text };
+  const request = requestFor(asked, example, isChosen, problems);
+  furnish(example, { ...request, lines: lines ?? example.lines, ...kept });
 
   /** @type {(name: string, data: object, of: string) => Promise<any>} */
   const made = async (name, data, of) => {
@@ -48,18 +50,17 @@ export const openState = async (state, { kept = {}, facts, isChosen, tab }, isWa
     if (last.status.kind === "error") problems.push(last.status.text);
     return last[of] ?? example[of];
   };
-  const { model } = example.run;
   if (lines === undefined) showBatch(example.batch);
   else if (!(await made("batches", { model, lines }, "batch"))) return null;
+  const asksForRun = example.own.text || Object.keys(parts.request).some((one) => one !== "model");
   if (facts) {
     showText(facts);
     showStatus({ kind: "done", text: say("Shown again.") });
-  } else if (!(parts.asksForRun || example.own.text) || isStored({ ...parts, text }, example.run)) {
+  } else if (!asksForRun || isStored(asked, example.run)) {
     showText(example.run);
     showStatus({ kind: "done", text: STORED });
   } else {
     const count = problems.length;
-    const request = { model, text, settings, altered: parts.altered };
     if (!(await made("runs", request, "tokens"))) return null;
     if (problems.length > count) {
       if (isChosen) problems.push(STORED);
@@ -69,34 +70,32 @@ export const openState = async (state, { kept = {}, facts, isChosen, tab }, isWa
   report([...problems, ...showFields(tab === undefined ? parts.views : { ...parts.views, tab })]);
   return parts.views;
 };
-// Whether the model's example is what the state asks for.
-/** @type {(parts: Record<string, any>, run: any) => boolean} */
-const isStored = ({ text, settings, altered }, { model, request }) =>
-  request.settings
-    ? sameRequest(stateOfRequest({ model, text, settings, altered }), stateOfRequest(request))
-    : text === request.text;
-// The settings that the state names, else those that are set; a problem is added to those.
-/** @type {(parts: Record<string, any>, example: any, isChosen: boolean | undefined, problems: string[]) => Record<string, any>} */
-const settingsFor = ({ settings: named }, example, isChosen, problems) => {
+// Whether the model's example is what is asked for.
+/** @type {(asked: Record<string, any>, run: any) => boolean} */
+const isStored = (asked, { request }) =>
+  request.method ? sameRequest(textsOf(asked), textsOf(request)) : asked.text === request.text; // nothing was generated
+// A request with all settings: those that it names, else those that are set; a problem is added to those.
+/** @type {(named: Record<string, any>, example: any, isChosen: boolean | undefined, problems: string[]) => Record<string, any>} */
+const requestFor = (named, example, isChosen, problems) => {
   const { controls: words, methods, languages, length, lengths } = example;
   const now = settingsNow();
   if (isChosen && lengths.includes(now.length)) now.length = length; // it was left alone
   /** @type {Record<string, any>} */
   const first = { method: methods[0], ...languages };
   /** @type {Record<string, any>} */
-  const settings = { ...now, ...first, ...named };
+  const request = { ...now, ...first, ...named };
   for (const name of Object.keys(first).filter((one) => one in named)) {
     try {
       const values = words[name].choices.map((/** @type {string[]} */ [, value]) => value);
       oneOf(name, named[name], values);
     } catch (error) {
       problems.push(error.message);
-      settings[name] = first[name];
+      request[name] = first[name];
     }
   }
   const usual = now.temperature || example.temperature;
-  settings.temperature = settings.method === "greedy" ? 0 : (named.temperature ?? usual);
-  return settings;
+  request.temperature = request.method === "greedy" ? 0 : (named.temperature ?? usual);
+  return request;
 };
 // Set Gradio's controls: their words are the model's.
 /** @type {(example: any, values: Record<string, any>) => void} */

@@ -176,13 +176,13 @@ export const settings = () =>
   Object.fromEntries(declared.settings.map((name) => [name, controls[name]]));
 
 // What is altered in the network stays for the next text; the tokens of a branch belong to one run.
-const altered = () => ({ interventions: interventions(), forced_tokens: [] });
+const altered = () => ({ alter: interventions() });
 
 // Write on; `given`: what is altered. text: another than the box has.
 /** @type {(given?: Record<string, any>, text?: string) => void} */
 export const generate = (given = altered(), text = controls.text) => {
   if (text !== controls.text) setControls({ text });
-  press("runs", { model: controls.model, text, altered: given, settings: settings() });
+  press("runs", { model: controls.model, text, ...settings(), ...given });
 };
 shell.generate = generate;
 
