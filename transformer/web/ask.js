@@ -80,7 +80,7 @@ export const takeLeft = (name) => {
 };
 
 // The session's name, kept while the page is open and over a reload, also in another language (see
-// visit.js).
+// main.js).
 export const VISIT = "viz-visit"; // in sessionStorage, from one page to the next
 const before = takeLeft(VISIT);
 export const isReloaded = before !== null;

@@ -7,7 +7,7 @@ import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";
 import { Marked, Token } from "../../web/text.js";
 import { CodeWindow } from "./code.js";
-import { pageAddress } from "./share.js";
+import { pageAddress } from "./header.js";
 import { isSettled } from "./tour.js";
 
 const KEPT = "viz-class"; // in sessionStorage, {code, key}: after a reload the class goes on

@@ -8,7 +8,7 @@ import { say } from "../../web/messages.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { isOwn, page as shown } from "../../web/store.js";
 import { snapshot } from "./link.js";
-import { OWN } from "./share.js";
+import { OWN } from "./header.js";
 
 // draw(): {picture, address, says} of the code, or an Error that says why there is none. close():
 // it was closed. children: shown below the address.

@@ -17,7 +17,7 @@ import {
 import { ask, askedIn, LANGUAGE, lasting, takeLeft } from "../../web/ask.js";
 import { declared } from "../../web/declared.js";
 import { focusText } from "./gradio.js";
-import { opened } from "./opened.js";
+import { opened } from "./header.js";
 
 const KEY = "solved-lessons";
 

@@ -4,14 +4,13 @@
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { connectControls } from "./gradio.js";
 import { ASKED, askedIn, LANGUAGE, lasting } from "../../web/ask.js";
-import { chooseModel, linkText } from "./link.js";
+import { chooseModel, isInHub, linkText } from "./link.js";
 import { declared } from "../../web/declared.js";
+import { TOO_LONG } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
-import { page as look } from "../../web/store.js";
+import { isOwn, page as look, showProblem } from "../../web/store.js";
 import { mounted } from "../../web/part.js";
-import { opened } from "./opened.js";
-import { CopyLink, pageAddress } from "./share.js";
-import { moveTo } from "./visit.js";
+import { moveTo } from "./main.js";
 import { cardState } from "../../web/card.js";
 import { endTour, goToTour, opener } from "./tour.js";
 
@@ -33,6 +32,54 @@ const Models = ({ props: { models } }) => {
   const button = (name) => html`<button type="button" aria-pressed=${String(name === shown)}
     data-model=${name} onClick=${() => chooseModel(name)}>${DOES[name]}</button>`;
   return html`<div class="does" role="group" aria-label=${say("Model")} hidden=${!named.length}>${named.map(button)}</div>`;
+};
+
+// ---- the link to what is shown, copied; its QR code: code.js ----
+
+const SAID_MS = 6000;
+export const OWN = say(
+  "This network belongs to your visit alone: a link shows it to nobody else, and is of no use once you have left.",
+);
+
+// In a Space's own page the link is to that page.
+/** @type {(space: string | null) => string} */
+export const pageAddress = (space) => {
+  const { origin, pathname } = window.location;
+  return isInHub() && space ? `https://huggingface.co/spaces/${space}` : origin + pathname;
+};
+
+const CopyLink = ({ page }) => {
+  const [said, setSaid] = useState("");
+  const [address, setAddress] = useState(""); // to be copied by hand
+  const timer = useRef(0);
+  const tell = (text, passes = false) => {
+    setSaid(text);
+    clearTimeout(timer.current);
+    if (passes) timer.current = window.setTimeout(() => setSaid(""), SAID_MS);
+  };
+  const copy = async () => {
+    const query = await linkText();
+    setAddress("");
+    if (query === null) return tell(TOO_LONG);
+    const link = query ? `${page()}#${query}` : page();
+    try {
+      await navigator.clipboard.writeText(link);
+      const own = look.run && isOwn(look.run.model);
+      return tell(own ? OWN : say("Copied. Anyone with the link sees the same."), !own);
+    } catch {
+      // the browser does not let the page write there
+      setAddress(link);
+      return tell(say("Copy the link from here: Ctrl+C or ⌘C."));
+    }
+  };
+  const select = (input) => {
+    input?.focus();
+    input?.select();
+  };
+  const byHand = html`<input class="share-address" type="text" readonly value=${address}
+    aria-label=${say("Link to what is shown")} ref=${select} />`;
+  return html`<button type="button" class="copy-link" onClick=${copy}>${say("Copy link")}</button>
+    ${address && byHand}<span class="share-says" role="status">${said}</span>`;
 };
 
 // ---- the menu of languages, each by its own name ----
@@ -98,6 +145,14 @@ const Projector = () => {
 // ---- the header ----
 
 const MENU = "page-menu";
+const LATER = "later"; // see modules.py
+
+// Take what a module of that file exports; where it cannot be loaded, the page says so.
+/** @type {(name: string, take: (exported: any) => void) => Promise<void>} */
+export const opened = (name, take) =>
+  import(LATER)
+    .then(({ modules }) => take(modules[name]))
+    .catch(({ message }) => showProblem(message));
 
 const begin = ({ currentTarget }) => {
   opener.current = currentTarget;

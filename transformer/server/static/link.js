@@ -4,13 +4,14 @@
 
 import { isReloaded } from "../../web/ask.js";
 import { fields, lookFields, showFields, shownFields } from "../../web/fields.js";
-import { declared } from "../../web/declared.js";
+import { declared, oneOf, textsOf } from "../../web/declared.js";
 import {
   REQUEST,
   TOO_LONG,
   foreignPart,
   holdsOwn,
   linkOf,
+  partsOf,
   plainQuery,
   queryOf,
   sameRequest,
@@ -18,16 +19,22 @@ import {
   stateOf,
 } from "../../web/link_text.js";
 import { effect } from "../../web/preact.js";
-import { shell, page, setRun, showProblem } from "../../web/store.js";
+import { controls, shell, page, setRun, showProblem, showStatus } from "../../web/store.js";
 import { asSentence, say } from "../../web/messages.js";
 import { setControls, showTabs, uncover } from "./gradio.js";
-import { openState, report } from "./opening.js";
+import { press, settings as settingsNow, showBatch, showText } from "./presses.js";
 
 const PAUSE_MS = 300;
 const HUB = "https://huggingface.co"; // embeds a Space in a page
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
-
-/** @typedef {{ state: State | null } & import("./opening.js").How} Wanted state: null if unreadable */
+/**
+ * @typedef {object} Wanted
+ * @property {State | null} state null if unreadable
+ * @property {Record<string, any>} [kept] what is to be in boxes and settings in the end
+ * @property {any} [facts] of its run, where this visit has shown it
+ * @property {boolean} [isChosen] another model was chosen: the visitor's own texts and settings stay
+ * @property {string} [tab] the one that stays open
+ */
 // While a state is being opened the address stays.
 export const isOpening = () => page.opening !== null;
 
@@ -93,20 +100,110 @@ export const chooseModel = (model) => {
   open({ state, isChosen: true, tab: fields.tab });
 };
 
-// ---- opening ----
+// ---- opening: the model's example comes from the server, then the state's own batch and run ----
+
+/** @type {(problems: string[]) => void} */
+const report = (problems) => {
+  if (problems.length) showProblem(problems.join(" "));
+};
 
 const UNREADABLE = asSentence(say("the link cannot be read; it may have been cut off"));
+const STORED = say("A stored example, read by this model.");
+
+// Gives the fields that the state has for the views; null where it could not be opened, or another state is
+// wanted by now. A part that fails is reported, and the rest is shown.
+/** @type {(wanted: Wanted) => Promise<State | null | void>} */
+const openState = async (wanted) => {
+  const { state, kept = {}, facts, isChosen, tab } = wanted;
+  if (!state) return report([UNREADABLE]);
+  const isWanted = () => page.opening === wanted;
+  const parts = partsOf(state);
+  /** @type {any} */
+  let example = null;
+  const typed = isChosen ? { text: controls.text, lines: controls.lines } : {};
+  const which = { model: parts.request.model ?? null, typed };
+  const take = (/** @type {any} */ line) => (example = line.example ?? example);
+  if (!(await press("examples", which, take)) || !isWanted()) return null;
+  const problems = [...parts.problems, ...example.problems];
+  const { model } = example.run;
+  const { lines = parts.lines, text = parts.request.text ?? example.text } = example.own;
+  const asked = { ...parts.request, model, text };
+  const request = requestFor(asked, example, isChosen, problems);
+  furnish(example, { ...request, lines: lines ?? example.lines, ...kept });
+
+  /** @type {(name: string, data: object, of: string) => Promise<any>} */
+  const made = async (name, data, of) => {
+    /** @type {any} */
+    let last = null;
+    const isComplete = await press(name, data, (line) => (last = line));
+    if (!isComplete || !isWanted()) return false;
+    if (last.status.kind === "error") problems.push(last.status.text);
+    return last[of] ?? example[of];
+  };
+  if (lines === undefined) showBatch(example.batch);
+  else if (!(await made("batches", { model, lines }, "batch"))) return null;
+  const asksForRun = example.own.text || Object.keys(parts.request).some((one) => one !== "model");
+  if (facts) {
+    showText(facts);
+    showStatus({ kind: "done", text: say("Shown again.") });
+  } else if (!asksForRun || isStored(asked, example.run)) {
+    showText(example.run);
+    showStatus({ kind: "done", text: STORED });
+  } else {
+    const count = problems.length;
+    if (!(await made("runs", request, "tokens"))) return null;
+    if (problems.length > count) {
+      if (isChosen) problems.push(STORED);
+      showText(example.run);
+    }
+  }
+  report([...problems, ...showFields(tab === undefined ? parts.views : { ...parts.views, tab })]);
+  return parts.views;
+};
+// Whether the model's example is what is asked for.
+/** @type {(asked: Record<string, any>, run: any) => boolean} */
+const isStored = (asked, { request }) =>
+  request.method ? sameRequest(textsOf(asked), textsOf(request)) : asked.text === request.text; // nothing was generated
+// A request with all settings: those that it names, else those that are set; a problem is added to those.
+/** @type {(named: Record<string, any>, example: any, isChosen: boolean | undefined, problems: string[]) => Record<string, any>} */
+const requestFor = (named, example, isChosen, problems) => {
+  const { controls: words, methods, languages, length, lengths } = example;
+  const now = settingsNow();
+  if (isChosen && lengths.includes(now.length)) now.length = length; // it was left alone
+  /** @type {Record<string, any>} */
+  const usual = { method: methods[0], ...languages };
+  /** @type {Record<string, any>} */
+  const request = { ...now, ...usual, ...named };
+  for (const name of Object.keys(usual).filter((one) => one in named)) {
+    try {
+      const values = words[name].choices.map((/** @type {string[]} */ [, value]) => value);
+      oneOf(name, named[name], values);
+    } catch (error) {
+      problems.push(error.message);
+      request[name] = usual[name];
+    }
+  }
+  const { temperature = now.temperature || example.temperature } = named;
+  request.temperature = request.method === "greedy" ? 0 : temperature;
+  return request;
+};
+// Set Gradio's controls: their words are the model's.
+/** @type {(example: any, values: Record<string, any>) => void} */
+const furnish = ({ controls: words, methods }, { method, ...others }) => {
+  const chosen = methods.includes(method) ? method : methods[0]; // another model had it
+  const changes = { ...words };
+  for (const [name, value] of Object.entries({ ...others, method: chosen }))
+    changes[name] = words[name] ? { ...words[name], value } : value;
+  setControls(changes);
+};
 
 // Of several requests at once (Back, pressed twice) only the last counts. A failure is reported, and
 // leaves the address as it is until something is chosen.
 /** @type {(wanted: Wanted) => Promise<void>} */
 const open = async (wanted) => {
   page.opening = wanted;
-  const isWanted = () => page.opening === wanted;
-  const views = wanted.state
-    ? await openState(wanted.state, wanted, isWanted)
-    : report([UNREADABLE]);
-  if (!isWanted()) return;
+  const views = await openState(wanted);
+  if (page.opening !== wanted) return;
   if (!views) isQuiet = !begun;
   page.opening = null;
   if (views?.tab) showTabs();

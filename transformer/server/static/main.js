@@ -1,18 +1,64 @@
 // What the page needs before any of its parts: the address, the visit and its runs, and the fields of the
 // state that belong to the whole page.
 
-import "./link.js";
-import "./visit.js";
+import { isOpening, reopen } from "./link.js";
 import "../../web/runs.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
 import "../../web/selection.js";
-import { page, setQuery, emit } from "../../web/store.js";
+import { MOVED, SESSION, VISIT, session, storage } from "../../web/ask.js";
+import { controls, page, setQuery, emit, showWaiting } from "../../web/store.js";
 import { bindField, fields, setFields } from "../../web/fields.js";
-import { openTab } from "./gradio.js";
+import { openTab, typed } from "./gradio.js";
+import { BACK, isConnectionLost } from "./presses.js";
 import { isEmbedded, withoutEmbed } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { useDocument } from "../../web/part.js";
 import { TermTip } from "./terms.js";
+
+// ---- what outlives the page: the session, and what was typed or set and not yet run ----
+
+const KEPT = "viz-kept"; // in sessionStorage, from an unfinished text until the page is back
+const moved = history.state?.[MOVED] ?? null;
+let moving = false;
+
+const isUnfinished = () => page.run && controls.text !== page.run.text;
+window.onpagehide = () => {
+  const lost = isConnectionLost();
+  if (lost || (!moving && isUnfinished()))
+    storage?.setItem(KEPT, JSON.stringify({ typed: typed(), lost }));
+  if (!moving) storage?.setItem(VISIT, session);
+  if (!lost && !moving) {
+    const headers = { [SESSION]: session };
+    fetch("leave", { method: "POST", headers, keepalive: true }).catch(() => {});
+  }
+};
+
+// Open another address in the same visit, with the contents of the boxes.
+/** @type {(address: string) => void} */
+export const moveTo = (address) => {
+  moving = true;
+  const state = { ...history.state, [MOVED]: { session, typed: typed() } };
+  history.replaceState(state, "", window.location.pathname + address);
+  window.location.reload();
+};
+if (moved) {
+  history.replaceState({ ...history.state, [MOVED]: null }, "");
+  reopen(moved.typed);
+}
+
+const kept = JSON.parse(storage?.getItem(KEPT) ?? "null");
+storage?.removeItem(KEPT);
+const [opened] = /** @type {any[]} */ (performance.getEntriesByType("navigation"));
+if (kept && (kept.lost || opened?.type === "reload")) reopen(kept.typed);
+if (kept?.lost) {
+  const stop = effect(() => {
+    if (isOpening() || !page.run) return;
+    queueMicrotask(() => stop());
+    setTimeout(showWaiting, 0, BACK); // after what the run itself says
+  });
+}
+
+// ---- another model, or another run ----
 
 // Another model's own example is shown as its opening says; so is the first one of the visit.
 /** @type {string | null} */
