@@ -203,10 +203,6 @@ def example_page(
     return {
         "run": run,
         "batch": batch,
-        "text": example.text,
-        "lines": "\n".join(example.batch),
-        "methods": example.methods,
-        "languages": {name: example.settings.get(name) for name in LANGUAGES},
         "temperature": NUMBERS["temperature"].first,
         "length": example.settings["max_new_tokens"],
         "lengths": [example_of(one).settings["max_new_tokens"] for one in service.models.values()],
@@ -221,11 +217,13 @@ def _furnished(service: Service, visitor: str, name: str, example: Example) -> d
     model = service.model(name)
     chips = {f"chip {place}": updated(value=text) for place, text in enumerate(example.suggestions)}
     methods = [(say(METHODS[method]), method) for method in example.methods]
-    languages = updated(choices=[(name, name) for name in example.languages])
+    languages = [(name, name) for name in example.languages]
     return chips | {
         "model": updated(choices=service.names(visitor), value=name),
-        "method": updated(choices=methods),
-        **dict.fromkeys(LANGUAGES, languages),
+        "method": updated(choices=methods, value=example.methods[0]),
+        **{
+            side: updated(choices=languages, value=example.settings.get(side)) for side in LANGUAGES
+        },
         "headline": updated(value=headline(model)),
         "card": updated(value=model_card(model)),
         "table": updated(value=settings_table(model)),

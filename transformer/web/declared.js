@@ -28,8 +28,13 @@ export const views = declared.views;
 export const pictureNamed = (name) =>
   views.flatMap(({ pictures }) => pictures).find((one) => one.name === name);
 
+/** @type {(name: string) => any} */
+export const viewNamed = (name) => views.find((one) => one.name === name);
 /** @type {(view: string) => Record<string, any>} */
-export const fieldsOf = (view) => views.find((one) => one.name === view)?.controls ?? {};
+export const fieldsOf = (view) => viewNamed(view)?.controls ?? {};
+// Every field of the page and its views, by name.
+/** @type {Record<string, any>} */
+export const everyField = Object.assign({}, declared.page, ...views.map((one) => one.controls));
 
 /** @type {(name: string, value: any) => string} */
 const textIn = (name, value) => {

@@ -3,18 +3,16 @@
 
 import { batch as together } from "./preact.js";
 import { addProblem, page, reactive } from "./store.js";
-import { oneOf, wholeNumber, declared, fieldsOf, views } from "./declared.js";
+import { everyField, fieldsOf, oneOf, wholeNumber } from "./declared.js";
 
 const MOST_WHOLE = 2 ** 31 - 1;
 
 /** @typedef {Record<string, string>} Fields texts by field */
-/** @type {Record<string, any>} */
-const every = Object.assign({}, declared.page, ...views.map(({ controls }) => controls));
 
 // The values by field: a component that reads one is drawn again when a control or a link changes it.
 /** @type {Record<string, any>} */
 export const fields = reactive(
-  Object.fromEntries(Object.entries(every).map(([field, one]) => [field, one.default])),
+  Object.fromEntries(Object.entries(everyField).map(([field, one]) => [field, one.default])),
 );
 // A field stored outside this module, as in `page`. set(value) throws an Error with a sentence for a value
 // that is not available.
@@ -36,20 +34,22 @@ export const valueOf = ({ type, optional }, text) => {
 
 // A field's initial value: the shown run's, else the declared default.
 /** @type {(field: string) => string} */
-const startOf = (field) => page.run?.opening?.[field] ?? textOf(every[field].default);
+const startOf = (field) => page.run?.opening?.[field] ?? textOf(everyField[field].default);
 /** @type {(field: string) => boolean} */
 const isChanged = (field) => textOf(fields[field]) !== startOf(field);
 // The fields that differ from their initial values.
 /** @type {() => Fields} */
 export const shownFields = () => {
-  const changed = Object.keys(every).filter(isChanged);
+  const changed = Object.keys(everyField).filter(isChanged);
   return Object.fromEntries(changed.map((field) => [field, textOf(fields[field])]));
 };
 // `shownFields` without those that name a place in this run or batch.
 /** @type {() => Fields} */
 export const lookFields = () => {
   const shown = shownFields();
-  return Object.fromEntries(Object.entries(shown).filter(([name]) => every[name].use !== "place"));
+  return Object.fromEntries(
+    Object.entries(shown).filter(([name]) => everyField[name].use !== "place"),
+  );
 };
 
 export const STAYS = ["projector", "lesson"]; // of the page, whatever is shown
@@ -65,15 +65,15 @@ export const staying = () => {
 const checks = new Map();
 
 /** @type {(field: string) => void} */
-const resetField = (field) => (fields[field] = valueOf(every[field], startOf(field)));
+const resetField = (field) => (fields[field] = valueOf(everyField[field], startOf(field)));
 /** @type {(field: string, text: string) => string | null} a problem */
 const applyField = (field, text) => {
-  const { type, optional, options, least, most } = every[field];
+  const { type, optional, options, least, most } = everyField[field];
   const isNone = text === "" && optional;
   try {
     if (type === "choice" && !isNone) oneOf(field, text, Object.keys(options));
     if (type === "int" && !isNone) wholeNumber(field, text, least, most ?? MOST_WHOLE);
-    fields[field] = valueOf(every[field], text);
+    fields[field] = valueOf(everyField[field], text);
     return null;
   } catch (error) {
     resetField(field);
@@ -84,7 +84,7 @@ const applyField = (field, text) => {
 /** @type {(given: Fields) => string[]} */
 export const setFields = (given) =>
   together(() => {
-    const known = Object.keys(every).filter((field) => field in given);
+    const known = Object.keys(everyField).filter((field) => field in given);
     const wrong = known.map((field) => applyField(field, given[field]));
     const checked = [...checks.values()].map((check) => check(known));
     return [...wrong, ...checked].filter((one) => one !== null);
@@ -96,7 +96,7 @@ export const resetFields = (view) =>
 // Set these fields, and all others to their initial values.
 /** @type {(given: Fields) => string[]} */
 export const showFields = (given) => {
-  const starts = Object.keys(every).map((field) => [field, startOf(field)]);
+  const starts = Object.keys(everyField).map((field) => [field, startOf(field)]);
   return setFields({ ...Object.fromEntries(starts), ...given });
 };
 

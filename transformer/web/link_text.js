@@ -1,6 +1,6 @@
 // A link's text, the state that it holds, and the request that its run is made from.
 
-import { declared, shortened, textsOf, views } from "./declared.js";
+import { declared, everyField, shortened, textsOf } from "./declared.js";
 import { say, wholeText } from "./messages.js";
 
 // ---- a query string of names and values ----
@@ -96,7 +96,7 @@ const unpackedState = async (packed) => {
 // ---- a state and the request for its run ----
 
 // All that makes a run again: the names of a request, see server/page_request.py.
-export const REQUEST = ["model", "text", ...declared.settings, "forced_tokens", "alter"];
+const REQUEST = ["model", "text", ...declared.settings, "forced_tokens", "alter"];
 
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
 /** @type {(names: string[], a: State, b: State) => boolean} */
@@ -146,7 +146,7 @@ export const partsOf = (state) => {
   const problems = [];
   for (const [name, text] of Object.entries(state)) {
     try {
-      if (isViewField(name)) shown[name] = text;
+      if (Object.hasOwn(everyField, name)) shown[name] = text;
       else values[name] = /** @type {any} */ (READERS.get(name))(text);
     } catch {
       const part = shortened(name);
@@ -156,9 +156,6 @@ export const partsOf = (state) => {
   const { lines, ...request } = values;
   return { lines, request, views: shown, problems };
 };
-/** @type {(name: string) => boolean} */
-const isViewField = (name) =>
-  Object.hasOwn(declared.page, name) || views.some(({ controls }) => Object.hasOwn(controls, name));
 
 // The part of a link that leads to a run; a stored example is its model's.
 /** @type {(run: any) => State} */

@@ -6,7 +6,7 @@ import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from
 import { emit, nextPaint, page, reactive, on, predicts, showProblem } from "./store.js";
 import { ask } from "./ask.js";
 import { asSentence, say } from "./messages.js";
-import { views } from "./declared.js";
+import { viewNamed } from "./declared.js";
 
 // ---- a section: a part of a tab behind its heading, with its finding in one line ----
 
@@ -109,7 +109,7 @@ const Predicting = ({ drawn }) =>
     : drawn;
 
 const Folded = ({ view, whole, finding }) => {
-  const { name, title } = views.find((one) => one.name === view);
+  const { name, title } = viewNamed(view);
   const says = finding?.();
   if (says === false) return null;
   return html`<${Section} name=${name} title=${say(title)} finding=${says}>${whole}<//>`;

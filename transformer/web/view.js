@@ -1,6 +1,6 @@
 // A view's component and what it declares in Python: the fields, and the answer of its picture.
 
-import { fieldsOf, views } from "./declared.js";
+import { fieldsOf, viewNamed } from "./declared.js";
 import { fields } from "./fields.js";
 import { useAnswer, usePart } from "./part.js";
 import { useMemo } from "./preact.js";
@@ -25,7 +25,6 @@ const selection = () => {
   };
 };
 
-const viewNamed = (name) => views.find((one) => one.name === name);
 // A view's fields by the names of its function's parameters; setting one changes the page's state.
 const named = (name) => {
   const found = {};

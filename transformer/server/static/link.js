@@ -6,7 +6,6 @@ import { isReloaded } from "../../web/ask.js";
 import { fields, lookFields, showFields, shownFields } from "../../web/fields.js";
 import { declared, oneOf, textsOf } from "../../web/declared.js";
 import {
-  REQUEST,
   TOO_LONG,
   foreignPart,
   holdsOwn,
@@ -56,12 +55,6 @@ export const snapshot = () => {
 };
 export const linkText = () => queryOf(snapshot());
 
-/** @type {(state: State) => State} */
-const viewsOf = (state) =>
-  Object.fromEntries(
-    Object.entries(state).filter(([name]) => ![...REQUEST, "lines"].includes(name)),
-  );
-
 // Show a state. The server makes its run and batch where others are shown now. facts: those of a run
 // of this visit that is the wanted one; it is shown at once where no setting has to change with it. isHere:
 // whether the address leads there already.
@@ -80,7 +73,7 @@ const navigate = (state, text, facts, isHere) => {
   // While another state is loading, the answer may yet change the run that is shown.
   if (!isOpening() && page.run && sameRequest(state, linkOf(page.run)) && isOfBatch(state)) {
     if (!isHere && text !== null) pushStep(state, text);
-    return report(showFields(viewsOf(state)));
+    return report(showFields(partsOf(state).views));
   }
   if (text === null) return showProblem(TOO_LONG);
   if (!isHere) pushStep(state, text);
@@ -126,10 +119,11 @@ const openState = async (wanted) => {
   if (!(await press("examples", which, take)) || !isWanted()) return null;
   const problems = [...parts.problems, ...example.problems];
   const { model } = example.run;
-  const { lines = parts.lines, text = parts.request.text ?? example.text } = example.own;
+  const { lines = parts.lines, text = parts.request.text ?? example.run.text } = example.own;
   const asked = { ...parts.request, model, text };
   const request = requestFor(asked, example, isChosen, problems);
-  furnish(example, { ...request, lines: lines ?? example.lines, ...kept });
+  const boxes = { ...request, lines: lines ?? example.batch.texts.join("\n") };
+  furnish(example.controls, { ...boxes, ...kept });
 
   /** @type {(name: string, data: object, of: string) => Promise<any>} */
   const made = async (name, data, of) => {
@@ -166,34 +160,34 @@ const isStored = (asked, { request }) =>
   request.method ? sameRequest(textsOf(asked), textsOf(request)) : asked.text === request.text; // nothing was generated
 // A request with all settings: those that it names, else those that are set; a problem is added to those.
 /** @type {(named: Record<string, any>, example: any, isChosen: boolean | undefined, problems: string[]) => Record<string, any>} */
-const requestFor = (named, example, isChosen, problems) => {
-  const { controls: words, methods, languages, length, lengths } = example;
+const requestFor = (named, { controls: words, ...example }, isChosen, problems) => {
   const now = settingsNow();
-  if (isChosen && lengths.includes(now.length)) now.length = length; // it was left alone
+  if (isChosen && example.lengths.includes(now.length)) now.length = example.length; // it was left alone
   /** @type {Record<string, any>} */
-  const usual = { method: methods[0], ...languages };
-  /** @type {Record<string, any>} */
-  const request = { ...now, ...usual, ...named };
-  for (const name of Object.keys(usual).filter((one) => one in named)) {
+  const request = { ...now, ...named };
+  for (const name of declared.settings.filter((one) => one in words)) {
+    const { choices, value } = words[name];
     try {
-      const values = words[name].choices.map((/** @type {string[]} */ [, value]) => value);
-      oneOf(name, named[name], values);
+      const values = choices.map((/** @type {string[]} */ [, one]) => one);
+      request[name] = name in named ? oneOf(name, named[name], values) : value;
     } catch (error) {
       problems.push(error.message);
-      request[name] = usual[name];
+      request[name] = value;
     }
   }
   const { temperature = now.temperature || example.temperature } = named;
   request.temperature = request.method === "greedy" ? 0 : temperature;
   return request;
 };
-// Set Gradio's controls: their words are the model's.
-/** @type {(example: any, values: Record<string, any>) => void} */
-const furnish = ({ controls: words, methods }, { method, ...others }) => {
-  const chosen = methods.includes(method) ? method : methods[0]; // another model had it
+// Set Gradio's controls: their words are the model's, and so is a value where it does not offer the one given.
+/** @type {(words: Record<string, any>, values: Record<string, any>) => void} */
+const furnish = (words, values) => {
   const changes = { ...words };
-  for (const [name, value] of Object.entries({ ...others, method: chosen }))
+  for (const [name, value] of Object.entries(values)) {
+    const { choices } = words[name] ?? {};
+    if (choices?.every((/** @type {any[]} */ [, one]) => one !== value)) continue;
     changes[name] = words[name] ? { ...words[name], value } : value;
+  }
   setControls(changes);
 };
 
