@@ -44,7 +44,7 @@ def test_a_model_shorter_than_its_example_is_served_and_can_be_used(tokenizer, f
     assert batch["texts"] == list(example.batch)
     *_, last = presses.generate(service, "visitor", "short", "a", {"max_new_tokens": 3})
     assert (last["status"]["kind"], last["tokens"]["state"]) == ("done", "done")
-    assert opened(service, "short")["run"]["text"] == example.text
+    assert opened(service, "short")["first"]["text"] == example.text
 
 
 def test_an_example_is_cut_after_a_word_if_one_fits(tokenizer):

@@ -24,11 +24,6 @@ from transformer.server.fields import BEAM, GREEDY, LANGUAGES, NUMBERS, SAMPLE
 from transformer.tokenizer import Tokenizer
 
 
-def temperature_of(method: str) -> float:
-    """The temperature that the slider first shows."""
-    return 0 if method == GREEDY else NUMBERS["temperature"].first
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Example:
     """Words on the controls, and a run and a batch that are stored when the server starts.
@@ -151,11 +146,12 @@ def first_controls(model: Model) -> dict[str, Any]:
     """The first contents of the page's boxes and settings, by name."""
     example = example_of(model)
     method = example.methods[0]
+    numbers = {name: one.first for name, one in NUMBERS.items()}
+    if method == GREEDY:
+        numbers["temperature"] = 0
     return {
         "model": model.name, "text": example.text, "lines": "\n".join(example.batch),
-        "method": method, **{name: one.first for name, one in NUMBERS.items()},
-        "temperature": temperature_of(method),
-        "length": example.settings["max_new_tokens"],
+        "method": method, **numbers, "length": example.settings["max_new_tokens"],
         **{name: example.settings.get(name) for name in LANGUAGES},
     }  # fmt: skip
 

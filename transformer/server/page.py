@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from transformer.server.components import (
     connect_state,
     view_component,
 )
-from transformer.server.examples import Example, example_of, first_head, temperature_of
+from transformer.server.examples import Example, example_of, first_controls, first_head
 from transformer.server.fields import METHODS, NUMBERS
 from transformer.server.page_data import (
     example_facts,
@@ -30,7 +31,6 @@ from transformer.server.page_data import (
     model_card,
     settings_table,
 )
-from transformer.server.page_request import WORDS
 from transformer.server.presses import said
 from transformer.server.resources import answer
 from transformer.server.service import Service
@@ -44,54 +44,52 @@ TEMPERATURE_OF = f"""(method, t) =>
 TITLE = mark("Transformer, seen from inside")
 
 
-def _of_settings(example: Example) -> dict[str, Any]:
+def _of_settings(example: Example, first: Mapping[str, Any]) -> dict[str, Any]:
     """Each but the temperature, which is apart, under the bars that it moves.
 
-    Each but the method has the class setting-NAME, with its name in a link.
+    Each but the method has the class setting-NAME, with its name in a link. first: see
+    `examples.first_controls`.
     """
+    made: dict[str, Any] = {}
+
+    def number(name: str, min_width: int, **more: Any) -> None:
+        made[name] = gr.Number(
+            first[name], label=say(NUMBERS[name].title), min_width=min_width,
+            elem_classes=[f"setting-{name}"], **more,
+        )  # fmt: skip
+
+    def language(name: str, words: str) -> None:
+        made[name] = gr.Dropdown(
+            list(example.languages), value=first[name], label=words, min_width=120,
+            elem_classes=[f"setting-{name}"],
+        )  # fmt: skip
+
     with gr.Accordion(say("Settings"), open=False, elem_id="settings"):
         with gr.Row():
-            source = _language("source_language", say("Source language"), example)
-            target = _language("target_language", say("Target language"), example)
-        choices = [(say(METHODS[name]), name) for name in example.methods]
-        method = gr.Radio(choices, value=choices[0][1], label=say("Method"), elem_id="method")
+            language("source_language", say("Source language"))
+            language("target_language", say("Target language"))
+        methods = [(say(METHODS[name]), name) for name in example.methods]
+        made["method"] = gr.Radio(
+            methods, value=first["method"], label=say("Method"), elem_id="method"
+        )
         with gr.Row():
-            top_k = _number("top_k", say(WORDS["top_k"]), 90, precision=0)
-            top_p = _number("top_p", say(WORDS["top_p"]), 90)
+            number("top_k", 90, precision=0)
+            number("top_p", 90)
         with gr.Row():
-            beams = _number("beams", say(WORDS["beams"]), 120, precision=0)
-            penalty = _number("penalty", say(WORDS["length_penalty"]), 120)
+            number("beams", 120, precision=0)
+            number("penalty", 120)
         with gr.Row():
-            length = _number(
-                "length", say(WORDS["max_new_tokens"]), 120,
-                value=example.settings["max_new_tokens"], precision=0, elem_id="length",
-            )  # fmt: skip
-            seed = _number("seed", say(WORDS["seed"]), 120, precision=0)
-    return {
-        "method": method, "top_k": top_k, "top_p": top_p, "beams": beams, "penalty": penalty,
-        "length": length, "seed": seed, "source_language": source, "target_language": target,
-    }  # fmt: skip
+            number("length", 120, precision=0, elem_id="length")
+            number("seed", 120, precision=0)
+    return made
 
 
-def _number(name: str, words: str, min_width: int, **more: Any) -> gr.Number:
-    more.setdefault("value", NUMBERS[name].first)
-    classes = [f"setting-{name}"]
-    return gr.Number(label=words, min_width=min_width, elem_classes=classes, **more)
-
-
-def _language(name: str, words: str, example: Example) -> gr.Dropdown:
-    return gr.Dropdown(
-        list(example.languages), value=example.settings.get(name), label=words, min_width=120,
-        elem_classes=[f"setting-{name}"],
-    )  # fmt: skip
-
-
-def _of_masks(model: Model) -> dict[str, Any]:
+def _of_masks(lines: str) -> dict[str, Any]:
     """The batch's box and its two buttons."""
     with gr.Row(elem_id="read-batch"):
-        lines = gr.Textbox(
-            "\n".join(example_of(model).batch), label=say("Sentences, one a line"), lines=3,
-            max_lines=8, elem_id="lines", scale=3,
+        box = gr.Textbox(
+            lines, label=say("Sentences, one a line"), lines=3, max_lines=8, elem_id="lines",
+            scale=3,
         )  # fmt: skip
         with gr.Column(scale=1, min_width=220):
             show = gr.Button(
@@ -100,7 +98,7 @@ def _of_masks(model: Model) -> dict[str, Any]:
             bare = gr.Button(
                 say("What if there were no padding mask?"), size="sm", elem_id="without-padding"
             )
-    return {"lines": lines, "show": show, "bare": bare}
+    return {"lines": box, "show": show, "bare": bare}
 
 
 def _of_model(model: Model) -> dict[str, Any]:
@@ -122,7 +120,8 @@ def build(service: Service) -> gr.Blocks:
 
 
 def _lay_out(service: Service) -> None:
-    name = next(iter(service.models))
+    name, shown = next(iter(service.models.items()))
+    first = first_controls(shown)
     model, share = _top_line(service, name)
     run, batch = example_facts(service, name)
     stored = service.store.run(service.example(name)[0])
@@ -143,10 +142,10 @@ def _lay_out(service: Service) -> None:
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):
             component("guide", elem_id="tour-card")
-            left = _left(example_of(service.model(name)), run, values["first"])
+            left = _left(example_of(shown), first, run, values["first"])
             component("exports", folder="views/export")
         with gr.Column(elem_id="right"), gr.Tabs():
-            right = _right(service.model(name), values)
+            right = _right(shown, first["lines"], values)
     top = {"model": model, "share": share}
     controls = {**right, **left, **top}
     connect_buttons(controls)
@@ -169,9 +168,11 @@ def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
     return model, header
 
 
-def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
-    """The text and its continuation, the box for the visitor's text, and the next token. first:
-    small pictures of all heads."""
+def _left(
+    example: Example, first: Mapping[str, Any], run: dict[str, Any], heads: dict[str, Any]
+) -> dict[str, Any]:
+    """The text and its continuation, the box for the visitor's text, and the next token. heads:
+    small pictures of all of them."""
     around = partial(component, script="prompt_panel")
     with gr.Column(elem_id="story"):
         around("tokens", run)
@@ -182,7 +183,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
             around("status", said("done", say("A stored example, read by this model.")))
         with gr.Group(elem_id="prompt"):
             text = gr.Textbox(
-                example.text, label=say(example.label), lines=1, max_lines=5, elem_id="text"
+                first["text"], label=say(example.label), lines=1, max_lines=5, elem_id="text"
             )
             with gr.Row(elem_id="chips"):
                 chips = [gr.Button(suggestion, size="sm") for suggestion in example.suggestions]
@@ -191,14 +192,14 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
         around("altered")
         around("seed")
     with gr.Column(elem_id="next"):
-        component("next_words", first=first, folder="views/journey")
+        component("next_words", first=heads, folder="views/journey")
         component("hidden_words", folder="views/prediction")
         temperature = gr.Slider(
-            0, 2, temperature_of(example.methods[0]), step=0.05,
-            label=say(WORDS["temperature"]), elem_id="temperature",
+            0, 2, first["temperature"], step=0.05,
+            label=say(NUMBERS["temperature"].title), elem_id="temperature",
             elem_classes=["setting-temperature"],
         )  # fmt: skip
-    settings = _of_settings(example) | {"temperature": temperature}
+    settings = _of_settings(example, first) | {"temperature": temperature}
     around("hypotheses")
     method = settings["method"]
     both = [method, temperature]
@@ -210,7 +211,7 @@ def _left(example: Example, run: dict[str, Any], first: dict[str, Any]) -> dict[
     }  # fmt: skip
 
 
-def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
+def _right(model: Model, lines: str, values: dict[str, Any]) -> dict[str, Any]:
     """The tabs, as the views declare them: each view's component and the other controls, by name.
 
     values: what a view may get, by name. A picture is loaded only when its tab is first seen.
@@ -221,7 +222,7 @@ def _right(model: Model, values: dict[str, Any]) -> dict[str, Any]:
             opened = calling("server/static/main.js", f"tabShown({tab_name(tab)!r})")
             part.select(None, js=opened, **PRIVATE)
             for view in shown:
-                placed |= _of_masks(model) if view.name == "masks" else {}
+                placed |= _of_masks(lines) if view.name == "masks" else {}
                 placed[view.name] = view_component(view, values)
             placed |= _of_model(model) if tab == "Model" else {}
     return placed

@@ -17,7 +17,7 @@ from transformer.model.positions import POSITIONS
 from transformer.runs.batch import Batch
 from transformer.runs.run import Run
 from transformer.server.errors import public_error
-from transformer.server.examples import Example, example_of, is_offered, shown_first
+from transformer.server.examples import Example, example_of, first_controls, is_offered, shown_first
 from transformer.server.fields import LANGUAGES, METHODS, NUMBERS
 from transformer.server.limits import MAX_SECONDS
 from transformer.server.page_request import request_of_run
@@ -203,8 +203,8 @@ def example_page(
     return {
         "run": run,
         "batch": batch,
-        "temperature": NUMBERS["temperature"].first,
-        "length": example.settings["max_new_tokens"],
+        "first": first_controls(service.model(name)),
+        "temperature": NUMBERS["temperature"].first,  # of a method that samples
         "lengths": [example_of(one).settings["max_new_tokens"] for one in service.models.values()],
         "own": {box: text for box, text in typed.items() if not is_offered(text, models)},
         "controls": _furnished(service, visitor, name, example),
@@ -220,10 +220,8 @@ def _furnished(service: Service, visitor: str, name: str, example: Example) -> d
     languages = [(name, name) for name in example.languages]
     return chips | {
         "model": updated(choices=service.names(visitor), value=name),
-        "method": updated(choices=methods, value=example.methods[0]),
-        **{
-            side: updated(choices=languages, value=example.settings.get(side)) for side in LANGUAGES
-        },
+        "method": updated(choices=methods),
+        **dict.fromkeys(LANGUAGES, updated(choices=languages)),
         "headline": updated(value=headline(model)),
         "card": updated(value=model_card(model)),
         "table": updated(value=settings_table(model)),

@@ -118,39 +118,39 @@ const openState = async (wanted) => {
   const take = (/** @type {any} */ line) => (example = line.example ?? example);
   if (!(await press("examples", which, take)) || !isWanted()) return null;
   const problems = [...parts.problems, ...example.problems];
-  const { model } = example.run;
-  const { lines = parts.lines, text = parts.request.text ?? example.run.text } = example.own;
+  const { model } = example.first;
+  const { lines = parts.lines, text = parts.request.text ?? example.first.text } = example.own;
   const asked = { ...parts.request, model, text };
   const request = requestFor(asked, example, isChosen, problems);
-  const boxes = { ...request, lines: lines ?? example.batch.texts.join("\n") };
-  furnish(example.controls, { ...boxes, ...kept });
+  furnish(example, { ...request, lines: lines ?? example.first.lines, ...kept });
 
-  /** @type {(name: string, data: object, of: string) => Promise<any>} */
-  const made = async (name, data, of) => {
+  // Whether it was tried: what the server refuses is reported, and the stored one shown instead.
+  /** @type {(name: string, data: object, showStored: () => void) => Promise<boolean>} */
+  const made = async (name, data, showStored) => {
     /** @type {any} */
     let last = null;
     const isComplete = await press(name, data, (line) => (last = line));
     if (!isComplete || !isWanted()) return false;
-    if (last.status.kind === "error") problems.push(last.status.text);
-    return last[of] ?? example[of];
+    if (last.status.kind === "error") {
+      problems.push(last.status.text);
+      if (isChosen) problems.push(STORED);
+      isQuiet = !begun;
+      showStored();
+    }
+    return true;
   };
-  if (lines === undefined) showBatch(example.batch);
-  else if (!(await made("batches", { model, lines }, "batch"))) return null;
+  const showStoredBatch = () => showBatch(example.batch);
+  const showStoredRun = () => showText(example.run);
+  if (lines === undefined) showStoredBatch();
+  else if (!(await made("batches", { model, lines }, showStoredBatch))) return null;
   const asksForRun = example.own.text || Object.keys(parts.request).some((one) => one !== "model");
   if (facts) {
     showText(facts);
     showStatus({ kind: "done", text: say("Shown again.") });
   } else if (!asksForRun || isStored(asked, example.run)) {
-    showText(example.run);
+    showStoredRun();
     showStatus({ kind: "done", text: STORED });
-  } else {
-    const count = problems.length;
-    if (!(await made("runs", request, "tokens"))) return null;
-    if (problems.length > count) {
-      if (isChosen) problems.push(STORED);
-      showText(example.run);
-    }
-  }
+  } else if (!(await made("runs", request, showStoredRun))) return null;
   report([...problems, ...showFields(tab === undefined ? parts.views : { ...parts.views, tab })]);
   return parts.views;
 };
@@ -158,21 +158,21 @@ const openState = async (wanted) => {
 /** @type {(asked: Record<string, any>, run: any) => boolean} */
 const isStored = (asked, { request }) =>
   request.method ? sameRequest(textsOf(asked), textsOf(request)) : asked.text === request.text; // nothing was generated
+/** @type {(words: any) => any[] | undefined} */
+const choicesOf = (words) => words?.choices?.map((/** @type {any[]} */ [, value]) => value);
 // A request with all settings: those that it names, else those that are set; a problem is added to those.
 /** @type {(named: Record<string, any>, example: any, isChosen: boolean | undefined, problems: string[]) => Record<string, any>} */
-const requestFor = (named, { controls: words, ...example }, isChosen, problems) => {
+const requestFor = (named, { controls: words, first: usual, ...example }, isChosen, problems) => {
   const now = settingsNow();
-  if (isChosen && example.lengths.includes(now.length)) now.length = example.length; // it was left alone
+  if (isChosen && example.lengths.includes(now.length)) now.length = usual.length; // it was left alone
   /** @type {Record<string, any>} */
   const request = { ...now, ...named };
   for (const name of declared.settings.filter((one) => one in words)) {
-    const { choices, value } = words[name];
+    request[name] = usual[name];
     try {
-      const values = choices.map((/** @type {string[]} */ [, one]) => one);
-      request[name] = name in named ? oneOf(name, named[name], values) : value;
+      if (name in named) request[name] = oneOf(name, named[name], choicesOf(words[name]) ?? []);
     } catch (error) {
       problems.push(error.message);
-      request[name] = value;
     }
   }
   const { temperature = now.temperature || example.temperature } = named;
@@ -180,12 +180,11 @@ const requestFor = (named, { controls: words, ...example }, isChosen, problems) 
   return request;
 };
 // Set Gradio's controls: their words are the model's, and so is a value where it does not offer the one given.
-/** @type {(words: Record<string, any>, values: Record<string, any>) => void} */
-const furnish = (words, values) => {
+/** @type {(example: any, values: Record<string, any>) => void} */
+const furnish = ({ controls: words, first: usual }, values) => {
   const changes = { ...words };
-  for (const [name, value] of Object.entries(values)) {
-    const { choices } = words[name] ?? {};
-    if (choices?.every((/** @type {any[]} */ [, one]) => one !== value)) continue;
+  for (const [name, wanted] of Object.entries(values)) {
+    const value = choicesOf(words[name])?.includes(wanted) === false ? usual[name] : wanted;
     changes[name] = words[name] ? { ...words[name], value } : value;
   }
   setControls(changes);
