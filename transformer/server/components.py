@@ -34,7 +34,7 @@ EACH: dict[str, Any] = PRIVATE | {"trigger_mode": "multiple"}
 # Gradio runs this once a component is on the page. The status line shows any error.
 MOUNT = """
 import("{bundle}")
-  .then(({{ modules }}) => modules["{module}"].{mount}({{ element, props, trigger, watch }}))
+  .then(({{ modules }}) => modules["{module}"].{mount}({{ element, props, trigger }}))
   .then(() => document.dispatchEvent(new CustomEvent("mounted", {{ detail: element }})))
   .catch((error) => {{
     console.error(error);
@@ -58,7 +58,7 @@ def component(
 ) -> gr.HTML:
     """The component of FOLDER/NAME.js, or one of several of FOLDER/SCRIPT.js; elem_id None: NAME.
 
-    NAME.js exports mount({element, props, trigger, watch}): what Gradio 6.31 gives to a
+    NAME.js exports mount({element, props, trigger}): what Gradio 6.31 gives to a
     component's script; see web/part.js. Where it is no component of Preact's,
     NAME.html has its elements. value, props: JSON data for it.
     """
@@ -80,20 +80,13 @@ def component(
     )
 
 
-def view_component(view: View, values: Mapping[str, Any]) -> gr.HTML:
-    """A view with its component, or drawn by the page from what it declares.
-
-    values: what a view may get; "batch" is its value, which changes.
-    """
+def view_component(view: View) -> gr.HTML:
+    """A view with its component, or drawn by the page from what it declares."""
     folded = view.name if view.folded else ""
     if not view.has_script():
         return component("panel", elem_id=f"view-{view.name}", view=view.name, folded=folded)
-    given = {name: values[name] for name in view.gets} | {
-        "folded": folded,
-        "predicts": view.predicts,
-    }
-    value, folder = given.pop("batch", None), f"views/{view.folder.name}"
-    return component(view.name, value, folder=folder, **given)
+    folder = f"views/{view.folder.name}"
+    return component(view.name, folder=folder, folded=folded, predicts=view.predicts)
 
 
 def calling(module: str, call: str, *given: str) -> str:

@@ -95,6 +95,7 @@ def learned(service: Service, data: Mapping[str, Any]) -> Answer:
         "at": step,
         "kept": sorted(record.snapshots),
         "plan": dataclasses.asdict(record.plan),
+        "task": say(record.plan.exercise.words),
         "said": summary(record, step) if step else [],
         "question": training.question,
         "wanted": record.plan.exercise.solve(training.question),

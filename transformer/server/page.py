@@ -11,7 +11,6 @@ from typing import Any
 import gradio as gr
 
 from transformer.inference.model import Model
-from transformer.learning.exercises import EXERCISES
 from transformer.messages import catalogue, languages, mark, say
 from transformer.server.api import add_endpoints
 from transformer.server.components import (
@@ -129,23 +128,18 @@ def _lay_out(service: Service) -> None:
     site, head = first_head(run)
     place = {"run": run["run"], "stack": site.stack, "kind": site.kind}
     small = answer(service, PICTURES["atlas"], place)
-    values: dict[str, Any] = {
-        "batch": batch,
-        # The small pictures of all heads, with their bytes as text.
-        "first": place
-        | small
-        | {part: b64encode(small[part].tobytes()).decode("ascii") for part in ("pixels", "masked")},
-        "tasks": {one.name: {"title": one.title, "words": one.words} for one in EXERCISES.values()},
+    as_text = {
+        part: b64encode(small[part].tobytes()).decode("ascii") for part in ("pixels", "masked")
     }
     # Plotly's first figure is slow
     answer(service, PICTURES["heatmap"], {"run": run["run"], "site": str(site), "head": head})
     with gr.Row(elem_id="columns"):
         with gr.Column(elem_id="left"):
             component("guide", elem_id="tour-card")
-            left = _left(example_of(shown), first, run, values["first"])
+            left = _left(example_of(shown), first, run, batch, place | small | as_text)
             component("exports", folder="views/export")
         with gr.Column(elem_id="right"), gr.Tabs():
-            right = _right(shown, first["lines"], values)
+            right = _right(shown, first["lines"])
     top = {"model": model, "share": share}
     controls = {**right, **left, **top}
     connect_buttons(controls)
@@ -169,13 +163,17 @@ def _top_line(service: Service, name: str) -> tuple[gr.Dropdown, gr.HTML]:
 
 
 def _left(
-    example: Example, first: Mapping[str, Any], run: dict[str, Any], heads: dict[str, Any]
+    example: Example,
+    first: Mapping[str, Any],
+    run: dict[str, Any],
+    batch: dict[str, Any],
+    heads: dict[str, Any],
 ) -> dict[str, Any]:
     """The text and its continuation, the box for the visitor's text, and the next token. heads:
-    small pictures of all of them."""
+    small pictures of all of them, with their bytes as text."""
     around = partial(component, script="prompt_panel")
     with gr.Column(elem_id="story"):
-        around("tokens", run)
+        around("tokens", run, batch=batch)
         with gr.Row(elem_id="buttons"):
             start = gr.Button(say(example.action), variant="primary", elem_id="generate")
             stop = gr.Button(say("Stop"), interactive=False, elem_id="stop")
@@ -211,10 +209,10 @@ def _left(
     }  # fmt: skip
 
 
-def _right(model: Model, lines: str, values: dict[str, Any]) -> dict[str, Any]:
+def _right(model: Model, lines: str) -> dict[str, Any]:
     """The tabs, as the views declare them: each view's component and the other controls, by name.
 
-    values: what a view may get, by name. A picture is loaded only when its tab is first seen.
+    A picture is loaded only when its tab is first seen.
     """
     placed: dict[str, Any] = {}
     for tab, shown in tabs(VIEWS.values()).items():
@@ -223,6 +221,6 @@ def _right(model: Model, lines: str, values: dict[str, Any]) -> dict[str, Any]:
             part.select(None, js=opened, **PRIVATE)
             for view in shown:
                 placed |= _of_masks(lines) if view.name == "masks" else {}
-                placed[view.name] = view_component(view, values)
+                placed[view.name] = view_component(view)
             placed |= _of_model(model) if tab == "Model" else {}
     return placed

@@ -98,8 +98,7 @@ class View:
     tab: its tab, e.g. "Prediction"; a new name makes a new tab. order: of the tab's views; tabs are
     in the order of their first view. folded: closed until the visitor opens it by its title.
     predicts: it needs a head that predicts tokens; without one the page says so instead.
-    parameters: of its controls, besides its pictures' parameters. gets: its initial values, of
-    those in `server/page.py`. folder: where it was found.
+    parameters: of its controls, besides its pictures' parameters. folder: where it was found.
     """
 
     name: str
@@ -111,7 +110,6 @@ class View:
     help: str
     pictures: tuple[Picture, ...]
     parameters: tuple[Parameter, ...] = ()
-    gets: tuple[str, ...] = ()
     folder: Path = Path()
 
     def has_script(self) -> bool:

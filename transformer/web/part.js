@@ -80,21 +80,19 @@ export const Section = ({ name, title, finding, children }) => {
 const NEAR = "600px"; // parts this close to the viewport are drawn
 const LEAST_PX = 4; // changes of width below this are ignored
 
-// Mount a component in the template of `component` of server/components.py. Its props are Gradio's, with `value`
-// as a signal and submit(value), which sends a value to Gradio by an event. A folded view is in a section;
+// Mount a component in the template of `component` of server/components.py. props: Gradio's. submit(value)
+// sends a value to Gradio by its event "input". A folded view is in a section;
 // finding(): the text of its heading, if it has one; false: it is not shown.
 /** @type {(Component: any, finding?: () => any) => (mounted: import("./store.js").Mounted) => void} */
 export const mounted =
   (Component, finding) =>
-  ({ element, props, trigger, watch }) => {
-    const value = signal(props.value);
-    watch("value", () => (value.value = props.value));
-    const submit = (given, event = "submit") => {
-      props.value = given;
-      trigger(event, given);
+  ({ element, props, trigger }) => {
+    const submit = (value) => {
+      props.value = value;
+      trigger("input", value);
     };
     const root = element.firstElementChild;
-    const drawn = html`<${Component} ...${{ props, value, submit }} />`;
+    const drawn = html`<${Component} ...${{ props, submit }} />`;
     const whole = props.predicts ? html`<${Predicting} drawn=${drawn} />` : drawn;
     render(
       props.folded ? html`<${Folded} view=${props.folded} ...${{ whole, finding }} />` : whole,

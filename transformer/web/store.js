@@ -66,7 +66,6 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {any} element whose parts only its template knows
  * @property {any} props
  * @property {(event: string, data?: any) => void} trigger
- * @property {(prop: string, changed: () => void) => void} watch
  */
 
 /**

@@ -188,7 +188,7 @@ const Menu = ({ languages, space }) => {
 
 const Header = ({ props, submit }) => {
   const { languages, space } = props;
-  useLayoutEffect(() => connectControls((changes) => submit(changes, "input")), []);
+  useLayoutEffect(() => connectControls(submit), []);
   return html`<div class="header">
     <button type="button" class="start" hidden=${!declared.cards.length} onClick=${begin}>${say("Start here")}</button>
     <button type="button" class="lessons-button" hidden=${!declared.lessons.length} onClick=${chooseLesson}>${say("Lessons")}</button>

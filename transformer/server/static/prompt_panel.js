@@ -3,7 +3,7 @@
 
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, untracked, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
-import { controls, isOwn, page, setRun, showStatus } from "../../web/store.js";
+import { controls, isOwn, page, setBatch, setRun, showStatus } from "../../web/store.js";
 import { Arcs } from "../../web/arcs.js";
 import { fields } from "../../web/fields.js";
 import { inText, wordStart } from "../../web/text.js";
@@ -35,7 +35,10 @@ const OwnText = () => {
 // ---- the text ----
 
 const Tokens = ({ props }) => {
-  useLayoutEffect(() => void (page.run || setRun(props.value)), []);
+  useLayoutEffect(() => {
+    if (!page.run) setRun(props.value);
+    if (!page.batch) setBatch(props.batch);
+  }, []);
   const facts = page.writing ?? page.run;
   const isStory = fields.tab === "journey";
   return facts && html`<${Text} facts=${facts} Arcs=${isStory ? Arcs : null} />`;

@@ -121,5 +121,4 @@ VIEW = View(
         Int(name="seed", title=mark("Seed"), default=0, most=2**32 - 1),
     ),
     pictures=(),
-    gets=("tasks",),
 )  # fmt: skip

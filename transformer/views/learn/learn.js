@@ -163,7 +163,7 @@ const Afterwards = ({ shown, facts, picked }) => {
     <p class="hint">${say("Once opened, it is in your list of models, for you alone, in every tab and every What if?, until you leave. The head that you clicked is shown. Saved, it is a folder that transformer.load opens.")}</p>`;
 };
 
-const Learn = ({ props }) => {
+const Learn = () => {
   const part = usePart();
   const training = useTraining();
   const { declared, follow, take, shown } = training;
@@ -195,7 +195,6 @@ const Learn = ({ props }) => {
       score: numeral(answer.best.score.toFixed(2)),
     }),
   };
-  const task = answer && props.tasks[answer.plan.task];
   const control = ([field, one]) => html`<${Control} key=${field} declared=${one}
     changed=${() => follow(field)} ...${{ field, fields }} />`;
   const state = answer && {
@@ -213,7 +212,7 @@ const Learn = ({ props }) => {
   const isOwn = given || !id.startsWith(RECORDED);
   return html`<section class="learn" ...${part.attributes(state)}>
     <h3>${say("Watch it learn")}</h3>
-    <div class="panel-controls learn-controls">${control(exercise)}<p>${task && say(task.words)}</p></div>
+    <div class="panel-controls learn-controls">${control(exercise)}<p>${answer?.task}</p></div>
     <${LookBack} facts=${answer} ...${{ shown, playing }} />
     <p class="learn-finding">${finding}</p>
     <div class="learn-body">
@@ -233,7 +232,7 @@ const Learn = ({ props }) => {
       <summary>${say("Train your own")}</summary>
       <div class="panel-controls learn-controls">${others.map(control)}</div>
       <${Buttons} status=${answer && statusOf(asked.id, answer)} question=${text}
-        ...${{ props, training, facts, again }} />
+        ...${{ training, facts, again }} />
     </details>
   </section>`;
 };

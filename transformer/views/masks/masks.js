@@ -9,7 +9,7 @@ import { Select, Switch } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
 import { useAnswer, usePart, mounted, Section } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
-import { page, setBatch } from "../../web/store.js";
+import { page } from "../../web/store.js";
 import { fields, followLinks } from "../../web/fields.js";
 
 // The pictures of a batch and of its masks.
@@ -238,11 +238,9 @@ const check = () => {
   wholeNumber("mask_head", fields.mask_head, 0, page.batch.n_heads - 1);
 };
 
-const Masks = ({ value }) => {
-  useMemo(() => {
-    if (!page.batch) setBatch(value.value);
-    followLinks("masks", check);
-  }, []);
+const Masks = () => {
+  useMemo(() => followLinks("masks", check), []);
+  if (!page.batch) return null;
   const { stacks } = page.batch;
   return html`<${InPlace} />
     ${

@@ -287,5 +287,4 @@ VIEW = View(
             help="The weights that the same scores would give without one mask.",
         ),
     ),
-    gets=("batch",),
 )
