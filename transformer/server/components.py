@@ -84,7 +84,8 @@ def view_component(view: View) -> gr.HTML:
     """A view with its component, or drawn by the page from what it declares."""
     folded = view.name if view.folded else ""
     if not view.has_script():
-        return component("panel", elem_id=f"view-{view.name}", view=view.name, folded=folded)
+        place = {"folder": "web", "script": "view", "elem_id": f"view-{view.name}"}
+        return component("panel", **place, view=view.name, folded=folded)
     folder = f"views/{view.folder.name}"
     return component(view.name, folder=folder, folded=folded, predicts=view.predicts)
 

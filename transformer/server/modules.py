@@ -43,7 +43,7 @@ TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf
 PREFIX = "modules/"
 MAIN = "server/static/main.js"
 PAGE = "server/static/page.js"  # a bundle of MAIN and of all that is mounted as the page opens
-PANEL = "server/static/panel.js"  # of views without a script
+PANEL = "web/view.js"  # of views without a script
 LATER = "server/static/later.js"  # mounted when another tab is first opened
 OPENED = ("server/static/class.js", "server/static/code.js")  # of LATER, by buttons
 PHONE = "server/static/phone.js"

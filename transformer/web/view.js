@@ -1,9 +1,13 @@
-// A view's component and what it declares in Python: the fields, and the answer of its picture.
+// What a view declares in Python, in the browser: its fields, the answer of its picture, and the component of a view
+// without a script, of its controls, pictures and tables.
 
+import { Control } from "./controls.js";
 import { fieldsOf, viewNamed } from "./declared.js";
 import { fields } from "./fields.js";
-import { useAnswer, usePart } from "./part.js";
-import { useMemo } from "./preact.js";
+import { Figure } from "./figure.js";
+import { say } from "./messages.js";
+import { mounted, useAnswer, usePart } from "./part.js";
+import { html, useMemo } from "./preact.js";
 import { siteName } from "./sites.js";
 import { chosenRow, page } from "./store.js";
 
@@ -50,21 +54,40 @@ const wanted = ({ takes, parameters }, values) => {
   }
   return asked;
 };
-// The answer of a picture, {answer, asked}, as `useAnswer` gives it.
-export const usePicture = (part, picture, values) =>
+const usePicture = (part, picture, values) =>
   useAnswer(part, picture.name, wanted(picture, values));
 
-// A view of several pictures, each of which asks by itself. fields: see `named`; part: for its Figures.
-/** @type {(name: string) => { view: any, fields: any, part: any }} */
-export const useDeclared = (name) => {
-  const part = usePart();
-  return { view: viewNamed(name), fields: useMemo(() => named(name), []), part };
-};
-// A view of one picture: run: the shown one; answer: of its picture, null before the first; ref: the attributes of
-// its element, in which the values asked with become data-NAME.
+// A view of one picture: run: the shown one; fields: see `named`; answer: of its picture, null before the first;
+// ref: the attributes of its element, in which the values asked with become data-NAME; part: for its Figure.
 /** @type {(name: string) => { run: any, fields: any, answer: any, ref: any, part: any }} */
 export const useView = (name) => {
-  const { view, part, ...more } = useDeclared(name);
-  const { answer, asked } = usePicture(part, view.pictures[0], more.fields);
-  return { run: page.run, answer, ref: part.attributes({ ...asked }), part, ...more };
+  const part = usePart();
+  const own = useMemo(() => named(name), []);
+  const { answer, asked } = usePicture(part, viewNamed(name).pictures[0], own);
+  return { run: page.run, fields: own, answer, ref: part.attributes({ ...asked }), part };
 };
+
+// ---- a view without a script ----
+
+const Picture = ({ part, picture, view, values }) => {
+  const { answer } = usePicture(part, picture, values);
+  const title = say(picture.title || view.title);
+  return html`${answer?.sentence && html`<p>${answer.sentence}</p>`}
+    <${Figure} part=${part} name=${picture.name} figure=${answer?.figure} wide=${title} label=${title} />`;
+};
+
+const Panel = ({ props: { view: name, folded } }) => {
+  const part = usePart();
+  const values = useMemo(() => named(name), []);
+  const view = viewNamed(name);
+  const control = (declared) =>
+    html`<${Control} field=${declared.name} declared=${declared} fields=${values} />`;
+  const picture = (one) => html`<${Picture} picture=${one} ...${{ part, view, values }} />`;
+  return html`<section class="panel" ...${part.attributes({ run: page.run?.run })}>
+    ${!folded && html`<h3 class="panel-title">${say(view.title)}</h3>`}
+    <p class="hint panel-help">${say(view.help)}</p>
+    <div class="panel-controls">${Object.values(view.controls).map(control)}</div>
+    <div class="panel-pictures">${view.pictures.map(picture)}</div>
+  </section>`;
+};
+export const mount = { panel: mounted(Panel) };
