@@ -59,11 +59,12 @@ def logit_lens(model: LoadedModel, run: Run) -> Lens:
 def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     """-log2 of the probability of each traced token, as predicted at the position before it.
 
-    None for the first, and for all where the network is an encoder, which predicts nothing.
-    Errors as `with_lens`.
+    None for the first, for padding, and for all where the network is an encoder, which predicts
+    nothing. Errors as `with_lens`.
     """
-    last = streams_of(model, run, model.network.last_stack.name)[-1]
-    length = last.shape[1]
+    stack = model.network.last_stack.name
+    last = streams_of(model, run, stack)[-1]
+    length, n_padding = last.shape[1], run.n_padding(stack)
     if isinstance(model.network, EncoderOnly):
         return (None,) * length
     deadline.check()
@@ -71,7 +72,8 @@ def surprisal(model: LoadedModel, run: Run) -> tuple[float | None, ...]:
     next_ids = run.ids[run.trace_start :][1:length]
     followed = torch.tensor(next_ids, dtype=torch.int64, device=logits.device)
     nats = torch.nn.functional.cross_entropy(logits, followed, reduction="none")
-    return (None, *(nats / math.log(2)).tolist())
+    bits = (nats / math.log(2))[: length - 1 - n_padding].tolist()
+    return (None, *bits, *[None] * n_padding)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
