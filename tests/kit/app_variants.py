@@ -26,8 +26,7 @@ def brackets() -> None:
     from babel.messages.catalog import Catalog
     from babel.messages.pofile import write_po
 
-    from transformer.messages import catalogues
-    from transformer.messages.sources import HOLE
+    from transformer.messages import HOLE, catalogues
 
     def bracketed(sentence: str) -> str:
         filled = HOLE.sub(r"⟧{\1}⟦", sentence)

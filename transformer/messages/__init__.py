@@ -20,12 +20,12 @@ from transformer.checks import InvalidRequest
 from transformer.messages.catalogues import ENGLISH, Catalogue, catalogue, languages
 
 __all__ = [
-    "ENGLISH", "Catalogue", "capital", "catalogue", "filled", "language",
+    "ENGLISH", "HOLE", "Catalogue", "capital", "catalogue", "filled", "language",
     "languages", "mark", "negotiate_language", "numeral", "say", "say_error", "say_n", "signs",
     "speaking",
 ]  # fmt: skip
 
-_PLACEHOLDER = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
+HOLE = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
 _LANGUAGE: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
@@ -67,7 +67,7 @@ def filled(sentence: str, values: dict[str, object]) -> str:
     """The sentence with its placeholders' values; a placeholder without a value stays."""
     if not values:
         return sentence
-    return _PLACEHOLDER.sub(lambda found: str(values.get(found[1], found[0])), sentence)
+    return HOLE.sub(lambda found: str(values.get(found[1], found[0])), sentence)
 
 
 def capital(text: str) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from babel.messages.catalog import Catalog, Message
 from babel.messages.pofile import write_po
 
+from transformer.messages import HOLE
 from transformer.messages.catalogues import (
     FOLDER,
     OF_SCRIPTS,
@@ -119,7 +120,6 @@ _EXTRACTORS: dict[str, Callable[[str], Iterator[str | tuple[str, ...]]]] = {
 
 # ---- the catalogues ----
 
-HOLE = re.compile(r"(?<!%)\{([a-z]\w*)\}")
 HEADER = """msgid ""
 msgstr ""
 "Language: {language}\\n"
