@@ -145,7 +145,7 @@ def test_another_language_has_words_alone_and_as_many(tmp_path):
         read_lesson(folder)
 
 
-def test_what_is_clicked_is_right_where_its_number_is_nearly_the_best(ground):
+def test_what_is_clicked_is_right_where_its_number_is_nearly_the_best(ground, tiny_model):
     run, row = ground.run, {"site": SITE, "head": 1, "query": 5}
     first = run.trace.weights("decoder", "self")[:, 0, :, 1:, 0].mean(dim=-1)
     heads = {(f"decoder.{n}.self", h): float(first[n, h]) for n in range(2) for h in range(2)}
@@ -172,6 +172,9 @@ def test_what_is_clicked_is_right_where_its_number_is_nearly_the_best(ground):
             assert not check.grade(ground, answer | {"stack": "encoder"}).right
         with pytest.raises(ValueError, match=r"(head|key|token) must be a whole number from"):
             check.grade(ground, {"site": SITE, "head": 9, "token": -1})
+    off = [transformer.Ablate("decoder", layer, heads=[0, 1]) for layer in range(2)]
+    silent = dataclasses.replace(ground, run=tiny_model.trace(TEXT, off))
+    assert check_of({"click": "head", "of": "first"}).right_answer(silent) is None
 
 
 def test_a_number_has_its_tolerance(ground):

@@ -104,6 +104,8 @@ class Best(Check):
         if MEASURES[self.of].yes:
             return next((one for one in answers if self.grade(context, one).right), None)
         values = self._values(context)
+        if not values:  # every head is switched off
+            return None
         return answers[values.index((min if self.least else max)(values))]
 
     def answers(self, context: GradingContext) -> Sequence[Answer]:
