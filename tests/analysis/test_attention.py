@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from kit.client import asking
+from kit.models import tiny
 from kit.runs import planted
 from torch.nn import functional as F
 
@@ -48,6 +49,15 @@ def test_a_sentence_of_a_batch_has_rows_of_its_own(batch):
     expected = batch.trace["decoder.1.self"].pattern[1, 1, 3].numpy()
     np.testing.assert_allclose(found.weights, expected, atol=1e-6)
     assert found.key_labels == batch.labels[1]
+
+
+@pytest.mark.parametrize("changes", [{"positions": "alibi"}, {"score_cap": 0.5}])
+def test_scores_that_are_not_products_alone_are_the_networks_own(tokenizer, changes):
+    run = tiny("tiny", "decoder", tokenizer, **changes).trace("the fox said hello")
+    found = row_arithmetic(run, "decoder.1.self", 0, 4)
+    assert found.agrees
+    assert found.score_difference == 0
+    assert np.abs(found.dots / 8**0.5 - found.scores).max() > 0.1
 
 
 def test_changed_numbers_are_reported_as_different(run):

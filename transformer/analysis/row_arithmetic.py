@@ -41,8 +41,9 @@ class RowArithmetic:
 
     q: (D,); keys, values: (Tk, D); allowed: (Tk,) bool; traced_scores, traced_weights: (Tk,), the
     network's own. dots: q·k; scores: q·k / √score_size, which is D unless the network has a
-    historical divisor; exps: e to the power of (masked score - the largest
-    one); weights: exps / their sum; each (Tk,). output: (D,), the sum of weight · value.
+    historical divisor, or the recorded ones of a network that adds biases to them or caps them;
+    exps: e to the power of (masked score - the largest one); weights: exps / their sum; each (Tk,).
+    output: (D,), the sum of weight · value.
     """
 
     site: Site
@@ -100,20 +101,22 @@ def row_arithmetic(
     position = _position(query, record.pattern.shape[2])
     q, keys, values = (array(part[0, 0]) for part in heads_of(record))
     allowed = record.allowed[0, position].cpu().numpy()
+    traced_scores = array(record.scores[0, 0, position])
+    scores = None if run.config.scores_are_products else traced_scores
     return RowArithmetic(
         site=record.site,
         head=head,
         query=position,
         query_label=labels[position],
         key_labels=key_labels,
-        traced_scores=array(record.scores[0, 0, position]),
+        traced_scores=traced_scores,
         traced_weights=array(record.pattern[0, 0, position]),
         q=q[position],
         keys=keys,
         values=values,
         allowed=allowed,
         score_size=run.config.score_size,
-        **_steps(q[position], keys, values, allowed, run.config.score_size),
+        **_steps(q[position], keys, values, allowed, run.config.score_size, scores),
     )
 
 
@@ -134,10 +137,16 @@ def heads_of(record: AttentionRecord) -> tuple[Any, Any, Any]:
 
 
 def _steps(
-    q: Floats, keys: Floats, values: Floats, allowed: NDArray[np.bool_], score_size: float
+    q: Floats,
+    keys: Floats,
+    values: Floats,
+    allowed: NDArray[np.bool_],
+    score_size: float,
+    recorded: Floats | None,
 ) -> dict[str, Doubles]:
+    """recorded: scores that are not q·k / √score_size alone."""
     dots = keys.astype(np.float64) @ q.astype(np.float64)
-    scores = dots / np.sqrt(score_size)
+    scores = dots / np.sqrt(score_size) if recorded is None else recorded.astype(np.float64)
     masked = np.where(allowed, scores, _FILL)
     exps = np.exp(masked - masked.max())  # the same weights, and no number overflows
     weights = exps / exps.sum()
