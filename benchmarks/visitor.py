@@ -93,11 +93,11 @@ class Visitor:
         Raises Refused if nothing was learned.
         """
         began = time.monotonic()
-        begun = await self.ask("train", plan=PLAN, question="")
-        told = await self.ask("learned", id=begun["id"], known=None)
+        begun = await self.ask("train", plan=PLAN)
+        told = await self.ask("learned", id=begun["id"])
         while told["state"] != "ended":
             await asyncio.sleep(ASKED_S)
-            told = await self.ask("learned", id=begun["id"], known=told["changed"])
+            told = await self.ask("learned", id=begun["id"])
         if not told["step"]:
             raise Refused(f"ended after no step: {told['why']}")
         return time.monotonic() - began

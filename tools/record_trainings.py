@@ -10,7 +10,7 @@ import argparse
 
 import torch
 
-from transformer.learning.training_record import BUNDLED, RECORDINGS, record_training
+from transformer.learning.training import BUNDLED, RECORDINGS, train
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("task", nargs="*", choices=BUNDLED, help="which; default: all")
     torch.set_num_threads(1)
     for task in parser.parse_args().task or BUNDLED:
-        record = record_training(BUNDLED[task])
+        *_, record = train(BUNDLED[task])
         path = RECORDINGS / f"{task}.npz"
         path.write_bytes(record.to_bytes())
         print(f"{path.name}: {path.stat().st_size:,} bytes, {record.measurements[-1]}", flush=True)

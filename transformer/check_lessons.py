@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from transformer.checkpoint import bundled_names
 from transformer.command_line import Parser
 from transformer.inference.model import load
-from transformer.learning.stepwise import Plan
-from transformer.learning.training_record import Record, bundled_recording, watched
+from transformer.learning.training import Plan, bundled_recording, train
 from transformer.lessons import FOLDER, read_folder
 from transformer.lessons.checks import Answer, Check
 from transformer.lessons.lesson import Lesson, Step
@@ -87,13 +86,10 @@ def _solved(service: Service, step: Step, context: GradingContext) -> GradingCon
     if "learn" in solution:
         record = bundled_recording(solution["learn"])
     elif "train" in solution:
-        record = Record(plan=Plan(**solution["train"]))
-        for report in watched(record.plan):
-            report.put_into(record)
+        *_, record = train(Plan(**solution["train"]))
     else:
         return shown_by(service, {**step.state, **solution})
-    task, last = record.plan.task, max(record.snapshots)
-    own = service.own.add(CHECKER, task, lambda name: record.model(last, name), f"{task}-{last}")
+    own = service.own.add(CHECKER, record.plan.task, record.model())
     run = service.store.run(service.example(own.name)[0])
     if "alter" in solution:
         request = run.request

@@ -25,8 +25,7 @@ def test_a_network_learns_is_opened_and_fails_without_the_head_that_formed(visit
     def wait_for(name: str, value: object) -> None:
         page.wait_for_function(STATE, arg=[name, str(value)])
 
-    wait_for("shown", 0)  # no waiting: a recorded training is shown
-    wait_for("id", "recorded-copy")
+    wait_for("id", "recorded-copy")  # no waiting: a recorded training is shown
     assert page.locator(".learn-heads canvas").count() == 2 * 4
     assert page.locator(".learn-controls select").nth(1).input_value() == PLAN["preset"]
     assert page.is_checked("[name='learn.feed_forward']")

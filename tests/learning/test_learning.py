@@ -3,25 +3,26 @@
 import io
 import itertools
 import random
-from random import Random
+from dataclasses import replace
 
 import pytest
 import torch
 
 from transformer import PRESETS
-from transformer.learning import steps
-from transformer.learning.exercises import EXERCISES, is_held_out, share_right, weight_on_wanted
-from transformer.learning.stepwise import Plan
-from transformer.learning.summary import sudden_fall
-from transformer.learning.training_record import (
-    BUNDLED,
-    Record,
-    bundled_recording,
-    record_training,
-    watched,
+from transformer.learning import Plan, Record, train
+from transformer.learning.exercises import (
+    EXERCISES,
+    HELD_OUT,
+    best_head,
+    is_held_out,
+    n_right,
 )
-from transformer.learning.worker import receive, send
+from transformer.learning.summary import sudden_fall
+from transformer.learning.training import BUNDLED, bundled_recording, pictures_of
+from transformer.learning.worker import received, send
 from transformer.views.learn import TASKS, VIEW
+
+TINY = Plan(task="reverse", preset="vaswani-2017", n_steps=12, width=8, n_heads=2, n_layers=1)
 
 
 @pytest.mark.parametrize("task", EXERCISES)
@@ -46,34 +47,26 @@ def test_an_exercise_has_the_questions_it_describes(task):
             assert answer == (question if task == "copy" else "".join(reversed(question)))
 
 
-def test_the_same_arguments_give_the_same_steps_whatever_else_is_drawn():
-    wanted = dict(task="sort", n_steps=3, d_model=16, n_heads=2, d_ff=16)
-    state, (one, *_) = torch.get_rng_state(), steps(**wanted)
+def test_the_same_plan_gives_the_same_network_whatever_else_is_drawn():
+    state, first = torch.get_rng_state(), next(train(TINY))
     assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn from the shared generator
     torch.rand(3)
-    training = steps(**wanted)
-    first = next(training)
-    assert (first.number, first.total, first.loss) == (1, 3, one.loss)
-    early = first.model("early")
-    kept = {name: value.clone() for name, value in early.network.state_dict().items()}
-    next(training)
-    training.close()
-    assert all(torch.equal(value, kept[name]) for name, value in early.network.state_dict().items())
-    assert early.metadata["exercise"] == "sort"
-    assert next(steps(**wanted | {"seed": 5})).loss != one.loss
+    again, other = next(train(TINY)), next(train(replace(TINY, seed=5)))
+    assert again.losses == first.losses != other.losses
+    assert (again.networks[1] == first.networks[1]).all()
+    model = first.model()
+    assert (model.name, model.metadata["exercise"]) == ("reverse-1", "reverse")
 
 
 def test_impossible_trainings_are_refused():
     for wanted, sentence in (
         (dict(task="fly"), r"task must be one of \['copy', 'reverse', .*\]; got 'fly'"),
         (dict(task="copy", n_steps=0), "n_steps must be a whole number from 1 to 5,000; got 0"),
-        (dict(task="copy", preset="huge"), "unknown preset 'huge'"),
+        (dict(task="copy", preset="huge"), r"preset must be one of \['pre-norm', .*got 'huge'"),
+        (dict(task="copy", n_heads=5), "n_heads must divide d_model; got d_model=32, n_heads=5"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            steps(**wanted)
-
-
-TINY = Plan(task="reverse", preset="vaswani-2017", n_steps=12, width=8, n_heads=2, n_layers=1)
+            Plan(**wanted)
 
 
 def test_the_tab_offers_every_exercise_with_its_own_title():
@@ -84,35 +77,37 @@ def test_the_tab_offers_every_exercise_with_its_own_title():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_is_watched_and_all_of_it_learns(preset):
+def test_every_preset_is_trained_and_all_of_it_learns(preset):
     plan = Plan(task="induction", preset=preset, n_steps=2, width=16, n_heads=4, n_layers=1)
-    first, last = watched(plan)
-    assert (first.step, last.step) == (1, 2)
-    still = {name for name, was in first.weights.items() if (last.weights[name] == was).all()}
+    *_, record = train(plan)
+    first, last = (record.model(step) for step in (1, 2))
+    then = first.network.state_dict()
+    still = {name for name, now in last.network.state_dict().items() if (then[name] == now).all()}
     assert all(name.endswith("key.bias") for name in still)  # adds one number to all scores
-    for small in last.pictures.values():
+    for small in pictures_of(last, plan.exercise).values():
         assert small.pixels.shape[:2] == (1, 4)
-    assert 0 <= last.measurement.score <= 1
+    assert 0 <= record.measurements[-1].score <= 1
 
 
-def test_a_training_is_written_and_read_back():
-    record = record_training(TINY)
+def test_a_training_keeps_the_networks_of_its_plan_and_is_read_back():
+    begun = itertools.islice(train(replace(TINY, n_steps=400)), 6)
+    kept = [sorted(record.networks) for record in begun]
+    assert kept[-2:] == [[1, 10, 20, 30, 40], [1, 10, 20, 30, 50]]  # 40 was the last one
+    *_, record = train(TINY)
     again = Record.of_bytes(record.to_bytes())
     assert (again.plan, again.measurements) == (record.plan, record.measurements)
     assert again.losses == pytest.approx(record.losses)
-    assert sorted(again.snapshots) == TINY.kept() == [1, 10, 12]
-    one, other = (each.model(10, "x").network.state_dict() for each in (record, again))
-    assert all(torch.equal(one[name], other[name]) for name in one)
-    for kind, small in record.snapshots[10].pictures.items():
-        assert (again.snapshots[10].pictures[kind].pixels == small.pixels).all()
+    assert sorted(again.networks) == TINY.kept() == [1, 10, 12]
+    assert all((again.networks[step] == record.networks[step]).all() for step in (1, 10, 12))
+    with pytest.raises(ValueError, match=r"step must be one of \[1, 10, 12\]; got 11"):
+        again.model(11)
 
 
 def test_half_a_message_from_the_training_process_is_its_end():
-    file, message = io.BytesIO(), ("key", "ask", "é‹")
-    send(file, message)
-    assert receive(io.BytesIO(file.getvalue())) == message
-    with pytest.raises(EOFError):
-        receive(io.BytesIO(file.getvalue()[:-1]))
+    file, message = io.BytesIO(), ["running", None, "é‹"]
+    send(file, *message)
+    send(file, *message)
+    assert [*received(io.BytesIO(file.getvalue()[:-1]))] == [message]
 
 
 @pytest.mark.parametrize("task", BUNDLED)
@@ -120,30 +115,23 @@ def test_the_command_makes_the_recorded_trainings(task):
     """The first twenty steps: the numbers of another processor part later."""
     kept = bundled_recording(task)
     assert kept.plan == BUNDLED[task]
-    assert sorted(kept.snapshots) == kept.plan.kept()
-    begun = Record(plan=BUNDLED[task])
-    for report in itertools.islice(watched(BUNDLED[task]), 3):
-        report.put_into(begun)
+    assert sorted(kept.networks) == kept.plan.kept()
+    *_, begun = itertools.islice(train(BUNDLED[task]), 3)
     assert begun.step == 20
     assert begun.losses == pytest.approx(kept.losses[:20], rel=2e-3)
-    early, late = begun.snapshots[10].weights, kept.snapshots[10].weights
-    assert all(early[name] == pytest.approx(late[name], abs=5e-3) for name in late)
+    assert begun.networks[10] == pytest.approx(kept.networks[10], abs=5e-3)
 
 
 @pytest.mark.parametrize("task", BUNDLED)
 def test_a_recorded_network_is_as_good_as_its_curve_says(task):
-    record = bundled_recording(task)
-    model = record.model(record.step, "learned")
-    last = record.measurements[-1]
-    exercise = EXERCISES[task]
+    record, exercise = bundled_recording(task), EXERCISES[task]
+    network, last = record.model().network, record.measurements[-1]
     assert last.accuracy >= 0.97
-    rows = exercise.rows(Random(-1), 100, held_out=True)
-    assert share_right(model.network, exercise, rows) == pytest.approx(last.accuracy, abs=0.02)
+    assert n_right(network, exercise) == pytest.approx(HELD_OUT * last.accuracy, abs=2)
     if last.score is not None:
-        found = weight_on_wanted(model.network, exercise, rows[:50])
-        assert max(float(heads.max()) for heads in found.values()) == pytest.approx(
-            last.score, abs=0.02
-        )
+        score, site, head = best_head(network, exercise)
+        assert (str(site), head) == (last.site, last.head)
+        assert score == pytest.approx(last.score, abs=0.02)
 
 
 def test_a_sudden_fall_is_found_where_it_is_and_a_slow_one_is_none():

@@ -1,6 +1,5 @@
-"""Watching a small network learn: exercises, stepwise trainings, records, the worker process."""
+"""Watching a small network learn: exercises, trainings, records, the worker process."""
 
-from transformer.learning.stepwise import Plan, Step, steps
-from transformer.learning.training_record import Measurement, Record, Report, Snapshot, watched
+from transformer.learning.training import Measurement, Plan, Record, train
 
-__all__ = ["Measurement", "Plan", "Record", "Report", "Snapshot", "Step", "steps", "watched"]
+__all__ = ["Measurement", "Plan", "Record", "train"]

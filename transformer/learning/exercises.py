@@ -9,7 +9,6 @@ from functools import cache
 from random import Random
 
 import torch
-from torch import Tensor
 
 from transformer.checkpoint import HeldOutSample
 from transformer.checks import InvalidRequest, shortened
@@ -25,7 +24,9 @@ from transformer.training.data import Example
 from transformer.training.updates import predictions
 
 Row = tuple[str, str]  # a question and its answer
-SAMPLE = 40  # questions that a loss is measured on
+HELD_OUT = 100  # questions that right answers are counted of
+SCORED = 50  # of them, for the heads' scores
+SAMPLE = 40  # of them, for a loss
 ABOUT = mark(
     "Held-out questions with their answers; the letters of a question are drawn at random, so that "
     "nobody could foresee them."
@@ -37,10 +38,10 @@ class Exercise:
     """Questions with one right answer each, spelled in single characters.
 
     letters: the alphabet of questions and answers. sign: separates question and answer where one
-    network reads both. longest: characters of a question and its answer together. n_steps:
-    updates after which every preset has learned it. example: a question. reads: the name of a
-    head's score for reading the next letter of the answer; "" if answers contain other letters
-    than their questions. ends: whether an end token follows the answer.
+    network reads both. longest: characters of a question and its answer together. example: a
+    question. reads: the name of a head's score for reading the next letter of the answer; "" if
+    answers contain other letters than their questions. ends: whether an end token follows the
+    answer.
     """
 
     name: str
@@ -49,7 +50,6 @@ class Exercise:
     letters: str
     sign: str
     longest: int
-    n_steps: int
     example: str
     draw: Callable[[Random], str]
     solve: Callable[[str], str]
@@ -92,23 +92,23 @@ def _drawn(rng: Random) -> str:
 
 
 def _of_letters(
-    name: str, title: str, words: str, n_steps: int, example: str, solve: Callable[[str], str]
+    name: str, title: str, words: str, example: str, solve: Callable[[str], str]
 ) -> Exercise:
     return Exercise(
         name=name, title=title, words=words, letters=LETTERS, sign="=", longest=2 * LONGEST,
-        n_steps=n_steps, example=example, draw=_drawn, solve=solve,
+        example=example, draw=_drawn, solve=solve,
     )  # fmt: skip
 
 
 COPYING = _of_letters(
-    "copy", mark("Copy"), mark("Write the letters again."), 300, "bdface", str
+    "copy", mark("Copy"), mark("Write the letters again."), "bdface", str
 )  # fmt: skip
 REVERSING = _of_letters(
-    "reverse", mark("Reverse"), mark("Write the letters from the last to the first."), 400,
+    "reverse", mark("Reverse"), mark("Write the letters from the last to the first."),
     "bdface", lambda question: question[::-1],
 )  # fmt: skip
 SORTING = _of_letters(
-    "sort", mark("Sort"), mark("Write the letters in the order of the alphabet."), 400,
+    "sort", mark("Sort"), mark("Write the letters in the order of the alphabet."),
     "hcafbd", lambda question: "".join(sorted(question)),
 )  # fmt: skip
 
@@ -123,7 +123,7 @@ def _total(question: str) -> str:
 
 ADDITION = Exercise(
     name="addition", title=mark("Add"), words=mark("Add two numbers below 100."),
-    letters="0123456789+", sign="=", longest=8, n_steps=800, example="47+38",
+    letters="0123456789+", sign="=", longest=8, example="47+38",
     draw=lambda rng: f"{rng.randrange(100):02}+{rng.randrange(100):02}", solve=_total, reads="",
 )  # fmt: skip
 
@@ -153,14 +153,14 @@ def _followed(question: str) -> str:
 INDUCTION = Exercise(
     name="induction", title=mark("Repeat what followed"),
     words=mark("A random sequence of letters starts again: continue it as before."),
-    letters=MANY_LETTERS, sign="", longest=2 * MOST, n_steps=400, example="kfbdhqk",
+    letters=MANY_LETTERS, sign="", longest=2 * MOST, example="kfbdhqk",
     draw=_begun_again, solve=_followed, reads=mark("induction score"), ends=False,
 )  # fmt: skip
 
 EXERCISES = {one.name: one for one in (COPYING, REVERSING, SORTING, ADDITION, INDUCTION)}
 
 
-def held_out(exercise: Exercise, count: int) -> list[Row]:
+def held_out(exercise: Exercise, count: int = HELD_OUT) -> list[Row]:
     """The same held-out questions at each call."""
     return exercise.rows(Random(-1), count, held_out=True)
 
@@ -206,60 +206,50 @@ def examples(exercise: Exercise, family: str, rows: Sequence[Row]) -> list[Examp
 
 
 @torch.inference_mode()
-def share_right(
-    network: Transformer, exercise: Exercise, rows: Sequence[Row], hooks: Sequence[Hook] = ()
-) -> float:
-    """The share of rows, 0 to 1, that the network would answer correctly by greedy decoding.
-
-    That is where each token of the answer is the likeliest one after the right tokens before it.
-    hooks: interventions in the network.
-    """
-    asked = examples(exercise, network.config.family, rows)
+def right_letters(
+    network: Transformer, exercise: Exercise, hooks: Sequence[Hook] = ()
+) -> list[list[bool]]:
+    """Of the answer to each of the HELD_OUT questions: whether each letter, and the end token, is
+    the likeliest one after the right tokens before it. hooks: interventions in the network."""
+    asked = examples(exercise, network.config.family, held_out(exercise))
     padding_id = exercise.tokenizer().padding_id
     logits, wanted, where = predictions(network, asked, padding_id, hooks)
-    wrong = where.nonzero()[:, 0][logits.argmax(dim=-1) != wanted].unique()
-    return 1 - len(wrong) / len(rows)
+    right = logits.argmax(dim=-1) == wanted
+    return [row.tolist() for row in right.split(where.sum(dim=1).tolist())]
+
+
+def n_right(network: Transformer, exercise: Exercise, hooks: Sequence[Hook] = ()) -> int:
+    """How many of the HELD_OUT questions the network would answer correctly by greedy decoding."""
+    return sum(map(all, right_letters(network, exercise, hooks)))
 
 
 @torch.inference_mode()
-def share_right_at(
-    network: Transformer, exercise: Exercise, rows: Sequence[Row], place: int
-) -> float:
-    """The share of rows whose answer's letter at a place, from 0, the network would give after the
-    right ones before it. Every answer must be that long."""
-    asked = examples(exercise, network.config.family, rows)
-    logits, wanted, where = predictions(network, asked, exercise.tokenizer().padding_id, ())
-    lengths = where.nonzero()[:, 0].bincount().tolist()
-    right = (logits.argmax(dim=-1) == wanted).split(lengths)
-    return sum(float(one[place]) for one in right) / len(rows)
+def best_head(network: Transformer, exercise: Exercise) -> tuple[float, Site, int]:
+    """The head that attends most to the next letter of the answer, where the question contains it:
+    its mean weight over the answers' letters, 0 to 1, its site and its number.
 
-
-@torch.inference_mode()
-def weight_on_wanted(
-    network: Transformer, exercise: Exercise, rows: Sequence[Row]
-) -> dict[Site, Tensor]:
-    """How much each head attends to the next letter of the answer, where the question contains it.
-
-    By site (H,): the mean weight, 0 to 1, over the answers' letters. In the induction exercise this
-    is the induction score: the weight on what followed the last time (Olsson et al. 2022). For an
-    encoder-decoder, the weights of cross-attention.
+    In the induction exercise this is the induction score: the weight on what followed the last time
+    (Olsson et al. 2022). For an encoder-decoder, the weights of cross-attention.
     """
-    trace, tokenizer, family = Trace(), exercise.tokenizer(), network.config.family
-    asked = examples(exercise, family, rows)
+    trace, tokenizer, rows = Trace(), exercise.tokenizer(), held_out(exercise, SCORED)
+    asked = examples(exercise, network.config.family, rows)
     _, wanted, where = predictions(network, asked, tokenizer.padding_id, (trace,))
     letters = wanted != tokenizer.end_id
     row, place = where.nonzero()[letters].unbind(dim=1)
-    crosses = family == "encoder-decoder"
+    crosses = network.config.family == "encoder-decoder"
     n_read = [len(question) + (not crosses) for question, _ in rows]  # after the end-of-text token
     read = [(one.source or one.read)[:n] for one, n in zip(asked, n_read, strict=True)]
     width = max(len(one.source or one.read) for one in asked)
-    questions = pad([*read, [0] * width], tokenizer.padding_id)[:-1].to(wanted.device)
+    questions = pad([*read, [0] * width], tokenizer.padding_id)[:-1]
     there = (questions[row] == wanted[letters][:, None])[:, None]  # (N, 1, Tk)
-    return {
+    scores = {
         site: (record.pattern[row, :, place] * there).sum(dim=-1).mean(dim=0)
         for site, record in trace.records.items()
         if site.kind == ("cross" if crosses else "self")
     }
+    site = max(scores, key=lambda one: float(scores[one].max()))
+    head = int(scores[site].argmax())
+    return float(scores[site][head]), site, head
 
 
 def check_question(exercise: Exercise, question: object) -> str:
@@ -279,12 +269,11 @@ def check_question(exercise: Exercise, question: object) -> str:
 
 @torch.inference_mode()
 def answer_of(model: Model, exercise: Exercise, question: str) -> str:
-    """The network's greedy answer. Raises ValueError as `check_question` does."""
-    question = check_question(exercise, question)
+    """The network's greedy answer."""
     tokenizer = model.tokenizer
     most = exercise.longest // 2 + 2 if exercise.ends else len(exercise.solve(question))
     if model.config.family == "encoder":
-        ids = torch.tensor([tokenizer.encode(question, special=True)], device=model.device)
+        ids = torch.tensor([tokenizer.encode(question, special=True)])
         said = model.network(ids)[0].argmax(dim=-1).tolist()
         length = said.index(tokenizer.end_id) if tokenizer.end_id in said else len(said)
         return tokenizer.decode(said[: min(length, most)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from transformer.learning.training_record import Measurement, Record
+from transformer.learning.training import Measurement, Record
 from transformer.messages import capital, numeral, say
 from transformer.model.sites import Site
 

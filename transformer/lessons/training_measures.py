@@ -9,14 +9,12 @@ from transformer.inference.loaded import Prepared, hooks_for
 from transformer.inference.model import Model
 from transformer.interventions.descriptions import Ablate
 from transformer.interventions.hooks import hooks_of
-from transformer.learning.exercises import EXERCISES, held_out, share_right, share_right_at
+from transformer.learning.exercises import EXERCISES, HELD_OUT, n_right, right_letters
 from transformer.learning.summary import smoothed
-from transformer.learning.training_record import BUNDLED, Record, bundled_recording
+from transformer.learning.training import BUNDLED, Record, bundled_recording
 from transformer.lessons.measures import GradingContext, measured, not_measurable
 from transformer.messages import mark
 from transformer.runs.run import Run
-
-ASKED = 100  # held-out questions
 
 
 @measured(mark("the loss at this step"))
@@ -44,20 +42,17 @@ def recorded_place(context: GradingContext, task: str, step: int, place: int) ->
     """The share of held-out answers whose letter at a place, from 0, a bundled recording's network
     of a kept step would give after the right letters before it."""
     record = _recording(task)
-    check_choice("step", str(step), {str(one): one for one in record.snapshots})
-    model, exercise = record.model(step, task), record.plan.exercise
-    rows = held_out(exercise, ASKED)
-    return share_right_at(model.network, exercise, rows, place)
+    letters = right_letters(record.model(step).network, record.plan.exercise)
+    return sum(answer[place] for answer in letters) / HELD_OUT
 
 
 @measured(mark("the number of right answers in a hundred"))
 def recorded_without(context: GradingContext, task: str, unit: str) -> float:
     """Of a hundred held-out questions, by a recording's last network without a head, "1.3"."""
     record = _recording(task)
-    model, exercise = record.model(max(record.snapshots), task), record.plan.exercise
-    layer, _, head = unit.partition(".")
+    model, (layer, _, head) = record.model(), unit.partition(".")
     hooks = hooks_of([Ablate("decoder", int(layer), [int(head)])], model.config)
-    return 100 * share_right(model.network, exercise, held_out(exercise, ASKED), hooks)
+    return float(n_right(model.network, record.plan.exercise, hooks))
 
 
 @measured(mark("this setting of its training"))
@@ -75,12 +70,12 @@ def right_answers(context: GradingContext) -> float:
     return float(context.models.ask(right_of, context.run))
 
 
-def right_of(model: Model, run: Run) -> float:
+def right_of(model: Model, run: Run) -> int:
     """The number of right answers of a hundred held-out questions."""
     exercise = EXERCISES[str((model.metadata or {})["exercise"])]
     prepared = Prepared(list(run.source_ids), list(run.ids[: run.n_prompt]))
     hooks = hooks_for(model, run.request, prepared)
-    return 100 * share_right(model.network, exercise, held_out(exercise, ASKED), hooks)
+    return n_right(model.network, exercise, hooks)
 
 
 def _own(context: GradingContext) -> Any:

@@ -59,7 +59,7 @@ class Service:
         self.budget = MemoryBudget()
         self.store, self.own = RunStore(self.budget), OwnModels(self.budget)
         self.shares = shares(trainings)
-        self.trainings = Trainings(self.shares["trainings"], budget=self.budget)
+        self.trainings = Trainings(self.shares["trainings"], self.budget)
         self.sessions.on_leave += [
             lambda visitor: self.budget.leave(visitor, LEFT_AGE_S), self.trainings.leave,
         ]  # fmt: skip

@@ -15,8 +15,8 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from transformer.analysis.atlas import Atlas, atlas
-from transformer.learning.training_record import bundled_recording
+from transformer.analysis.atlas import atlas
+from transformer.learning.training import bundled_recording, pictures_of
 from transformer.messages import language, say
 from transformer.model.sites import Site
 from transformer.server.examples import read_tour
@@ -97,8 +97,7 @@ def preview(service: Service, state: Mapping[str, Any]) -> bytes:
         cells = tiles(atlas(run, site.stack, site.kind))[site.layer, int(state["head"])]
     else:
         record = bundled_recording("induction")
-        small: Atlas = record.snapshots[max(record.snapshots)].pictures["decoder.self"]
-        cells = mosaic(small)
+        cells = mosaic(pictures_of(record.model(), record.plan.exercise)["decoder.self"])
     scale = min(WIDTH // cells.shape[1], HEIGHT // cells.shape[0])
     large = np.kron(cells, np.ones((scale, scale), dtype=np.uint8))
     top, left = (HEIGHT - large.shape[0]) // 2, (WIDTH - large.shape[1]) // 2

@@ -4,6 +4,7 @@ and, below, the share of questions that it answers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -33,22 +34,21 @@ def learning_curves(
     losses: from step 1 on; at most MOST are drawn. score: another share next to the accuracy,
     called score_name. total: steps of the whole training; at: the one looked at.
     """
-    colours = style.LIGHT
-    stride = max(1, -(-len(losses) // MOST))
-    steps = list(range(1, len(losses) + 1, stride))
+    colours, stride = style.LIGHT, max(1, -(-len(losses) // MOST))
+    steps = range(1, len(losses) + 1, stride)
     drawn = [losses[step - 1] for step in steps]
-    loss = curve(steps, drawn, say("loss"), colours.text, mode="lines", width=1.5)
-    name = say("accuracy, held-out questions")
-    shares = [curve(measured, accuracy, name, colours.accent, share=True)]
-    if score_name:
-        shares.append(curve(measured, score, score_name, colours.key, dash="dash", share=True))
-    muted = colours.muted
+    right = say("accuracy, held-out questions")
+    traces = [
+        _curve(steps, drawn, say("loss"), colours.text, ".3f", yaxis="y2", mode="lines"),
+        _curve(measured, accuracy, right, colours.accent, ".0%"),
+        _curve(measured, score, score_name, colours.key, ".0%", line_dash="dash"),
+    ]
     here = {
         "type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper",
-        "line": {"color": muted, "width": 1, "dash": "dot"},
+        "line": {"color": colours.muted, "width": 1, "dash": "dot"},
     }  # fmt: skip
     return style.figure(
-        [loss, *shares],
+        traces if score_name else traces[:2],
         say("Loss and accuracy"),
         height=HEIGHT,
         margin={"l": 56, "r": 12, "t": 94, "b": 44},
@@ -67,23 +67,18 @@ def learning_curves(
     )  # fmt: skip
 
 
-def curve(
+def _curve(
     steps: Sequence[int],
     values: Sequence[float | None],
     name: str,
     colour: str,
-    *,
-    mode: str = "lines+markers",
-    width: float = 2,
-    dash: str = "solid",
-    share: bool = False,
+    number: str,
+    **more: Any,
 ) -> go.Scatter:
-    """The loss of each step, or a share in the lower picture."""
-    shown = f"{say('step')} %{{x}}: %{{y:{'.0%' if share else '.3f'}}}"
     return go.Scatter(
-        x=list(steps), y=list(values), name=name, mode=mode,
-        line={"color": colour, "width": width, "dash": dash}, marker={"size": 4, "color": colour},
-        hovertemplate=f"{shown}<extra>{style.escape(name)}</extra>", yaxis="y" if share else "y2",
+        x=list(steps), y=list(values), name=name, line_color=colour, marker_size=4,
+        hovertemplate=f"{say('step')} %{{x}}: %{{y:{number}}}<extra>{style.escape(name)}</extra>",
+        **{"mode": "lines+markers"} | more,
     )  # fmt: skip
 
 

@@ -15,16 +15,14 @@ import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { isLive, RECORDED, trying, usePlaying, useProgress, useTraining } from "./training.js";
 
-// All heads of an exercise's example, small.
-
 // The heads of one attention as sent by the server; the rest: see HeadGrid.
 const SmallHeads = ({ picture, ...grid }) => {
   const atlas = useMemo(() => atlasOf(picture), [picture]);
   return html`<${HeadGrid} atlas=${atlas} ...${grid} />`;
 };
 
-// The heads of each attention of the network. best: {site, head, label} of the head to mark, or null; picked:
-// the chosen one, {name, layer, head}, name as in "decoder.self".
+// All heads of the network, small, for the exercise's example. best: {site, head, label} of the head to mark, or
+// null; picked: the chosen one, {name, layer, head}, name as in "decoder.self".
 const LearnedHeads = ({ pictures, best, picked, pick }) => {
   const one = ([name, picture]) => {
     const [stack, kind] = name.split(".");
@@ -44,21 +42,20 @@ const LearnedHeads = ({ pictures, best, picked, pick }) => {
 
 // A slider over the steps whose network is kept, and a button that plays them.
 const LookBack = ({ facts, shown, playing: { isPlaying, play, stop } }) => {
-  const { kept, at, step } = facts ?? { kept: [], at: "–", step: 0 };
-  const places = isLive(facts) && !kept.includes(step) ? [...kept, null] : kept;
-  const last = Math.max(0, places.length - 1);
+  const { kept, at } = facts ?? { kept: [], at: "–" };
+  const last = Math.max(0, kept.length - 1);
   const choose = ({ target }) => {
     const place = Number(target.value);
     stop();
-    shown.at = place === last ? null : places[place];
+    shown.at = place === last ? null : kept[place];
   };
   return html`<div class="learn-steps">
-    <button type="button" class="learn-play" disabled=${places.length < 2 || isLive(facts)}
+    <button type="button" class="learn-play" disabled=${last < 1 || isLive(facts)}
       onClick=${isPlaying ? stop : play}>${isPlaying ? say("Pause") : say("Play")}</button>
     <label class="learn-slider">
       <span>${`${say("Look back: step")} `}<output class="learn-at">${at}</output></span>
-      <input type="range" class="learn-back" min="0" max=${last} disabled=${places.length < 2}
-        value=${shown.at === null ? last : places.indexOf(shown.at)} onInput=${choose}
+      <input type="range" class="learn-back" min="0" max=${last} disabled=${last < 1}
+        value=${shown.at === null ? last : kept.indexOf(shown.at)} onInput=${choose}
         aria-valuetext=${say("step {step}", { step: at })} />
     </label>
   </div>`;
@@ -79,7 +76,7 @@ const statusOf = (id, { state, why, before, step, total, plan }) => {
   });
 };
 
-const Buttons = ({ training, facts, status, question, again }) => {
+const Buttons = ({ training, facts, status, again }) => {
   const { shown, show, plan, showRecorded } = training;
   const how = facts?.state;
   const steer = (wish) =>
@@ -87,7 +84,10 @@ const Buttons = ({ training, facts, status, question, again }) => {
       await ask("steer", { id: shown.id, do: wish });
       again();
     });
-  const train = trying(async () => show((await ask("train", { plan: plan(), question })).id));
+  const train = trying(async () => {
+    const { id } = await ask("train", { plan: plan() });
+    show(id, { question: shown.question });
+  });
   const still = !["running", "paused"].includes(how);
   return html`<div class="whatif-buttons">
     <button type="button" class="main train" onClick=${train}>${say("Train")}</button>
@@ -174,7 +174,9 @@ const Learn = () => {
   const [picked, pick] = useState(/** @type {any} */ (null));
   const { answer, asked } = useAnswer(part, "learned", { id, at, question, round });
   const facts = asked?.id === id ? answer : null; // else another training's, until this one's arrives
-  useProgress(part, id, facts, again);
+  useProgress(part, facts, again);
+  const drawn = [asked?.id, answer?.at, answer?.state, answer?.step];
+  const curves = useMemo(() => answer?.curves, drawn); // a paused one's are not drawn again
   const isShown = facts !== null;
   useLayoutEffect(() => {
     if (isShown && id.startsWith(RECORDED) && !given) take(facts.plan);
@@ -204,7 +206,6 @@ const Learn = () => {
     right: answer.answer === answer.wanted,
     id: asked.id,
     at: answer.at,
-    shown: answer.changed,
   };
   const [exercise, ...others] = declared;
   const playing = usePlaying(part, facts, shown);
@@ -223,7 +224,7 @@ const Learn = () => {
         <${Afterwards} ...${{ shown, facts, picked }} />
       </div>
       <div class="learn-curves-side">
-        <${Figure} part=${part} name="learning" class="learn-curves" figure=${answer?.curves}
+        <${Figure} part=${part} name="learning" class="learn-curves" figure=${curves}
           label=${say("Loss and accuracy of each step")} />
         <ul class="learn-said">${more.map((one) => html`<li>${one}</li>`)}</ul>
       </div>
@@ -231,8 +232,7 @@ const Learn = () => {
     <details class="learn-own" open=${isOwn}>
       <summary>${say("Train your own")}</summary>
       <div class="panel-controls learn-controls">${others.map(control)}</div>
-      <${Buttons} status=${answer && statusOf(asked.id, answer)} question=${text}
-        ...${{ training, facts, again }} />
+      <${Buttons} status=${answer && statusOf(asked.id, answer)} ...${{ training, facts, again }} />
     </details>
   </section>`;
 };

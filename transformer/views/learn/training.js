@@ -10,8 +10,7 @@ import { cardState } from "../../web/card.js";
 
 export const RECORDED = "recorded-"; // see server/learning.py
 const TRAINING = "viz-training"; // in sessionStorage: the visitor's training, for a reload
-const PAUSES_MS = { starting: 400, running: 400, waiting: 1500, paused: 1000 };
-const OUT_OF_SIGHT_MS = 5000;
+const [SOON_MS, SLOWLY_MS, OUT_OF_SIGHT_MS] = [400, 1500, 5000];
 
 // Show an error in the page's status; the part does not change.
 export const trying = (work) => async () => {
@@ -36,13 +35,13 @@ export const useTraining = () =>
     const [[task, { default: first }]] = declared;
     let before = first;
     const shown = reactive({ id: "", at: null, question: null, given: false });
-    const show = (id, given = false) => {
-      Object.assign(shown, { id, at: null, question: null, given });
+    const show = (id, more = {}) => {
+      Object.assign(shown, { id, at: null, question: null, given: false, ...more });
       if (!id.startsWith(RECORDED)) storage?.setItem(TRAINING, id);
     };
     const showRecorded = () => show(RECORDED + (before = fields[task]));
     followLinks("learn", () => {
-      if (fields[task] !== before) show(RECORDED + (before = fields[task]), true);
+      if (fields[task] !== before) show(RECORDED + (before = fields[task]), { given: true });
     });
     if (!shown.id) showRecorded();
     const own = takeLeft(TRAINING);
@@ -50,7 +49,7 @@ export const useTraining = () =>
       const { plan: planned } = await ask("learned", { id: own });
       take(planned);
       before = fields[task];
-      show(own, true);
+      show(own, { given: true });
     };
     if (own) trying(showOwn)();
     const follow = (name) => name === task && showRecorded();
@@ -59,20 +58,19 @@ export const useTraining = () =>
     return { declared, plan, take, shown, show, showRecorded, follow };
   }, []);
 
-// Poll a training for changes; again() then requests all of it.
-export const useProgress = (part, id, facts, again) => {
+// Request all of a training again, by again(), while it goes on.
+export const useProgress = (part, facts, again) => {
   const [looks, setLooks] = useState(0);
   const { seen } = part;
   const look = trying(async () => {
-    const { changed } = await ask("learned", { id, known: facts.changed });
-    if (changed === facts.changed || !seen) setLooks(looks + 1);
-    else again();
+    if (seen) return again();
+    await ask("learned", { id: facts.id }); // a training that nobody asks for is ended
+    return setLooks(looks + 1);
   });
   useLayoutEffect(() => {
-    if (!isLive(facts)) return;
-    const { state, before } = facts;
-    const pace = state === "waiting" && !before ? "starting" : state; // it may be over in a second
-    const timer = setTimeout(look, seen ? PAUSES_MS[pace] : OUT_OF_SIGHT_MS);
+    if (!isLive(facts)) return undefined;
+    const pause = facts.state === "paused" || facts.before ? SLOWLY_MS : SOON_MS;
+    const timer = setTimeout(look, seen ? pause : OUT_OF_SIGHT_MS);
     return () => clearTimeout(timer);
   }, [facts, looks, seen]);
 };
