@@ -117,6 +117,19 @@ print(trainer._process.pid, flush=True)
 """
 
 
+def test_a_process_that_cannot_be_started_ends_its_training(service, monkeypatch):
+    def no_memory(*_: Any, **__: Any) -> Any:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr("transformer.learning.worker.subprocess.Popen", no_memory)
+    with visiting("me"):
+        for _ in range(2):  # its place is free again
+            key = learning.train(service, {"plan": TINY})["id"]
+            facts = learning.learned(service, {"id": key})
+            assert (facts["state"], facts["why"]) == ("ended", BROKEN[0])
+    assert service.shares["trainings"].counts() == {"running": 0, "waiting": 0}
+
+
 def test_a_stopped_process_ends_with_the_server():
     done = prefork.run([sys.executable, "-c", ENDS])
     state = Path(f"/proc/{int(done.stdout)}/stat")

@@ -149,7 +149,10 @@ class Trainer:
         """Start a job; the previous one must have ended. hear: called from another thread with the
         state, why it ended, and the new part of the record."""
         if self._process is None or self._process.poll() is not None:
-            self._process = self._started()
+            try:
+                self._process = self._started()
+            except OSError:  # no memory, or too many processes
+                return hear(ENDED, BROKEN, None)
         self._hear = hear
         self.tell("begin", dataclasses.asdict(plan), seconds)
 
