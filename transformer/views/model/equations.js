@@ -2,15 +2,14 @@
 //
 // Whatever has `data-part` belongs to that part of the formula.
 
-import { capital, numeral, say, sayN, sayWith } from "../../web/messages.js";
-import { html, useRef, useState } from "../../web/preact.js";
+import { capital, numeral, say, sayN } from "../../web/messages.js";
+import { html, useState } from "../../web/preact.js";
 import { Token } from "../../web/text.js";
 import { fields } from "../../web/fields.js";
 import { Switch } from "../../web/controls.js";
 import { fieldsOf } from "../../web/declared.js";
 import { headLookedAt, predictedPosition } from "../../web/selection.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
-import { attentionOf } from "../../web/sites.js";
 
 // ---- formulas as text, drawn as MathML ----
 
@@ -23,46 +22,40 @@ const row = (terms) => (terms.length === 1 ? terms[0] : mathElement("mrow", ...t
 const identifier = (text) =>
   html`<mi mathvariant="normal" class=${[...text].length > 2 ? "name" : undefined}>${text}</mi>`;
 
-// The formula "s:scores = {q:q K^T:k} / √D:root" as elements.
+// The formula "s:scores = {q:q K:k^T} / √D:root" as elements.
 //
 // `_` and `^` set an index and a power, `/` a fraction, `√` a root; `//` is a plain slash. Braces
-// group and are not seen, `f(x)` applies a function, `cases{a & b; c & d;}` is one of several values,
-// and "..." are words. `:part` names the symbol before it.
-const elements = (formula, of) => {
-  /** @type {{ kind: string, text: string, touches: boolean }[]} */
+// group and are not seen, `f(x)` applies a function, and "..." are words. `:part` names the symbol
+// before it; symbols: gets the first of each part.
+const elements = (formula, of, symbols) => {
+  /** @type {any[]} */
   const tokens = [...formula.matchAll(TOKEN)].map(({ groups: { space, ...kinds } }) => {
-    const kind = Object.keys(kinds).find((key) => kinds[key] !== undefined) ?? "";
-    return { kind, text: kinds[kind], touches: !space };
+    const [kind, text] = Object.entries(kinds).find(([, found]) => found !== undefined) ?? [];
+    return { kind, text, touches: !space };
   });
-  const is = (kind, text) =>
-    tokens[0]?.kind === kind && (text ?? tokens[0].text) === tokens[0].text;
-  const next = () => tokens.splice(0, 1)[0];
-  const takes = (sign) => is("mo", sign) && Boolean(next());
+  const takes = (sign) => tokens[0]?.text === sign && Boolean(tokens.shift());
 
+  const named = (node) => {
+    if (tokens[0]?.kind !== "part") return node;
+    const { text: part } = tokens.shift();
+    symbols[part] ??= node;
+    return html`<mrow ...${of(part)}>${node}</mrow>`;
+  };
   const fenced = () =>
     mathElement("mrow", mathElement("mo", "("), ...terms(")"), mathElement("mo", ")"));
-  const cases = () => {
-    const rows = [];
-    while (!takes("}")) {
-      const cells = ["&", ";"].map((end) => mathElement("mtd", ...terms(end)));
-      rows.push(mathElement("mtr", ...cells));
-    }
-    return mathElement("mrow", mathElement("mo", "{"), mathElement("mtable", ...rows));
-  };
   const atom = () => {
     if (takes("{")) return row(terms("}"));
     if (takes("(")) return fenced();
     if (takes("√")) return mathElement("msqrt", atom());
-    const { kind, text } = next();
-    if (text === "cases" && takes("{")) return cases();
+    const { kind, text } = tokens.shift();
     return kind === "mi" ? identifier(text) : mathElement(kind, text === "//" ? "/" : text);
   };
   const scripted = () => {
-    const index = is("mo", "∑") ? "munder" : "msub";
-    let node = atom();
+    const index = tokens[0]?.text === "∑" ? "munder" : "msub";
+    let node = named(atom());
     if (takes("_")) node = mathElement(index, node, atom());
     if (takes("^")) node = mathElement("msup", node, atom());
-    if (is("part")) node = html`<mrow ...${of(next().text)}>${node}</mrow>`;
+    node = named(node);
     if (tokens[0]?.touches && takes("(")) {
       node = mathElement("mrow", node, mathElement("mo", "\u2061"), fenced());
     }
@@ -76,88 +69,31 @@ const elements = (formula, of) => {
     }
     return found;
   };
-  return terms("");
+  return row(terms(""));
 };
-
-// of(part): the props of a symbol that belongs to a part.
-const Formula = ({ text, of, ...more }) => html`<math ...${more}>${row(elements(text, of))}</math>`;
-/** @type {(text: string) => string} */
-const plainText = (text) => text.replace(/:\w+|[{}"]/g, "");
 
 // ---- the view ----
 
-// A number of a tensor: "0.247", "−1.394", "2.1e−5"; alone, a whole one as "4"; a text as it is.
-/** @type {(value: number | string, alone?: boolean) => string} */
-const shownNumber = (value, alone = false) => {
+// A number of a tensor: "0.247", "−1.394", "2.1e−5"; a text as it is.
+const shownNumber = (value) => {
   if (typeof value === "string") return value;
   const size = Math.abs(value);
-  if (size >= 1e5 || (size > 0 && size < 0.0005)) {
-    return numeral(value.toExponential(1)).replaceAll("-", "−").replace("e+", "e");
-  }
-  const whole = alone && Number.isInteger(value);
-  return numeral(whole ? String(value) : value.toFixed(3)).replace("-", "−");
+  const isPlain = size === 0 || (size >= 0.0005 && size < 1e5);
+  const text = isPlain ? value.toFixed(3) : value.toExponential(1).replace("e+", "e");
+  return numeral(text).replaceAll("-", "−");
 };
 
-// "B × H × Tq × D = 1 × 8 × 17 × 32", or nothing for a single number.
-/** @type {(axes: [string, number][]) => string} */
-const axesText = (axes) =>
-  [0, 1].map((at) => axes.map((axis) => axis[at]).join(" × ")).join(axes.length ? " = " : "");
-
-// One stop of the tab key, within which arrow keys go on. fill(stop): its children; stop() gives the
-// props of the next thing that can be reached.
-const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
-const Column = ({ class: look, title, fill }) => {
-  const [at, setAt] = useState(0);
-  const stops = useRef(/** @type {any[]} */ ([]));
-  const press = (event) => {
-    const to = stops.current.indexOf(event.target) + STEPS[event.key];
-    if (!stops.current[to]) return;
-    event.preventDefault();
-    setAt(to);
-    stops.current[to].focus();
-  };
-  let count = 0;
-  const stop = () => {
-    const index = count++;
-    const ref = (element) => (stops.current[index] = element);
-    return { tabindex: index === at ? "0" : "-1", ref };
-  };
-  return html`<section class="equation-side">
-    <h4>${title}</h4>
-    <div class=${`${look} equation-column`} onKeyDown=${press}>${fill(stop)}</div>
-  </section>`;
-};
-
-// The formula, and its symbols as buttons: a screen reader reads a formula as one thing, so nothing
-// inside it can be reached.
-const formulas = ({ formula, tensors }, of, stop) => {
-  const button = ({ part, symbol, name }) => html`<button type="button" ...${of(part)}
-    aria-label=${`${plainText(symbol)}: ${name}`} ...${stop()}>
-    <${Formula} text=${symbol} of=${of} />
-  </button>`;
-  return [
-    ...formula.map((text) => html`<${Formula} display="block" ...${{ text, of }} />`),
-    html`<div class="equation-symbols">${tensors.map(button)}</div>`,
-  ];
-};
-
-// One excerpt of our source; the first piece of each part can be reached.
-const excerpt = ({ file, symbol, lines }, nameOf, of, stop) => {
-  const seen = new Set();
-  const piece = ([text, parts]) => {
-    if (!parts.length) return text;
-    const fresh = parts.find((part) => !seen.has(part));
-    seen.add(fresh);
-    const label = `${text.trim()}: ${nameOf(fresh)}`;
-    const more = fresh && { role: "button", "aria-label": label, ...stop() };
-    return html`<span ...${of(fresh ?? parts[0], ...parts)} ...${more}>${text}</span>`;
-  };
-  const line = ({ number, pieces: [[first, parts] = ["", []], ...rest] }) => {
+// One excerpt of our source.
+const excerpt = ({ file, symbol, lines }, of) => {
+  const piece = ([text, parts]) =>
+    parts.length ? html`<span ...${of(...parts)}>${text}</span>` : text;
+  const line = ({ number, pieces: [[first, parts], ...rest] }, at) => {
     const bare = first.trimStart(); // a wrapped line is indented a little more
     const indent = { "--indent": `${first.length - bare.length}ch` };
-    const shown = number === null ? "⋯" : [[bare, parts], ...rest].map(piece);
-    return html`<div class="equation-line"><span class="line-number">${number}</span><code
-      style=${indent}>${shown}</code></div>`;
+    const hasGap = at > 0 && number > lines[at - 1].number + 1;
+    return html`${hasGap && html`<div class="equation-line"><i />⋯</div>`}
+      <div class="equation-line"><span class="line-number">${number}</span><code
+        style=${indent}>${[[bare, parts], ...rest].map(piece)}</code></div>`;
   };
   return html`<figure class="equation-excerpt">
     <figcaption>${file}<wbr />${` · ${symbol}`}</figcaption>
@@ -165,20 +101,17 @@ const excerpt = ({ file, symbol, lines }, nameOf, of, stop) => {
   </figure>`;
 };
 
-// Symbol, name, shape, and some of its numbers.
-const tensor = ({ part, symbol, name, axes, cells, more }, of, stop) => {
-  const cell = ({ label, token, value }) => {
-    const truth = ["True", "False"].includes(value) ? `is-${value.toLowerCase()}` : undefined;
-    return html`<li class=${truth}><small title=${token}>${label}${
-      token !== undefined && [" ", html`<${Token} label=${token} />`]
-    }</small><span>${shownNumber(value, !axes.length)}</span></li>`;
-  };
+// Symbol, name, shape, and some of its numbers. A screen reader reads a formula as one thing, and only these
+// names can be reached by the keyboard.
+const tensor = ({ part, name, shape, cells, more }, of, symbol) => {
+  const cell = ({ label, token, value }) => html`<li class=${value === "False" && "is-false"}>
+    <small title=${token}>${label}${token !== undefined && html` <${Token} label=${token} />`}</small>
+    <span>${shownNumber(value)}</span>
+  </li>`;
   const { class: lit, ...marked } = of(part);
   return html`<div class=${`equation-tensor ${lit}`} ...${marked}>
-    <button type="button" class="tensor-name" ...${stop()}>
-      <${Formula} text=${symbol} of=${of} />${` ${name}`}
-    </button>
-    <p class="tensor-axes">${axesText(axes)}</p>
+    <button type="button" class="tensor-name"><math>${symbol}</math>${` ${name}`}</button>
+    <p class="tensor-axes">${shape}</p>
     <ul class="tensor-cells">
       ${cells.map(cell)}
       ${more > 0 && html`<li class="is-more"><small>${sayN("{n} more", "{n} more", more)}</small></li>`}
@@ -186,81 +119,59 @@ const tensor = ({ part, symbol, name, axes, cells, more }, of, stop) => {
   </div>`;
 };
 
-// The head and the token that the numbers are of.
-const whatOf = ({ topic, site, head, query, query_label: label }) => {
-  if (topic === "sampling") return null;
-  const [stack, layer, kind] = site.split(".");
-  return sayWith("Layer {layer}, head {head}, {attention}; token {query} {token}.", {
-    ...{ layer, head, query },
-    attention: attentionOf({ stack, kind }),
-    token: html`<${Token} label=${label} />`,
-  });
-};
-
-// A symbol, the code that computes it and its numbers light up together: the part that the pointer is
-// over, else the one that was chosen.
-const useLit = () => {
-  const [chosen, choose] = useState(/** @type {string | null} */ (null));
-  const [over, pass] = useState(/** @type {string | null} */ (null));
-  const lit = over ?? chosen;
-  // The props of what belongs to a part, and perhaps to others that light it up.
-  /** @type {(part: string, ...others: string[]) => any} */
-  const of = (part, ...others) => ({
-    "data-part": part,
-    class: [part, ...others].includes(lit ?? "") ? "is-lit" : "",
-  });
-  /** @type {(event: any) => string | null} */
-  const partAt = ({ target }) => target.closest("[data-part]")?.dataset.part ?? null;
-  const chooseIt = (event) => partAt(event) && choose(partAt(event));
-  const clear = () => [choose, pass].forEach((set) => set(null));
-  const listeners = {
-    onPointerOver: (event) => event.pointerType === "mouse" && pass(partAt(event)),
-    onPointerLeave: () => pass(null),
-    onFocusIn: chooseIt,
-    onClick: chooseIt,
-    onKeyDown: ({ key }) => key === "Escape" && clear(),
-  };
-  return { lit, of, clear, listeners };
-};
+const column = (name, title, content) => html`<section class="equation-side">
+  <h4>${title}</h4>
+  <div class=${`equation-${name} equation-column`}>${content}</div>
+</section>`;
 
 const Equations = () => {
   const part = usePart();
-  const { lit, of, clear, listeners } = useLit();
   const head = headLookedAt();
   const wanted = head && { ...head, topic: fields.equation, position: predictedPosition() };
-  const { answer, asked } = useAnswer(part, "equation", wanted);
-  const choose = (topic) => {
-    fields.equation = topic;
-    clear();
+  const { answer, asked } = useAnswer(part, "equations", wanted);
+  const { formula = [], code = [], tensors = [], says = [], query, topic } = answer ?? {};
+
+  // A symbol, its code and its numbers light up together: the part pointed at or chosen last.
+  const [lit, light] = useState("");
+  /** @type {(...parts: string[]) => any} */
+  const of = (...parts) => ({
+    "data-part": parts[0],
+    class: parts.includes(lit) ? "is-lit" : "",
+  });
+  const lightIt = ({ target }) => light(target.closest("[data-part]")?.dataset.part ?? lit);
+  const listeners = {
+    onPointerOver: (event) => event.pointerType === "mouse" && lightIt(event),
+    onFocusIn: lightIt,
+    onClick: lightIt,
+    onKeyDown: ({ key }) => key === "Escape" && light(""),
   };
-  const { code = [], tensors = [] } = answer ?? {};
-  const tensorOf = (name) => tensors.find((one) => one.part === name);
-  const nameOf = (name) => tensorOf(name)?.name ?? name;
-  const found = tensorOf(lit);
-  const topics = Object.entries(fieldsOf("equations").equation.options);
-  const none = answer && !answer.formula.length;
+
+  const found = tensors.find((one) => one.part === lit);
+  const drawn = (text) => html`<math display="block">${elements(text, of, {})}</math>`;
+  const symbolOf = (name) => {
+    const symbols = {};
+    for (const text of formula) elements(text, () => ({}), symbols);
+    return symbols[name];
+  };
+  const linesOf = (one) => excerpt(one, of);
+  const numbersOf = (one) => tensor(one, of, symbolOf(one.part));
   const { run, site, head: shown } = asked ?? {};
-  const facts = { run, site, head: shown, query: answer?.query, topic: answer?.topic };
-  return html`<section class="equations" data-lit=${lit ?? ""} ...${listeners} ...${part.attributes(facts)}>
+  const facts = { run, site, head: shown, query, topic };
+  const topics = Object.entries(fieldsOf("equations").equation.options);
+  return html`<section class="equations" data-lit=${found?.part ?? ""} ...${listeners} ...${part.attributes(facts)}>
     <${Switch} name="equation" class="equation-topics" title=${say("Formula")} value=${fields.equation}
-      options=${topics.map(([topic, title]) => [topic, capital(say(title))])} set=${choose} />
-    <p class="equation-says"><span class="equation-of">${answer && whatOf(answer)}</span> ${answer?.says.join(" ")}</p>
-    <p class="hint equation-hint" hidden=${none}>${say("Point at a symbol, a piece of code or a tensor: the same thing lights up in the other two. With the keyboard, arrow keys go from one to the next within a column.")}</p>
-    <p class="hint equation-letters" hidden=${none}>${say("B texts, H heads, T tokens (Tq queries, Tk keys), D features of a head, C features of a token, d_ff of its feed-forward, V tokens of the vocabulary.")}</p>
-    <p class="equation-lit" role="status">${
-      found && [found.name, axesText(found.axes)].filter(Boolean).join(" · ")
-    }</p>
-    ${
-      answer &&
-      html`<div key=${answer.topic} class="equation-columns" hidden=${none}>
-        <${Column} class="equation-formula" title=${say("Formula")}
-          fill=${(stop) => formulas(answer, of, stop)} />
-        <${Column} class="equation-code" title=${say("Our code")}
-          fill=${(stop) => code.map((one) => excerpt(one, nameOf, of, stop))} />
-        <${Column} class="equation-tensors" title=${say("Numbers of this run")}
-          fill=${(stop) => tensors.map((one) => tensor(one, of, stop))} />
-      </div>`
-    }
+      options=${topics.map(([name, title]) => [name, capital(say(title))])} set=${(name) => (fields.equation = name)} />
+    <p class="equation-says">${says.join(" ")}</p>
+    <div hidden=${answer && !formula.length}>
+      <p class="hint">${say("Point at a symbol, a piece of code or a tensor: the same thing lights up in the other two.")}</p>
+      <p class="hint">${say("B texts, H heads, T tokens (Tq queries, Tk keys), D features of a head, C features of a token, d_ff of its feed-forward, V tokens of the vocabulary.")}</p>
+      <p class="equation-lit" role="status">${found && [found.name, found.shape].filter(Boolean).join(" · ")}</p>
+      <div key=${topic} class="equation-columns">
+        ${column("formula", say("Formula"), formula.map(drawn))}
+        ${column("code", say("Our code"), code.map(linesOf))}
+        ${column("tensors", say("Numbers of this run"), tensors.map(numbersOf))}
+      </div>
+    </div>
   </section>`;
 };
 export const mount = mounted(

@@ -9,11 +9,11 @@ from transformer.checks import InvalidCall
 from transformer.messages import mark
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
-from transformer.views.declaration import Answer, View, picture
+from transformer.views.declaration import Answer, view
 from transformer.views.model.layer_topics import attention, feed_forward, mask, norm
 from transformer.views.model.position_topic import positions
 from transformer.views.model.sampling_topic import sampling
-from transformer.views.model.topic import Topic
+from transformer.views.model.topic import Chosen, answer_of
 from transformer.views.parameters import HEAD, QUERY, SITE, Choice, Int
 
 TOPICS = {
@@ -24,16 +24,18 @@ TOPICS = {
     "feed-forward": (mark("feed-forward"), feed_forward),
     "sampling": (mark("Sampling"), sampling),
 }
+_TITLES = {name: title for name, (title, _) in TOPICS.items()}
+_TOPIC = Choice(title=mark("Formula"), options=_TITLES, link="equation")
 
 
-_TOPIC = Choice(
-    title=mark("Formula"),
-    options={name: title for name, (title, _) in TOPICS.items()},
-    link="equation",
+@view(
+    tab=mark("Model"),
+    order=705,
+    folded=True,
+    title=mark("Equation, code and numbers"),
+    help="Each formula of the network beside our own lines that compute it and this run's numbers.",
 )
-
-
-def answer_equation(
+def answer_equations(
     models: ModelQueries,
     item: Run,
     *,
@@ -53,35 +55,8 @@ def answer_equation(
     check_head(head, item.config.n_heads)
     if head == "mean":
         raise InvalidCall("mean_head", "choose one head, not the mean of all")
-    labels = item.queries(found.stack)
-    row = len(labels) - 1 if query is None else min(query, len(labels) - 1)
-    made = Topic(models=models, run=item, site=found, head=head, position=row, token=position)
-    _, fill = TOPICS[topic]
-    fill(made)
+    last = len(item.queries(found.stack)) - 1
+    row = last if query is None else min(query, last)
+    chosen = Chosen(models, item, found, head, row, position)
     of = {"topic": topic, "site": str(found), "head": head, "query": row}
-    answer = {
-        "says": made.says,
-        "formula": made.formula,
-        "code": made.code,
-        "tensors": made.tensors,
-    }
-    return of | {"query_label": labels[row], **answer}
-
-
-VIEW = View(
-    name="equations",
-    tab=mark("Model"),
-    order=705,
-    folded=True,
-    title=mark("Equation, code and numbers"),
-    help=(
-        "Each formula of the network beside our own lines that compute it and this run's numbers."
-    ),
-    pictures=(
-        picture(
-            answer_equation,
-            title=mark("Equation, code and numbers"),
-            help="A formula, the lines of source that compute it, and this run's tensors.",
-        ),
-    ),
-)
+    return of | answer_of(TOPICS[topic][1](chosen), chosen)

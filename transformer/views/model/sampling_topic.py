@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from transformer.inference import generation
 from transformer.messages import numeral, say, say_n
 from transformer.runs import steps
-from transformer.runs.steps import GenerationStep
-from transformer.views.model.source import excerpt
-from transformer.views.model.topic import FIRST, Topic, quoted
+from transformer.runs.request import Sampling
+from transformer.views.model.topic import FIRST, Chosen, Code, Topic, quoted
 
 # For each filter its condition, its function, and the name of the condition in the function.
 _FILTERS = {
@@ -19,109 +16,76 @@ _FILTERS = {
 }
 
 
-def sampling(topic: Topic) -> None:
+def sampling(chosen: Chosen) -> Topic:
     """The step of the run that made the chosen token."""
-    run, request = topic.run, topic.run.request
+    run, request = chosen.run, chosen.run.request
     if not run.steps:
-        topic.says = [
-            say("This text was only read: nothing was generated, so nothing was sampled.")
-        ]
-        return
-    at = len(run.steps) - 1 if topic.token is None else topic.token - run.n_prompt
-    step = run.steps[min(max(at, 0), len(run.steps) - 1)]
-    token = quoted(run.candidate_labels.get(step.token, str(step.token)))
+        said = say("This text was only read: nothing was generated, so nothing was sampled.")
+        return Topic([said])
     if request.beams > 1:
-        topic.says = [
-            say(
-                "This text was found by a beam search with {n} beams, which draws nothing: it "
-                "keeps the likeliest beginnings, and ranks the texts that it ends with.",
-                n=request.beams,
-            )
-        ]
-        return
-    n_read = numeral(step.window[1] - step.window[0])
-    topic.says = [
-        say(
-            "Step {step}: the network read {n} tokens, and {token} was taken.",
-            step=step.index,
-            n=n_read,
-            token=token,
+        said = say(
+            "This text was found by a beam search with {n} beams, which draws nothing: it "
+            "keeps the likeliest beginnings, and ranks the texts that it ends with.",
+            n=request.beams,
         )
-    ]
-    if at < 0:
-        topic.says.append(say("(The chosen token was given, so the first generated one is shown.)"))
-    best = step.candidates[:FIRST]
-    name = say("logits of the likeliest tokens")
-    _vocabulary(topic, "logits", "z_i", name, {one.id: one.logit for one in best})
-    put_there = step.index < len(request.forced_tokens)
-    if request.sampling is None or put_there:
-        topic.says.append(
-            say("This token was not sampled: it was put there.")
-            if put_there
-            else say("This run takes the likeliest token each time (greedy): nothing is drawn.")
-        )
-        topic.formula = [
-            "i:drawn = argmax_i(z_i:logits)",
-            "p_i:probabilities = e^{z_i:logits} / {∑_j e^{z_j}}",
-        ]
-        topic.code = [
-            excerpt(generation._take, drawn="tokens/argmax", logits="tokens:logits"),
-            excerpt(steps.candidates_of, probabilities="probabilities"),
-        ]
-        shares = {one.id: one.probability for one in best}
-        name = say("what the network gives them")
-        _vocabulary(topic, "probabilities", "p_i", name, shares)
+        return Topic([said])
+    at = len(run.steps) - 1 if chosen.position is None else chosen.position - run.n_prompt
+    step = run.steps[min(max(at, 0), len(run.steps) - 1)]
+    settings, is_forced = request.sampling, step.index < len(request.forced_tokens)
+    taken = say(
+        "Step {step}: the network read {n} tokens, and {token} was taken.",
+        step=step.index,
+        n=numeral(step.window[1] - step.window[0]),
+        token=quoted(run.candidate_labels[step.token]),
+    )
+    if is_forced:
+        how = say("This token was not sampled: it was put there.")
+    elif settings is None:
+        how = say("This run takes the likeliest token each time (greedy): nothing is drawn.")
     else:
-        _sampled(topic, step)
-    share = {step.token: step.chosen.sampling_probability}
-    names = {step.token: run.candidate_labels.get(step.token, str(step.token))}
-    topic.add("drawn", "i", say("the token that was taken"), "", share, tokens=names)
-
-
-def _vocabulary(topic: Topic, part: str, symbol: str, name: str, values: dict[int, Any]) -> None:
-    """Add numbers of some tokens, out of one for each of the vocabulary."""
-    names = {at: topic.run.candidate_labels.get(at, str(at)) for at in values}
-    topic.add(part, symbol, name, "B × V", values, tokens=names)
-
-
-def _sampled(topic: Topic, step: GenerationStep) -> None:
-    """Temperature, the filters in the order in which they act, and what was drawn from."""
-    sampling = topic.run.request.sampling
-    assert sampling is not None
-    limits = {name: getattr(sampling, name) for name in _FILTERS}
-    active = {name: limit for name, limit in limits.items() if limit is not None}
-    power = "e^{{z_{0}:logits // T:temperature}}"
-    over = "{j ∈ A}" if active else "j"
-    share = f"{{{power.format('i')}}}:scaled / {{∑_{over} {power.format('j')}}}"
-    topic.formula = [f"p_i:probabilities = {share}"]
-    if active:
-        conditions = (
-            f"{{{_FILTERS[name][0].format(limit=numeral(limit, 'g'))}}}"
-            for name, limit in active.items()
-        )
-        yes, no = say("if"), say("otherwise")
-        topic.formula = [
-            f'p_i:probabilities = cases{{{share} & "{yes}" i ∈ A; 0 & "{no}";}}',
-            f"i ∈ A ⇔ {' ∧ '.join(conditions)}",
-        ]
-    names = {"scaled": "return", "logits": "return:logits", "temperature": "return:temperature"}
-    topic.code = [
-        excerpt(generation.apply_temperature, **names),
-        *(excerpt(_FILTERS[name][1], probabilities=_FILTERS[name][2]) for name in active),
-        excerpt(generation._take, probabilities="filtered"),
-        excerpt(generation.draw, drawn="chosen"),
-    ]
-    best, temperature = step.candidates[:FIRST], sampling.temperature
-    topic.add("temperature", "T", say("the temperature of this run"), "", {"": temperature})
-    scaled = {one.id: one.logit / temperature for one in best}
-    _vocabulary(topic, "scaled", "z_i / T", say("divided by the temperature"), scaled)
-    shares = {one.id: one.sampling_probability for one in best}
-    _vocabulary(topic, "probabilities", "p_i", say("what the token was drawn from"), shares)
-    topic.says.append(
-        say_n(
+        how = say_n(
             "Only {n} of {all} tokens could be drawn.",
             "{n} of {all} tokens could be drawn.",
             step.n_kept,
-            all=numeral(topic.config.output_vocab_size),
+            all=numeral(chosen.run.config.output_vocab_size),
         )
-    )
+    best, temperature = step.candidates[:FIRST], settings.temperature if settings else 1.0
+    numbers = {
+        "logits": {one.id: one.logit for one in best},
+        "temperature": temperature,
+        "scaled": {one.id: one.logit / temperature for one in best},
+        "given": {one.id: one.probability for one in best},
+        "probabilities": {one.id: one.sampling_probability for one in best},
+        "drawn": {step.token: step.chosen.sampling_probability},
+    }
+    if settings is None or is_forced:
+        formula = ["p_i:given = e^{z_i:logits} / {∑_j e^{z_j}}", "i:drawn = argmax_i(z_i:logits)"]
+        code: Code = [
+            (steps.candidates_of, "given=probabilities"),
+            (generation._take, "drawn=tokens/argmax logits=tokens:logits"),
+        ]
+        return Topic([taken, how], formula[: 2 - is_forced], code, numbers)
+    return Topic([taken, how], *_drawn_from(settings), numbers)
+
+
+def _drawn_from(settings: Sampling) -> tuple[list[str], Code]:
+    """The formula and the code of temperature, filters and draw, in the order of their acting."""
+    active = [
+        (condition.format(limit=numeral(limit, "g")), function, f"probabilities={name}")
+        for field, (condition, function, name) in _FILTERS.items()
+        if (limit := getattr(settings, field)) is not None
+    ]
+    over = "{j ∈ A}" if active else "j"
+    share = f"e^{{{{z_i:logits // T:temperature}}:scaled}} / {{∑_{over} e^{{z_j // T}}}}"
+    formula = [f"p_i:probabilities = {share}"]
+    if active:
+        formula[0] += f' "{say("if")}" i ∈ A'
+        formula.append(f'p_i = 0 "{say("otherwise")}"')
+        formula.append(f"i ∈ A ⇔ {' ∧ '.join(condition for condition, *_ in active)}")
+    scaled = "scaled=return logits=return:logits temperature=return:temperature"
+    return [*formula, "i:drawn ∼ p:probabilities"], [
+        (generation.apply_temperature, scaled),
+        *((function, name) for _, function, name in active),
+        (generation._take, "probabilities=filtered"),
+        (generation.draw, "drawn=chosen"),
+    ]
