@@ -100,7 +100,7 @@ def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(client):
     assert client.post(f"{API}/queue/join", json=body).json() == public_error(NO_EVENT)
     asked = {"model": "stories", "text": "a", "method": "sample", "temperature": "secret"}
     answer = client.post("resources/runs", json=asked).text
-    assert "temperature must be a number from 0.01 to 10; got 'secret'" in answer
+    assert "Temperature (0 = greedy) must be a number from 0.01 to 10; got 'secret'" in answer
     assert "secret" not in serving.running().log.read_text()
 
 

@@ -202,4 +202,5 @@ def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page):
     page.go(urlencode({"model": "tiny-translator", "text": "x" * 2001}))
     expect(page.page.get_by_role("alert")).to_contain_text("at most 2,000 characters")
     assert page.page.evaluate("viz.run.example && viz.run.model") == "tiny-translator"
+    page.page.wait_for_timeout(500)  # longer than the address takes to follow
     assert "text=xxx" in page.page.url

@@ -134,7 +134,7 @@ const openState = async (wanted) => {
     if (last.status.kind === "error") {
       problems.push(last.status.text);
       if (isChosen) problems.push(STORED);
-      isQuiet = !begun;
+      isQuiet = true; // the address keeps what was refused
       showStored();
     }
     return true;
