@@ -52,12 +52,19 @@ def test_a_sentence_of_a_batch_has_rows_of_its_own(batch):
 
 
 @pytest.mark.parametrize("changes", [{"positions": "alibi"}, {"score_cap": 0.5}])
-def test_scores_that_are_not_products_alone_are_the_networks_own(tokenizer, changes):
+def test_a_bias_and_a_cap_are_part_of_the_arithmetic(tokenizer, changes):
     run = tiny("tiny", "decoder", tokenizer, **changes).trace("the fox said hello")
-    found = row_arithmetic(run, "decoder.1.self", 0, 4)
+    record = run.trace["decoder.1.self"]
+    found = row_arithmetic(run, record.site, 0, 4)
     assert found.agrees
-    assert found.score_difference == 0
-    assert np.abs(found.dots / 8**0.5 - found.scores).max() > 0.1
+    products = (record.q[0, 0, 4] @ record.k[0, 0].T / 8**0.5).numpy()
+    assert np.abs(products - record.scores[0, 0, 4].numpy()).max() > 0.1
+    if "score_cap" in changes:
+        assert (found.bias, found.cap) == (None, 0.5)
+    else:  # farther keys lose more, each token the same
+        steps = np.diff(found.bias[:5])
+        np.testing.assert_allclose(steps, steps[0], atol=1e-5)
+        assert found.bias[0] < found.bias[4] == pytest.approx(0, abs=1e-5)
 
 
 def test_changed_numbers_are_reported_as_different(run):

@@ -41,9 +41,10 @@ class RowArithmetic:
 
     q: (D,); keys, values: (Tk, D); allowed: (Tk,) bool; traced_scores, traced_weights: (Tk,), the
     network's own. dots: q·k; scores: q·k / √score_size, which is D unless the network has a
-    historical divisor, or the recorded ones of a network that adds biases to them or caps them;
-    exps: e to the power of (masked score - the largest one); weights: exps / their sum; each (Tk,).
-    output: (D,), the sum of weight · value.
+    historical divisor, + bias, which is what positions add to the recorded scores, if they do, then
+    capped to cap · tanh(score / cap), if the network does that; exps: e to the power of (masked
+    score - the largest one); weights: exps / their sum; each (Tk,). output: (D,), the sum of
+    weight · value.
     """
 
     site: Site
@@ -56,6 +57,8 @@ class RowArithmetic:
     values: Floats
     allowed: NDArray[np.bool_]
     score_size: float
+    bias: Doubles | None
+    cap: float | None
     traced_scores: Floats
     traced_weights: Floats
     dots: Doubles
@@ -77,7 +80,8 @@ class RowArithmetic:
     @property
     def agrees(self) -> bool:
         """Whether both differences are within float32's rounding."""
-        room = TOLERANCE * max(1.0, float(np.abs(self.scores).max()))
+        largest = np.abs(self.dots).max() / np.sqrt(self.score_size)  # before bias and cap
+        room = TOLERANCE * max(1.0, float(largest), float(np.abs(self.scores).max()))
         return self.score_difference < room and self.weight_difference < TOLERANCE
 
 
@@ -102,7 +106,14 @@ def row_arithmetic(
     q, keys, values = (array(part[0, 0]) for part in heads_of(record))
     allowed = record.allowed[0, position].cpu().numpy()
     traced_scores = array(record.scores[0, 0, position])
-    scores = None if run.config.scores_are_products else traced_scores
+    dots = keys.astype(np.float64) @ q[position].astype(np.float64)
+    scores = dots / np.sqrt(run.config.score_size)
+    bias, cap = None, run.config.score_cap
+    if run.config.biases_scores and found.kind == "self":
+        bias = _uncapped(traced_scores.astype(np.float64), cap) - scores
+        scores = scores + bias
+    if cap is not None:
+        scores = cap * np.tanh(scores / cap)
     return RowArithmetic(
         site=record.site,
         head=head,
@@ -116,8 +127,17 @@ def row_arithmetic(
         values=values,
         allowed=allowed,
         score_size=run.config.score_size,
-        **_steps(q[position], keys, values, allowed, run.config.score_size, scores),
+        bias=bias,
+        cap=cap,
+        dots=dots,
+        scores=scores,
+        **_weighed(scores, values, allowed),
     )
+
+
+def _uncapped(scores: Doubles, cap: float | None) -> Doubles:
+    below = 1 - 1e-7  # float32's tanh is 1 for large scores
+    return scores if cap is None else cap * np.arctanh(np.clip(scores / cap, -below, below))
 
 
 def _position(query: Any, n_queries: int) -> int:
@@ -136,19 +156,9 @@ def heads_of(record: AttentionRecord) -> tuple[Any, Any, Any]:
     return record.q, record.k, record.v
 
 
-def _steps(
-    q: Floats,
-    keys: Floats,
-    values: Floats,
-    allowed: NDArray[np.bool_],
-    score_size: float,
-    recorded: Floats | None,
-) -> dict[str, Doubles]:
-    """recorded: scores that are not q·k / √score_size alone."""
-    dots = keys.astype(np.float64) @ q.astype(np.float64)
-    scores = dots / np.sqrt(score_size) if recorded is None else recorded.astype(np.float64)
+def _weighed(scores: Doubles, values: Floats, allowed: NDArray[np.bool_]) -> dict[str, Doubles]:
     masked = np.where(allowed, scores, _FILL)
     exps = np.exp(masked - masked.max())  # the same weights, and no number overflows
     weights = exps / exps.sum()
     output = weights @ values.astype(np.float64)
-    return {"dots": dots, "scores": scores, "exps": exps, "weights": weights, "output": output}
+    return {"exps": exps, "weights": weights, "output": output}

@@ -41,7 +41,12 @@ const workedOut = (row) => {
   const sums = workOutRow(row);
   const byScore = largestDifference(sums.scores, row.scores);
   const byWeight = largestDifference(sums.weights, row.weights);
-  const span = Math.max(1, ...sums.scores.map(Math.abs));
+  const root = Math.sqrt(row.score_size); // scores before bias and cap are rounded too
+  const span = Math.max(
+    1,
+    ...sums.scores.map(Math.abs),
+    ...sums.dots.map((dot) => Math.abs(dot) / root),
+  );
   const { tolerance } = row;
   const agrees = byScore < tolerance * span && byWeight < tolerance;
   const order = sums.weights
@@ -80,6 +85,7 @@ const KeyLine = ({ at, shown: { row, sums }, widest, chosen, choose }) => {
       onClick=${() => choose(at)}><${Token} label=${token} /></button></th>
     ${numbers([
       numberText(sums.dots[at]),
+      ...(row.bias === null ? [] : [numberText(row.bias[at])]),
       numberText(sums.scores[at]),
       row.allowed[at] ? "+ 0" : "−∞",
       smallText(sums.exps[at]),
@@ -94,7 +100,17 @@ const Table = ({ shown, chosen, choose }) => {
   const sum = (values, keys) => keys.reduce((total, at) => total + values[at], 0);
   const left = sum(sums.weights, rest);
   const widest = Math.max(sums.weights[order[0]], left);
-  const names = [say("key"), "q·k", `÷ √${row.score_size}`, say("mask"), "exp", say("weight")];
+  const isScaledAlone = row.bias === null && row.cap === null;
+  const names = [
+    say("key"),
+    "q·k",
+    ...(row.bias === null ? [] : ["b"]),
+    isScaledAlone ? `÷ √${row.score_size}` : say("score"),
+    say("mask"),
+    "exp",
+    say("weight"),
+  ];
+  const blank = names.slice(1, -2).map(() => "");
   const line = (at) =>
     html`<${KeyLine} key=${at} ...${{ at, shown, widest, choose }} chosen=${at === chosen} />`;
   return html`<table>
@@ -104,11 +120,11 @@ const Table = ({ shown, chosen, choose }) => {
       ${
         rest.length > 0 &&
         html`<tr class="is-rest"><th scope="row">${restInWords(rest)}</th>
-          ${numbers(["", "", "", smallText(sum(sums.exps, rest)), smallText(left)])}${bar(left, widest)}
+          ${numbers([...blank, smallText(sum(sums.exps, rest)), smallText(left)])}${bar(left, widest)}
         </tr>`
       }
       <tr class="is-sum"><th scope="row">${say("sum")}</th>
-        ${numbers(["", "", "", numberText(sums.total), numberText(sum(sums.weights, order)), ""])}
+        ${numbers([...blank, numberText(sums.total), numberText(sum(sums.weights, order)), ""])}
       </tr>
     </tbody>
   </table>`;

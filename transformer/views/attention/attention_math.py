@@ -125,10 +125,13 @@ def _headings(found: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, An
         bound = numeral(style.bound_of(part), ".3g")
         return say("{name} (colours: ±{bound})", name=name, bound=bound)
 
+    formula = "q·k / √D" + " + b" * (found.bias is not None)
+    if found.cap is not None:
+        formula = f"{found.cap:g} tanh({formula} / {found.cap:g})"
     texts = [
         (0, panels["q"], coloured("q", found.q)),
         (0, panels["keys"], coloured("K", found.keys)),
-        (_ACROSS["scores"][0], panels["keys"], "q·k / √D"),
+        (_ACROSS["scores"][0], panels["keys"], formula),
         (_ACROSS["weights"][0], panels["keys"], "softmax"),
         (0, panels["output"], coloured(f"{say('output')} Σ w·v", found.output)),
     ]
@@ -195,6 +198,8 @@ def answer_attention_math(
         "query_label": found.query_label,
         "key_labels": list(found.key_labels),
         "score_size": found.score_size,
+        "bias": found.bias,
+        "cap": found.cap,
         "q": found.q,
         "keys": found.keys,
         "values": found.values,

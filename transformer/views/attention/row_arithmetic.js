@@ -6,22 +6,24 @@ import { shortenLabels } from "../../web/labels.js";
 
 /**
  * @typedef {Float32Array | Uint8Array | number[]} Numbers
- * @typedef {{q: Numbers, keys: Numbers, values: Numbers, allowed: Numbers, score_size: number}} Row
+ * @typedef {{q: Numbers, keys: Numbers, values: Numbers, allowed: Numbers, score_size: number,
+ *   bias: Numbers | null, cap: number | null}} Row
  * @typedef {{dots: number[], scores: number[], largest: number, exps: number[], total: number,
  *   weights: number[], output: number[]}} Steps
  */
 
 // q (D), keys and values (keys x D, flat), allowed (keys), score_size (scores are divided by its
-// root). Returns every step for each key, and the output (D).
+// root), bias (keys; what positions add to scores) and cap (of scores), null if there is none. Returns every step for each key, and the output (D).
 /** @type {(row: Row) => Steps} */
-export const workOutRow = ({ q, keys, values, allowed, score_size: divisor }) => {
+export const workOutRow = ({ q, keys, values, allowed, score_size: divisor, bias, cap }) => {
   const [size, count] = [q.length, allowed.length];
   const dots = Array.from({ length: count }, (_, key) => {
     let sum = 0;
     for (let d = 0; d < size; d += 1) sum += q[d] * keys[key * size + d];
     return sum;
   });
-  const scores = dots.map((dot) => dot / Math.sqrt(divisor));
+  const biased = dots.map((dot, key) => dot / Math.sqrt(divisor) + (bias?.[key] ?? 0));
+  const scores = cap === null ? biased : biased.map((score) => cap * Math.tanh(score / cap));
   const open = Array.from(allowed).some(Boolean); // a row with nothing allowed is uniform, as in the network
   const masked = scores.map((score, key) => (allowed[key] ? score : open ? -Infinity : 0));
   const largest = masked.reduce((a, b) => Math.max(a, b));
@@ -64,6 +66,9 @@ export const stepsOf = (row, sums, key) => {
   const size = row.q.length;
   const ofKey = row.keys.subarray(key * size, (key + 1) * size);
   const [dot, score] = [numberText(sums.dots[key]), numberText(sums.scores[key])];
+  const divided = sums.dots[key] / Math.sqrt(row.score_size);
+  const added = row.bias?.[key] ?? 0;
+  const [part, whole] = [numberText(divided), numberText(divided + added)];
   const order = sums.weights
     .map((_, place) => place)
     .sort((a, b) => sums.weights[b] - sums.weights[a]);
@@ -75,6 +80,17 @@ export const stepsOf = (row, sums, key) => {
     mix.map((place) => row.values[place * size]),
     3,
   );
+  /** @type {[string, string][]} */
+  const changes = [];
+  if (row.bias !== null) {
+    const says = `${capital(say("what positions add to the scores"))}:`;
+    changes.push([says, `${part} + ${factorText(added)} = ${whole}`]);
+  }
+  if (row.cap !== null) {
+    const cap = numeral(row.cap);
+    const says = say("Capped, so that no score exceeds {cap}:", { cap });
+    changes.push([says, `${cap} tanh(${whole} / ${cap}) = ${score}`]);
+  }
   return [
     [
       say("Agreement, the sum of {size} products: q·k =", { size }),
@@ -84,8 +100,9 @@ export const stepsOf = (row, sums, key) => {
       row.score_size === size
         ? say("Divided by the root of the head's size:")
         : say("Divided by the root of d_model, as this historical network has it:"),
-      `${dot} / √${row.score_size} = ${score}`,
+      `${dot} / √${row.score_size} = ${part}`,
     ],
+    ...changes,
     [
       capital(say("mask")),
       allowed

@@ -32,7 +32,6 @@ def attention(chosen: Chosen) -> Topic:
     # the keys of the largest weights; masked ones only if all of them are
     order = np.argsort(-row.weights, kind="stable")[:FIRST].tolist()
     keys = sorted([key for key in order if row.allowed[key]] or order)
-    uncapped = row.scores if cap is None else cap * np.arctanh(row.scores / cap)
     scores = f"{{q:q K:k^T}} / {'√C' if config.score_divisor == 'd_model' else '√D'}:root"
     if config.biases_scores and kind == "self":
         scores += " + b:bias"
@@ -43,7 +42,7 @@ def attention(chosen: Chosen) -> Topic:
         "become weights, and the weights mix the values."
     )
     numbers = {
-        "q": row.q, "k": row.keys[best], "root": root, "bias": uncapped - row.dots / root,
+        "q": row.q, "k": row.keys[best], "root": root, "bias": row.bias,
         "scores": row.traced_scores, "weights": row.traced_weights, "v": row.values[best],
         "output": row.output,
     }  # fmt: skip
