@@ -11,8 +11,12 @@ import torch
 from kit.runs import with_weights
 
 from transformer import Run, Site, Trace
-from transformer.views.attention.alignment import alignment, alignment_links
-from transformer.views.attention.lines import MOST_LINES, query_lines, query_links
+from transformer.views.attention.lines import (
+    MOST_LINES,
+    alignment,
+    alignment_weights,
+    query_lines,
+)
 
 # Two layers x two heads, three queries, four source tokens; every number is exact in float32.
 WORKED = torch.tensor(
@@ -63,7 +67,8 @@ def segments(figure: go.Figure) -> dict[tuple[int, int], Any]:
     ],
 )
 def test_hand_worked_averages_over_layers_and_heads(worked, layer, head, expected):
-    assert list(alignment_links(worked, layer, head).links) == expected
+    links = alignment(worked, layer, head).layout.meta["links"]
+    assert [tuple(link) for link in links] == expected
 
 
 @pytest.mark.parametrize(
@@ -71,10 +76,11 @@ def test_hand_worked_averages_over_layers_and_heads(worked, layer, head, expecte
 )
 def test_the_start_is_not_predicted_and_an_unread_token_reads_nothing(worked, by, targets, without):
     longer = dataclasses.replace(worked, labels=("<s>", "le", "chat", "<end>"))
-    found = alignment_links(longer, 0, 0, by=by)
-    assert [link.target for link in found.links] == targets
-    assert np.isnan(found.weights[without]).all()
-    np.testing.assert_array_equal(found.weights[targets], WORKED[0, 0])
+    links = alignment(longer, 0, 0, by=by).layout.meta["links"]
+    assert [target for target, _, _ in links] == targets
+    weights = alignment_weights(longer, 0, 0, by=by)
+    assert np.isnan(weights[without]).all()
+    np.testing.assert_array_equal(weights[targets], WORKED[0, 0])
 
 
 def test_the_hover_label_of_a_target_names_its_two_most_read_sources(worked):
@@ -108,9 +114,10 @@ def test_a_line_is_drawn_for_each_weight_of_at_least_the_threshold(run, query, t
     ]
     figure = query_lines(run, "decoder.1.self", 1, query, threshold)
     assert sorted(segments(figure)) == expected
-    links = query_links(run, "decoder.1.self", 1, query, threshold)
-    assert sorted((link.query, link.key) for link in links) == expected
-    assert [link.weight for link in links] == sorted((link.weight for link in links), reverse=True)
+    links = figure.layout.meta["links"]
+    assert sorted((q, k) for q, k, _ in links) == expected
+    strengths = [weight for _, _, weight in links]
+    assert strengths == sorted(strengths, reverse=True)
 
 
 def test_only_the_strongest_of_very_many_lines_are_drawn(run):

@@ -12,9 +12,9 @@ from kit.windows import opened_alone
 from playwright.sync_api import expect
 
 from transformer import with_lens
-from transformer.views.attention.alignment import alignment
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import attention_heatmap
+from transformer.views.attention.lines import alignment
 from transformer.views.drawing import style
 from transformer.views.prediction.beams import beam_tree
 from transformer.views.prediction.lens import logit_lens

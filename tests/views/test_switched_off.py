@@ -14,9 +14,8 @@ from transformer.analysis.journey import reading_weights
 from transformer.lessons.check_header import check_of
 from transformer.lessons.measures import GradingContext, of
 from transformer.runs.head_data import array, head_csv, head_view
-from transformer.views.attention.alignment import alignment, alignment_links
 from transformer.views.attention.heatmap import attention_heatmap
-from transformer.views.attention.lines import query_lines, query_links
+from transformer.views.attention.lines import alignment, alignment_weights, query_lines
 from transformer.views.export.html import _read, heads_of
 from transformer.views.export.notebook import _kind
 from transformer.views.export.packing import Pack
@@ -88,8 +87,9 @@ def test_figures_and_files_explain_why_they_draw_nothing(run, tiny_model):
     assert "switched off" in figure.layout.title.text
     assert np.nanmax(figure.data[0].z) == 0
     assert "switched off" not in attention_heatmap(run, SITE, ON).layout.title.text
-    assert query_links(run, SITE, OFF, threshold=0.0) == []
-    assert "switched off" in query_lines(run, SITE, OFF).layout.title.text
+    lines = query_lines(run, SITE, OFF, threshold=0.0)
+    assert lines.layout.meta["links"] == []
+    assert "switched off" in lines.layout.title.text
     cells = [line.split(",")[1:] for line in head_csv(run, SITE, OFF).splitlines()[1:]]
     assert {float(cell) for row in cells for cell in row if cell} == {0.0}
     other = tiny_model.trace(TEXT)
@@ -105,10 +105,11 @@ def test_figures_and_files_explain_why_they_draw_nothing(run, tiny_model):
 
 
 def test_an_alignment_has_no_line_of_it_and_its_mean_is_of_the_others(translation):
-    assert alignment_links(translation, 0, OFF).links == ()
-    assert "switched off" in json.dumps(alignment(translation, 0, OFF).to_dict(), default=str)
+    figure = alignment(translation, 0, OFF)
+    assert figure.layout.meta["links"] == []
+    assert "switched off" in json.dumps(figure.to_dict(), default=str)
     recorded = patterns(translation, "decoder", "cross")
-    found = alignment_links(translation, "mean", "mean", by="read").weights
+    found = alignment_weights(translation, "mean", "mean", by="read")
     np.testing.assert_allclose(found[:3], np.delete(recorded, OFF, axis=1).mean(axis=(0, 1))[:3],
                                atol=1e-6)  # fmt: skip
 

@@ -85,7 +85,7 @@ class Drawable:
         by: "written" draws the query that predicted a token, "read" the token's own query.
         Raises ValueError for a run without cross-attention, and for any other value.
         """
-        from transformer.views.attention.alignment import alignment
+        from transformer.views.attention.lines import alignment
 
         return alignment(self, layer, head, row=row, by=by)
 

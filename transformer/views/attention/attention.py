@@ -15,7 +15,6 @@ from transformer.messages import mark
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import Head, head_view, labels_of, sites_of, stored_head
 from transformer.runs.run import Run
-from transformer.views.attention.alignment import alignment
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import (
     FLOW_NAMES,
@@ -23,7 +22,7 @@ from transformer.views.attention.heatmap import (
     attention_heatmap,
     head_frame,
 )
-from transformer.views.attention.lines import query_lines
+from transformer.views.attention.lines import alignment, query_lines
 from transformer.views.declaration import Answer, View, picture
 from transformer.views.parameters import HEAD, KIND, ROW, SITE, STACK, Bool, Choice, Int, Text
 

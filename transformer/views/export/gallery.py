@@ -13,10 +13,10 @@ from transformer.messages import say
 from transformer.network_words import attention_name, stack_name
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.run import Run
-from transformer.views.attention.alignment import alignment
 from transformer.views.attention.attention_math import attention_math
 from transformer.views.attention.head_metrics import draw_metric, metrics_of
 from transformer.views.attention.heatmap import FLOW_NAMES, attention_flow
+from transformer.views.attention.lines import alignment
 from transformer.views.model.architecture import architecture
 from transformer.views.positions.encodings import position_similarity
 from transformer.views.positions.inputs import input_strips
