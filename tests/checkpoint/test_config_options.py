@@ -1,5 +1,7 @@
 """What a config.json of another project says: read as transformers reads it, or refused by name."""
 
+import json
+import re
 import shutil
 
 import pytest
@@ -8,7 +10,14 @@ from kit.hf_folders import GONE, change
 from kit.hf_models import DECODERS, ENCODERS, FAMILIES, LLAMAS, SEQ2SEQ, V, made
 from safetensors.torch import load_file
 
-from transformer.checkpoint.adapters import ADAPTERS, OTHER_NAMES, network_of, values_of
+from transformer.checkpoint.adapters import (
+    ADAPTERS,
+    OTHER_NAMES,
+    _with_usual_names,
+    config_of,
+    network_of,
+    values_of,
+)
 from transformer.checkpoint.adapters.options import padding_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -193,29 +202,26 @@ def test_an_option_is_read_as_transformers_reads_it(case, saved, tmp_path):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_key_that_is_not_there_has_the_value_that_transformers_gives_it(family, saved, tmp_path):
-    import transformers
+def test_a_key_that_is_not_there_has_the_value_that_transformers_gives_it(family, saved):
+    from transformers import CONFIG_MAPPING
 
-    auto = getattr(transformers, f"AutoModelFor{HEADS.get(family, 'CausalLM')}")
-    ids = torch.randint(3, V - 1, (1, 12), generator=torch.Generator().manual_seed(1))
-    target = [ids[:, :5]] if family in SEQ2SEQ else []
-    target_ids = {"decoder_input_ids": target[0]} if target else {}
-    weights = load_file(saved / family / "model.safetensors")
-    keys = values_of(saved / family).keys() - {"model_type", "architectures"}
-    n_compared = 0
-    for key in sorted(name for name in keys if not name.endswith("_token_id")):
-        folder = changed(saved, family, {key: GONE}, tmp_path / key)
+    stored = load_file(saved / family / "model.safetensors")
+    own = json.loads((saved / family / "config.json").read_text(encoding="utf-8"))
+    own |= dict.fromkeys(own.keys() & {"max_position_embeddings"}, 9_000)  # longer than a window
+    own |= {"use_sliding_window": family != "smollm3", "max_window_layers": 1}
+    own.pop("sliding_window", None)
+    every = CONFIG_MAPPING[family](**own).to_dict() | own
+    given = {"model_type", "num_key_value_heads", *(name for name in every if "_id" in name)}
+    for key in every.keys() - given:
+        values = {name: x for name, x in every.items() if name not in (key, "layer_types")}
         try:
-            ours, _ = network_of(folder, values_of(folder), 96)
-        except ValueError:  # refused, as a size that cannot be guessed
-            continue
-        theirs = auto.from_config(transformers.AutoConfig.from_pretrained(folder)).eval()
-        theirs.load_state_dict(weights, strict=False)
-        with torch.no_grad():
-            wanted = theirs(ids, **target_ids).logits
-            assert torch.allclose(ours(ids, *target), wanted, atol=1e-4, rtol=1e-4), key
-        n_compared += 1
-    assert n_compared > 5
+            config = config_of(_with_usual_names(dict(values)), 9_000, stored)
+        except ValueError as error:
+            if not re.search("has no .*; needed: a number|num_decoder_layers", str(error)):
+                raise
+        else:
+            theirs = CONFIG_MAPPING[family](**values).to_dict()
+            assert config == config_of(_with_usual_names(theirs), 9_000, stored), key
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=named)
@@ -251,16 +257,3 @@ def test_padding_is_an_existing_id_that_is_not_text():
         assert padding_of({"pad_token_id": got, "eos_token_id": [1, 2]}, 61, ["eos_token_id"]) == (
             wanted
         )
-
-
-def test_a_window_that_is_not_named_is_as_long_as_transformers_has_it(saved, tmp_path):
-    import transformers
-
-    options = {
-        "max_position_embeddings": 9_000, "sliding_window": GONE, "use_sliding_window": True,
-        "max_window_layers": 0, "layer_types": GONE,
-    }  # fmt: skip
-    for family, kind in (("mistral", "Mistral"), ("qwen2", "Qwen2")):
-        folder = changed(saved, family, options, tmp_path / family)
-        default = getattr(transformers, f"{kind}Config")(use_sliding_window=True).sliding_window
-        assert network_of(folder, values_of(folder), 9_000)[0].config.window == default
