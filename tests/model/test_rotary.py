@@ -87,6 +87,7 @@ def test_each_layer_is_shown_with_its_own_rotation(tokenizer):
     """Rotated back, the first layer's vectors are those of a network that rotates nothing."""
     for kind, base in (("full_attention", 10_000.0), ("sliding_attention", 50.0)):
         changes = dict(layer_types=(kind,), window=9, sliding_rotary_base=50.0, score_scale=0.3)
+        changes["rotary_multiplier"] = 1.25  # of layers that read the whole text
         model = tiny("two", "decoder", tokenizer, positions="rotary", norm="pre", **changes)
         run, still = (
             model.trace("the fox said hello", interventions=breaks)

@@ -13,6 +13,7 @@ import torch
 from kit.client import queries
 from kit.models import model_of
 from torch import Tensor
+from transformers import RepetitionPenaltyLogitsProcessor
 
 from transformer import Ablate, EditMask, Model, ModelConfig, Run, Site, Tokenizer
 from transformer.model.functional import attention_scores
@@ -27,8 +28,22 @@ ROTARY = {
 }  # fmt: skip
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt": ("decoder", {"positions": "learned", "activation": "gelu"}),
+    "scaled": (  # every number that a network may be multiplied by
+        "decoder",
+        {
+            "positions": "learned",
+            "scale_embeddings": True,
+            "embedding_scale": 3.0,
+            "residual_scale": 0.5,
+            "score_scale": 0.2,
+        },
+    ),
     "translator": ("encoder-decoder", {"norm": "post", "scale_embeddings": True}),
     "llama": ("decoder", ROTARY),
+    "slower": (
+        "decoder",
+        ROTARY | {"rotary_scaling": "linear", "rotary_factor": 4.0, "rotary_multiplier": 1.25},
+    ),
     "bloom": ("decoder", {"positions": "alibi"}),
 }
 NO_ROPE = ("full_attention", "sliding_attention_nope")
@@ -38,7 +53,8 @@ OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("decoder", {"positions": "sinusoidal-fairseq"}),
     ("decoder", {"parallel": True, "activation": "gelu-tanh", "window": 3}),
     ("decoder", {"gated": True, "score_divisor": "d_model", "norm": "post", "norm_kind": "rms"}),
-    ("encoder", {"norm": "post", "norm_embeddings": True, "padding_id": None}),
+    ("encoder", {"norm": "post", "norm_embeddings": True, "n_token_types": 2, "padding_id": None}),
+    ("decoder", ROTARY | {"rotary_scaling": "yarn", "rotary_factor": 2.0, "score_scale": 1.0}),
     ("encoder-decoder", ROTARY),
     ("decoder", ROTARY | {"norm": "both", "residual_scale": 0.5, "layer_types": NO_ROPE}),
     ("decoder", ROTARY | {"norm": "output", "norm_all_heads": True}),
@@ -119,12 +135,13 @@ class Recorded:
             filled = scores.masked_fill(~may, -math.inf)
             lowest = torch.finfo(torch.float32).min
             return {"scores": scores, "filled": filled, "mask": may, "fill": lowest}
-        size = self.config.d_head
+        size, scale = self.config.d_head, self.config.score_scale
         biased = f"{site.stack}.relative"
         bias = {"bias": self.outputs[biased][1, query]} if biased in self.outputs else {}
         values = self.outputs[f"{layer}.{site.kind}_attention.value"].unflatten(-1, (-1, size))
         return bias | {
-            "q": record.q[0, 1, query], "k": record.k[0, 1, best], "root": math.sqrt(size),
+            "q": record.q[0, 1, query], "k": record.k[0, 1, best],
+            "root": 1 / scale if scale else math.sqrt(size),
             "scores": scores, "weights": weights,
             "v": values[best, 1 // self.config.heads_per_key],
             "output": self.inputs[f"{layer}.{site.kind}_attention.output"][query, size : 2 * size],
@@ -133,7 +150,7 @@ class Recorded:
     def _norm(self, place: str, query: int) -> dict[str, Any]:
         norm, name = self.modules[f"{place}_residual.norm"], f"{place}_residual.norm"
         of, normalised = self.inputs[name][query], self.outputs[name][query]
-        added = self.outputs[f"{place}_attention"][query]
+        added = self.outputs[f"{place}_attention"][query] * self.config.residual_scale
         first = self.config.norm == "pre"
         found = {"added": added, "gain": norm.weight, "stream": of if first else of - added}
         found |= (
@@ -150,10 +167,12 @@ class Recorded:
         if kind == "alibi":
             return {}
         if kind == "rotary":
-            turn = angles(query, size)
+            turn, longer = angles(query, size), self.config.rotary_multiplier
+            turn = turn / self.config.rotary_factor
             before = self.outputs[f"{site.stack}.layers.{site.layer}.{site.kind}_attention.query"]
             return {
-                "p": query, "theta": angles(1, size), "cos": turn.cos(), "sin": turn.sin(),
+                "p": query, "theta": turn / query,
+                "cos": longer * turn.cos(), "sin": longer * turn.sin(),
                 "before": before[query, size : 2 * size],
                 "after": self.run.trace[site].q[0, 1, query],
             }  # fmt: skip
@@ -163,6 +182,7 @@ class Recorded:
             self.outputs[f"{name}.{part}"][query] for part in ("tokens", "positions")
         )
         token = token * math.sqrt(self.config.d_model) if self.config.scale_embeddings else token
+        token = token * self.config.embedding_scale
         angle = {"angle": angles(query, self.config.d_model)} if kind == "sinusoidal" else {}
         return {"p": query, "token": token, "position": position, "sum": token + position} | angle
 
@@ -206,7 +226,13 @@ def test_formula_code_and_tensors_have_the_same_parts(tokenizer, family, changes
     """For a sampled, a greedy and a read run; a topic without numbers says why."""
     model, sampled = model_and_run(tokenizer, family, changes, **SAMPLED)
     _, greedy = model_and_run(tokenizer, family, changes)
-    runs, shown = (sampled, greedy, model.trace(TEXT)), 0
+    penalised = [
+        run
+        for settings in (SAMPLED, {})
+        if family != "encoder"
+        for _, run in [model_and_run(tokenizer, family, changes, repetition_penalty=2, **settings)]
+    ]
+    runs, shown = (sampled, greedy, *penalised, model.trace(TEXT)), 0
     for run, site, topic in itertools.product(runs, sampled.trace.sites, TOPICS):
         answer = answer_of(model, run, topic, site=str(site))
         tensors = [one["part"] for one in answer["tensors"]]
@@ -241,6 +267,29 @@ def test_an_altered_run_is_reported_where_numbers_disagree(tokenizer):
             )
     with pytest.raises(ValueError, match="whose configuration is another"):
         answer_of(model, dataclasses.replace(intact, config=intact.config.replace(d_ff=7)), "norm")
+
+
+def test_penalised_logits_are_those_of_transformers_and_give_the_probabilities(tokenizer):
+    model, _ = model_and_run(tokenizer, *MODELS["gpt"])
+    given = {"repetition_penalty": 1.5, "temperature": 0.7, "seed": 1}
+    run = model.generate("The fox", max_new_tokens=16, **given)
+    n_read = next(  # of a step in which a token of the text is among the likeliest
+        n
+        for n, step in enumerate(run.steps, run.n_prompt)
+        if {one.id for one in step.candidates[:6]} & set(run.ids[:n])
+    )
+    ids = torch.tensor([run.ids[:n_read]])
+    logits = model.network(ids)[:, -1].detach()
+    processed = RepetitionPenaltyLogitsProcessor(1.5)(ids, logits)[0]
+    processed[model.config.padding_id] = -math.inf  # is never generated
+    answer = answer_of(model, run, "sampling", position=n_read)
+    for part, expected in {
+        "logits": logits[0],
+        "penalised": processed,
+        "scaled": processed / 0.7,
+        "probabilities": (processed / 0.7).softmax(-1),
+    }.items():
+        check(answer, part, expected)
 
 
 def test_a_name_that_is_gone_from_the_source_is_named_in_the_error():

@@ -25,8 +25,9 @@ class RotatedPair:
     """A query and a key of one head.
 
     q, k: (D,), as they meet, and q_before, k_before, rotated back. query, key: their positions.
-    angles: (max_len, R / 2), radians from 0 to 2 pi, of each position and pair. score: the
-    network's own, before the mask; divisor: of scores.
+    angles: (max_len, R / 2), radians from 0 to 2 pi, of each position and pair. longer: by which a
+    rotation also multiplies (YaRN, LongRoPE). score: the network's own, before the mask; divisor:
+    of scores.
     """
 
     site: Site
@@ -39,6 +40,7 @@ class RotatedPair:
     q_before: Doubles
     k_before: Doubles
     angles: Doubles
+    longer: float
     score: float
     divisor: float
 
@@ -50,8 +52,8 @@ class RotatedPair:
     def score_at(self, query: int, key: int) -> float:
         """The score of the same two vectors at these positions."""
         q, k = (
-            rotated(self.q_before, self.angles[query]),
-            rotated(self.k_before, self.angles[key]),
+            rotated(self.q_before, self.angles[query], self.longer),
+            rotated(self.k_before, self.angles[key], self.longer),
         )
         return float(q @ k) / self.divisor
 
@@ -98,18 +100,22 @@ def rotated_pair(
         for part, position in ((record.q, at), (record.k, other))
     )
     labels = labels_of(run, record.site, 0)[0]
+    settings = run.config.rotary_of(record.site.layer)
+    assert settings is not None
+    longer = settings.multiplier
     return RotatedPair(
         site=record.site, head=head, query=at, key=other, labels=(labels[at], labels[other]),
-        q=q, k=k, q_before=rotated(q, -angles[at]), k_before=rotated(k, -angles[other]),
-        angles=angles, score=float(record.scores[0, head, at, other]),
+        q=q, k=k, q_before=rotated(q, -angles[at], 1 / longer),
+        k_before=rotated(k, -angles[other], 1 / longer), angles=angles, longer=longer,
+        score=float(record.scores[0, head, at, other]),
         divisor=math.sqrt(run.config.score_size),
     )  # fmt: skip
 
 
-def rotated(vector: Doubles, angles: Doubles) -> Doubles:
-    """(D,) with its first R features rotated by (R / 2,) angles."""
+def rotated(vector: Doubles, angles: Doubles, longer: float) -> Doubles:
+    """(D,) with its first R features rotated by (R / 2,) angles and made so many times longer."""
     half = len(angles)
     first, second, rest = vector[:half], vector[half : 2 * half], vector[2 * half :]
-    cosines, sines = np.cos(angles), np.sin(angles)
+    cosines, sines = longer * np.cos(angles), longer * np.sin(angles)
     rotated = [first * cosines - second * sines, second * cosines + first * sines, rest]
     return np.concatenate(rotated)

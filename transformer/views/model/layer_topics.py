@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from transformer.messages import say
+from transformer.messages import numeral, say
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.blocks import FeedForward, Layer, Residual
+from transformer.model.config import ModelConfig
 from transformer.model.functional import (
     attention_scores,
     causal_mask,
@@ -32,7 +33,7 @@ def attention(chosen: Chosen) -> Topic:
     # the keys of the largest weights; masked ones only if all of them are
     order = np.argsort(-row.weights, kind="stable")[:FIRST].tolist()
     keys = sorted([key for key in order if row.allowed[key]] or order)
-    scores = f"{{q:q K:k^T}} / {'√C' if config.score_divisor == 'd_model' else '√D'}:root"
+    scores = "q:q K:k^T" if row.score_size == 1 else f"{{q:q K:k^T}} / {_root(config)}:root"
     if config.biases_scores and kind == "self":
         scores += " + b:bias"
     if cap is not None:
@@ -66,6 +67,12 @@ def attention(chosen: Chosen) -> Topic:
         shown=[("Tk", keys)],
         agrees=row.agrees,
     )
+
+
+def _root(config: ModelConfig) -> str:
+    """What scores are divided by: in letters, or as the number of a network that has its own."""
+    letters = {config.d_model: "√C", config.d_head: "√D"}  # √D also where both are the same
+    return letters.get(config.score_size, f"√{numeral(config.score_size, 'g')}")
 
 
 def mask(chosen: Chosen) -> Topic:
@@ -125,6 +132,8 @@ def norm(chosen: Chosen) -> Topic:
     made: Any = part.norm
     has_norm = not isinstance(made, nn.Identity)
     lines, of, result = _RESIDUAL[config.norm.removesuffix("-but-first") if has_norm else "none"]
+    scale = f"{numeral(config.residual_scale, 'g')} " * (config.residual_scale != 1)
+    lines = [line.replace("+ {", f"+ {{{scale}") for line in lines]
     code: Code = []
     if isinstance(made, nn.LayerNorm):
         shift = " + β:shift" * (made.bias is not None)
@@ -149,7 +158,7 @@ def norm(chosen: Chosen) -> Topic:
         "gain": getattr(made, "scale", getattr(made, "weight", None)),
     }  # fmt: skip
     says = chosen.says(f"{kind}_norm", f"{kind}_output_norm")
-    formula = [*lines[:-1], lines[-1] + " + g(N(x))" * config.parallel]
+    formula = [*lines[:-1], lines[-1] + f" + {scale}g(N(x))" * config.parallel]
     if has_norm:
         formula.append(f"N:{result}({of}) = {scaled}")
     else:

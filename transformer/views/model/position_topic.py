@@ -21,7 +21,9 @@ from transformer.views.model.topic import FIRST, Chosen, Code, Topic
 def positions(chosen: Chosen) -> Topic:
     """As the run's model has them: vectors added to tokens, or a rotation."""
     encoding, kind = POSITIONS[chosen.run.config.positions], chosen.site.kind
-    says = chosen.says("self" if encoding.is_rotary else "positions")
+    says = chosen.says(
+        *(["self"] if encoding.is_rotary else ["token_types", "positions", "norm_embeddings"])
+    )
     if encoding.adds:
         return _added(chosen, says)
     if rotates(chosen.run, chosen.site):
@@ -51,8 +53,10 @@ def _added(chosen: Chosen, says: list[str]) -> Topic:
         ]
         waves = "position=return/sin" if in_halves else "position=matrix/sin position=matrix/cos"
         code = [(sinusoidal_matrix, f"angle p=position p=angle:position {waves}")]
-    scaled = " token=embedded/scale" * config.scale_embeddings
-    code.append((Embedding.forward, f"sum=x/embedded token=embedded/tokens{scaled} position=added"))
+    scale, has_types = numeral(config.embedding_scale, "g"), config.n_token_types > 0
+    token = f"{scale} " * (config.embedding_scale != 1) + "√C " * config.scale_embeddings + "e"
+    made = "tokens" + " token=embedded/scale" * (token != "e") + " token=embedded/types" * has_types
+    code.append((Embedding.forward, f"sum=x/embedded token=embedded/{made} position=added"))
     embedded, added = (
         array(rows[stack][0, row]) for rows in (run.trace.embed, run.trace.pos_embed)
     )
@@ -60,7 +64,11 @@ def _added(chosen: Chosen, says: list[str]) -> Topic:
     angles = (row + FIRST_OF_FAIRSEQ * is_fairseq) / 10_000.0**pairs
     return Topic(
         says=says,
-        formula=[*formula, f"x:sum = {'{√C e}' if scaled else 'e'}:token + {vector}"],
+        formula=[
+            *formula,
+            f"x:sum = {{{token}{' + e′' * has_types}}}:token + {vector}",
+            *["x′ = N(x)"] * config.norm_embeddings,
+        ],
         code=code,
         numbers=dict(p=row, angle=angles, position=added, token=embedded, sum=embedded + added),
         agrees=np.allclose(array(run.position_matrices[stack][row]), added, atol=1e-5),
@@ -73,18 +81,24 @@ def _rotation(chosen: Chosen, says: list[str]) -> Topic:
     assert settings is not None
     half = settings.size // 2
     base, other = numeral(settings.base, ",.0f"), f"{{i + {half}}}"
-    cos, sin = (f"{{{wave}(p:p θ_i:theta)}}:{wave}" for wave in ("cos", "sin"))
+    longer = settings.multiplier
+    length = f"{numeral(longer, '.6g')} " * (longer != 1)
+    cos, sin = (f"{{{length}{wave}(p:p θ_i:theta)}}:{wave}" for wave in ("cos", "sin"))
+    slower = {"none": "", "dynamic": "", "linear": f" / {numeral(settings.factor, 'g')}"}
     found = rotated_pair(chosen.run, chosen.site, chosen.head, chosen.query)
     theta = frequencies_of(settings).double().numpy()
     angles, pairs = theta * chosen.query, range(min(FIRST // 2, half))
-    numbers = dict(p=chosen.query, theta=theta, cos=np.cos(angles), sin=np.sin(angles))
+    numbers = dict(
+        p=chosen.query, theta=theta, cos=longer * np.cos(angles), sin=longer * np.sin(angles)
+    )
     parts = "before=first before=pair:first before=pair:second cos=pair:cosines sin=pair:sines"
     return Topic(
         says=says,
         formula=[
             f"q′_i:after = q_i:before {cos} − q_{other}:before {sin}",
             f"q′_{other}:after = q_{other}:before {cos} + q_i:before {sin}",
-            f"θ_i:theta = {base}^{{− {{2 i}} / {settings.size}}}",
+            f"θ_i:theta = {base}^{{− {{2 i}} / {settings.size}}}"
+            + slower.get(settings.scaling, " / f_i"),
         ],
         code=[
             (frequencies_of, "theta=frequencies"),

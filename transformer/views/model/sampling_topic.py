@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from transformer.inference import generation
 from transformer.messages import numeral, say, say_n
 from transformer.runs import steps
@@ -10,7 +12,7 @@ from transformer.views.model.topic import FIRST, Chosen, Code, Topic, quoted
 
 # For each filter its condition, its function, and the name of the condition in the function.
 _FILTERS = {
-    "top_k": ("rank(z_i) ≤ {limit}", generation.keep_top_k, "return"),
+    "top_k": ("rank({z}) ≤ {limit}", generation.keep_top_k, "return"),
     "top_p": ("c_i < {limit}", generation.keep_top_p, "outside"),
     "min_p": ("p_i ≥ {limit} max(p)", generation.keep_min_p, "return"),
 }
@@ -32,6 +34,7 @@ def sampling(chosen: Chosen) -> Topic:
     at = len(run.steps) - 1 if chosen.position is None else chosen.position - run.n_prompt
     step = run.steps[min(max(at, 0), len(run.steps) - 1)]
     settings, is_forced = request.sampling, step.index < len(request.forced_tokens)
+    penalty, text = request.repetition_penalty, run.ids[: run.n_prompt + step.index]
     taken = say(
         "Step {step}: the network read {n} tokens, and {token} was taken.",
         step=step.index,
@@ -50,39 +53,63 @@ def sampling(chosen: Chosen) -> Topic:
             all=numeral(chosen.run.config.output_vocab_size),
         )
     best, temperature = step.candidates[:FIRST], settings.temperature if settings else 1.0
+    logits = torch.tensor([[one.logit for one in best]])
+    present = [[at for at, one in enumerate(best) if one.id in text]]
+    left = generation.penalised(logits, present, penalty)[0].tolist()
+    by_id = dict(zip((one.id for one in best), left, strict=True))
     numbers = {
         "logits": {one.id: one.logit for one in best},
         "temperature": temperature,
-        "scaled": {one.id: one.logit / temperature for one in best},
+        "penalised": by_id,
+        "scaled": {token: logit / temperature for token, logit in by_id.items()},
         "given": {one.id: one.probability for one in best},
         "probabilities": {one.id: one.sampling_probability for one in best},
         "drawn": {step.token: step.chosen.sampling_probability},
     }
+    says, formula, z = [taken, how], [], "z_i:logits"
+    code: Code = []
     if settings is None or is_forced:
-        formula = ["p_i:given = e^{z_i:logits} / {∑_j e^{z_j}}", "i:drawn = argmax_i(z_i:logits)"]
-        code: Code = [
-            (steps.candidates_of, "given=probabilities"),
-            (generation._take, "drawn=tokens/argmax logits=tokens:logits"),
-        ]
-        return Topic([taken, how], formula[: 2 - is_forced], code, numbers)
-    return Topic([taken, how], *_drawn_from(settings), numbers)
+        formula.append("p_i:given = e^{z_i:logits} / {∑_j e^{z_j}}")
+        code.append((steps.candidates_of, "given=probabilities"))
+    if penalty != 1 and not is_forced:
+        said = say(
+            "The repetition penalty divides the logits of tokens that the text x already has, or "
+            "multiplies them where they are negative."
+        )
+        says, z = [*says, said], "z′_i:penalised"
+        by, known = numeral(penalty, "g"), f'"{say("if")}" i ∈ x ∧'
+        formula += [f"{z} = z_i:logits / {by} {known} z_i > 0", f"z′_i = {by} z_i {known} z_i < 0"]
+        code.append((generation.penalised, "penalised=return logits=less:logits"))
+    if settings is not None and not is_forced:
+        drawn, drawing = _drawn_from(settings, z)
+        return Topic(says, [*formula, *drawn], [*code, *drawing], numbers)
+    if not is_forced:
+        part = z.split(":")[1]
+        formula.append(f"i:drawn = argmax_i({z})")
+        code.append((generation._take, f"drawn=tokens/argmax {part}=tokens:logits"))
+    return Topic(says, formula, code, numbers)
 
 
-def _drawn_from(settings: Sampling) -> tuple[list[str], Code]:
-    """The formula and the code of temperature, filters and draw, in the order of their acting."""
+def _drawn_from(settings: Sampling, z: str) -> tuple[list[str], Code]:
+    """The formula and the code of temperature, filters and draw, in the order of their acting.
+
+    z: the logits that they act on, with their part.
+    """
+    logit, part = z.split(":")
     active = [
-        (condition.format(limit=numeral(limit, "g")), function, f"probabilities={name}")
+        (condition.format(limit=numeral(limit, "g"), z=logit), function, f"probabilities={name}")
         for field, (condition, function, name) in _FILTERS.items()
         if (limit := getattr(settings, field)) is not None
     ]
     over = "{j ∈ A}" if active else "j"
-    share = f"e^{{{{z_i:logits // T:temperature}}:scaled}} / {{∑_{over} e^{{z_j // T}}}}"
+    total = f"{{∑_{over} e^{{{logit.replace('_i', '_j')} // T}}}}"
+    share = f"e^{{{{{z} // T:temperature}}:scaled}} / {total}"
     formula = [f"p_i:probabilities = {share}"]
     if active:
         formula[0] += f' "{say("if")}" i ∈ A'
         formula.append(f'p_i = 0 "{say("otherwise")}"')
         formula.append(f"i ∈ A ⇔ {' ∧ '.join(condition for condition, *_ in active)}")
-    scaled = "scaled=return logits=return:logits temperature=return:temperature"
+    scaled = f"scaled=return {part}=return:logits temperature=return:temperature"
     return [*formula, "i:drawn ∼ p:probabilities"], [
         (generation.apply_temperature, scaled),
         *((function, name) for _, function, name in active),

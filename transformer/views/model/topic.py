@@ -72,6 +72,7 @@ def parts_by_name() -> dict[str, tuple[str, str]]:
         "before": (QUERIES, say("the query before it is rotated")),
         "after": (QUERIES, say("the query as it meets the keys")),
         "logits": ("B × V", say("logits of the likeliest tokens")),
+        "penalised": ("B × V", say("logits after the repetition penalty")),
         "temperature": ("", say("the temperature of this run")),
         "scaled": ("B × V", say("divided by the temperature")),
         "given": ("B × V", say("what the network gives them")),
