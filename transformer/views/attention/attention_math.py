@@ -125,7 +125,8 @@ def _headings(found: RowArithmetic, panels: dict[str, Any]) -> list[dict[str, An
         bound = numeral(style.bound_of(part), ".3g")
         return say("{name} (colours: ±{bound})", name=name, bound=bound)
 
-    formula = "q·k / √D" + " + b" * (found.bias is not None)
+    root = "D" if found.score_size == len(found.q) else numeral(found.score_size, "g")
+    formula = f"q·k / √{root}" + " + b" * (found.bias is not None)
     if found.cap is not None:
         formula = f"{found.cap:g} tanh({formula} / {found.cap:g})"
     texts = [

@@ -59,9 +59,11 @@ def _tokens(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:
     numbers |= {"size": numbers["narrow"]}
     short = "{vocab} × {size}".format(**numbers)
     does = [say("Looks up {size} numbers for each token in a table of {vocab} rows.", **numbers)]
-    if config.scale_embeddings:
-        title += f" × √{config.d_model}"
-        does.append(say("They are multiplied by √{size}.", size=config.d_model))
+    factors = [numeral(config.embedding_scale, "g")] * (config.embedding_scale != 1)
+    factors += [f"√{config.d_model}"] * config.scale_embeddings
+    if factors:
+        title = " × ".join([title, *factors])
+        does.append(say("They are multiplied by {factor}.", factor=" × ".join(factors)))
     one_table = config.share_embeddings or config.family == "encoder"
     if block.shared_with:
         short = say("shared with the encoder")
