@@ -269,7 +269,7 @@ def test_an_altered_run_is_reported_where_numbers_disagree(tokenizer):
         answer_of(model, dataclasses.replace(intact, config=intact.config.replace(d_ff=7)), "norm")
 
 
-def test_penalised_logits_are_those_of_transformers_and_give_the_probabilities(tokenizer):
+def test_penalised_logits_are_those_of_transformers(tokenizer):
     model, _ = model_and_run(tokenizer, *MODELS["gpt"])
     given = {"repetition_penalty": 1.5, "temperature": 0.7, "seed": 1}
     run = model.generate("The fox", max_new_tokens=16, **given)
