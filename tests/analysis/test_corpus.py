@@ -23,9 +23,9 @@ from kit.models import save_model
 from transformer import Model, Tokenizer, bundled_names, load
 from transformer.analysis.corpus import Summary, over_texts, summary_of
 from transformer.analysis.corpus.__main__ import alike_of, main, named_texts, parser
-from transformer.analysis.corpus.dossier import FARTHEST, _traits, clusters, standardised
+from transformer.analysis.corpus.dossier import FARTHEST, _traits, clusters, dossiers, standardised
 from transformer.analysis.corpus.reading import KINDS, MAX_NEW_TOKENS, kinds_of
-from transformer.analysis.corpus.summary import MetricSums
+from transformer.analysis.corpus.summary import HeadSums, MetricSums
 from transformer.analysis.corpus.with_ray import LOCAL
 from transformer.analysis.head_metrics import head_metrics
 from transformer.checkpoint import BUNDLED
@@ -77,6 +77,7 @@ def test_summaries_can_be_added_in_any_order(tiny_encoder_decoder):
     all_of_them = summaries(tiny_encoder_decoder, ablate=True)
     whole = reduce(add, all_of_them)
     assert set(whole.kinds) == {"encoder.self", "decoder.self", "decoder.cross"}
+    assert {int(heads.n_costs) for heads in whole.kinds.values()} == {len(TEXTS)}
     for seed in range(5):
         mixed = random.Random(seed).sample(all_of_them, len(all_of_them))
         assert same(reduce(add, mixed), whole)
@@ -186,6 +187,29 @@ def test_a_command_without_options_ablates_nothing():
     given = parser().parse_args(["tiny", "--data", "data.txt", "--out", "out"])
     assert (given.ablate, given.workers, given.texts) == (0, 1, None)
     assert named_texts([], iter(TEXTS)) == {}
+
+
+def test_a_dossier_has_the_averages_of_the_sums():
+    previous = add(
+        MetricSums.of("previous", np.array([[0.25, 0.5]]), 3),
+        MetricSums.of("previous", np.array([[1 / 3, np.nan]]), 7),
+    )
+    kinds = len(KINDS)
+    rows, read = np.zeros(kinds, int), np.zeros((1, 2, kinds, kinds), int)
+    rows[:2] = 3, 1
+    read[0, 0, 0, :2], read[0, 0, 1, 1] = (1_000_000, 2_000_000), 1_000_000
+    cost, n_costs = np.array([[2_000_000, 0]]), np.array(3)
+    heads = HeadSums({"previous": previous}, read, rows, cost, n_costs)
+    first, second = dossiers(Summary(2, 9, 0, {"decoder.self": heads}))
+    strongest = [[0.3333, 7], [0.25, 3]]
+    counts = [int(n in (5, 6)) for n in range(20)]
+    assert first == {
+        "kind": "decoder.self", "layer": 0, "head": 0, "alike": [[0, 1]], "cost": 0.666667,
+        "metrics": {"previous": {"mean": 0.2917, "n": 2, "counts": counts,
+                                 "strongest": strongest, "typical": 3}},
+        "reads": {KINDS[0]: {KINDS[0]: 0.3333, KINDS[1]: 0.6667}, KINDS[1]: {KINDS[1]: 1.0}},
+    }  # fmt: skip
+    assert (second["cost"], second["metrics"]["previous"]["mean"]) == (0.0, 0.5)
 
 
 def dossier(layer: int, head: int, **means: float) -> dict[str, Any]:

@@ -137,6 +137,11 @@ def test_marians_ids_are_those_of_its_tokenizer(tmp_path):
     ours.save(tmp_path / "copy" / "tokenizer.json")
     again = MarianTokenizer(tmp_path / "copy", ids, len(vocabulary))
     assert again.encode("The cat") == ours.encode("The cat")
+    size = len(vocabulary)
+    for wrong in ({"a": 0}, ["<unk>"], *({"<unk>": index} for index in ("0", 1.0, -1, size))):
+        (tmp_path / "copy" / "vocab.json").write_text(json.dumps(wrong), encoding="utf-8")
+        with pytest.raises(ValueError, match=f"each piece, <unk> among them, an id below {size}"):
+            MarianTokenizer(tmp_path / "copy", ids, size)
 
 
 @pytest.mark.parametrize("name", PIECE_FILES)
