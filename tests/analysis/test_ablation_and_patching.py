@@ -150,10 +150,11 @@ def test_the_samples_loss_is_that_of_the_evaluation(tiny_model, tiny_encoder_dec
     texts = ["The fox said hello.", "Nobody said"]
     model = with_sample(tiny_model, texts)
     assert sample_loss(model) == pytest.approx(score_documents(model, texts).loss, rel=1e-4)
-    pairs = [["The fox.", "Le renard."], ["Nobody said hello.", "Ça va ?"]]
-    translator = with_sample(tiny_encoder_decoder, pairs)
-    wanted = score_pairs(translator, [tuple(pair) for pair in pairs]).loss
-    assert sample_loss(translator) == pytest.approx(wanted, rel=1e-4)
+    long, ids = "Nobody said hello. " * 9, tiny_encoder_decoder.tokenizer
+    translator = with_sample(tiny_encoder_decoder, [["The fox.", "Le renard."], [long, "Ça va ?"]])
+    cut = ids.decode(ids.encode(long)[: translator.config.max_len - 1])
+    wanted = score_pairs(translator, [("The fox.", "Le renard."), (cut, "Ça va ?")]).loss
+    assert sample_loss(translator) == pytest.approx(wanted, rel=1e-6)
     assert sample_loss(tiny_model) is None
 
 

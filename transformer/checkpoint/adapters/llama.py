@@ -131,7 +131,7 @@ def _sliding_layers(values: Values, kind: Kind, rotates: Sequence[int]) -> list[
     if given:
         return [name == "sliding_attention" for name in given]
     if isinstance(kind.windows, int):
-        every = values.get("sliding_window_pattern", kind.windows) if kind.windows > 2 else 2
+        every = values.get("sliding_window_pattern", kind.windows)
         return [(layer + 1) % every != 0 for layer in range(n_layers)]
     if kind.windows == "named":
         return [True] * n_layers
