@@ -28,7 +28,7 @@ const HUB = "https://huggingface.co"; // embeds a Space in a page
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
 /**
  * @typedef {object} Wanted
- * @property {State | null} state null if unreadable
+ * @property {State | null} [state] by default the address's; null if unreadable
  * @property {Record<string, any>} [kept] what is to be in boxes and settings in the end
  * @property {any} [facts] of its run, where this visit has shown it
  * @property {boolean} [isChosen] another model was chosen: the visitor's own texts and settings stay
@@ -64,20 +64,16 @@ export const apply = async (state, facts = null, isHere = false) => {
     setControls({ text: facts.text });
     setRun(facts);
   }
-  navigate(state, await queryOf(state), facts, isHere);
-  begun ||= isHere; // what is written next replaces it
-};
-// text: of the state; isHere: whether the address says it already.
-/** @type {(state: State, text: string | null, facts: any, isHere: boolean) => void} */
-const navigate = (state, text, facts, isHere) => {
+  const text = isHere ? null : await queryOf(state);
   // While another state is loading, the answer may yet change the run that is shown.
-  if (!isOpening() && page.run && sameRequest(state, linkOf(page.run)) && isOfBatch(state)) {
-    if (!isHere && text !== null) pushStep(state, text);
-    return report(showFields(partsOf(state).views));
-  }
-  if (text === null) return showProblem(TOO_LONG);
-  if (!isHere) pushStep(state, text);
-  return void open({ state, facts });
+  const isShown =
+    !isOpening() && page.run && sameRequest(state, linkOf(page.run)) && isOfBatch(state);
+  if (isHere) addressed = null;
+  else if (text !== null) pushStep(state, text);
+  else if (!isShown) return showProblem(TOO_LONG);
+  if (!isShown) return void open({ state, facts });
+  report(showFields(partsOf(state).views));
+  addressed ??= snapshot();
 };
 shell.apply = apply;
 /** @type {(state: State) => boolean} */
@@ -89,7 +85,7 @@ const isOfBatch = ({ lines }) => lines === undefined || lines === page.batch?.li
 export const chooseModel = (model) => {
   if (!page.run || model === page.run.model) return;
   const state = { model, ...lookFields() };
-  pushStep({ model, tab: fields.tab }, plainQuery(state));
+  pushStep(state, plainQuery(state));
   open({ state, isChosen: true, tab: fields.tab });
 };
 
@@ -103,13 +99,15 @@ const report = (problems) => {
 const UNREADABLE = asSentence(say("the link cannot be read; it may have been cut off"));
 const STORED = say("A stored example, read by this model.");
 
-// Gives the fields that the state has for the views; null where it could not be opened, or another state is
-// wanted by now. A part that fails is reported, and the rest is shown.
+// Gives the fields that the state has for the views; null where it could not be opened as it is, or another
+// state is wanted by now. A part that fails is reported, and the rest is shown.
 /** @type {(wanted: Wanted) => Promise<State | null | void>} */
 const openState = async (wanted) => {
-  const { state, kept = {}, facts, isChosen, tab } = wanted;
-  if (!state) return report([UNREADABLE]);
+  const { kept = {}, facts, isChosen, tab } = wanted;
+  const state = wanted.state ?? (await stateOf(given()));
   const isWanted = () => page.opening === wanted;
+  if (!isWanted()) return null;
+  if (!state) return report([UNREADABLE]);
   const parts = partsOf(state);
   /** @type {any} */
   let example = null;
@@ -124,6 +122,7 @@ const openState = async (wanted) => {
   const request = requestFor(asked, example, isChosen, problems);
   furnish(example, { ...request, lines: lines ?? example.first.lines, ...kept });
 
+  let isRefused = false;
   // Whether it was tried: what the server refuses is reported, and the stored one shown instead.
   /** @type {(name: string, data: object, showStored: () => void) => Promise<boolean>} */
   const made = async (name, data, showStored) => {
@@ -134,7 +133,7 @@ const openState = async (wanted) => {
     if (last.status.kind === "error") {
       problems.push(last.status.text);
       if (isChosen) problems.push(STORED);
-      isQuiet = true; // the address keeps what was refused
+      isRefused = true;
       showStored();
     }
     return true;
@@ -152,7 +151,7 @@ const openState = async (wanted) => {
     showStatus({ kind: "done", text: STORED });
   } else if (!(await made("runs", request, showStoredRun))) return null;
   report([...problems, ...showFields(tab === undefined ? parts.views : { ...parts.views, tab })]);
-  return parts.views;
+  return isRefused ? null : parts.views;
 };
 // Whether the model's example is what is asked for.
 /** @type {(asked: Record<string, any>, run: any) => boolean} */
@@ -190,45 +189,42 @@ const furnish = ({ controls: words, first: usual }, values) => {
   setControls(changes);
 };
 
-// Of several requests at once (Back, pressed twice) only the last counts. A failure is reported, and
-// leaves the address as it is until something is chosen.
+// Of several requests at once (Back, pressed twice) only the last counts. What could not be opened is
+// reported, and the address keeps it until something is chosen.
 /** @type {(wanted: Wanted) => Promise<void>} */
 const open = async (wanted) => {
   page.opening = wanted;
+  addressed = null;
   const views = await openState(wanted);
   if (page.opening !== wanted) return;
-  if (!views) isQuiet = !begun;
+  if (!views) addressed = snapshot();
   page.opening = null;
   if (views?.tab) showTabs();
 };
 
 // ---- the address ----
 
+// What the page shows at this address; null until it is opened.
 /** @type {State | null} */
-let written = null; // the state that the address says
-let begun = false; // the history has a step for a state that is not shown yet
-let isQuiet = false; // the next change is no reason to write
-let [ticket, heeded] = [0, 0];
-let isHeeding = false; // what the address now says is read
-let known = window.location.hash; // differs once a visitor has typed another address
-/** @type {(state: State) => Promise<void>} */
-const write = async (state) => {
-  const mine = ++ticket;
-  const text = await queryOf(state);
-  if (isOpening() || isHeeding || mine !== ticket || window.location.hash !== known) return;
-  if (text === null) return;
-  const isStep = written !== null && !begun && isStepFrom(written, state);
-  written = state;
-  begun = false;
-  put(text, isStep);
-};
-// The address follows what is shown.
+let addressed = {};
+// The address follows what is shown, unless it is another by then: a visitor has typed it.
 effect(() => {
   const state = snapshot();
   if (isOpening() || !page.run) return undefined;
-  if (isQuiet) return void (isQuiet = false);
-  const timer = setTimeout(write, PAUSE_MS, state);
-  return () => clearTimeout(timer);
+  if (addressed && plainQuery(addressed) === plainQuery(state)) return undefined;
+  const { hash } = window.location;
+  let isLast = true;
+  const write = async () => {
+    const text = await queryOf(state);
+    if (!isLast || text === null || window.location.hash !== hash) return;
+    put(text, addressed !== null && isStepFrom(addressed, state));
+    addressed = state;
+  };
+  const timer = setTimeout(write, PAUSE_MS);
+  return () => {
+    isLast = false;
+    clearTimeout(timer);
+  };
 });
 // Another run or another tab is a step of the history; a head or a colour is not.
 /** @type {(before: State, state: State) => boolean} */
@@ -237,10 +233,9 @@ const isStepFrom = (before, state) =>
 // Add the step before the state is shown, so that Back returns here at any time.
 /** @type {(state: State, text: string) => void} */
 const pushStep = (state, text) => {
-  if (written && !isStepFrom(written, state)) return;
-  ticket += 1; // what is about to be written is of the state before
-  put(text, !begun);
-  begun = true;
+  if (addressed && !isStepFrom(addressed, state)) return;
+  put(text, true);
+  addressed = null;
 };
 /** @type {(text: string, isStep: boolean) => void} */
 const put = (text, isStep) => {
@@ -249,7 +244,6 @@ const put = (text, isStep) => {
   const address = `${others && `?${others}`}${text && `#${text}`}`;
   if (address === search + hash) return;
   history[isStep ? "pushState" : "replaceState"](history.state, "", pathname + address);
-  known = window.location.hash;
   if (isInHub()) window.parent.postMessage({ queryString: "", hash: text && `#${text}` }, HUB);
 };
 export const isInHub = () => {
@@ -260,33 +254,19 @@ export const isInHub = () => {
 
 // Back, Forward, and a link to this page that is typed or chosen in it.
 window.onhashchange = async () => {
-  [known, begun, isHeeding] = [window.location.hash, false, true];
-  const mine = ++heeded;
   const text = given();
   const state = await stateOf(text);
-  if (mine !== heeded) return;
-  written = { model: first, ...state };
-  if (state) navigate(written, text, null, true);
+  if (text !== given()) return; // another follows
+  if (state) apply(state, null, true);
   else open({ state });
-  begun = isOpening();
-  if (mine === heeded) isHeeding = false;
 };
 
-// ---- the address that the page is opened at ----
-
-/** @type {(kept: Record<string, any>) => Promise<void>} */
-const openAddress = async (kept) => {
-  const text = given();
-  const wanted = { state: {}, kept, ...(text === "" && { tab: fields.tab }) };
-  page.opening = wanted;
-  const state = await stateOf(text);
-  if (page.opening === wanted) await open({ ...wanted, state });
-};
-// The page before lost its server: what its boxes and settings held then.
+// Open the address that the page is loaded at. kept: what the boxes and settings of the page before held, which
+// lost its server.
 /** @type {(kept: Record<string, any>) => void} */
-export const reopen = (kept) => void openAddress(kept);
+export const reopen = (kept) => void open({ kept, ...(given() === "" && { tab: fields.tab }) });
 // Loaded again, the list of models has those of the visit.
-if (given() !== "" || isReloaded) openAddress({});
+if (given() !== "" || isReloaded) reopen({});
 
 // The page is seen as its link says, or as it is written where that takes long; see page.html.
 effect(() => void (isOpening() || uncover()));
