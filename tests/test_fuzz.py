@@ -15,7 +15,7 @@ from kit.client import ENDPOINTS, asking
 
 from transformer import Model
 from transformer.server.api import endpoints_of
-from transformer.server.page_request import OF_RUN
+from transformer.server.fields import REQUEST
 from transformer.server.presses import works
 from transformer.server.service import Service
 from transformer.views.registry import PICTURES
@@ -103,7 +103,7 @@ def test_an_endpoint_answers_or_gives_an_error_message(endpoints, service, name,
 
 
 NAMES = {
-    "runs": OF_RUN, "batches": ("model", "lines", "bare"),
+    "runs": REQUEST, "batches": ("model", "lines", "bare"),
     "examples": ("model", "typed"),
 }  # fmt: skip
 

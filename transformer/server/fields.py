@@ -51,6 +51,9 @@ LANGUAGES = ("source_language", "target_language")  # settings of a translator o
 SETTINGS = ("method", *NUMBERS, *LANGUAGES)
 # What is changed in a run's network, with its name in a `Request`.
 CHANGES = {"alter": "interventions", "forced_tokens": "forced_tokens"}
+# What makes a run, by name in a link, and the type of each value there.
+REQUEST = {name: "number" if name in NUMBERS else "text" for name in ("model", "text", *SETTINGS)}
+REQUEST |= {"alter": "list", "forced_tokens": "intlist"}
 _ON = {"1": ""}
 # "tab" is declared in `page_fields`.
 _PAGE = (
@@ -78,6 +81,7 @@ def page_fields() -> dict[str, Parameter]:
 def fields_schema() -> dict[str, Any]:
     """The fields and what the views declare, as plain values for the page's scripts."""
     return {
+        "request": REQUEST,
         "settings": SETTINGS,
         "page": {name: field.schema() for name, field in page_fields().items()},
         "views": [view.schema() for view in VIEWS.values()],

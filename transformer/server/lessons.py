@@ -19,9 +19,9 @@ from transformer.messages import language
 from transformer.runs.head_data import check_head
 from transformer.runs.run import Run
 from transformer.server.errors import public_error
-from transformer.server.fields import view_fields
+from transformer.server.fields import REQUEST, view_fields
 from transformer.server.learning import RECORDED, adopt
-from transformer.server.page_request import OF_RUN, run_of
+from transformer.server.page_request import run_of
 from transformer.server.service import Service
 
 Answer = dict[str, Any]
@@ -125,8 +125,8 @@ def offered(served: Mapping[str, Any]) -> list[str]:
 
 def request_in(state: Mapping[str, Any]) -> dict[str, Any]:
     """What a step's state asks the network for. Raises ValueError for a field that no link has."""
-    check_names("a state", state, {*OF_RUN, "lines", *view_fields()})
-    return {name: state[name] for name in OF_RUN if name in state}
+    check_names("a state", state, {*REQUEST, "lines", *view_fields()})
+    return {name: state[name] for name in REQUEST if name in state}
 
 
 def lesson_of(name: Any) -> Lesson:

@@ -1,5 +1,6 @@
-"""A request of the page: for a run the fields of a link that make it, as plain values (OF_RUN), for
-a batch {"model", "lines", "bare"}, and {"model"} alone for a model's stored example.
+"""A request of the page: for a run the fields of a link that make it, as plain values
+(`fields.REQUEST`), for a batch {"model", "lines", "bare"}, and {"model"} alone for a model's stored
+example.
 
 A run is a pure function of its request: so a server that dropped it to make room, a restarted one
 and any replica give the same answers as the one that made it.
@@ -29,14 +30,13 @@ from transformer.server.fields import (
     METHODS,
     NUMBERS,
     READ,
+    REQUEST,
     SAMPLE,
-    SETTINGS,
 )
 from transformer.server.limits import MAX_MADE, MAX_SECONDS, lines_of
 from transformer.server.service import Service
 from transformer.server.sessions import caller, taken
 
-OF_RUN = ("model", "text", *SETTINGS, *CHANGES)
 OF_BATCH = ("model", "lines", "bare")
 # What the page calls the settings, which a request's own sentences begin with.
 WORDS = {one.name: one.title for one in NUMBERS.values()}
@@ -50,7 +50,7 @@ def settings_of(asked: Mapping[str, Any], method: str = GREEDY) -> dict[str, Any
     greedy. Raises ValueError for an unknown method and for other names; the rest is checked by the
     `Request` itself.
     """
-    check_names("a request", asked, OF_RUN)
+    check_names("a request", asked, REQUEST)
     method = asked.get("method", method)
     check_choice("method", method, METHODS)
     given = {of: asked[name] for name, of in CHANGES.items() if asked.get(name)}

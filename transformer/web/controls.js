@@ -1,7 +1,7 @@
 // Controls of a view as components.
 
 import { say } from "./messages.js";
-import { valueOf } from "./fields.js";
+import { valueOf } from "./declared.js";
 import { kindOf } from "./sites.js";
 import { html, useLayoutEffect, useRef } from "./preact.js";
 import { useEvent } from "./part.js";
@@ -20,7 +20,8 @@ export const Control = ({ field, declared, fields, changed = () => {} }) => {
   const { type, title, options, least, most } = declared;
   const value = fields[field];
   const set = (text) => {
-    fields[field] = valueOf(declared, text);
+    const isEmpty = text === "" && INPUTS[type] === "number";
+    fields[field] = isEmpty ? null : valueOf(field, declared, text);
     changed();
   };
   const input =

@@ -8,7 +8,8 @@ const source = globalThis.document?.getElementById("view-schema");
 const lists = { settings: [], views: [], cards: [], lessons: [] };
 /**
  * @typedef {object} Declared
- * @property {string[]} settings
+ * @property {Record<string, string>} request what makes a run: the type of each value
+ * @property {string[]} settings those of the request that Gradio's settings hold
  * @property {Record<string, any>} page its own fields
  * @property {any[]} views
  * @property {Record<string, string>} dark the dark theme's colour for each colour of a figure
@@ -19,7 +20,7 @@ const lists = { settings: [], views: [], cards: [], lessons: [] };
 /** @type {Declared} */
 export const declared = {
   ...lists,
-  ...{ page: {}, dark: {}, controls: {} },
+  ...{ request: {}, page: {}, dark: {}, controls: {} },
   ...JSON.parse(source?.textContent ?? "{}"),
 };
 export const views = declared.views;
@@ -36,19 +37,47 @@ export const fieldsOf = (view) => viewNamed(view)?.controls ?? {};
 /** @type {Record<string, any>} */
 export const everyField = Object.assign({}, declared.page, ...views.map((one) => one.controls));
 
-/** @type {(name: string, value: any) => string} */
-const textIn = (name, value) => {
-  if (name === "forced_tokens" && Array.isArray(value)) return value.join(",");
-  return typeof value === "string" ? value : JSON.stringify(value);
-};
+// ---- values of a link as texts, and back; an Error with a sentence if invalid ----
+
+// A list of objects, such as the changes to a network, is JSON.
+/** @type {(value: any) => string} */
+export const textOf = (value) =>
+  typeof value?.[0] === "object" ? JSON.stringify(value) : String(value ?? "");
 // A table of plain values, as of a lesson's step, as the texts of a link.
 /** @type {(table: Record<string, any>) => Record<string, string>} */
 export const textsOf = (table) =>
-  Object.fromEntries(Object.entries(table).map(([name, value]) => [name, textIn(name, value)]));
-// ---- values of a link; an Error with a sentence if invalid ----
+  Object.fromEntries(Object.entries(table).map(([name, value]) => [name, textOf(value)]));
+
+/** @type {(text: string) => number} */
+const numberIn = (text) => {
+  const number = text.trim() === "" ? NaN : Number(text);
+  if (!Number.isFinite(number)) throw new Error(text);
+  return number;
+};
+/** @type {Record<string, (text: string) => any>} */
+const READERS = {
+  text: String,
+  choice: String,
+  number: numberIn,
+  int: numberIn,
+  intlist: (text) => text.split(",").filter(Boolean).map(numberIn),
+  bool: (text) => text === "true",
+  list: (text) => [...JSON.parse(text)],
+};
+// declared: its type, undefined for a name that no link has.
+/** @type {(name: string, declared: { type: string | undefined, optional?: boolean }, text: string) => any} */
+export const valueOf = (name, { type = "", optional }, text) => {
+  if (text === "" && optional) return null;
+  try {
+    return READERS[type](text);
+  } catch {
+    const part = `'${shortened(name)}'`;
+    throw new Error(say("The link's {part} is unknown or unreadable.", { part }));
+  }
+};
 
 /** @type {(text: string) => string} */
-export const shortened = (text) => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
+const shortened = (text) => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
 /** @type {(name: string, text: string, allowed: string[]) => string} */
 export const oneOf = (name, text, allowed) => {
   if (allowed.includes(text)) return text;

@@ -3,7 +3,7 @@
 
 import { batch as together } from "./preact.js";
 import { addProblem, page, reactive } from "./store.js";
-import { everyField, fieldsOf, oneOf, wholeNumber } from "./declared.js";
+import { everyField, fieldsOf, oneOf, textOf, valueOf, wholeNumber } from "./declared.js";
 
 const MOST_WHOLE = 2 ** 31 - 1;
 
@@ -19,18 +19,6 @@ export const fields = reactive(
 /** @type {(field: string, get: () => any, set: (value: any) => void) => void} */
 export const bindField = (field, get, set) =>
   void Object.defineProperty(fields, field, { get, set });
-
-// The text of a declared field's value in a link, and the value of a text.
-/** @type {(value: any) => string} */
-const textOf = (value) => (value === null || value === undefined ? "" : String(value));
-/** @type {(declared: any, text: string) => any} */
-export const valueOf = ({ type, optional }, text) => {
-  if (text === "" && optional) return null;
-  if (type === "int" || type === "number") return text.trim() === "" ? null : Number(text);
-  if (type === "bool") return text === "true";
-  if (type === "intlist") return text.split(",").filter(Boolean).map(Number);
-  return text;
-};
 
 // A field's initial value: the shown run's, else the declared default.
 /** @type {(field: string) => string} */
@@ -65,7 +53,7 @@ export const staying = () => {
 const checks = new Map();
 
 /** @type {(field: string) => void} */
-const resetField = (field) => (fields[field] = valueOf(everyField[field], startOf(field)));
+const resetField = (field) => (fields[field] = valueOf(field, everyField[field], startOf(field)));
 /** @type {(field: string, text: string) => string | null} a problem */
 const applyField = (field, text) => {
   const { type, optional, options, least, most } = everyField[field];
@@ -73,7 +61,7 @@ const applyField = (field, text) => {
   try {
     if (type === "choice" && !isNone) oneOf(field, text, Object.keys(options));
     if (type === "int" && !isNone) wholeNumber(field, text, least, most ?? MOST_WHOLE);
-    fields[field] = valueOf(everyField[field], text);
+    fields[field] = valueOf(field, everyField[field], text);
     return null;
   } catch (error) {
     resetField(field);

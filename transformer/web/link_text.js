@@ -1,6 +1,6 @@
 // A link's text, the state that it holds, and the request that its run is made from.
 
-import { declared, everyField, shortened, textsOf } from "./declared.js";
+import { declared, everyField, textsOf, valueOf } from "./declared.js";
 import { say, wholeText } from "./messages.js";
 
 // ---- a query string of names and values ----
@@ -95,8 +95,9 @@ const unpackedState = async (packed) => {
 
 // ---- a state and the request for its run ----
 
-// All that makes a run again: the names of a request, see server/page_request.py.
-const REQUEST = ["model", "text", ...declared.settings, "forced_tokens", "alter"];
+const REQUEST = Object.keys(declared.request); // all that makes a run again
+/** @type {Record<string, string>} */
+const TYPES = { ...declared.request, lines: "text" };
 
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
 /** @type {(names: string[], a: State, b: State) => boolean} */
@@ -110,31 +111,6 @@ export const sameRequest = (a, b) => sameFields(REQUEST, a, b);
 /** @type {(a: State, b: State) => boolean} */
 export const sameSettings = (a, b) => sameFields(["model", ...declared.settings], a, b);
 
-const NUMBER = /^-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?$/;
-/** @type {(text: string) => number} */
-const numberIn = (text) => {
-  const number = NUMBER.test(text) ? Number(text) : NaN;
-  if (!Number.isFinite(number)) throw new Error(text);
-  return number;
-};
-/** @type {(text: string) => number[]} */
-const idsIn = (text) =>
-  text.split(",").map((part) => {
-    if (!/^\d{1,9}$/.test(part)) throw new Error(text);
-    return Number(part);
-  });
-/** @type {(text: string) => any[]} */
-const listIn = (text) => {
-  const list = JSON.parse(text);
-  if (!Array.isArray(list)) throw new Error(text);
-  return list;
-};
-/** @type {Map<string, (text: string) => any>} */
-const READERS = new Map();
-for (const name of declared.settings) READERS.set(name, numberIn);
-const TEXTS = ["model", "text", "lines", "method", "source_language", "target_language"];
-for (const name of TEXTS) READERS.set(name, String);
-READERS.set("forced_tokens", idsIn).set("alter", listIn);
 // What a state asks the server for, as plain values: lines, of its batch, and request, for its run, each only with what
 // the state has; views: its other fields; problems: a sentence for each that cannot be read.
 /** @type {(state: State) => { lines?: string, request: Record<string, any>, views: State, problems: string[] }} */
@@ -142,19 +118,18 @@ export const partsOf = (state) => {
   /** @type {Record<string, any>} */
   const values = {};
   /** @type {State} */
-  const shown = {};
+  const views = {};
   const problems = [];
   for (const [name, text] of Object.entries(state)) {
     try {
-      if (Object.hasOwn(everyField, name)) shown[name] = text;
-      else values[name] = /** @type {any} */ (READERS.get(name))(text);
-    } catch {
-      const part = shortened(name);
-      problems.push(say("The link's {part} is unknown or unreadable.", { part: `'${part}'` }));
+      if (Object.hasOwn(everyField, name)) views[name] = text;
+      else values[name] = valueOf(name, { type: TYPES[name] }, text);
+    } catch (error) {
+      problems.push(error.message);
     }
   }
   const { lines, ...request } = values;
-  return { lines, request, views: shown, problems };
+  return { lines, request, views, problems };
 };
 
 // The part of a link that leads to a run; a stored example is its model's.
