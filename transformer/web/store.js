@@ -277,6 +277,6 @@ export const shell = {
   /** @type {(name: string) => HTMLElement | undefined} */
   openTab: () => undefined,
   // Set Gradio's controls, by their names in a link.
-  /** @type {(changes: Record<string, any>) => Promise<void>} */
-  setControls: async () => {},
+  /** @type {(changes: Record<string, any>) => void} */
+  setControls: () => {},
 };

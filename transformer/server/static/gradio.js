@@ -10,49 +10,40 @@ const SETTLED_MS = 8000; // that a page is waited for which still moves
 /** @typedef {Record<string, any>} Changes values, or Gradio's updates, of controls by name */
 /** @type {((changes: Changes) => void) | null} */
 let send = null; // once the header is on the page
-/** @typedef {{ changes: Changes, done: () => void }[]} Sent */
-/** @type {Sent} */
-let sent = [];
-/** @type {Sent} */
-let waiting = [];
-const sendNext = () => {
-  if (!send || sent.length || !waiting.length) return;
-  [sent, waiting] = [waiting, []];
-  send(Object.assign({}, ...sent.map(({ changes }) => changes)));
+let isSetting = false; // what is to be set meanwhile waits
+/** @type {Changes} */
+let waiting = {};
+const sendWaiting = () => {
+  if (!send || isSetting || !Object.keys(waiting).length) return;
+  const changes = waiting;
+  [waiting, isSetting] = [{}, true];
+  send(changes);
 };
 // Called by Gradio after each change, by a visitor or a script.
 /** @type {(name: string, value: any) => void} */
 export const controlChanged = (name, value) => void (controls[name] = value);
 /** @type {(changes: Changes) => void} */
-const keep = (changes) => {
+export const setControls = (changes) => {
   for (const [name, change] of Object.entries(changes)) {
     const isUpdate = change?.__type__ === "update";
     if (name in controls && (!isUpdate || "value" in change))
       controls[name] = isUpdate ? change.value : change;
   }
+  Object.assign(waiting, changes);
+  sendWaiting();
 };
-// Resolves once the controls are set.
-/** @type {(changes: Changes) => Promise<void>} */
-export const setControls = (changes) =>
-  new Promise((done) => {
-    keep(changes);
-    waiting.push({ changes, done });
-    sendNext();
-  });
 /** @type {(how: (changes: Changes) => void) => void} */
 export const connectControls = (how) => {
   send = how;
-  sendNext();
+  sendWaiting();
 };
 // What Gradio sets, in the order of its names.
 /** @type {(changes: Changes, names: string[]) => any[]} */
 export const outputsOf = (changes, names) =>
   names.map((name) => (name in changes ? changes[name] : { __type__: "update" }));
 export const controlsSet = () => {
-  const before = sent;
-  sent = [];
-  for (const { done } of before) done();
-  sendNext();
+  isSetting = false;
+  sendWaiting();
 };
 
 export const focusText = () => {

@@ -97,7 +97,7 @@ const LONG_MS = 1500; // that a text is written before it is seen on a page that
 
 /** @type {(isRunning: boolean) => void} */
 const offerStop = (isRunning) =>
-  void setControls({ stop: { __type__: "update", interactive: isRunning } });
+  setControls({ stop: { __type__: "update", interactive: isRunning } });
 
 // Show a finished run, or a text as far as it is written.
 /** @type {(facts: any) => void} */
