@@ -4,7 +4,6 @@ title, a sentence and a picture for the message that it is sent in. They are dat
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -43,15 +42,6 @@ PAGE = """<!doctype html>
 """
 
 
-def link_text(state: Mapping[str, Any]) -> str:
-    """A state as it is written in the page's address, after the #."""
-    texts = {
-        name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in state.items()
-    }
-    return urlencode(texts)
-
-
 def short_links(models: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The short links whose model is served, by their name in the address."""
     return {one["name"]: one for one in read_tour()["link"] if one["state"]["model"] in models}
@@ -72,7 +62,7 @@ def link_routes(service: Service) -> APIRouter:
                 "title": say(one["title"]),
                 "says": say(one["says"]),
                 "picture": str(request.url).partition("?")[0] + ".png",
-                "state": link_text(one["state"]),
+                "state": urlencode(one["state"]),
             }
             return HTMLResponse(PAGE.format_map({k: html.escape(v) for k, v in words.items()}))
 
