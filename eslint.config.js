@@ -73,10 +73,6 @@ export default [
     rules: { "no-restricted-syntax": "off" },
   },
   {
-    files: ["transformer/server/static/kept_language.js"],
-    languageOptions: { sourceType: "script" },
-  },
-  {
     files: ["tests/static/*.js"],
     languageOptions: { globals: globals.node },
   },

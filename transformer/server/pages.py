@@ -31,7 +31,6 @@ from transformer.server.service import Service
 from transformer.views.attention.grid import data_url, mosaic, tiles
 from transformer.views.attention.heatmap import head_title
 from transformer.views.drawing.style import FONT
-from transformer.views.export.bundle import read_module
 
 TEMPLATE = Path(__file__).parent / "static" / "page.html"
 HOLE = re.compile(r"/\*(\w+)\*/")
@@ -84,7 +83,6 @@ class Pages:
             "tag": catalogue(language()).tag,
             "base": self._base,
             "title": html.escape(say(TITLE)),
-            "language": read_module("server/static/kept_language.js"),
             "config": json_in_script(description(config)),
             "info": json_in_script(info),
             "imports": json.dumps({"imports": {"page": f"./{script}", "later": f"./{later}"}}),

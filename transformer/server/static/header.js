@@ -84,7 +84,7 @@ const CopyLink = ({ page }) => {
 
 // ---- the menu of languages, each by its own name ----
 
-const KEPT = "viz-language"; // as in kept_language.js
+const KEPT = "viz-language"; // as in page.html
 
 /** @type {(language: string) => boolean} */
 const keep = (language) => {
