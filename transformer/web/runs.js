@@ -154,7 +154,7 @@ export const showRun = (facts) => {
   const views = shownFields();
   delete views.read; // a place in the run that was shown
   delete views.cell;
-  return shell.apply({ ...views, ...linkOf(facts) }, facts);
+  shell.apply({ ...views, ...linkOf(facts) }, facts);
 };
 
 // The shown text up to a step, then the given token ids, then what the network writes.

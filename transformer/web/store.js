@@ -268,8 +268,8 @@ export const nextPaint = () =>
 
 export const shell = {
   // Show a state, texts by field; facts: of its run, where this visit has shown it.
-  /** @type {(state: Record<string, string>, facts?: any) => Promise<void>} */
-  apply: async () => {},
+  /** @type {(state: Record<string, string>, facts?: any) => void} */
+  apply: () => {},
   // Continue the text in the box, or `text`. altered: the changes to the network.
   /** @type {(altered: Record<string, any>, text?: string) => void} */
   generate: () => {},

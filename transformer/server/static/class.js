@@ -8,7 +8,7 @@ import { page, showProblem } from "../../web/store.js";
 import { Marked, Token } from "../../web/text.js";
 import { CodeWindow } from "./code.js";
 import { pageAddress } from "./header.js";
-import { isSettled } from "./tour.js";
+import { isOpening } from "./link.js";
 
 const KEPT = "viz-class"; // in sessionStorage, {code, key}: after a reload the class goes on
 const LOOK_MS = 1000; // between two looks at the answers
@@ -94,7 +94,7 @@ const useShown = (held, step, fail) => {
   latest.current = wanted;
   const show = async () => {
     const isShown = () => latest.current === wanted;
-    while (isShown() && step.name && !(isSettled() && page.run?.run)) await pause(LOADING_MS);
+    while (isShown() && step.name && (isOpening() || !page.run?.run)) await pause(LOADING_MS);
     if (!held || !isShown()) return;
     const shown = step.name ? { ...step, run: page.run.run } : {};
     await ask("show_step", { ...held, ...shown }).catch(fail);

@@ -3,9 +3,9 @@
 
 import { useAnswer, usePart, mounted, useDocument } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
-import { page, reactive, setQuery, showProblem } from "../../web/store.js";
+import { nextPaint, page, reactive, setQuery, showProblem } from "../../web/store.js";
 import { say, sayN } from "../../web/messages.js";
-import { goToLesson, cardShown, endTour, goToAnswer, goToCard, isSettled, opener } from "./tour.js";
+import { goToLesson, cardShown, endTour, goToAnswer, goToCard, opener } from "./tour.js";
 import {
   Card,
   cardState,
@@ -18,6 +18,7 @@ import { ask, askedIn, LANGUAGE, lasting, takeLeft } from "../../web/ask.js";
 import { declared } from "../../web/declared.js";
 import { focusText } from "./gradio.js";
 import { opened } from "./header.js";
+import { isOpening } from "./link.js";
 
 const KEY = "solved-lessons";
 
@@ -132,8 +133,11 @@ const Guide = () => {
   const solve = async () => {
     try {
       const { state: shown, trains, number, option } = await ask("solve", asked());
-      if (shown) await goToAnswer(shown);
-      if (trains) /** @type {HTMLElement} */ (document.querySelector(".learn .train")).click();
+      if (shown) goToAnswer(shown);
+      if (trains) {
+        await nextPaint();
+        /** @type {HTMLElement} */ (document.querySelector(".learn .train")).click();
+      }
       if (shown) return;
       const answer = option === undefined ? { number: Math.round(number * 100) / 100 } : { option };
       state.give(answer);
@@ -143,7 +147,7 @@ const Guide = () => {
     }
   };
   const followed = card && !isGuessing(card, state) ? (card.check ?? "") : "";
-  useFollowed(name, followed, grade, () => isSettled() && Boolean(page.run?.run));
+  useFollowed(name, followed, grade, () => !isOpening() && Boolean(page.run?.run));
   // Where the visitor writes a text, the question is what follows it, not what the network has added.
   const asksNext = Boolean(card?.types) && card?.check !== "token";
   useLayoutEffect(() => {

@@ -33,6 +33,7 @@ const HUB = "https://huggingface.co"; // embeds a Space in a page
  * @property {any} [facts] of its run, where this visit has shown it
  * @property {boolean} [isChosen] another model was chosen: the visitor's own texts and settings stay
  * @property {string} [tab] the one that stays open
+ * @property {boolean} [isStep] whether the history gets a step for it
  */
 // While a state is being opened the address stays.
 export const isOpening = () => page.opening !== null;
@@ -58,20 +59,17 @@ export const linkText = () => queryOf(snapshot());
 // Show a state. The server makes its run and batch where others are shown now. facts: those of a run
 // of this visit that is the wanted one; it is shown at once where no setting has to change with it. isHere:
 // whether the address leads there already.
-/** @type {(state: State, facts?: any, isHere?: boolean) => Promise<void>} */
-export const apply = async (state, facts = null, isHere = false) => {
+/** @type {(state: State, facts?: any, isHere?: boolean) => void} */
+export const apply = (state, facts = null, isHere = false) => {
   if (facts && isOfBatch(state) && sameSettings(state, linkOf(page.run))) {
     setControls({ text: facts.text });
     setRun(facts);
   }
-  const text = isHere ? null : await queryOf(state);
   // While another state is loading, the answer may yet change the run that is shown.
   const isShown =
     !isOpening() && page.run && sameRequest(state, linkOf(page.run)) && isOfBatch(state);
+  if (!isShown) return void open({ state, facts, isStep: !isHere });
   if (isHere) addressed = null;
-  else if (text !== null) pushStep(state, text);
-  else if (!isShown) return showProblem(TOO_LONG);
-  if (!isShown) return void open({ state, facts });
   report(showFields(partsOf(state).views));
   addressed ??= snapshot();
 };
@@ -85,8 +83,7 @@ const isOfBatch = ({ lines }) => lines === undefined || lines === page.batch?.li
 export const chooseModel = (model) => {
   if (!page.run || model === page.run.model) return;
   const state = { model, ...lookFields() };
-  pushStep(state, plainQuery(state));
-  open({ state, isChosen: true, tab: fields.tab });
+  open({ state, isChosen: true, tab: fields.tab, isStep: true });
 };
 
 // ---- opening: the model's example comes from the server, then the state's own batch and run ----
@@ -103,11 +100,14 @@ const STORED = say("A stored example, read by this model.");
 // state is wanted by now. A part that fails is reported, and the rest is shown.
 /** @type {(wanted: Wanted) => Promise<State | null | void>} */
 const openState = async (wanted) => {
-  const { kept = {}, facts, isChosen, tab } = wanted;
-  const state = wanted.state ?? (await stateOf(given()));
+  const { kept = {}, facts, isChosen, tab, isStep } = wanted;
   const isWanted = () => page.opening === wanted;
+  const state = wanted.state ?? (await stateOf(given()));
+  const address = state && isStep ? await queryOf(state) : "";
   if (!isWanted()) return null;
   if (!state) return report([UNREADABLE]);
+  if (address === null) return report([TOO_LONG]);
+  if (isStep) put(address, true); // before it is shown: Back returns here at any time
   const parts = partsOf(state);
   /** @type {any} */
   let example = null;
@@ -230,13 +230,6 @@ effect(() => {
 /** @type {(before: State, state: State) => boolean} */
 const isStepFrom = (before, state) =>
   !(sameRequest(before, state) && (before.tab ?? "") === (state.tab ?? ""));
-// Add the step before the state is shown, so that Back returns here at any time.
-/** @type {(state: State, text: string) => void} */
-const pushStep = (state, text) => {
-  if (addressed && !isStepFrom(addressed, state)) return;
-  put(text, true);
-  addressed = null;
-};
 /** @type {(text: string, isStep: boolean) => void} */
 const put = (text, isStep) => {
   const { pathname, search, hash } = window.location;

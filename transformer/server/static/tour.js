@@ -27,14 +27,12 @@ cardState.deck = tour;
 // The button that began it, to which the focus goes back.
 export const opener = { current: /** @type {any} */ (null) };
 let ended = false; // while the state of the card that was put away is still on its way
-let settled = true; // whether the page was asked for the card's state
 /** @type {Map<string, Promise<Deck>>} */
 const lessons = new Map();
 
 /** @returns {Card | null} */
 export const cardShown = () =>
   cardState.place === null ? null : cardState.deck.cards[cardState.place];
-export const isSettled = () => settled && !isOpening();
 
 /** @type {(to: number | null, among?: Deck) => void} */
 const show = (to, among = cardState.deck) => {
@@ -75,7 +73,7 @@ const showLinked = async (field, text) => {
   const to = wholeNumber(field, number, 1, deck.cards.length) - 1;
   if (wanted[field] !== text) return;
   const isShown = cardState.deck === deck && cardState.place === to;
-  if (opens && !isShown) await goToCard(to, deck, true);
+  if (opens && !isShown) goToCard(to, deck, true);
   else show(to, deck);
 };
 /** @type {(field: "tour" | "lesson") => boolean} */
@@ -103,34 +101,23 @@ keptAsCard("lesson");
 effect(() => void (ended &&= isOpening()));
 
 // Show a card: the page as it says. isHere: whether the address leads there already.
-/** @type {(to: number, among?: Deck, isHere?: boolean) => Promise<void>} */
-export const goToCard = async (to, among = cardState.deck, isHere = false) => {
+/** @type {(to: number, among?: Deck, isHere?: boolean) => void} */
+export const goToCard = (to, among = cardState.deck, isHere = false) => {
   const { state } = among.cards[to];
-  /** @type {Record<string, string>} */
-  const here = among.name ? { lesson: `${among.name}.${to + 1}` } : { tour: String(to + 1) };
   ended = false;
-  settled = Object.keys(state).length === 0;
   show(to, among);
   if (!state.more) window.scrollTo({ top: 0 }); // a section scrolls to itself
-  if (settled) return;
-  const stays = staying();
-  delete stays.lesson;
-  await apply({ ...state, ...stays, ...here }, null, isHere);
-  settled = true;
+  const here = among === tour && { tour: String(to + 1) };
+  if (Object.keys(state).length) apply({ ...state, ...staying(), ...here }, null, isHere);
 };
-/** @type {(to: number) => Promise<void>} */
+/** @type {(to: number) => void} */
 export const goToTour = (to) => goToCard(to, tour);
 /** @type {(name: string, to?: number) => Promise<void>} */
 export const goToLesson = async (name, to = 0) => goToCard(to, await lessonOf(name));
 // Bring the page to what answers the shown card.
-/** @type {(state: Record<string, any>) => Promise<void>} */
+/** @type {(state: Record<string, any>) => void} */
 export const goToAnswer = (state) =>
-  apply({
-    ...cardShown()?.state,
-    ...textsOf(state),
-    ...staying(),
-    lesson: `${cardState.deck.name}.${(cardState.place ?? 0) + 1}`,
-  });
+  apply({ ...cardShown()?.state, ...textsOf(state), ...staying() });
 export const endTour = () => {
   ended = isOpening();
   show(null);

@@ -133,7 +133,7 @@ const Afterwards = ({ shown, facts, picked }) => {
     const head = picked ? { site: siteName({ ...picked, stack, kind }), head: picked.head } : best;
     /** @type {Record<string, string>} */
     const place = head ? { site: head.site, head: String(head.head) } : {};
-    await shell.apply({
+    shell.apply({
       ...staying(),
       model,
       length: String(length),
