@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import (
     array,
-    check_row,
+    head_view,
     n_heads_at,
     one_head,
     sites_of,
-    stored_head,
     weights_read,
 )
 from transformer.runs.run import Run
@@ -50,10 +49,9 @@ def atlas(run: Run | Batch, stack: str, kind: str, row: int = 0) -> Atlas:
 
     Raises ValueError, listing what there is, for an unknown stack, kind or row.
     """
-    check_row(run, row)
     sites = sites_of(run, stack, kind)
     side = _side(len(sites) * n_heads_at(run.trace, sites[0]))
-    allowed = stored_head(run.trace, sites[0], row, 0).allowed[0].cpu().numpy()
+    allowed = head_view(run, sites[0], 0, row).allowed
     layers = []
     for site in sites:  # one at a time: all weights of a long text take gigabytes
         pattern = one_head(run.trace, site, row, None).pattern

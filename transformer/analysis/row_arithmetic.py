@@ -20,10 +20,7 @@ from transformer.runs.head_data import (
     Head,
     SiteLike,
     array,
-    check_head,
-    check_row,
-    labels_of,
-    n_heads_at,
+    head_view,
     one_head,
 )
 from transformer.runs.run import Run
@@ -68,21 +65,17 @@ class RowArithmetic:
     output: Doubles
 
     @property
-    def score_difference(self) -> float:
-        """Largest difference between these scores and the network's own."""
-        return float(np.abs(self.scores - self.traced_scores).max())
-
-    @property
     def weight_difference(self) -> float:
         """Largest difference between these weights and the network's own."""
         return float(np.abs(self.weights - self.traced_weights).max())
 
     @property
     def agrees(self) -> bool:
-        """Whether both differences are within float32's rounding."""
+        """Whether scores and weights are the network's own, to float32's rounding."""
         largest = np.abs(self.dots).max() / np.sqrt(self.score_size)  # before bias and cap
         room = TOLERANCE * max(1.0, float(largest), float(np.abs(self.scores).max()))
-        return self.score_difference < room and self.weight_difference < TOLERANCE
+        by_score = float(np.abs(self.scores - self.traced_scores).max())
+        return by_score < room and self.weight_difference < TOLERANCE
 
 
 def row_arithmetic(
@@ -94,32 +87,32 @@ def row_arithmetic(
     Raises ValueError for an unknown site, head, query or row, and for a record without queries.
     Source: Vaswani et al. 2017, equation 1.
     """
-    found = run.trace.find(site)
-    check_row(run, row)
-    check_head(head, n_heads_at(run.trace, found))
+    view = head_view(run, site, head, row)
     if head == "mean":
         raise InvalidCall("mean_head", "choose one head, not the mean of all")
-    head = int(head)
-    labels, key_labels = labels_of(run, found, row)
-    record = one_head(run.trace, found, row, head)
-    position = _position(query, record.pattern.shape[2])
+    record = one_head(run.trace, view.site, row, int(head))
+    last = record.pattern.shape[2] - 1
+    position = last if query is None else check_whole("query", query, 0, last)
     q, keys, values = (array(part[0, 0]) for part in heads_of(record))
     allowed = record.allowed[0, position].cpu().numpy()
     traced_scores = array(record.scores[0, 0, position])
     dots = keys.astype(np.float64) @ q[position].astype(np.float64)
     scores = dots / np.sqrt(run.config.score_size)
     bias, cap = None, run.config.score_cap
-    if run.config.biases_scores and found.kind == "self":
+    if run.config.biases_scores and view.site.kind == "self":
         bias = _uncapped(traced_scores.astype(np.float64), cap) - scores
         scores = scores + bias
     if cap is not None:
         scores = cap * np.tanh(scores / cap)
+    masked = np.where(allowed, scores, _FILL)
+    exps = np.exp(masked - masked.max())  # the same weights, and no number overflows
+    weights = exps / exps.sum()
     return RowArithmetic(
-        site=record.site,
-        head=head,
+        site=view.site,
+        head=int(head),
         query=position,
-        query_label=labels[position],
-        key_labels=key_labels,
+        query_label=view.query_labels[position],
+        key_labels=view.key_labels,
         traced_scores=traced_scores,
         traced_weights=array(record.pattern[0, 0, position]),
         q=q[position],
@@ -131,19 +124,15 @@ def row_arithmetic(
         cap=cap,
         dots=dots,
         scores=scores,
-        **_weighed(scores, values, allowed),
+        exps=exps,
+        weights=weights,
+        output=weights @ values.astype(np.float64),
     )
 
 
 def _uncapped(scores: Doubles, cap: float | None) -> Doubles:
     below = 1 - 1e-7  # float32's tanh is 1 for large scores
     return scores if cap is None else cap * np.arctanh(np.clip(scores / cap, -below, below))
-
-
-def _position(query: Any, n_queries: int) -> int:
-    if query is None:
-        return n_queries - 1
-    return check_whole("query", query, 0, n_queries - 1)
 
 
 def heads_of(record: AttentionRecord) -> tuple[Any, Any, Any]:
@@ -154,11 +143,3 @@ def heads_of(record: AttentionRecord) -> tuple[Any, Any, Any]:
             "made by the network itself"
         )
     return record.q, record.k, record.v
-
-
-def _weighed(scores: Doubles, values: Floats, allowed: NDArray[np.bool_]) -> dict[str, Doubles]:
-    masked = np.where(allowed, scores, _FILL)
-    exps = np.exp(masked - masked.max())  # the same weights, and no number overflows
-    weights = exps / exps.sum()
-    output = weights @ values.astype(np.float64)
-    return {"exps": exps, "weights": weights, "output": output}

@@ -13,7 +13,7 @@ from transformer.analysis.atlas import atlas as small_pictures
 from transformer.analysis.attention_flow import flow_weights
 from transformer.messages import mark
 from transformer.runs.batch import Batch
-from transformer.runs.head_data import Head, head_view, labels_of, sites_of, stored_head
+from transformer.runs.head_data import Head, head_view, sites_of
 from transformer.runs.run import Run
 from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import (
@@ -124,10 +124,9 @@ def answer_flow(
         figure = attention_flow(*place, hover=False, scale=scale, range_=range, row=row)
         return {"figure": figure}
     weights = flow_weights(*place, row).astype("float32")
-    site = sites_of(item, stack, kind)[0]
-    allowed = stored_head(item.trace, site, row, 0).allowed[0].cpu().numpy()
-    frame = head_frame(*labels_of(item, site, row), combined=True)
-    return mask_answer(allowed) | {"figure": frame, "weights": weights}
+    view = head_view(item, sites_of(item, stack, kind)[0], 0, row)
+    frame = head_frame(view.query_labels, view.key_labels, combined=True)
+    return mask_answer(view.allowed) | {"figure": frame, "weights": weights}
 
 
 VIEW = View(

@@ -17,7 +17,7 @@ from transformer.analysis.row_arithmetic import (
 from transformer.messages import mark, numeral, say
 from transformer.network_words import attention_name
 from transformer.runs.batch import Batch
-from transformer.runs.head_data import SiteLike, stored_head
+from transformer.runs.head_data import SiteLike, head_view
 from transformer.runs.run import Run
 from transformer.views.attention.lines import named
 from transformer.views.declaration import Answer, view
@@ -190,8 +190,8 @@ def answer_attention_math(
 ) -> Answer:
     """The figure of one row, with its exact float32 q (D), K and V (Tk x D), mask and the network's
     own scores and weights. query None or beyond the trace: the last traced token."""
-    traced = stored_head(item.trace, item.trace.find(site), 0, 0).allowed.shape[1]
-    beyond = isinstance(query, int) and query >= traced  # of a long translation
+    n_queries = len(head_view(item, site, 0).query_labels)
+    beyond = isinstance(query, int) and query >= n_queries  # of a long translation
     found = row_arithmetic(item, site, head, None if beyond else query)
     return {
         "figure": figure_of(found),

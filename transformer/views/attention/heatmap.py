@@ -34,9 +34,7 @@ from transformer.runs.head_data import (
     HeadView,
     SiteLike,
     head_view,
-    labels_of,
     sites_of,
-    stored_head,
 )
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -232,16 +230,14 @@ def attention_flow(
     shown = flow_weights(run, stack, which, kind, layer, row).astype(np.float32)
     check_choice("scale", scale, SCALES)
     check_choice("range_", range_, RANGES)
-    site = sites_of(run, stack, kind)[0]
-    allowed = stored_head(run.trace, site, row, 0).allowed[0].cpu().numpy()
-    queries, keys = labels_of(run, site, row)
-    told = cell_hover(queries, keys, _NUMBER, shown) if hover else {"hoverinfo": "none"}
+    view = head_view(run, sites_of(run, stack, kind)[0], 0, row)
+    labels = view.query_labels, view.key_labels
+    told = cell_hover(*labels, _NUMBER, shown) if hover else {"hoverinfo": "none"}
     return matrix_figure(
-        weight_cells(shown, allowed, scale, range_, **told),
+        weight_cells(shown, view.allowed, scale, range_, **told),
         _title(which, run, stack, kind, layer),
         _SUBTITLES[which],
-        queries,
-        keys,
+        *labels,
         meta={
             "which": which, "stack": stack, "kind": kind,
             "scale": scale, "range": range_, "row": row,
