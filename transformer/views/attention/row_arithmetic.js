@@ -2,7 +2,7 @@
 // of the attention pictures, in float64.
 
 import { capital, numeral, say, tinyNumber } from "../../web/messages.js";
-import { shortenLabels } from "../../web/labels.js";
+import { shortenLabels, thinLabels } from "../../web/labels.js";
 
 /**
  * @typedef {Float32Array | Uint8Array | number[]} Numbers
@@ -174,6 +174,9 @@ export const tableOfRow = ({ row, sums }) => {
 export const fitToWidth =
   (width) =>
   ({ layout, data }) => {
+    const { height, margin, yaxis } = layout;
+    const [low, high] = yaxis.domain;
+    thinLabels(yaxis, (high - low) * (height - margin.t - margin.b)); // a projector's are larger
     if (width >= NARROW_PX) return;
     layout.margin.l = 50; // plus the room of the labels
     for (const name of ["yaxis", "yaxis2", "yaxis5"]) shortenLabels(layout[name]);
