@@ -4,7 +4,6 @@ import test from "node:test";
 
 import { colourValues, headNumbers } from "../../transformer/web/head_numbers.js";
 import { cellsOf, lookOf, partOf, placesOf } from "../../transformer/web/heatmap.js";
-import { escapeLabel, shortLabel } from "../../transformer/web/labels.js";
 import { apart, vectors } from "./vectors.js";
 import { distribution, draws } from "../../transformer/views/journey/distribution.js";
 
@@ -13,17 +12,13 @@ test("the figure of a head, filled in by the page, is that of Python", () => {
   const numbers = headNumbers(answer);
   assert.ok(apart(numbers.weights, weights.flat()) < 1e-6);
   assert.equal(figures.length, 18);
-  const { query_labels: query, key_labels: key } = answer.figure.layout.meta;
-  /** @type {(label: string) => string} */
-  const isolated = (label) => shortLabel(escapeLabel(label), 60);
-  const labels = { query: query.map(isolated), key: key.map(isolated) };
   for (const wanted of figures) {
     const name = `${wanted.stage} ${wanted.scale} ${wanted.range}`;
-    const [look] = lookOf(answer.figure, numbers, wanted).data;
+    const [look] = lookOf(numbers, wanted).data;
     for (const same of ["colorscale", "colorbar", "hovertemplate"])
       assert.deepEqual(look[same], wanted[same], name);
     assert.ok(apart([look.zmin, look.zmax], [wanted.zmin, wanted.zmax]) < 1e-5, name);
-    const cells = cellsOf(numbers, wanted, labels, look.hovertemplate);
+    const cells = cellsOf(numbers, wanted, look.hovertemplate);
     wanted.z.forEach((row, place) => assert.ok(apart(cells.z[place], row) < 1e-5, name));
     assert.ok(apart(cells.customdata.flat(2), wanted.numbers.flat(2)) < 1e-4, name);
     assert.deepEqual(cells.text, wanted.text);
@@ -38,7 +33,7 @@ test("scores and weights are the network's, to the rounding of float32", () => {
   assert.ok(apart(later.weights, weights) < 1e-5);
   assert.ok(apart(later.scores, scores) < 1e-5 * most);
   assert.equal(later.scores, later.scores); // worked out once
-  const values = colourValues(later, 13, "masked", "linear");
+  const values = colourValues(later, "masked", "linear");
   const shown = scores.map((score, at) => (later.allowed[at] ? score : null));
   assert.ok(apart(values.map((row) => [...row]).flat(), shown) < 1e-5 * most);
 });

@@ -31,6 +31,7 @@ from transformer.views.attention.heatmap import (
     RANGES,
     SCALES,
     attention_heatmap,
+    head_frame,
 )
 from transformer.views.drawing.style import (
     FONT,
@@ -121,6 +122,7 @@ def vectors_of_a_head() -> dict[str, Any]:
     found = QKV(queries, keys, keys, mask).record(Site("decoder", 0, "cross"))
     return {
         "answer": {
+            "figure": head_frame(list("abcdefghijk"), list("abcdefghijklm")),
             "shape": [11, 13],
             "queries": flat(queries.numpy()),
             "keys": flat(keys.numpy()),

@@ -1,7 +1,8 @@
 // Requests to the server by plain HTTP, and the arrays of its answers; server/resources.py lists the endpoints.
 // If the server no longer keeps the run, it also gets the run's request and generates it again.
 
-import { requestsFor } from "./store.js";
+import { signal } from "./preact.js";
+import { on, requestsFor } from "./store.js";
 import { say } from "./messages.js";
 import { pictureNamed } from "./declared.js";
 
@@ -178,4 +179,42 @@ export const ask = (name, data) => {
   const answer = reply(name, data).finally(() => pending.delete(key));
   pending.set(key, answer);
   return answer;
+};
+
+// ---- the answers about the shown run, each requested once ----
+
+/** @type {Map<string, any>} */
+const kept = new Map(); // signals
+on("run", ({ run }) => {
+  for (const key of kept.keys()) if (!key.startsWith(`${run} `)) kept.delete(key);
+});
+
+// The answer of an endpoint as far as it is known, {value}: a component that reads the value is drawn again
+// when it arrives. data: with its run.
+/** @type {(name: string, data: any) => { value: any }} */
+export const keptAnswer = (name, data) => {
+  const key = `${data.run} ${name} ${JSON.stringify(data)}`;
+  if (!kept.has(key)) kept.set(key, signal(undefined));
+  return kept.get(key);
+};
+const CELLS_KEPT = 8_000_000; // of all heads' numbers: 9 bytes each
+/** @type {(latest: any) => void} */
+const forgetHeads = (latest) => {
+  let cells = 0;
+  for (const [key, answer] of [...kept].reverse()) {
+    const { length = 0 } = answer.peek()?.weights ?? {};
+    cells += length;
+    if (length && answer !== latest && cells > CELLS_KEPT) kept.delete(key);
+  }
+};
+// `ask`, once for a run; read: converts the answer.
+/** @type {(name: string, data: any, read?: (answer: any) => any) => Promise<any>} */
+export const askOnce = async (name, data, read = (answer) => answer) => {
+  const answer = /** @type {any} */ (keptAnswer(name, data));
+  if (answer.peek() === undefined) {
+    const sent = await ask(name, data);
+    answer.value ??= read(sent);
+    forgetHeads(answer);
+  }
+  return answer.peek();
 };

@@ -5,6 +5,7 @@ import { useButtonKeys } from "./cells.js";
 import { decodeBytes } from "./ask.js";
 import { capital, say, sayN } from "./messages.js";
 import { html, useLayoutEffect, useMemo, useRef } from "./preact.js";
+import { headName } from "./sites.js";
 import { page } from "./store.js";
 
 const FEW = 256; // heads: more canvases than this take a second to paint anew
@@ -26,8 +27,6 @@ export const atlasOf = ({ shape, pixels, masked }) => ({
   masked: decodeBytes(masked),
 });
 
-export const headName = (layer, head) =>
-  capital(say("layer {layer}, head {head}", { layer, head }));
 // The label of a head's button, with its state.
 /** @type {(name: string, isOff: boolean) => string} */
 export const knownName = (name, isOff) => (isOff ? say("{name}, switched off", { name }) : name);
@@ -119,7 +118,7 @@ const Head = ({
   keys,
 }) => {
   const [nLayers, nHeads] = atlas.shape;
-  const known = knownName(headName(layer, head), isAblated);
+  const known = knownName(capital(headName({ layer, head })), isAblated);
   const at = (place, count) => `${(100 * place) / Math.max(1, count - 1)}%`;
   const backgroundPosition = `${at(head, nHeads)} ${at(layer, nLayers)}`;
   const picture =

@@ -5,8 +5,9 @@
 import { unpackBits } from "./ask.js";
 import { numeral, say } from "./messages.js";
 
-/** @typedef {{readonly scores: Float32Array | null, weights: Float32Array, allowed: Uint8Array}} HeadNumbers flat arrays of query x key; scores: null for several heads combined */
-/** @typedef {{shape: number[], allowed: Uint8Array, scores?: Float32Array, queries?: Float32Array, keys?: Float32Array, weights?: Float32Array}} Sent allowed: a bit a cell; scores, or the queries and keys of which they are products; weights: if they are not the softmax of the scores */
+/** @typedef {{readonly scores: Float32Array | null, weights: Float32Array, allowed: Uint8Array}} Cells flat arrays of query x key; scores: null for several heads combined */
+/** @typedef {Cells & {figure: any, labels: {query: string[], key: string[]}}} HeadNumbers figure: of head_frame in heatmap.py; labels: of the tokens */
+/** @typedef {{figure: any, shape: number[], allowed: Uint8Array, scores?: Float32Array, queries?: Float32Array, keys?: Float32Array, weights?: Float32Array}} Sent allowed: a bit a cell; scores, or the queries and keys of which they are products; weights: if they are not the softmax of the scores */
 /** @typedef {{top: number, left: number, down: number, across: number, step: number}} Part a range of rows and columns, and how many cells along a side are drawn as one */
 /** @typedef {Float32Array | Float64Array | Uint8Array | number[]} Numbers */
 
@@ -84,8 +85,8 @@ const endsOf = (allowed, nQueries, nKeys) =>
 // Scores of queries (Tq x D) and keys (Tk x D). The products are summed in float64, so the scores equal the
 // network's float32 scores to within rounding, 1e-5 of the largest. Masked scores after a query's last
 // allowed key, nearly half of a causal head, are computed on demand.
-/** @type {(queries: Float32Array, keys: Float32Array, allowed: Uint8Array, nQueries: number) => HeadNumbers} */
-const numbersOfVectors = (queries, keys, allowed, nQueries) => {
+/** @type {(queries: Float32Array, keys: Float32Array, allowed: Uint8Array, nQueries: number) => Cells} */
+const cellsOfVectors = (queries, keys, allowed, nQueries) => {
   const size = queries.length / nQueries;
   const nKeys = keys.length / size;
   const asked = new Float64Array(queries);
@@ -125,16 +126,22 @@ const numbersOfVectors = (queries, keys, allowed, nQueries) => {
 
 // A head's numbers from the server's arrays; see Sent.
 /** @type {(sent: Sent) => HeadNumbers} */
-export const headNumbers = ({ shape, allowed: bits, scores, queries, keys, weights }) => {
+export const headNumbers = ({ figure, shape, allowed: bits, scores, queries, keys, weights }) => {
   const [nQueries, nKeys] = shape;
+  const { query_labels: query, key_labels: key } = figure.layout.meta;
   const allowed = unpackBits(bits, nQueries * nKeys);
-  if (queries && keys) {
-    const found = numbersOfVectors(queries, keys, allowed, nQueries);
-    return weights ? Object.assign(found, { weights }) : found;
-  }
-  if (!scores) return { scores: null, weights: weights ?? new Float32Array(), allowed };
-  return { scores, weights: weights ?? weightsOf(scores, allowed, nQueries), allowed };
+  const softmax = () => (scores ? weightsOf(scores, allowed, nQueries) : new Float32Array());
+  const cells =
+    queries && keys
+      ? cellsOfVectors(queries, keys, allowed, nQueries)
+      : { scores: scores ?? null, weights: weights ?? softmax(), allowed };
+  return Object.assign(cells, { figure, labels: { query, key } }, weights && { weights });
 };
+
+// The weights of a query's row.
+/** @type {(numbers: HeadNumbers, row: number) => Float32Array} */
+export const weightsOfRow = ({ weights, labels: { key } }, row) =>
+  weights.subarray(row * key.length, (row + 1) * key.length);
 
 // ---- the values that are drawn ----
 
@@ -150,9 +157,9 @@ const drawnFrom = (numbers, stage) =>
   stage === "weights" ? numbers.weights : /** @type {Float32Array} */ (numbers.scores);
 
 // The text of a cell in the table behind the picture, (row, column) => text: the number itself.
-/** @type {(numbers: HeadNumbers, nKeys: number, stage: string) => (row: number, column: number) => string} */
-export const cellTexts = (numbers, nKeys, stage) => (row, column) => {
-  const at = row * nKeys + column;
+/** @type {(numbers: HeadNumbers, stage: string) => (row: number, column: number) => string} */
+export const cellTexts = (numbers, stage) => (row, column) => {
+  const at = row * numbers.labels.key.length + column;
   if (stage !== "scores" && !numbers.allowed[at]) return say("hidden");
   return numeral(drawnFrom(numbers, stage)[at].toFixed(4));
 };
@@ -172,8 +179,9 @@ export const largestOf = (numbers, stage) => {
 
 // Rows of colour values, of all cells or of a part; NaN where nothing is drawn. Of cells drawn as one, the
 // value furthest from 0 is taken, so that a single bright cell stays bright.
-/** @type {(numbers: HeadNumbers, nKeys: number, stage: string, scale: string, part?: Part) => Float32Array[]} */
-export const colourValues = (numbers, nKeys, stage, scale, part) => {
+/** @type {(numbers: HeadNumbers, stage: string, scale: string, part?: Part) => Float32Array[]} */
+export const colourValues = (numbers, stage, scale, part) => {
+  const nKeys = numbers.labels.key.length;
   const [from, allowed] = [drawnFrom(numbers, stage), numbers.allowed];
   const all = { top: 0, left: 0, down: from.length / nKeys, across: nKeys, step: 1 };
   const { top, left, down, across, step } = part ?? all;

@@ -5,14 +5,20 @@
 import { escapeLabel, shortLabel } from "./labels.js";
 import { plotlyIfLoaded, withTools } from "./plots.js";
 import { say } from "./messages.js";
-import { Figure, useMeta } from "./figure.js";
+import { Figure } from "./figure.js";
 import { Bands, cellAt, drawnFrame, useCellKeys } from "./cells.js";
-import { cellTexts, colourValues, FLOOR, largestOf, RESCALE } from "./head_numbers.js";
+import {
+  cellTexts,
+  colourValues,
+  FLOOR,
+  largestOf,
+  RESCALE,
+  weightsOfRow,
+} from "./head_numbers.js";
 import { html, useMemo, useState } from "./preact.js";
 
 /** @typedef {import("./head_numbers.js").HeadNumbers} HeadNumbers */
 /** @typedef {import("./head_numbers.js").Part} Part */
-/** @typedef {{query: string[], key: string[]}} Labels */
 /** @typedef {{stage: string, scale: string, range: string}} Look stage: "scores", "masked" or "weights"; scale, range: of weights, "linear", "sqrt" or "log" and "fixed" or "own" */
 
 const MOST = 640; // cells along a side that are drawn
@@ -54,7 +60,7 @@ export const placesOf = ({ top, left, step }) => {
 // The cell that a drawn one shows, of those drawn as one. values(part): rows of colour values; x, y: the
 // position of the drawn cell.
 /** @type {(x: number, y: number, part: Part, values: (part: Part) => Float32Array[]) => {row: number, column: number}} */
-export const cellShown = (x, y, part, values) => {
+const cellShown = (x, y, part, values) => {
   if (part.step === 1) return { row: y, column: x };
   const half = (part.step - 1) / 2;
   const [top, left] = [y - half, x - half];
@@ -82,44 +88,44 @@ const colourRange = (numbers, { stage, scale, range }) => {
   return { zmin: 0, zmax: RESCALE[scale](largest <= FLOOR ? 1 : largest) };
 };
 
-/**
- * The figure in the colours of a look, still without cells. figure: of head_frame in heatmap.py.
- * @type {(figure: any, numbers: HeadNumbers, look: Look) => any}
- */
-export const lookOf = ({ data: [cells], layout }, numbers, look) => {
+// The figure in the colours of a look, still without cells.
+/** @type {(numbers: HeadNumbers, look: Look) => any} */
+export const lookOf = (numbers, look) => {
+  const { data, layout } = numbers.figure;
   const coloured = layout.meta.looks[look.stage === "weights" ? look.scale : "scores"];
-  return { data: [{ ...cells, ...coloured, ...colourRange(numbers, look) }], layout };
-};
-
-/** @type {(labels: Labels) => string[][]} */
-const readingTexts = ({ query, key }) =>
-  query.map((from) => key.map((to) => say("{query} reads {key}", { query: from, key: to })));
-
-/**
- * The numbers of a figure's cells: what is drawn, and what the hover label says. labels: escaped.
- * @type {(numbers: HeadNumbers, look: Look, labels: Labels, template: string) => any}
- */
-export const cellsOf = (numbers, { stage, scale }, labels, template) => {
-  const across = labels.key.length;
-  const part = partOf(labels.query.length, across);
-  const z = colourValues(numbers, across, stage, scale, part);
-  if (part.step > 1) return { z, ...placesOf(part), hoverinfo: "none", hovertemplate: "" };
-  const { scores, weights } = numbers;
-  const rows = z.map((_, row) => {
-    const [start, end] = [row * across, (row + 1) * across];
-    const own = weights.subarray(start, end);
-    return scores ? Array.from(own, (weight, at) => [scores[start + at], weight]) : own;
-  });
-  const text = template.includes("%{text}") && { text: readingTexts(labels) };
-  return { z, ...placesOf(part), customdata: rows, ...text };
+  return { data: [{ ...data[0], ...coloured, ...colourRange(numbers, look) }], layout };
 };
 
 const LONGEST = 60; // characters of a token in the hover label
-const hoverLabel = (label) => shortLabel(escapeLabel(label), LONGEST);
+/** @type {(labels: string[]) => string[]} */
+const hoverLabels = (labels) => labels.map((label) => shortLabel(escapeLabel(label), LONGEST));
+/** @type {(numbers: HeadNumbers) => string[][]} */
+const readingTexts = ({ labels: { query, key } }) => {
+  const keys = hoverLabels(key);
+  return hoverLabels(query).map((from) =>
+    keys.map((to) => say("{query} reads {key}", { query: from, key: to })),
+  );
+};
+
+// The numbers of a figure's cells: what is drawn, and what the hover label says by its template.
+/** @type {(numbers: HeadNumbers, look: Look, template: string) => any} */
+export const cellsOf = (numbers, { stage, scale }, template) => {
+  const { scores, labels } = numbers;
+  const across = labels.key.length;
+  const part = partOf(labels.query.length, across);
+  const z = colourValues(numbers, stage, scale, part);
+  if (part.step > 1) return { z, ...placesOf(part), hoverinfo: "none", hovertemplate: "" };
+  const rows = z.map((_, row) => {
+    const own = weightsOfRow(numbers, row);
+    return scores ? Array.from(own, (weight, at) => [scores[row * across + at], weight]) : own;
+  });
+  const text = template.includes("%{text}") && { text: readingTexts(numbers) };
+  return { z, ...placesOf(part), customdata: rows, ...text };
+};
 
 /**
- * part: see usePart. figure: of head_frame in heatmap.py; numbers: of a head, see head_numbers.js; both null
- * until they arrive; meanwhile: shown until the picture is drawn. look: {stage, scale, range}. title: what it
+ * part: see usePart. numbers: of a head, see head_numbers.js, null until they arrive; meanwhile: shown until
+ * the picture is drawn. look: {stage, scale, range}. title: what it
  * is called; keys: the id of a text about its keyboard. room(box): see squareCells. lit: {row, column}, either
  * null. start(): the chosen cell, where the keyboard begins, or null. over(cell, byKeys): a cell is pointed
  * at, null for none; pin(cell, byKeys): one was clicked, or with column null a row.
@@ -127,7 +133,6 @@ const hoverLabel = (label) => shortLabel(escapeLabel(label), LONGEST);
  */
 export const Heatmap = ({
   part,
-  figure: frame,
   numbers,
   meanwhile,
   look,
@@ -139,22 +144,20 @@ export const Heatmap = ({
   over,
   pin,
 }) => {
-  const { query_labels: query = [], key_labels: key = [] } = useMeta(frame);
+  const { query = [], key = [] } = numbers?.labels ?? {};
   const last = { row: query.length - 1, column: key.length - 1 };
   const { row = null, column = null } = start() ?? {};
   const figure = useMemo(
-    () => numbers && lookOf(frame, numbers, look),
+    () => numbers && lookOf(numbers, look),
     [numbers, ...Object.values(look), row, column],
   );
-  const values = (some) => colourValues(numbers, key.length, look.stage, look.scale, some);
+  const values = (some) => colourValues(numbers, look.stage, look.scale, some);
   const whole = partOf(query.length, key.length);
   const [zoomed, zoom] = useState({ of: null, part: whole });
   const shown = zoomed.of === figure ? zoomed.part : whole;
 
-  const change = ({ data: [cells] }) => {
-    const labels = { query: query.map(hoverLabel), key: key.map(hoverLabel) };
-    Object.assign(cells, cellsOf(numbers, look, labels, cells.hovertemplate));
-  };
+  const change = ({ data: [cells] }) =>
+    Object.assign(cells, cellsOf(numbers, look, cells.hovertemplate));
   // With more cells than pixels, a zoom or a drag redraws the visible cells at full resolution.
   const follow = (_, box) => {
     const near = partOf(query.length, key.length, drawnFrame(box));
@@ -198,7 +201,7 @@ export const Heatmap = ({
     "aria-describedby": keys,
     ...walk,
   };
-  const texts = numbers && cellTexts(numbers, key.length, look.stage);
+  const texts = numbers && cellTexts(numbers, look.stage);
   return [
     html`<div class=${figure ? "large-box" : "large-box empty"} onClick=${pickRow}>
       <${Figure} class="large" name="heatmap" over=${bands} config=${withTools}

@@ -3,7 +3,7 @@
 
 import { say } from "./messages.js";
 import { html } from "./preact.js";
-import { kindOf as kindWords } from "./sites.js";
+import { headName, kindOf as kindWords } from "./sites.js";
 import { shell, page, on, reactive, requestsFor, setQuery } from "./store.js";
 import { shownFields } from "./fields.js";
 import { linkOf } from "./link_text.js";
@@ -86,7 +86,7 @@ export const withAblation = (head, all = interventions(), by = "zero") => {
 // "layer 5, head 0", with its kind where the network has several.
 /** @type {(head: Head) => string} */
 export const headWords = (head) => {
-  const words = say("layer {layer}, head {head}", head);
+  const words = headName(head);
   return page.run.kinds.length > 1 ? `${words} (${kindWords(head)})` : words;
 };
 // Beside the large picture of a head: switches that head off, or on again.

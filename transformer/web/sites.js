@@ -45,6 +45,9 @@ export const attentionOf = ({ stack, kind }) => ATTENTIONS[`${stack} ${kind}`];
 // Short, for a button: "decoder self".
 /** @type {(of: Kind) => string} */
 export const kindOf = ({ stack, kind }) => KINDS[`${stack} ${kind}`];
+// "layer 5, head 0".
+/** @type {(head: {layer: number, head: number}) => string} */
+export const headName = ({ layer, head }) => say("layer {layer}, head {head}", { layer, head });
 // "decoder".
 /** @type {(stack: string) => string} */
 export const stackOf = (stack) => STACKS[stack];

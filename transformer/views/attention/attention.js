@@ -1,30 +1,98 @@
-// Attention: the grid of all heads, the chosen head large, and the numbers under the pointer.
+// Attention: the grid of all heads with what the clearest one does, the chosen head large, and the numbers under
+// the pointer.
 
 import { readStack } from "../../web/selection.js";
 import { fields, followLinks } from "../../web/fields.js";
 import { isAblated } from "../../web/runs.js";
 import { wholeNumber } from "../../web/declared.js";
-import { say } from "../../web/messages.js";
-import { setReader } from "../../web/text.js";
-import { siteName } from "../../web/sites.js";
+import { capital, numeral, say, sayWith } from "../../web/messages.js";
+import { setReader, Token } from "../../web/text.js";
+import { headName, siteName } from "../../web/sites.js";
 import { HeadGrid, MANY, sharedKeys } from "../../web/head_grid.js";
-import { mounted, usePart } from "../../web/part.js";
-import { computed, html, signal, useLayoutEffect, useMemo, useState } from "../../web/preact.js";
+import { mounted, useEvent, usePart } from "../../web/part.js";
+import {
+  computed,
+  html,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useSignalEffect,
+  useState,
+} from "../../web/preact.js";
 import { headShown, labelsOf, page, setHead, setQuery, tracedFrom } from "../../web/store.js";
-import { HeadFinding } from "./finding.js";
-import { knownHeads } from "./metrics_cache.js";
 import { CellNumbers, newShown, useCell } from "./cell.js";
-import { Large } from "./large.js";
+import { isHeatmap, isOffered, Large } from "./large.js";
 import {
   HeadKinds,
-  isHeatmap,
-  numbersAsked,
-  store,
+  kindAsked,
+  knownHeads,
+  pictureAsked,
+  prefetch,
   tokenReader,
   useAtlas,
-  useFollowing,
-  isOffered,
+  useMetrics,
 } from "./numbers.js";
+
+// ---- what the clearest head does, and the meaning of each sign in the grid ----
+
+// The finding as a sentence; its link chooses the head and the token where it is clearest.
+const sentence = ({ stack, kind }, found) => {
+  const { clear, does, title, number, value, even, n_rows: rows, weight } = found;
+  const choose = () => {
+    setHead({ stack, kind, layer: found.layer, head: found.head });
+    setQuery({ stack, index: found.query + tracedFrom(stack) });
+  };
+  const name = headName(found);
+  const pick = html`<button type="button" class="pick" onClick=${choose}
+    aria-label=${say("Show {head}", { head: name })}>${clear ? capital(name) : name}</button>`;
+  const values = {
+    number,
+    rows,
+    times: numeral((value / even).toFixed(value / even < 10 ? 1 : 0)),
+    value: numeral(value.toFixed(2)),
+    weight: numeral(weight.toFixed(2)),
+    query: html`<${Token} label=${found.query_label} />`,
+    key: html`<${Token} label=${found.key_label} />`,
+  };
+  return [
+    clear
+      ? sayWith("The clearest of all heads on this text: {head} {does}.", { head: pick, does })
+      : sayWith("No head does only one thing on this text. The nearest is {head}, “{short}”.", {
+          head: pick,
+          short: title,
+        }),
+    " ",
+    sayWith(
+      "{number} {value} on average over {rows} tokens, {times} times that of a " +
+        "uniform head. Clearest at “{query}”: it reads “{key}” ({weight}).",
+      values,
+    ),
+  ];
+};
+
+// The label of each sign in the grid, once.
+const signsOf = (heads) =>
+  new Map(heads.filter(({ sign }) => sign).map(({ sign, label }) => [sign, label]));
+
+const HeadFinding = () => {
+  const part = usePart();
+  const { answer, asked } = useMetrics(part);
+  const sign = ([one, words]) =>
+    html`<span class="sign-words"><span class="sign">${one}</span>${words}</span>`;
+  return html`<div class="head-finding" ...${part.attributes(asked)}>
+    ${
+      answer &&
+      html`<p class="finding">${
+        answer.finding
+          ? sentence(asked, answer.finding)
+          : say(
+              "No head stands out on this text: choose a token in it, and look at what each head reads there.",
+            )
+      }</p>
+      <p class="signs">${[...signsOf(answer.heads)].map(sign)}</p>`
+    }
+  </div>`;
+};
 
 // ---- every head ----
 
@@ -32,19 +100,15 @@ const Heads = ({ view }) => {
   const part = usePart();
   const at = headShown();
   const { stack = "", kind = "" } = at ?? {};
-  const { atlas, of } = useAtlas(part, at && { run: page.run.run, stack, kind });
+  const { answer: atlas, asked: of } = useAtlas(part, at && kindAsked(at));
   const [isZoomed, zoom] = useState(false);
-  useLayoutEffect(() => {
-    view.shown.small = atlas && { atlas, ...of };
-  }, [atlas]);
 
   const choose = (layer, head) => {
     view.part.startTimer();
     setHead({ stack, kind, layer, head });
   };
   const press = (layer, head) => {
-    if (isHeatmap(fields.picture))
-      view.store.prefetch(numbersAsked(fields, { stack, kind, layer, head }));
+    if (isHeatmap()) prefetch(pictureAsked({ stack, kind, layer, head }));
   };
   const isHere = of?.stack === stack && of?.kind === kind;
   return html`<div class="heads-side" ...${part.attributes(of ?? {})}>
@@ -55,7 +119,7 @@ const Heads = ({ view }) => {
     ${
       atlas &&
       html`<${HeadGrid} role="group" aria-label=${say("Layers and heads; arrow keys move")} chosen=${isHere ? at : null}
-        signs=${[...page.marks.heads, ...((of && knownHeads(of)) ?? [])]} share=${page.run.heads_per_key}
+        signs=${[...page.marks.heads, ...(knownHeads(of) ?? [])]} share=${page.run.heads_per_key}
         isAblated=${(layer, head) => isAblated({ ...of, layer, head })}
         ...${{ atlas, choose, press, isZoomed }} />`
     }
@@ -68,7 +132,7 @@ const Heads = ({ view }) => {
 
 const Numbers = ({ view: { cell, shown } }) => {
   const at = headShown();
-  const more = at && isHeatmap(fields.picture) && sharedKeys(at.head, page.run.heads_per_key);
+  const more = at && isHeatmap() && sharedKeys(at.head, page.run.heads_per_key);
   return html`<${CellNumbers} keys="attention-keys" ...${{ cell, shown, more }} />`;
 };
 
@@ -97,19 +161,34 @@ const follow = () => {
   setQuery({ stack: at.stack, index });
 };
 
-const newView = (part) => {
-  followLinks("attention", follow);
-  const shown = newShown({ small: /** @type {any} */ (null) }); // all heads small
-  setReader(tokenReader(fields, () => !part.isHidden));
-  return { part, fields, shown, store, turning: signal(false) };
+// Keep the selection to what the shown run has, and let go of a cell of another picture.
+const useFollowing = (cell) => {
+  const settle = () => {
+    const at = headShown();
+    if (at) setHead({ stack: at.stack, kind: at.kind, layer: at.layer, head: at.head });
+  };
+  useEvent("run", () => {
+    cell.letGo();
+    settle();
+  });
+  const kind = useRef("");
+  useSignalEffect(() => {
+    const now = page.head && `${page.head.stack} ${page.head.kind}`;
+    if (now && kind.current && kind.current !== now) cell.letGo();
+    kind.current = now ?? kind.current;
+  });
+  useMemo(settle, []); // a link may have chosen a head before this part was mounted
 };
 
 export const Attention = () => {
   const part = usePart();
-  const made = useMemo(() => newView(part), []);
-  const { shown, turning } = made;
-  const cell = useCell(/** @type {any} */ (shown), pinned);
-  const view = useMemo(() => ({ ...made, cell }), []);
+  const shown = useMemo(newShown, []);
+  useMemo(() => {
+    followLinks("attention", follow);
+    setReader(tokenReader(() => !part.isHidden));
+  }, []);
+  const cell = useCell(shown, pinned);
+  const view = useMemo(() => ({ part, shown, cell }), []);
   useFollowing(cell);
   const { isHidden } = part;
   useLayoutEffect(() => void (page.readings += 1), [isHidden]);
@@ -128,7 +207,7 @@ export const Attention = () => {
     () => html`<${Heads} view=${view} /><${Numbers} view=${view} /><${Large} view=${view} />`,
     [],
   );
-  return html`<div class=${turning.value ? "attention turning" : "attention"}
+  return html`<div class="attention"
     data-row=${row ?? ""} data-column=${column ?? ""} ...${part.attributes(facts ?? {})}>${sides}</div>`;
 };
 export const mount = mounted(Attention);

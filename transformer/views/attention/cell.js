@@ -1,6 +1,7 @@
 // The hovered, pinned or selected cell of an attention picture, and its numbers.
 
 import { views } from "../../web/declared.js";
+import { weightsOfRow } from "../../web/head_numbers.js";
 import { numeral, say } from "../../web/messages.js";
 import { useEvent, openSection } from "../../web/part.js";
 import { html, signal, useMemo, useSignalEffect } from "../../web/preact.js";
@@ -8,18 +9,16 @@ import { page, reactive, sameToken, setQuery, tracedFrom } from "../../web/store
 import { Token } from "../../web/text.js";
 
 /**
- * @typedef {object} Shown what a picture shows, null before there is one
+ * @typedef {object} Shown what a picture shows
  * @property {import("../../web/head_numbers.js").HeadNumbers | null} numbers
- * @property {import("../../web/heatmap.js").Labels | null} labels
- * @property {any} figure of the numbers, without cells
  * @property {string} queries the stack of the rows' tokens
  * @property {string} keys the stack of the columns' tokens
  * @typedef {{row: number | null, column: number | null}} Cell
  */
 
 // A cell in words, for those who cannot see the picture; a whole row if its column is null.
-/** @type {(at: any, shown: any) => string} */
-const inWords = ({ row, column }, { labels, numbers: { scores, weights, allowed } }) => {
+/** @type {(at: any, numbers: any) => string} */
+const inWords = ({ row, column }, { labels, scores, weights, allowed }) => {
   const query = labels.query[row];
   if (column === null) return say("query {row} “{query}”, the whole row", { row, query });
   const place = row * labels.key.length + column;
@@ -43,8 +42,7 @@ const inWords = ({ row, column }, { labels, numbers: { scores, weights, allowed 
 const newCell = (shown, pinned) => {
   const cell = /** @type {any} */ (
     reactive({
-      over: null, // hovered, in this picture
-      pointed: null, // the token hovered in the text
+      over: null, // hovered
       said: "",
     })
   );
@@ -53,9 +51,9 @@ const newCell = (shown, pinned) => {
   // A row or column of the picture as a token of a text, and back (-1: not in this picture).
   const tokenOf = (stack, place) => ({ stack, index: place + tracedFrom(stack) });
   const placeOf = (token, stack, axis) => {
-    if (token?.stack !== stack || !shown.labels) return -1;
+    if (token?.stack !== stack || !shown.numbers) return -1;
     const place = token.index - tracedFrom(stack);
-    return place < shown.labels[axis].length ? place : -1;
+    return place < shown.numbers.labels[axis].length ? place : -1;
   };
   const rowOf = (token) => placeOf(token, shown.queries, "query");
   // A token of a text as a row (query), or else as a column (key); null if not shown here.
@@ -66,8 +64,8 @@ const newCell = (shown, pinned) => {
     return column >= 0 ? { row: null, column } : null;
   };
   const fits = ({ row, column }) =>
-    Number(row) < Number(shown.labels?.query.length) &&
-    Number(column) < Number(shown.labels?.key.length);
+    Number(row) < Number(shown.numbers?.labels.query.length) &&
+    Number(column) < Number(shown.numbers?.labels.key.length);
   const chosen = () => {
     const pointed = page.pointed && cellOf(page.pointed);
     const found = cell.over ?? pointed ?? cell.pin ?? cellOf(page.query);
@@ -76,7 +74,7 @@ const newCell = (shown, pinned) => {
   const lit = () => chosen() ?? { row: null, column: null };
   const over = (at, byKeys = false) => {
     cell.over = at;
-    if (byKeys) cell.said = inWords(at, shown);
+    if (byKeys) cell.said = inWords(at, shown.numbers);
   };
   const pin = (at, byKeys = false) => {
     const same = cell.pin && cell.pin.row === at.row && cell.pin.column === at.column;
@@ -85,7 +83,7 @@ const newCell = (shown, pinned) => {
       cell.over = null;
       cell.said = same
         ? say("No longer pinned.")
-        : say("Pinned: {cell}", { cell: inWords(at, shown) });
+        : say("Pinned: {cell}", { cell: inWords(at, shown.numbers) });
     }
     setQuery(same ? null : tokenOf(shown.queries, at.row));
   };
@@ -102,9 +100,8 @@ const newCell = (shown, pinned) => {
   }); // prettier-ignore
 };
 
-// See Shown; key: of the request that returned its numbers.
-export const newShown = (more = {}) =>
-  reactive({ numbers: null, labels: null, figure: null, key: "", queries: "", keys: "", ...more });
+/** @type {() => Shown} */
+export const newShown = () => reactive({ numbers: null, queries: "", keys: "" });
 /** @type {(shown: Shown, pinned?: { value: any }) => any} */
 export const useCell = (shown, pinned = undefined) => {
   const cell = useMemo(() => newCell(shown, pinned ?? signal(null)), []);
@@ -130,25 +127,19 @@ const NAMES = {
   weight: say("weight"),
   sum: say("row sum"),
 };
-const rowAt = (row, { labels: { key }, numbers: { weights } }) => [
-  ...weights.subarray(row * key.length, (row + 1) * key.length),
-];
-const columnAt = (column, { labels: { query, key }, numbers: { weights } }) =>
+const columnAt = ({ labels: { query, key }, weights }, column) =>
   query.map((_, row) => weights[row * key.length + column]);
 const tokenAt = (labels, place) =>
   html`<${Token} label=${labels[place]} /><small> ${say("at {place}", { place })}</small>`;
 
-const facts = ({ row, column }, shown) => {
-  const { labels, numbers } = shown;
+const facts = ({ row, column }, numbers) => {
+  const { labels } = numbers;
   /** @type {Record<string, any>} */
   const found = {};
   if (row !== null) {
     found.query = tokenAt(labels.query, row);
-    found.sum = numeral(
-      rowAt(row, shown)
-        .reduce((all, one) => all + one, 0)
-        .toFixed(4),
-    );
+    const sum = weightsOfRow(numbers, row).reduce((all, one) => all + one, 0);
+    found.sum = numeral(sum.toFixed(4));
   }
   if (column !== null) found.key = tokenAt(labels.key, column);
   if (row === null || column === null) return found;
@@ -160,10 +151,10 @@ const facts = ({ row, column }, shown) => {
 };
 
 // The keys that the chosen query reads most, or the queries that read the chosen key most.
-const Most = ({ at: { row, column }, shown }) => {
+const Most = ({ at: { row, column }, numbers }) => {
   const asks = row !== null;
-  const weights = asks ? rowAt(row, shown) : columnAt(column, shown);
-  const names = asks ? shown.labels.key : shown.labels.query;
+  const weights = asks ? weightsOfRow(numbers, row) : columnAt(numbers, column);
+  const names = asks ? numbers.labels.key : numbers.labels.query;
   const best = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 5);
   if (!weights[best[0]]) return null; // of an ablated head
   const line = (at) => html`<div class="top-key">
@@ -192,14 +183,14 @@ const Arithmetic = ({ cell, at }) => {
 // more: a sentence about the head; keys: the id of the text about the keyboard.
 export const CellNumbers = ({ cell, shown, keys, more = "" }) => {
   const at = shown.numbers && cell.chosen();
-  const found = at ? facts(at, shown) : {};
+  const found = at ? facts(at, shown.numbers) : {};
   const one = ([name, title]) =>
     html`<div><dt>${title}</dt><dd data-field=${name}>${found[name] ?? "–"}</dd></div>`;
   return html`<div class="numbers-side">
     <dl class="readout" aria-live="off">${Object.entries(NAMES).map(one)}</dl>
     <p class="shared-keys hint">${more}</p>
     <p class="pin-note">${pinNote(cell)} <${Arithmetic} ...${{ cell, at }} /></p>
-    <div class="top-keys">${at && html`<${Most} at=${at} shown=${shown} />`}</div>
+    <div class="top-keys">${at && html`<${Most} at=${at} numbers=${shown.numbers} />`}</div>
     <p class="hint for-keys" id=${keys}>${say("Keyboard: in the large picture, arrow keys move from cell to cell, Home and End to the ends of a row; Enter pins the cell, Shift and Enter its row, Esc lets go. Click a row's label to pin the row.")}</p>
     <p class="unseen said" role="status" aria-live="polite">${cell.said}</p>
   </div>`;

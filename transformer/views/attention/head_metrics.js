@@ -1,20 +1,20 @@
 // A table of all heads: one number a column, sorted by any of them; a row chooses its head.
 
-import { looked } from "./numbers.js";
+import { looked } from "./large.js";
+import { askOnce } from "../../web/ask.js";
 import { capital, numeral, say, sayN } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useState } from "../../web/preact.js";
 import { isAblated } from "../../web/runs.js";
-import { setHead, page } from "../../web/store.js";
+import { headShown, setHead, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { kindShown, headMetrics, knownHeads, once, sortHeads } from "./metrics_cache.js";
+import { knownHeads, useMetrics } from "./numbers.js";
 import { fields } from "../../web/fields.js";
-import { attentionOf } from "../../web/sites.js";
+import { attentionOf, headName } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 
 const FIRST_ROWS = 24;
 
-const headName = ({ layer, head }) => say("layer {layer}, head {head}", { layer, head });
 const titleOf = ({ title, unit }) => (unit ? `${title} (${unit})` : title);
 const number = (value, { unit }) => (value === null ? "–" : numeral(value.toFixed(unit ? 2 : 3)));
 
@@ -79,10 +79,23 @@ const HeadRow = ({ one, metrics, by, of: { stack, kind } }) => {
   </tr>`;
 };
 
+/** @type {(a: any, b: any) => number} */
+const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
+// The heads by "head", "label" or a metric. Missing numbers are last in either order; equal ones keep the
+// network's order.
+const sorted = (heads, by) => {
+  const down = fields.order === "down";
+  if (by === "head") return down ? [...heads].reverse() : heads;
+  const value = (one) => (by === "label" ? one.label : one.values[by]);
+  const sign = down ? -1 : 1;
+  const has = heads.filter((one) => value(one) !== null);
+  const lacks = heads.filter((one) => value(one) === null);
+  return [...has.sort((a, b) => sign * compare(value(a), value(b))), ...lacks];
+};
+
 const Table = ({ found: { metrics, heads }, of, by }) => {
   const [all, showAll] = useState(false);
-  const sorted = sortHeads(heads, { by, down: fields.order === "down" });
-  const shown = all ? sorted : sorted.slice(0, FIRST_ROWS);
+  const shown = sorted(heads, by).slice(0, all ? heads.length : FIRST_ROWS);
   return html`<div class="wide ranking-wide" tabindex="0" role="region"
       aria-label=${say("What each head does, in numbers")}>
       <table class="ranking-table">
@@ -94,9 +107,9 @@ const Table = ({ found: { metrics, heads }, of, by }) => {
         )}</tbody>
       </table>
     </div>
-    <button type="button" class="show-all" hidden=${sorted.length <= FIRST_ROWS}
+    <button type="button" class="show-all" hidden=${heads.length <= FIRST_ROWS}
       onClick=${() => showAll(!all)}>${
-        all ? say("Less") : say("Show all {count} heads", { count: sorted.length })
+        all ? say("Less") : say("Show all {count} heads", { count: heads.length })
       }</button>`;
 };
 
@@ -157,7 +170,7 @@ const Definitions = ({ found: { metrics, rule, n_shuffles: times } }) => {
   </div>`;
 };
 
-const metricMap = once("metric_map");
+const metricMap = (data) => askOnce("metric_map", data);
 const MetricMap = ({ part, of, found: { metrics }, by }) => {
   const metric = (metrics.find(({ name }) => name === by) ?? metrics[0]).name;
   const { answer, asked } = useAnswer(part, metricMap, { ...of, metric });
@@ -172,7 +185,7 @@ const MetricMap = ({ part, of, found: { metrics }, by }) => {
 
 const Ranking = () => {
   const part = usePart();
-  const { answer: found, asked: of } = useAnswer(part, headMetrics, kindShown());
+  const { answer: found, asked: of } = useMetrics(part);
   const names = ["head", "label", ...(found?.metrics ?? []).map(({ name }) => name)];
   const by = names.includes(fields.sort) ? fields.sort : "head";
   return html`<div class="ranking" ...${part.attributes(of)}>
@@ -189,11 +202,10 @@ const Ranking = () => {
 };
 // Known from the sentence next to the grid.
 const finding = () => {
-  const of = kindShown();
-  const heads = of && knownHeads(of);
+  const heads = knownHeads();
   return heads
     ? say("{attention}: {labelled} of {count} stand out", {
-        attention: attentionOf(of),
+        attention: attentionOf(/** @type {any} */ (headShown())),
         labelled: heads.filter(({ label }) => label).length,
         count: heads.length,
       })

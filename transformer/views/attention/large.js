@@ -1,18 +1,20 @@
-// The large picture of attention: a heatmap of a head or of many, or lines between tokens.
+// The large picture of attention: a heatmap of a head or of many, or lines between tokens; its title and its
+// switches.
 
 import { isAblated, SwitchOff } from "../../web/runs.js";
-import { isStill } from "../../web/controls.js";
-import { pictureNamed, views } from "../../web/declared.js";
+import { isStill, Switch } from "../../web/controls.js";
+import { fieldsOf, pictureNamed, views } from "../../web/declared.js";
+import { fields } from "../../web/fields.js";
 import { useAnswer } from "../../web/part.js";
-import { numeral, say } from "../../web/messages.js";
-import { siteName } from "../../web/sites.js";
+import { capital, numeral, say } from "../../web/messages.js";
+import { attentionOf, headName, siteName } from "../../web/sites.js";
 import { Figure, useMeta } from "../../web/figure.js";
 import { knownName, SmallHead } from "../../web/head_grid.js";
+import { STAGE_NAMES } from "../../web/head_numbers.js";
 import { Heatmap } from "../../web/heatmap.js";
-import { html, useLayoutEffect, useRef } from "../../web/preact.js";
+import { html, signal, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { headShown, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
-import { headLabel } from "./metrics_cache.js";
-import { isHeatmap, pictureTitle, Switches, looked, useNumbers } from "./numbers.js";
+import { combined, headLabel, knownAtlas, pictureAsked, shownAs, useNumbers } from "./numbers.js";
 
 const LEAST_PX = 480; // the least side of the cells on a wide screen
 const MOST_ABOVE_PX = 200; // on a phone the content above is scrolled away
@@ -20,6 +22,41 @@ const SEEN_MS = 900; // of each stage, in motion
 const TOOLS_SHOW = window.matchMedia("(hover: none)"); // always: they are above the colour bar
 const TOOLS_PX = 34;
 const MOST_ROWS = 240; // of the table: lines of all queries can be thousands, the strongest come first
+
+export const isHeatmap = () => !["lines", "alignment"].includes(fields.picture);
+export const isOffered = (picture, kind) => picture !== "alignment" || kind === "cross";
+
+// How often the large picture was asked to be brought into sight.
+export const looked = signal(0);
+
+// ---- words ----
+
+const titleOf = (at) => {
+  const { stage: shown, depth, picture, over_heads: over } = fields;
+  const { layer } = at;
+  const attention = attentionOf(at);
+  const last = depth === "all" ? at.n_layers - 1 : layer;
+  const layers =
+    last === 0 ? say("layer {layer}", { layer: 0 }) : say("layers 0 to {last}", { last });
+  const whose = {
+    head: headName(at),
+    layer: say("the mean of the heads of layer {layer}", { layer }),
+    all: say("the mean of all heads"),
+  };
+  const title = say(pictureNamed(picture).title || picture);
+  const how = shownAs(at);
+  const heads = say(fieldsOf("attention").which.options[how] ?? "");
+  const averaged = depth === "all" ? say("all layers") : say("layer {layer}", { layer });
+  const [first, stage] = {
+    heatmap: [capital(headName(at)), STAGE_NAMES[shown]],
+    lines: [capital(headName(at)), say("lines")],
+    alignment: [title, whose[over]],
+    mean: [heads, averaged],
+    rollout: [heads, layers],
+    joint: [heads, layers],
+  }[how];
+  return say("{name}: {attention}, {stage}", { name: first, attention, stage });
+};
 
 // The caption of a picture of several heads.
 const noteOf = (picture) =>
@@ -29,12 +66,11 @@ const noteOf = (picture) =>
 
 // ---- lines ----
 
-const named = (labels, at) => `${at} ${labels[at]}`;
 // The numbers of the lines, one row per line; null without lines.
 const tableOf = (names, { from, to, links }) => {
   const words = links
     .slice(0, MOST_ROWS)
-    .map(([a, b, weight]) => [named(from, a), named(to, b), numeral(weight.toFixed(4))]);
+    .map(([a, b, weight]) => [`${a} ${from[a]}`, `${b} ${to[b]}`, numeral(weight.toFixed(4))]);
   return words.length === 0
     ? null
     : {
@@ -61,7 +97,7 @@ const linked = (meta) => ({
   links: meta.links,
 });
 // Lines between two columns of tokens: of one head's queries, or an alignment.
-const Lines = ({ part, fields, cell, at }) => {
+const Lines = ({ part, cell, at }) => {
   const { picture, over_heads: over, by, threshold } = fields;
   const isAlignment = picture === "alignment";
   const row = cell.pin?.row ?? cell.rowOf(page.query);
@@ -74,8 +110,7 @@ const Lines = ({ part, fields, cell, at }) => {
         query: row >= 0 ? row : null,
         threshold: Number(threshold),
       };
-  const question = isAlignment ? "alignment" : "lines";
-  const { answer } = useAnswer(part, question, { run, ...wanted });
+  const { answer } = useAnswer(part, picture, { run, ...wanted });
   const meta = useMeta(answer?.figure);
   const name = isAlignment ? say("Most-read source tokens") : say("Lines from queries to keys");
   const columns = isAlignment ? [say("target"), say("source")] : [say("query"), say("key")];
@@ -94,10 +129,11 @@ const Lines = ({ part, fields, cell, at }) => {
 
 // ---- motion ----
 
-const STAGES = ["scores", "masked", "weights"];
+const STAGES = Object.keys(STAGE_NAMES);
 
-// From scores to weights as one short motion: the scores, those that the mask leaves, and softmax.
-const Motion = ({ view: { part, fields, turning }, hidden }) => {
+// From scores to weights as one short motion: the scores, those that the mask leaves, and softmax. turn(whether
+// the next stage is on its way).
+const Motion = ({ part, turn, hidden }) => {
   const ticket = useRef(0);
   const step = () => (fields.stage = STAGES[(STAGES.indexOf(fields.stage) + 1) % STAGES.length]);
   const play = async () => {
@@ -106,11 +142,11 @@ const Motion = ({ view: { part, fields, turning }, hidden }) => {
     const root = part.element.current;
     const isDrawn = (stage) => root.dataset.stage === stage && !root.ariaBusy;
     for (const stage of STAGES) {
-      turning.value = true;
+      turn(true);
       fields.stage = stage;
       do await nextPaint();
       while (mine === ticket.current && !isDrawn(stage));
-      turning.value = false;
+      turn(false);
       if (stage !== "weights") await new Promise((done) => setTimeout(done, SEEN_MS));
       if (mine !== ticket.current || fields.stage !== stage) return;
     }
@@ -118,11 +154,47 @@ const Motion = ({ view: { part, fields, turning }, hidden }) => {
   return html`<button type="button" class="motion" hidden=${hidden} onClick=${play}>${say("Watch softmax")}</button>`;
 };
 
-// ---- the chosen head, switched off or on again, where the page has such an experiment ----
+// ---- a switch for each field ----
 
-const ablates = views.some(({ name }) => name === "ablation");
+// words: {value: other words}; offers(value): whether it can be chosen.
+const FieldSwitch = ({ field, words = {}, offers = Boolean, ...how }) => {
+  const { title, options } = fieldsOf("attention")[field];
+  const offered = Object.entries(options)
+    .filter(([value]) => offers(value))
+    .map(([value, text]) => [value, words[value] ?? say(text)]);
+  return html`<${Switch} name=${`attention-${field}`} title=${say(title)} options=${offered}
+    value=${fields[field]} set=${(value) => (fields[field] = value)} data-field=${field}
+    hidden=${offered.length < 2} ...${how} />`;
+};
+// at: the chosen head; motion: a button among them.
+const Switches = ({ at, motion }) => {
+  const { kind, layer } = at;
+  const { picture, stage } = fields;
+  const [isMore, showMore] = useState(false);
+  const offers = (value) =>
+    isOffered(value, kind) && (isMore || value === picture || value !== "flow");
+  const one = (field, look, isShown, more = {}) =>
+    html`<${FieldSwitch} class=${look} hidden=${!isShown} ...${{ field, ...more }} />`;
+  const upTo = combined(at) === "mean" || layer === 0 ? `${layer}` : say("0 to {layer}", { layer });
+  const isColoured = isMore && isHeatmap();
+  const disabled = picture === "heatmap" && stage !== "weights";
+  return html`<${FieldSwitch} field="picture" class="pictures" offers=${offers} />
+    ${one("stage", "stages", picture === "heatmap")}
+    ${motion}
+    ${one("which", "combining", picture === "flow" && kind === "self")}
+    ${one("depth", "depths", picture === "flow", { words: { layer: upTo } })}
+    ${one("threshold", "thresholds", picture === "lines")}
+    ${one("over_heads", "over", picture === "alignment")}
+    ${one("by", "by", picture === "alignment")}
+    <button type="button" class="more-button" aria-expanded=${String(isMore)}
+      onClick=${() => showMore(!isMore)}>${isMore ? say("Less") : say("More")}</button>
+    ${one("scale", "scales", isColoured, { disabled })}
+    ${one("range", "ranges", isColoured, { disabled })}`;
+};
 
 // ---- all of it ----
+
+const ablates = views.some(({ name }) => name === "ablation"); // whether the page has such an experiment
 
 // The room for the cells: the rest of the window.
 const room = (root) => (box) => {
@@ -133,13 +205,16 @@ const room = (root) => (box) => {
   return { side, top: TOOLS_SHOW.matches ? TOOLS_PX : 12, least: LEAST_PX, pan: true };
 };
 
-export const Large = ({ view }) => {
-  const { part, fields, shown, cell } = view;
+export const Large = ({ view: { part, shown, cell } }) => {
   const at = headShown();
-  useNumbers(view, at);
+  useNumbers(part, shown, at && pictureAsked(at));
+  const [isTurning, turn] = useState(false);
   const { picture, which, stage, scale, range, by, depth, over_heads: over } = fields;
   // The text's shading follows this picture.
-  useLayoutEffect(() => void (page.readings += 1), [shown.key, picture, which, by, depth, over]);
+  useLayoutEffect(
+    () => void (page.readings += 1),
+    [shown.numbers, picture, which, by, depth, over],
+  );
   const side = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
     if (!looked.value) return;
@@ -150,28 +225,27 @@ export const Large = ({ view }) => {
   const ofOne =
     ["heatmap", "lines"].includes(picture) || (picture === "alignment" && over === "head");
   const isOff = ofOne && isAblated(at);
-  const title = knownName(pictureTitle(fields, at), isOff);
-  const label = ofOne && headLabel(page.run.run, siteName(at), at.head);
-  const { small } = shown;
-  const atlas = small?.stack === at.stack && small.kind === at.kind && small.atlas;
+  const title = knownName(titleOf(at), isOff);
+  const label = ofOne && headLabel(at);
+  const atlas = knownAtlas(at);
   const place = at.layer * page.run.n_heads + at.head;
   const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
-  const motion = html`<${Motion} view=${view} hidden=${picture !== "heatmap"} />`;
+  const motion = html`<${Motion} ...${{ part, turn }} hidden=${picture !== "heatmap"} />`;
   const note = noteOf(picture);
   const look = { stage: picture === "heatmap" ? stage : "weights", scale, range };
-  return html`<div class="large-side" ref=${side}>
+  return html`<div class=${isTurning ? "large-side turning" : "large-side"} ref=${side}>
     <div class="large-head">
       <h3 class="large-title">${title}${label && html`<span class="head-label">${label}</span>`}</h3>
       <span hidden=${!ofOne || !ablates}><${SwitchOff} of=${at} /></span>
-      <${Switches} ...${{ fields, at, motion }} />
+      <${Switches} ...${{ at, motion }} />
       <p class="picture-note" hidden=${!note}>${note}</p>
     </div>
     ${
-      isHeatmap(picture)
-        ? html`<div class=${isOff ? "panned off" : "panned"}><${Heatmap} numbers=${shown.numbers} figure=${shown.figure} lit=${cell.lit()}
+      isHeatmap()
+        ? html`<div class=${isOff ? "panned off" : "panned"}><${Heatmap} numbers=${shown.numbers} lit=${cell.lit()}
             keys="attention-keys" room=${room(part.element.current)} ...${cell.moves}
             ...${{ part, meanwhile, look, title }} /></div>`
-        : html`<${Lines} ...${{ part, fields, cell, at }} />`
+        : html`<${Lines} ...${{ part, cell, at }} />`
     }
   </div>`;
 };

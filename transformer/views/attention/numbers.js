@@ -1,34 +1,50 @@
-// The numbers of an attention picture, its title, and the page's cache of them.
+// What the server tells of the shown run's heads, requested once: the numbers of a head or of many combined, all
+// heads small, and their metrics; and what a token reads.
 
-import { firstHead, readStack, usualKind } from "../../web/selection.js";
-import { ask } from "../../web/ask.js";
+import { askOnce, keptAnswer } from "../../web/ask.js";
+import { KindButtons } from "../../web/controls.js";
+import { fields } from "../../web/fields.js";
+import { atlasOf } from "../../web/head_grid.js";
+import { headNumbers, weightsOfRow } from "../../web/head_numbers.js";
 import { capital, say } from "../../web/messages.js";
-import { KindButtons, Switch } from "../../web/controls.js";
-import { attentionOf, siteName } from "../../web/sites.js";
-import { atlasOf, headName } from "../../web/head_grid.js";
-import { headNumbers, STAGE_NAMES } from "../../web/head_numbers.js";
-import { useAnswer, useEvent } from "../../web/part.js";
+import { useAnswer } from "../../web/part.js";
+import { batch, html } from "../../web/preact.js";
+import { firstHead, readStack, usualKind } from "../../web/selection.js";
+import { headName, siteName } from "../../web/sites.js";
 import { headShown, page, setHead, tracedFrom } from "../../web/store.js";
-import { once } from "./metrics_cache.js";
-import { fieldsOf, pictureNamed } from "../../web/declared.js";
-import {
-  batch,
-  html,
-  useMemo,
-  useRef,
-  useState,
-  signal,
-  useSignalEffect,
-} from "../../web/preact.js";
 
-const KEPT = 64; // heads
-const CELLS_KEPT = 8_000_000; // of all of them: 9 bytes each
+// ---- the numbers of a head, or of many ----
 
+// A request for numbers, {name, data}; stacks: of the rows' and columns' tokens.
+const asked = (name, at, of) => ({
+  name,
+  data: { run: page.run.run, ...of, numbers: true },
+  stacks: { queries: at.stack, keys: readStack(at) },
+});
+export const headAsked = (at) => asked("heatmap", at, { site: siteName(at), head: at.head });
+// Of the heads of a head's layer combined, or of all layers.
+const flowAsked = (at, which, depth) => {
+  const { stack, kind, layer } = at;
+  return asked("flow", at, { which, stack, kind, layer: depth === "all" ? null : layer });
+};
 // Ways of combining heads; rollout and joint attention are for self-attention only.
-const combined = ({ which }, { kind }) => (kind === "self" ? which : "mean");
+export const combined = ({ kind }) => (kind === "self" ? fields.which : "mean");
 // What the large picture shows: "heatmap", "alignment", "lines", or how heads are combined.
-const shownAs = (fields, at) => (fields.picture === "flow" ? combined(fields, at) : fields.picture);
-export const isHeatmap = (picture) => !["lines", "alignment"].includes(picture);
+export const shownAs = (at) => (fields.picture === "flow" ? combined(at) : fields.picture);
+// A request for the numbers of the large picture.
+export const pictureAsked = (at) =>
+  fields.picture === "flow" ? flowAsked(at, combined(at), fields.depth) : headAsked(at);
+
+const numbersOf = ({ name, data }) => askOnce(name, data, headNumbers);
+// On pointer down on a head, a tenth of a second before the click.
+export const prefetch = (wanted) => numbersOf(wanted).catch(() => {});
+// Set `shown` to the numbers that are wanted, once they arrive.
+export const useNumbers = (part, shown, wanted) => {
+  const take = (numbers, { stacks }) => batch(() => Object.assign(shown, { numbers, ...stacks }));
+  useAnswer(part, numbersOf, wanted, take);
+};
+
+// ---- all heads of a kind of attention ----
 
 // The kinds of attention as buttons: each leads to its first head. at: the chosen one.
 export const HeadKinds = ({ at }) => {
@@ -37,210 +53,72 @@ export const HeadKinds = ({ at }) => {
   const choose = (index) => setHead(firstHead(kinds[index]));
   return html`<${KindButtons} name=${say("Which attention")} ...${{ kinds, chosen, choose }} />`;
 };
-// How often the large picture was asked to be brought into sight.
-export const looked = signal(0);
 
-// Update the selection after a change of run or head.
-export const useFollowing = (cell) => {
-  const settle = () => {
-    const at = headShown();
-    if (at) setHead({ stack: at.stack, kind: at.kind, layer: at.layer, head: at.head });
-  };
-  useEvent("run", () => {
-    store.forget();
-    cell.letGo();
-    settle();
-  });
-  const kind = useRef("");
-  useSignalEffect(() => {
-    const now = page.head && `${page.head.stack} ${page.head.kind}`;
-    if (now && kind.current && kind.current !== now) cell.letGo();
-    kind.current = now ?? kind.current;
-  });
-  useMemo(settle, []); // a link may have chosen a head before this part was mounted
+export const kindAsked = ({ stack, kind }) => ({ run: page.run.run, stack, kind });
+// Of the chosen head's kind of attention, else the run's first; null before there is a run.
+const kindShown = () => {
+  const at = headShown();
+  return at && kindAsked(at);
 };
 
-// The heading of a head's picture, by the view's fields.
-export const pictureTitle = (fields, at) => {
-  const { stage: shown, depth, picture, over_heads: over } = fields;
-  const { layer, head } = at;
-  const name = headName(layer, head);
-  const attention = attentionOf(at);
-  const last = depth === "all" ? at.n_layers - 1 : layer;
-  const layers =
-    last === 0 ? say("layer {layer}", { layer: 0 }) : say("layers 0 to {last}", { last });
-  const whose = {
-    head: say("layer {layer}, head {head}", { layer, head }),
-    layer: say("the mean of the heads of layer {layer}", { layer }),
-    all: say("the mean of all heads"),
-  };
-  const title = say(pictureNamed(picture).title || picture);
-  const how = shownAs(fields, at);
-  const heads = say(fieldsOf("attention").which.options[how] ?? "");
-  const averaged = depth === "all" ? say("all layers") : say("layer {layer}", { layer });
-  const [first, stage] = {
-    heatmap: [name, STAGE_NAMES[shown]],
-    lines: [name, say("lines")],
-    alignment: [title, whose[over]],
-    mean: [heads, averaged],
-    rollout: [heads, layers],
-    joint: [heads, layers],
-  }[how];
-  return say("{name}: {attention}, {stage}", { name: first, attention, stage });
+// All heads small, {answer, asked}; of: see kindAsked.
+export const useAtlas = (part, of) =>
+  useAnswer(part, (data) => askOnce("atlas", data, atlasOf), of);
+// The same of a kind of attention, as far as it is known.
+export const knownAtlas = (at) => keptAnswer("atlas", kindAsked(at)).value;
+// The small pictures of the stored example are part of the page.
+/** @type {(sent: any) => void} */
+export const keepAtlas = ({ run, stack, kind, ...sent }) => {
+  keptAnswer("atlas", { run, stack, kind }).value = atlasOf(sent);
 };
 
-// ---- the numbers ----
-
-// The request: {name, data}; stacks: of the rows' and columns' tokens.
-export const numbersAsked = (fields, at) => {
-  const { run } = page.run;
-  const { stack, kind, layer, head } = at;
-  const stacks = { queries: stack, keys: readStack({ stack, kind }) };
-  if (fields.picture === "flow") {
-    const depth = fields.depth === "all" ? null : layer;
-    const of = { which: combined(fields, at), stack, kind, layer: depth };
-    return { name: "flow", data: { run, ...of, numbers: true }, stacks };
-  }
-  const site = siteName({ stack, layer, kind });
-  return { name: "heatmap", data: { run, site, head, numbers: true }, stacks };
-};
-
-// Set `shown` to the numbers for the fields and the chosen head, once they arrive.
-export const useNumbers = ({ part, fields, shown, store: from }, at) => {
-  const take = (found, asked) =>
-    batch(() => Object.assign(shown, { ...found, ...asked.stacks, key: JSON.stringify(asked) }));
-  useAnswer(part, from.get, at && numbersAsked(fields, at), take);
-};
-
-// get(asked) gives {numbers, figure, labels: {query, key}}, fetched once; prefetch() and forget().
-const numberStore = () => {
-  const kept = new Map();
-  const keep = (key, found) => {
-    kept.set(key, found);
-    let cells = 0;
-    for (const [one, { numbers }] of [...kept].reverse()) {
-      cells += numbers.weights.length;
-      if (one !== key && cells > CELLS_KEPT) kept.delete(one);
-    }
-    if (kept.size > KEPT) kept.delete(kept.keys().next().value);
-  };
-  const get = async ({ name, data }) => {
-    const key = JSON.stringify([name, data]);
-    if (kept.has(key)) return kept.get(key);
-    const answer = await ask(name, data);
-    if (!kept.has(key)) {
-      const { figure } = answer;
-      const { query_labels: queries, key_labels: keys } = figure.layout.meta;
-      keep(key, { numbers: headNumbers(answer), figure, labels: { query: queries, key: keys } });
-    }
-    return kept.get(key);
-  };
-  // On pointer down on a head, a tenth of a second before the click.
-  const prefetch = (asked) => get(asked).catch(() => {});
-  return { get, prefetch, forget: () => kept.clear() };
-};
-export const store = numberStore(); // of all pictures
-
-// ---- all heads small ----
-
-/** @type {any} */
-let first = null; // the small pictures of the stored example, which are part of the page
-export const firstAtlas = (sent) => (first = sent && { ...sent, ...atlasOf(sent) });
-const isFirst = (wanted) => first && Object.keys(wanted).every((one) => first[one] === wanted[one]);
-const later = once("atlas", atlasOf);
-const atlases = async (wanted) => (isFirst(wanted) ? first : later(wanted));
-// The small pictures of a kind of attention, {run, stack, kind}, with that kind; requested once.
-export const useAtlas = (part, wanted) => {
-  const { answer, asked } = useAnswer(part, atlases, wanted);
-  return { atlas: answer, of: asked };
-};
+// The metrics of the shown kind's heads, {answer, asked}.
+export const useMetrics = (part) =>
+  useAnswer(part, (data) => askOnce("metrics", data), kindShown());
+// The heads with their metrics, as far as these are known; of: see kindAsked.
+export const knownHeads = (of = kindShown()) =>
+  of ? keptAnswer("metrics", of).value?.heads : null;
+// The label of a head of the shown kind, if its metrics are known and it has one.
+export const headLabel = ({ layer, head }) =>
+  knownHeads()?.find((one) => one.layer === layer && one.head === head)?.label;
 
 // ---- what a token reads ----
 
-// The source of the shown weights: the fields of their picture, and their name.
-const source = (fields, at) => {
-  const { layer, head } = at;
-  const { picture, over_heads: over, depth } = fields;
-  const mean = (of) =>
-    capital(
-      of === "all"
-        ? say("the mean of all heads")
-        : say("the mean of the heads of layer {layer}", { layer }),
-    );
-  if (picture === "alignment" && over !== "head") {
-    return { of: { picture: "flow", which: "mean", depth: over }, whose: mean(over) };
-  }
+// The source of weights, {wanted, whose}: a head, or many combined.
+const ofHead = (at) => ({ wanted: headAsked(at), whose: capital(headName(at)) });
+const ofMean = (at, depth) => {
+  const whose =
+    depth === "all"
+      ? say("the mean of all heads")
+      : say("the mean of the heads of layer {layer}", { layer: at.layer });
+  return { wanted: flowAsked(at, "mean", depth), whose: capital(whose) };
+};
+// Of the large picture.
+const ofPicture = (at) => {
+  const { over_heads: over, depth } = fields;
+  const how = shownAs(at);
+  if (how === "alignment" && over !== "head") return ofMean(at, over);
+  if (how === "mean") return ofMean(at, depth);
   const whose = {
-    mean: mean(depth),
     rollout: say("Attention through the layers"),
     joint: say("Joint attention"),
-  }[shownAs(fields, at)];
-  if (whose) return { of: fields, whose };
-  return { of: { picture: "heatmap" }, whose: headName(layer, head) };
+  }[how];
+  return whose ? { wanted: pictureAsked(at), whose } : ofHead(at);
 };
 
-// Returns reading(token): the token's weights in the shown picture; if that is not visible, by the chosen
+// Returns reading(token): the token's weights in the large picture; if that is not visible, by the chosen
 // head; for a token that is no query there, by the mean of all heads; null for a token without recorded
 // attention.
-export const tokenReader = (shown, isInSight) => async (token) => {
-  const fields = isInSight() ? shown : { picture: "heatmap" };
+export const tokenReader = (isInSight) => async (token) => {
   const { run } = page.run;
   const at = headShown();
   const asks = token.stack === at?.stack;
-  const usual = usualKind(token.stack);
-  const of = asks ? at : usual && { ...usual, layer: 0, head: 0 };
+  const of = /** @type {any} */ (asks ? at : usualKind(token.stack));
   const row = token.index - tracedFrom(token.stack);
   if (row < 0 || !of) return null;
-  const read = source(asks ? fields : { picture: "flow", which: "mean", depth: "all" }, of);
-  const { numbers, labels } = await store.get(numbersAsked(read.of, of));
-  const width = labels.key.length;
-  if (page.run.run !== run || row >= labels.query.length) return null;
+  const { wanted, whose } = asks ? (isInSight() ? ofPicture : ofHead)(of) : ofMean(of, "all");
+  const numbers = await numbersOf(wanted);
+  if (page.run.run !== run || row >= numbers.labels.query.length) return null;
   const stack = readStack(of);
-  const weights = numbers.weights.subarray(row * width, (row + 1) * width);
-  return { stack, whose: read.whose, weights, first: tracedFrom(stack) };
-};
-
-// The switches above the attention picture, one per field of the view.
-
-// The kind of attention of a picture that shows only one kind.
-const KIND_OF = { alignment: "cross" };
-
-export const isOffered = (picture, kind) => (KIND_OF[picture] ?? kind) === kind;
-
-// words: {value: other words}; offers(value): whether it can be chosen.
-const FieldSwitch = ({ fields, field, words = {}, offers = Boolean, ...how }) => {
-  const { title, options } = fieldsOf("attention")[field];
-  const offered = Object.entries(options)
-    .filter(([value]) => offers(value))
-    .map(([value, text]) => [value, words[value] ?? say(text)]);
-  return html`<${Switch} name=${`attention-${field}`} title=${say(title)} options=${offered}
-    value=${fields[field]} set=${(value) => (fields[field] = value)} data-field=${field}
-    hidden=${offered.length < 2} ...${how} />`;
-};
-
-// fields: of the view; at: the chosen head; motion: a button among them.
-export const Switches = ({ fields, at, motion }) => {
-  const { kind, layer } = at;
-  const { picture, stage } = fields;
-  const [isMore, showMore] = useState(false);
-  const offers = (value) =>
-    isOffered(value, kind) && (isMore || value === picture || value !== "flow");
-  const one = (field, look, pictures, more = {}) =>
-    html`<${FieldSwitch} class=${look} hidden=${!pictures.includes(picture)} ...${{ fields, field, ...more }} />`;
-  const upTo =
-    combined(fields, at) === "mean" || layer === 0 ? `${layer}` : say("0 to {layer}", { layer });
-  const coloured = isMore && isHeatmap(picture) ? [picture] : [];
-  const disabled = picture === "heatmap" && stage !== "weights";
-  return html`<${FieldSwitch} field="picture" class="pictures" ...${{ fields, offers }} />
-    ${one("stage", "stages", ["heatmap"])}
-    ${motion}
-    ${one("which", "combining", kind === "self" ? ["flow"] : [])}
-    ${one("depth", "depths", ["flow"], { words: { layer: upTo } })}
-    ${one("threshold", "thresholds", ["lines"])}
-    ${one("over_heads", "over", ["alignment"])}
-    ${one("by", "by", ["alignment"])}
-    <button type="button" class="more-button" aria-expanded=${String(isMore)}
-      onClick=${() => showMore(!isMore)}>${isMore ? say("Less") : say("More")}</button>
-    ${one("scale", "scales", coloured, { disabled })}
-    ${one("range", "ranges", coloured, { disabled })}`;
+  return { stack, whose, weights: weightsOfRow(numbers, row), first: tracedFrom(stack) };
 };

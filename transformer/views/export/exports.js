@@ -5,7 +5,7 @@ import { ask, decodeBytes } from "../../web/ask.js";
 import { loadPlotly, paperColour, saveFile } from "../../web/plots.js";
 import { escapeLabel } from "../../web/labels.js";
 import { capital, numeral, say } from "../../web/messages.js";
-import { siteName } from "../../web/sites.js";
+import { headName, siteName } from "../../web/sites.js";
 import { mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { page, showProblem } from "../../web/store.js";
@@ -159,7 +159,7 @@ const Exports = () => {
     </div>
     <div class="export-row">
       <span class="what">${capital(say("head"))} <b class="chosen-head">${
-        head ? say("layer {layer}, head {head}", head) : "–"
+        head ? headName(head) : "–"
       }</b></span>
       ${form("csv", "CSV")}
     </div>

@@ -2,18 +2,20 @@
 // written without it; and the head that is chosen as a new text is read: the one that adds most.
 
 import { isAblated, SwitchOff } from "../../web/runs.js";
+import { askOnce } from "../../web/ask.js";
 import { cardState } from "../../web/card.js";
-import { headName, knownName } from "../../web/head_grid.js";
+import { knownName } from "../../web/head_grid.js";
+import { weightsOfRow } from "../../web/head_numbers.js";
 import { siteNamed } from "../../web/declared.js";
-import { numeral, percentText, say, sayWith } from "../../web/messages.js";
+import { capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
 import { effect, html, signal, useLayoutEffect } from "../../web/preact.js";
-import { siteName } from "../../web/sites.js";
+import { headName, siteName } from "../../web/sites.js";
 import { page, sameHead, setHead, setQuery, isOpeningLink } from "../../web/store.js";
 import { continued, Token, WORD } from "../../web/text.js";
 import { WhoReads } from "../../web/tokens.js";
 import { amountOf } from "./geometry.js";
-import { continuation, shared, telling, withoutHead } from "./queries.js";
+import { shared, withoutHead } from "./queries.js";
 
 const READ_TOO = 0.15; // a weight that is named after the largest
 
@@ -54,7 +56,7 @@ const lookAt = async (named) => {
     position: index = null,
     head: leading = named,
     leads,
-  } = wrote ? await telling({ run }) : {};
+  } = wrote ? await askOnce("telling", { run }) : {};
   if (page.run.run !== run || page.head !== head || page.query) return;
   if (index !== null) setQuery({ stack, index });
   surprising.value = leads === false && { run, place: index };
@@ -70,19 +72,16 @@ const signed = (amount) => `${amount < 0 ? "−" : "+"}${numeral(Math.abs(amount
 const strong = (label) => html`<strong><${Token} label=${label.replace(WORD, "")} /></strong>`;
 
 // The places that the head reads most at a row, with their weights, largest first.
-const readAt = ({ numbers, labels }, row) => {
-  const width = labels.key.length;
-  const weights = Array.from(numbers.weights.subarray(row * width, (row + 1) * width));
-  return weights
-    .map((weight, column) => ({ weight, column, label: labels.key[column] }))
+const readAt = (numbers, row) =>
+  Array.from(weightsOfRow(numbers, row))
+    .map((weight, column) => ({ weight, column, label: numbers.labels.key[column] }))
     .sort((a, b) => b.weight - a.weight);
-};
 // row: of the token in the head's stack; it may be before the recorded ones; gap: the guess, if it is a gap.
-const Reads = ({ shown, row, isSelf, gap }) => {
-  const isShown = shown.numbers && row !== null && row >= 0 && row < shown.labels.query.length;
+const Reads = ({ numbers, row, isSelf, gap }) => {
+  const isShown = numbers && row !== null && row >= 0 && row < numbers.labels.query.length;
   if (!isShown) return null;
-  const { query, key } = shown.labels;
-  const [most, ...others] = readAt(shown, row);
+  const { query, key } = numbers.labels;
+  const [most, ...others] = readAt(numbers, row);
   const follows = ({ column }) =>
     isSelf && column > 0 && column <= row && key[column - 1] === query[row];
   const alike = others.filter(
@@ -121,7 +120,7 @@ const largestOther = ({ heads, feed_forward: forward }, at) => {
 };
 const PartName = ({ part: { head, layer } }) =>
   head
-    ? html`<button type="button" class="pick" onClick=${() => setHead(head)}>${say("layer {layer}, head {head}", head)}</button>`
+    ? html`<button type="button" class="pick" onClick=${() => setHead(head)}>${headName(head)}</button>`
     : say("the feed-forward of layer {layer}", { layer });
 const Adds = ({ answer, at }) => {
   if (!answer.heads) return say("What each part adds cannot be told apart in this network.");
@@ -158,7 +157,9 @@ const useTexts = (part, answer, place, at) => {
   const isOff = isAblated(at);
   const both = async (data) => {
     if (stack === "decoder") {
-      const texts = await Promise.all([continuation({ run, position: place }), continuation(data)]);
+      const texts = await Promise.all(
+        [{ run, position: place }, data].map((one) => askOnce("continuation", one)),
+      );
       return isOff ? texts.reverse() : texts; // the second is of the head switched over
     }
     const without = await withoutHead(data);
@@ -173,8 +174,9 @@ const useTexts = (part, answer, place, at) => {
 
 // isCurrent: whether the answer is of the shown run; at: the chosen head; row: of the chosen token in its stack,
 // null for none; label: what the head does.
-export const HeadCard = ({ part, answer, isCurrent, shown, at, row, label }) => {
+export const HeadCard = ({ part, answer, isCurrent, numbers, at, row, label }) => {
   const isOff = isAblated(at);
+  const whose = capital(headName(at));
   const texts = useTexts(part, answer, isCurrent ? answer.position : null, at);
   const decides = !isOff && texts && texts[0][0] !== texts[1][0];
   const nHeads = page.run.kinds.reduce(
@@ -186,12 +188,12 @@ export const HeadCard = ({ part, answer, isCurrent, shown, at, row, label }) => 
   const gap = page.run.hidden.includes(answer.position) ? answer.target_label : null;
   const sentences = [
     isOff
-      ? say("{whose} is switched off: it reads nothing.", { whose: headName(at.layer, at.head) })
-      : html`<${Reads} ...${{ shown, row, isSelf, gap }} />`,
+      ? say("{whose} is switched off: it reads nothing.", { whose })
+      : html`<${Reads} ...${{ numbers, row, isSelf, gap }} />`,
     isOwn && html`<${Adds} ...${{ answer, at }} />`,
     texts && html`<${Writes} place=${answer.position} texts=${texts} />`,
   ];
-  const name = knownName(headName(at.layer, at.head), isOff);
+  const name = knownName(whose, isOff);
   const { run, place } = surprising.value;
   const isSurprise = run === page.run.run && place === answer.position;
   const decision = say("One head of {n} decides", { n: nHeads });

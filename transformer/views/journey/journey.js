@@ -13,18 +13,29 @@ import {
   setQuery,
   tracedFrom,
 } from "../../web/store.js";
+import { askOnce } from "../../web/ask.js";
 import { isAblated } from "../../web/runs.js";
-import { numeral, say, sayWith } from "../../web/messages.js";
-import { kindOf, siteName } from "../../web/sites.js";
-import { headName, knownName, SmallHead } from "../../web/head_grid.js";
+import { capital, numeral, say, sayWith } from "../../web/messages.js";
+import { headName, kindOf, siteName } from "../../web/sites.js";
+import { knownName, SmallHead } from "../../web/head_grid.js";
+import { weightsOfRow } from "../../web/head_numbers.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { fontPx } from "../../web/theme.js";
 import { useAnswer, openSection, mounted, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo } from "../../web/preact.js";
 import { Token, WORD } from "../../web/text.js";
-import { store, HeadKinds, numbersAsked, useAtlas, useNumbers } from "../attention/numbers.js";
-import { headLabel, headMetrics } from "../attention/metrics_cache.js";
-import { HEATMAP, readers, shared, useJourney } from "./queries.js";
+import {
+  headAsked,
+  HeadKinds,
+  headLabel,
+  kindAsked,
+  knownAtlas,
+  prefetch,
+  useAtlas,
+  useMetrics,
+  useNumbers,
+} from "../attention/numbers.js";
+import { shared, useJourney } from "./queries.js";
 import { newShown, useCell } from "../attention/cell.js";
 import { HeadCard, useAgreement } from "./head_card.js";
 import { layerGeometryOf } from "./geometry.js";
@@ -50,7 +61,7 @@ const useReaders = (part) => {
     kind,
     key: key.index,
   };
-  const { answer, asked } = useAnswer(part, readers, wanted);
+  const { answer, asked } = useAnswer(part, (data) => askOnce("readers", data), wanted);
   return wanted && JSON.stringify(asked) === JSON.stringify(wanted) ? answer : null;
 };
 
@@ -61,7 +72,7 @@ const Readers = ({ found }) => {
   const [from, to] = [named(page.query), named(page.key)];
   const row = (head) => html`<li>
     <button type="button" class="reader" onClick=${() => setHead(head)}>
-    <span>${headName(head.layer, head.head)}${page.run.kinds.length > 1 && ` (${kindOf(head)})`}</span>
+    <span>${capital(headName(head))}${page.run.kinds.length > 1 && ` (${kindOf(head)})`}</span>
     <span class="bars"><i class="drawn" style=${{ width: `${100 * head.weight}%` }} /></span>
     <span class="value">${numeral(head.weight.toFixed(2))}</span></button>
   </li>`;
@@ -80,18 +91,14 @@ const openArithmetic = () => {
   openSection("attention_math");
 };
 // A cell in words: the hovered one, else that of the two chosen tokens. off: the head's name, if it is switched off.
-const cellInWords = ({ numbers, labels }, { row, column }, off) => {
+const cellInWords = (numbers, { row, column }, off) => {
   if (off) return say("{whose} is switched off: it reads nothing.", { whose: off });
   if (!numbers || row === null || column === null) {
     return say("Click a cell: which other heads read like this?");
   }
-  const weight = numbers.weights[row * labels.key.length + column];
-  const [query, key] = [labels.query[row], labels.key[column]];
-  return say("{from} reads {to}, {weight}", {
-    from: query,
-    to: key,
-    weight: numeral(weight.toFixed(3)),
-  });
+  const { query, key } = numbers.labels;
+  const weight = numeral(weightsOfRow(numbers, row)[column].toFixed(3));
+  return say("{from} reads {to}, {weight}", { from: query[row], to: key[column], weight });
 };
 
 const Large = ({ part, view, at, row }) => {
@@ -115,16 +122,16 @@ const Large = ({ part, view, at, row }) => {
   });
   const masked = at.stack === "decoder" && at.kind === "self";
   const isOff = isAblated(at);
-  const name = knownName(headName(at.layer, at.head), isOff);
+  const name = capital(headName(at));
   return html`<div class="chosen-head">
     <div class=${`head-large panned ${isOff ? "off" : ""}`}>
-      <${Heatmap} part=${part} numbers=${shown.numbers} figure=${shown.figure} look=${LOOK}
-        title=${name} keys="journey-keys" room=${room} lit=${lit}
+      <${Heatmap} part=${part} numbers=${shown.numbers} look=${LOOK}
+        title=${knownName(name, isOff)} keys="journey-keys" room=${room} lit=${lit}
         start=${() => chosen} over=${cell.moves.over} pin=${pin}
         meanwhile=${meanwhile} />
       ${masked && html`<button type="button" class="to-tab to-masks" onClick=${() => shell.openTab("masks")}>${say("hidden by the mask")}</button>`}
     </div>
-    <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(shown, lit, isOff && headName(at.layer, at.head))}</span>
+    <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(shown.numbers, lit, isOff && name)}</span>
       <button type="button" class="to-tab" onClick=${openArithmetic}>${say("Its arithmetic")}</button></p>
   </div>`;
 };
@@ -137,16 +144,12 @@ const ACROSS = 4; // heads in a row of one
 const HEAD_PX = 60; // of a head in an opened layer, with its gap
 const HEIGHT = { least: 420, alone: 560, most: 570, margin: 40, above: 360 };
 
-// Each kind of attention of the shown stack with its small pictures.
+// The small pictures of each kind of attention of the shown stack.
 const useAtlases = (part, kinds) => {
-  const of = (one) => one && { run: page.run.run, stack: one.stack, kind: one.kind };
-  const found = [useAtlas(part, of(kinds[0])), useAtlas(part, of(kinds[1]))];
-  const known = found.filter(({ atlas, of: asked }) => atlas && asked.run === page.run.run);
-  return Object.fromEntries(
-    known
-      .filter(({ of: asked }) => asked.stack === kinds[0].stack)
-      .map(({ atlas, of: asked }) => [asked.kind, atlas]),
-  );
+  const [first, second] = kinds;
+  useAtlas(part, kindAsked(first));
+  useAtlas(part, second && kindAsked(second));
+  return Object.fromEntries(kinds.map((one) => [one.kind, knownAtlas(one)]));
 };
 
 // The height left in the window, within bounds; on a phone the content above is scrolled away.
@@ -224,7 +227,7 @@ const Body = ({ part, answer, asked, shown, cell }) => {
       part.startTimer();
       setHead(head);
     },
-    press: (head) => store.prefetch(numbersAsked(HEATMAP, head)),
+    press: (head) => prefetch(headAsked(head)),
     point: (head) => isOwn && (shared.preview = head),
     lit: found && found.heads,
     most: largest(told),
@@ -232,17 +235,17 @@ const Body = ({ part, answer, asked, shown, cell }) => {
   };
   const width = isWide ? Math.round(SHARE * part.width) : part.width;
   const row = chosenRow(at.stack) ?? (isOwn ? answer.position - tracedFrom(at.stack) : null);
-  useNumbers({ part, fields: HEATMAP, shown, store }, at);
-  useLayoutEffect(() => void (page.readings += 1), [shown.key]);
-  useAnswer(part, headMetrics, { run: run.run, stack: at.stack, kind: at.kind });
-  const label = headLabel(run.run, siteName(at), at.head);
+  useNumbers(part, shown, headAsked(at));
+  useLayoutEffect(() => void (page.readings += 1), [shown.numbers]);
+  useMetrics(part);
+  const label = headLabel(at);
   const { isLarge } = shared;
   const isCurrent = asked.run === run.run;
   const columns = { gridTemplateColumns: isWide ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
   return html`<div class="journey-body" style=${columns}>
     <${Side} ...${{ view, at, width, many }} />
     <div class="head-side">
-      <${HeadCard} ...${{ part, answer, isCurrent, shown, at, row, label }} />
+      <${HeadCard} ...${{ part, answer, isCurrent, at, row, label }} numbers=${shown.numbers} />
       ${found && html`<${Readers} found=${found} />`}
       ${isLarge && html`<${Large} ...${{ part, view, at, row }} />`}
       <${Questions} />
@@ -253,7 +256,7 @@ const Body = ({ part, answer, asked, shown, cell }) => {
 const Journey = () => {
   const part = usePart();
   const shown = useMemo(newShown, []);
-  const cell = useCell(/** @type {any} */ (shown));
+  const cell = useCell(shown);
   const { answer, asked } = useJourney(part);
   useAgreement(answer);
   const { head } = page;

@@ -5,9 +5,9 @@ import { fontPx } from "../../web/theme.js";
 import { capital, numeral, say, percentText } from "../../web/messages.js";
 import { shell, page } from "../../web/store.js";
 import { isAblated } from "../../web/runs.js";
-import { attentionOf } from "../../web/sites.js";
+import { attentionOf, headName } from "../../web/sites.js";
 import { useButtonKeys, inPx } from "../../web/cells.js";
-import { headName, knownName, SmallHead } from "../../web/head_grid.js";
+import { knownName, SmallHead } from "../../web/head_grid.js";
 import { html } from "../../web/preact.js";
 import { beginning, Token } from "../../web/text.js";
 import { useFilling } from "./queries.js";
@@ -33,7 +33,7 @@ export const share = (amount, most) => ({
   style: { "--share": `${Math.min(100, (100 * Math.abs(amount)) / (most || 1)).toFixed(0)}%` },
 });
 const nameOf = (head) => {
-  const name = headName(head.layer, head.head);
+  const name = capital(headName(head));
   const isOne = page.run.kinds.filter(({ stack }) => stack === head.stack).length === 1;
   return knownName(isOne ? name : `${name}, ${attentionOf(head)}`, isAblated(head));
 };

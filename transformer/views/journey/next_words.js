@@ -9,7 +9,7 @@ import { mounted, openSection, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
 import { beginning, Token, setReader } from "../../web/text.js";
-import { firstAtlas, tokenReader } from "../attention/numbers.js";
+import { keepAtlas, tokenReader } from "../attention/numbers.js";
 import { shared, useFilling, useJourney, withoutHead } from "./queries.js";
 import { distribution, draws, probabilitiesOf } from "./distribution.js";
 
@@ -158,8 +158,8 @@ const Drawn = ({ answer, preview }) => {
 const NextWords = ({ props }) => {
   const part = usePart();
   useMemo(() => {
-    firstAtlas(props.first);
-    setReader(tokenReader({}, () => false)); // until Attention is mounted and sets its own reader
+    if (props.first) keepAtlas(props.first);
+    setReader(tokenReader(() => false)); // until Attention is mounted and sets its own reader
   }, []);
   const { answer, asked } = useJourney(part);
   const isCurrent = asked?.run === page.run?.run; // the position is one of the shown run's

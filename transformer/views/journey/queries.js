@@ -1,12 +1,10 @@
 // Requests of the journey and the next-word bars, each once per run for both, and the hovered head.
 
 import { cardState } from "../../web/card.js";
+import { askOnce } from "../../web/ask.js";
 import { useAnswer } from "../../web/part.js";
 import { effect, useLayoutEffect, useRef } from "../../web/preact.js";
 import { chosenRow, on, page, predicts, reactive } from "../../web/store.js";
-import { once } from "../attention/metrics_cache.js";
-
-export const HEATMAP = { picture: "heatmap", depth: "all" }; // fields of Attention: one head
 
 const FILL_MS = 500;
 
@@ -21,11 +19,7 @@ effect(() => {
   if (cardState.place !== null) letGo();
 });
 
-const journey = once("journey");
-export const withoutHead = once("without_head");
-export const continuation = once("continuation");
-export const telling = once("telling");
-export const readers = once("readers");
+export const withoutHead = (data) => askOnce("without_head", data);
 
 // The last token read: the chosen one; null for the server's default.
 const placeChosen = () =>
@@ -37,7 +31,7 @@ export const useJourney = (part) => {
   const model = useRef("");
   const position = placeChosen();
   const wanted = predicts() && { run: page.run.run, ...(position === null ? {} : { position }) };
-  const found = useAnswer(part, journey, wanted);
+  const found = useAnswer(part, (data) => askOnce("journey", data), wanted);
   if (found.asked && found.asked.run === page.run?.run) model.current = page.run.model;
   return model.current === page.run?.model ? found : { answer: null, asked: null };
 };

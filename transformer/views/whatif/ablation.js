@@ -5,6 +5,7 @@ import {
   isAblated,
   withAblation,
   experiment,
+  headWords,
   interventions,
   ablatesHeads,
   ablationOf,
@@ -14,7 +15,7 @@ import { Figure } from "../../web/figure.js";
 import { PredictedToken, predictedPosition, tokenAt } from "../../web/selection.js";
 import { capital, colourEnds, numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { html, useState } from "../../web/preact.js";
-import { attentionOf, siteName } from "../../web/sites.js";
+import { headName, siteName } from "../../web/sites.js";
 import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 import { useButtonKeys } from "../../web/cells.js";
@@ -24,22 +25,12 @@ import { mounted, useAnswer, usePart } from "../../web/part.js";
 // The importance of each head for one token: a button, the most important head, and a map.
 
 const percent = (probability) => `${numeral((100 * probability).toPrecision(3))} %`;
-const headName = ({ stack, kind, layer, head }) =>
-  capital(
-    page.run.kinds.length > 1
-      ? say("layer {layer}, head {head} ({attention})", {
-          attention: attentionOf({ stack, kind }),
-          layer,
-          head,
-        })
-      : say("layer {layer}, head {head}", { layer, head }),
-  );
 
 // The most important head for the token with this label.
 const mostInWords = (most, label) => {
   const { before, after } = most;
   const told = {
-    head: headName(most),
+    head: capital(headWords(most)),
     token: html`<${Token} label=${label} />`,
     before: percent(before),
     after: percent(after),
@@ -81,7 +72,7 @@ const Matter = ({ part, answer, asked, toggle, change }) => {
   const position = predictedPosition();
   const button = () =>
     html` <button type="button" class="ablation-most"
-      onClick=${() => alter(withAblation(answer.most, interventions(), asked.by))}>${say("Switch off {head}", { head: say("layer {layer}, head {head}", answer.most) })}</button>`;
+      onClick=${() => alter(withAblation(answer.most, interventions(), asked.by))}>${say("Switch off {head}", { head: headName(answer.most) })}</button>`;
   return html`<div>
     <${PredictedToken} />
     <div class="whatif-buttons">
@@ -142,7 +133,7 @@ const Grid = ({ kind: { stack, kind, n_layers: layers }, chosen, toggle, colours
       toggle(one);
     };
     return html`<button type="button" class="ablated" onClick=${choose}
-      aria-label=${say("Switch off {head}", { head: say("layer {layer}, head {head}", { layer, head }) })}
+      aria-label=${say("Switch off {head}", { head: headName({ layer, head }) })}
       aria-pressed=${String(isAblated(one, chosen))}
       tabindex=${at.row === head && at.column === layer ? 0 : -1}
       ...${keysOf(head, layer)}>

@@ -1,9 +1,10 @@
 // All heads small and one large, for a notebook, in English.
 
-import { attentionOf, kindOf } from "../../../web/sites.js";
+import { attentionOf, headName, kindOf } from "../../../web/sites.js";
 import { useCellKeys } from "../../../web/cells.js";
 import { Select } from "../../../web/controls.js";
-import { HeadGrid, headName, knownName, SmallHead } from "../../../web/head_grid.js";
+import { HeadGrid, knownName, SmallHead } from "../../../web/head_grid.js";
+import { capital } from "../../../web/messages.js";
 import { html, render, useState } from "../../../web/preact.js";
 import { canUnpack, flatAtlas, unpack } from "./pack.js";
 
@@ -32,7 +33,7 @@ const Notebook = ({ kinds }) => {
   const last = { row: queries.length - 1, column: keys.length - 1 };
   const place = layer * atlas.shape[1] + head;
   const isOff = (a, b) => kind.off[a].includes(b);
-  const name = knownName(headName(layer, head), isOff(layer, head));
+  const name = knownName(capital(headName({ layer, head })), isOff(layer, head));
   const title =
     before || kind.keys_before
       ? `${name}, the last ${queries.length} of ${before + queries.length} queries`
