@@ -20,7 +20,7 @@ from transformer.analysis.ablation import (
 )
 from transformer.analysis.journey import without_head
 from transformer.analysis.logit_contribution import logit_contribution
-from transformer.analysis.patching import patch_effect
+from transformer.analysis.patching import most_changed, patch_effect
 from transformer.checkpoint import held_out_sample
 from transformer.interventions.breaks import breaks_of
 from transformer.model.sites import sites_of
@@ -121,6 +121,18 @@ def test_the_target_after_the_end_is_the_intact_networks_likeliest(model):
     assert head_importance(model, run, end).target == likeliest
     assert next_token(model, run, end).target == likeliest
     assert logit_contribution(model, run, end).target == likeliest
+
+
+def test_the_most_changed_token_loses_most_of_its_probability(tiny_encoder_decoder):
+    run = tiny_encoder_decoder.generate(TEXT, max_new_tokens=5)
+    forced = dict(max_new_tokens=5, forced_tokens=run.ids[1:])
+    there = tiny_encoder_decoder.generate(OTHER, **forced)
+    shares = [b.chosen.probability / a.chosen.probability
+              for a, b in zip(run.steps, there.steps, strict=True)]  # fmt: skip
+    found = most_changed(tiny_encoder_decoder, run, OTHER)
+    assert found == 1 + shares.index(min(shares))
+    with pytest.raises(ValueError, match="the network predicted no token"):
+        most_changed(tiny_encoder_decoder, tiny_encoder_decoder.trace(TEXT), OTHER)
 
 
 def test_a_position_that_nothing_predicts_is_refused(tiny_model, tiny_encoder):

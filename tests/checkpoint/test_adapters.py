@@ -250,11 +250,16 @@ def test_a_model_is_converted_into_our_format(family, llama, tmp_path, capsys, m
     assert content["format"] == 1
     first, again = transformer.load(source), transformer.load(tmp_path / "ours")
     assert again.config == first.config
+    assert again.tokenizer.ids == first.tokenizer.ids
     assert again.card == first.card != {}
     for name, weight in again.network.state_dict().items():
         assert weight.equal(first.network.state_dict()[name])
     text = "The black cat"
     assert again.generate(text, max_new_tokens=8).ids == first.generate(text, max_new_tokens=8).ids
+    del content["metadata"]["tokenizer"]["ends"]
+    change(tmp_path / "ours" / "config.json", **content)
+    with pytest.raises(CheckpointError, match="the ids under 'tokenizer' must be start, ends, pad"):
+        transformer.load(tmp_path / "ours")
 
 
 def test_a_model_of_the_hub_is_fetched_once(llama, tmp_path, monkeypatch, capsys):

@@ -112,17 +112,3 @@ def test_an_arm_cpu_computes_the_same_numbers(tmp_path):
             arm, *flags, "-static", str(tmp_path / "there"), run_by=["qemu-aarch64", "-cpu", "max"]
         )
         torch.testing.assert_close(there, here, atol=1e-5, rtol=1e-5)
-
-
-def test_the_quickest_kernel_is_taken_for_each_type(monkeypatch):
-    step, seconds = c_compiler.compiled_step(), {}
-    assert step is not None
-
-    def multiplied(library, kernel, weights, x, out):
-        wait = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}[weights.dtype]
-        seconds["now"] = seconds.get("now", 0.0) + (1.0 if kernel == wait else 2.0)
-
-    library = type("Library", (), {"kernel_facts": lambda self, *_: 3})()
-    monkeypatch.setattr(c_compiler, "multiplied", multiplied)
-    monkeypatch.setattr(c_compiler.time, "thread_time", lambda: seconds.get("now", 0.0))
-    assert c_compiler.quickest(library) == (0, 1, 2)

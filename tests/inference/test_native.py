@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+import torch
 from kit import prefork
 
 from transformer.inference.engines import c_compiler as native
@@ -50,6 +51,19 @@ def test_the_library_and_its_quickest_kernels_are_found_once_and_kept(cache, mon
     assert built().kernels == (1, 0, 2)
     assert [path.stat().st_mtime_ns for path in cache.iterdir()] == [before]
     assert cache.stat().st_mode & 0o077 == 0
+
+
+def test_the_quickest_kernel_is_taken_for_each_type(monkeypatch):
+    seconds = {}
+
+    def multiplied(library, kernel, weights, x, out):
+        wait = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}[weights.dtype]
+        seconds["now"] = seconds.get("now", 0.0) + (1.0 if kernel == wait else 2.0)
+
+    library = type("Library", (), {"kernel_facts": lambda self, *_: 3})()
+    monkeypatch.setattr(native, "multiplied", multiplied)
+    monkeypatch.setattr(native.time, "thread_time", lambda: seconds.get("now", 0.0))
+    assert native.quickest(library) == (0, 1, 2)
 
 
 def test_a_kernel_says_what_it_reads_at_once():

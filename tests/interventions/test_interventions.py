@@ -27,7 +27,8 @@ from transformer.runs.request import MAX_SEED
 D = C // H
 
 
-def test_mean_ablation_in_a_decoder_uses_the_positions_so_far():
+@pytest.mark.parametrize("positions", [None, [1, T - 1]])
+def test_mean_ablation_in_a_decoder_uses_the_positions_so_far(positions):
     model = network()
     text = given(model)
     layer = model.decoder.layers[1].self_attention
@@ -35,14 +36,14 @@ def test_mean_ablation_in_a_decoder_uses_the_positions_so_far():
     def averaged(_module, args):
         (heads,) = args
         changed = heads.clone()
-        for place in range(T):
+        for place in range(T) if positions is None else positions:
             changed[:, place, :D] = heads[:, : place + 1, :D].mean(dim=1)
         return (changed,)
 
     handle = layer.output.register_forward_pre_hook(averaged)
     wanted = read(model, text)
     handle.remove()
-    hooks = hooks_of([Ablate("decoder", 1, [0], by="mean")], model.config)
+    hooks = hooks_of([Ablate("decoder", 1, [0], by="mean", positions=positions)], model.config)
     close(read(model, text, hooks=hooks), wanted)
 
 

@@ -84,11 +84,10 @@ def patch_effect(
 @torch.no_grad()
 def most_changed(model: LoadedModel, run: Run, other: str) -> int:
     """The position of the run's own token that another source makes least likely, of all that the
-    network predicted: ln p drops most there. Raises ValueError for a model without a source.
+    network predicted: ln p drops most there. Raises ValueError if it predicted none.
     """
     network = model.network
-    if not isinstance(network, EncoderDecoder):
-        raise ValueError(f"this needs an encoder-decoder; {model.name} is {model.config.family}")
+    assert isinstance(network, EncoderDecoder)
     ids = list(run.ids[: run.config.output_max_len + 1])
     if len(ids) < 2:
         raise InvalidRequest("no_prediction", "the network predicted no token in this run")

@@ -31,7 +31,7 @@ from transformer.model.sites import Site
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AblatedHeads:
-    """Heads whose z is 0. intact: by site (B, H, 1, 1), 1 for intact heads, 0 for others.
+    """Heads whose z is 0. intact: by site (B, H, 1, 1) bool, True for intact heads.
 
     by_mean: z is their mean over the text instead of 0.
     """
@@ -50,7 +50,7 @@ class AblatedHeads:
             return value
         intact = on_device(self.intact[Site(*point[1:])], value.device)
         ablated = _mean(point.stack, value, context["padding_mask"]) if self.by_mean else 0.0
-        return intact * value + (1 - intact) * ablated
+        return torch.where(intact, value, ablated)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,8 +189,8 @@ def ablated_one_by_one(
     """A hook for a batch with one row per head, in which only this head is ablated."""
     intact: dict[Site, Tensor] = {}
     for row, (site, head) in enumerate(heads):
-        rows = intact.setdefault(site, torch.ones(len(heads), config.n_heads, 1, 1))
-        rows[row, head] = 0.0
+        rows = torch.ones(len(heads), config.n_heads, 1, 1, dtype=torch.bool)
+        intact.setdefault(site, rows)[row, head] = False
     return AblatedHeads(intact, by == "mean")
 
 
@@ -234,7 +234,7 @@ def _given(patch: Patch) -> Tensor:
 
 
 def _ablated(ablation: Ablate, config: ModelConfig) -> Hook:
-    """The hook of an ablation at chosen positions, or of another part than heads."""
+    """The hook of an ablation."""
     stack, layer, by_mean = ablation.stack, ablation.layer, ablation.by == "mean"
     names = {"z": ["z"], "mlp_out": ["mlp_out"], "layer": ["attn_out", "mlp_out"]}[ablation.part]
     kinds = ["self", "cross"] if ablation.part == "layer" else [ablation.kind]
@@ -243,16 +243,16 @@ def _ablated(ablation: Ablate, config: ModelConfig) -> Hook:
         for name in names
         for kind in (kinds if name in ("z", "attn_out") else [""])
     ]
-    intact = torch.ones(config.n_heads, 1, 1)
-    intact[list(range(config.n_heads) if ablation.heads is None else ablation.heads)] = 0.0
+    intact = torch.ones(config.n_heads, 1, 1, dtype=torch.bool)
+    intact[list(range(config.n_heads) if ablation.heads is None else ablation.heads)] = False
 
     def change(value: Tensor, padding: Tensor | None) -> Tensor:
         heads = value if value.dim() == 4 else value[:, None]
-        ablated = _mean(stack, heads, padding).expand_as(heads) if by_mean else heads * 0
+        mean = _mean(stack, heads, padding) if by_mean else heads.new_zeros(())
+        ablated = mean.expand_as(heads)
         if value.dim() == 3:
             return ablated[:, 0]
-        kept = on_device(intact, value.device)
-        return kept * value + (1 - kept) * ablated
+        return torch.where(on_device(intact, value.device), value, ablated)
 
     is_local = not by_mean or stack == "encoder"
     return Changed(points, change, ablation.positions, is_local)
@@ -281,13 +281,7 @@ def _hook_of(
     if isinstance(intervention, EditMask):
         edits = intervention.without or intervention.allow or intervention.forbid
         return EditedMask(intervention, intervention.sites(config)) if edits else None
-    if intervention.heads == ():
-        return None
-    if intervention.heads is None or intervention.positions is not None:
-        return _ablated(intervention, config)
-    intact = torch.ones(1, config.n_heads, 1, 1)
-    intact[:, list(intervention.heads)] = 0.0
-    return AblatedHeads({intervention.site: intact}, intervention.by == "mean")
+    return None if intervention.heads == () else _ablated(intervention, config)
 
 
 def _mean(stack: str, heads: Tensor, padding: Tensor | None) -> Tensor:

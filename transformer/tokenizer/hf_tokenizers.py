@@ -179,17 +179,22 @@ def settings_of(tokenizer: TheirTokenizer) -> dict[str, Any]:
 
 def from_settings(folder: Path, settings: Any, vocab_size: int) -> TheirTokenizer:
     """The inverse of `settings_of` and `save`. Raises ValueError."""
+
+    def optional(name: str) -> int | None:
+        return None if settings[name] is None else int(settings[name])
+
     try:
         ids = SpecialIds(
             start=int(settings["start"]),
             ends=frozenset(map(int, settings["ends"])),
-            padding=None if settings["padding"] is None else int(settings["padding"]),
-            mask=None if settings.get("mask") is None else int(settings["mask"]),
-            then=tuple(map(int, settings.get("then", ()))),
-            source_language=None if (at := settings.get("source_language")) is None else int(at),
+            padding=optional("padding"),
+            mask=optional("mask"),
+            then=tuple(map(int, settings["then"])),
+            source_language=optional("source_language"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"the ids under 'tokenizer' must be start, ends and padding; got {shortened(settings)}"
+            "the ids under 'tokenizer' must be start, ends, padding, mask, then and "
+            f"source_language; got {shortened(settings)}"
         ) from error
     return read(folder, ids, vocab_size)
