@@ -138,6 +138,10 @@ CONFIGS = {
     b'{"format": 1, "model": {"vocab_size": 320, "heads": 2}}': "unknown model setting 'heads'",
     b'{"format": 1, "model": {"vocab_size": 320, "n_heads": 7}}': "must divide d_model",
 }
+UNIGRAM = {
+    "type": "Unigram", "unk_id": 0, "byte_fallback": False,
+    "vocab": [[name, 0.0] for name in ("<|padding|>", "<|start|>", "<|end|>", "a")],
+}  # fmt: skip
 HEAD = {"kind": "decoder.self", "layer": 0, "head": 0, "metrics": {"entropy": {"mean": 1.0}}}
 HEADS = [
     [HEAD, HEAD | {"head": 2}], [HEAD | {"layer": 2}], [HEAD | {"kind": "encoder.self"}],
@@ -152,6 +156,7 @@ OTHER_IDS = {
     "it has normalizer;": tokenizer_with(normalizer={"type": "Lowercase"}),
     "a pre_tokenizer of type Split;": tokenizer_with(pre_tokenizer=PATTERN),
     "a pre_tokenizer of type None;": tokenizer_with(pre_tokenizer=None),
+    "it has a model of type Unigram;": tokenizer_with(model=UNIGRAM),
     "it has dropout;": tokenizer_with("model", dropout=0.5),
     "it has add_prefix_space;": tokenizer_with("pre_tokenizer", add_prefix_space=True),
 }

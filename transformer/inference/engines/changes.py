@@ -93,7 +93,7 @@ def _sampled(weight: Tensor) -> Tensor:
     """A view of some numbers: all of a vector; of (R, C) at least one in each row and column."""
     if weight.dim() != 2:
         return weight
-    step, width = max(1, min(weight.shape)), weight.shape[1]
+    step, width = min(weight.shape), weight.shape[1]
     while math.gcd(step, width) > 1:
         step -= 1
     return weight.view(-1)[::step]
