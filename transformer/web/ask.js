@@ -80,16 +80,14 @@ export const takeLeft = (name) => {
   return opened?.type === "reload" ? left : null;
 };
 
-// The session's name, kept while the page is open and over a reload, also in another language (see
-// main.js).
+// The session's name, kept while the page is open and over a reload, also in another language.
 export const VISIT = "viz-visit"; // in sessionStorage, from one page to the next
 const before = takeLeft(VISIT);
 export const isReloaded = before !== null;
-export const MOVED = "viz-moved"; // in the history's state
 const drawn = () =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0"));
 /** @type {string} */
-export const session = globalThis.history?.state?.[MOVED]?.session ?? before ?? drawn().join("");
+export const session = before ?? drawn().join("");
 export const SESSION = "x-session"; // the header that carries the session's name
 
 // Arrays follow the JSON text of an answer, each at a multiple of 8 bytes; see server/resources.py.

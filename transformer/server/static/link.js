@@ -254,8 +254,7 @@ window.onhashchange = async () => {
   else open({ state });
 };
 
-// Open the address that the page is loaded at. kept: what the boxes and settings of the page before held, which
-// lost its server.
+// Open the address that the page is loaded at. kept: what the boxes and settings of the page before held.
 /** @type {(kept: Record<string, any>) => void} */
 export const reopen = (kept) => void open({ kept, ...(given() === "" && { tab: fields.tab }) });
 // Loaded again, the list of models has those of the visit.

@@ -5,7 +5,7 @@ import { isOpening, reopen } from "./link.js";
 import "../../web/runs.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
 import "../../web/selection.js";
-import { MOVED, SESSION, VISIT, session, storage } from "../../web/ask.js";
+import { SESSION, VISIT, session, storage } from "../../web/ask.js";
 import { controls, page, setQuery, emit, showWaiting } from "../../web/store.js";
 import { bindField, fields, setFields } from "../../web/fields.js";
 import { openTab, typed } from "./gradio.js";
@@ -18,16 +18,15 @@ import { TermTip } from "./terms.js";
 // ---- what outlives the page: the session, and what was typed or set and not yet run ----
 
 const KEPT = "viz-kept"; // in sessionStorage, from an unfinished text until the page is back
-const moved = history.state?.[MOVED] ?? null;
-let moving = false;
+let isMoving = false; // to another address, in the same visit
 
 const isUnfinished = () => page.run && controls.text !== page.run.text;
 window.onpagehide = () => {
   const lost = isConnectionLost();
-  if (lost || (!moving && isUnfinished()))
+  if (lost || isMoving || isUnfinished())
     storage?.setItem(KEPT, JSON.stringify({ typed: typed(), lost }));
-  if (!moving) storage?.setItem(VISIT, session);
-  if (!lost && !moving) {
+  storage?.setItem(VISIT, session);
+  if (!lost && !isMoving) {
     const headers = { [SESSION]: session };
     fetch("leave", { method: "POST", headers, keepalive: true }).catch(() => {});
   }
@@ -36,15 +35,10 @@ window.onpagehide = () => {
 // Open another address in the same visit, with the contents of the boxes.
 /** @type {(address: string) => void} */
 export const moveTo = (address) => {
-  moving = true;
-  const state = { ...history.state, [MOVED]: { session, typed: typed() } };
-  history.replaceState(state, "", window.location.pathname + address);
+  isMoving = true;
+  history.replaceState(history.state, "", window.location.pathname + address);
   window.location.reload();
 };
-if (moved) {
-  history.replaceState({ ...history.state, [MOVED]: null }, "");
-  reopen(moved.typed);
-}
 
 const kept = JSON.parse(storage?.getItem(KEPT) ?? "null");
 storage?.removeItem(KEPT);
