@@ -95,16 +95,21 @@ const refusal = async (answer) => {
 
 const LONG_MS = 1500; // that a text is written before it is seen on a page that opens
 
-/** @type {(isRunning: boolean) => void} */
-const offerStop = (isRunning) =>
-  setControls({ stop: { __type__: "update", interactive: isRunning } });
+// The text as far as it is written, which can be stopped; null for none.
+/** @type {(facts: any) => void} */
+const setWriting = (facts) => {
+  const interactive = facts !== null;
+  if (interactive !== (page.writing !== null))
+    setControls({ stop: { __type__: "update", interactive } });
+  page.writing = facts;
+};
 
 // Show a finished run, or a text as far as it is written.
 /** @type {(facts: any) => void} */
 export const showText = (facts) => {
   const isDone = facts.state === "done";
   if (!isDone && !page.writing) setTimeout(uncover, LONG_MS);
-  page.writing = isDone ? null : facts;
+  setWriting(isDone ? null : facts);
   if (isDone && facts.run !== page.run?.run) setRun(facts);
 };
 
@@ -116,12 +121,11 @@ export const showBatch = (batch) => {
 };
 
 /** @type {(line: Line) => void} */
-const show = ({ before, running, tokens, batch, status }) => {
+const show = ({ before, tokens, batch, status }) => {
   if (before) {
     showWaiting(sayN("{n} request before yours …", "{n} requests before yours …", before));
     uncover();
   }
-  if (running !== undefined) offerStop(running);
   if (tokens) showText(tokens);
   if (batch) showBatch(batch);
   if (status) showStatus(status);
@@ -131,7 +135,6 @@ const show = ({ before, running, tokens, batch, status }) => {
 
 /** @type {Record<string, AbortController | null>} */
 const underway = { text: null, batch: null };
-let hasBegun = false; // the server writes a text, and what there is can be kept
 
 // Gives what was wrong, or an empty text.
 /** @type {(answer: Response, take: (line: Line) => void) => Promise<string>} */
@@ -140,7 +143,6 @@ const read = async (answer, take) => {
   let last = null;
   for await (const line of linesOf(/** @type {any} */ (answer.body))) {
     if (line.detail) return line.detail;
-    hasBegun = Boolean(line.running);
     last = line;
     show(line);
     take(line);
@@ -159,10 +161,7 @@ export const press = async (name, data, take = () => {}) => {
   const problem = await (answer?.ok ? read(answer, take) : refusal(answer));
   if (underway[kind] !== mine) return false; // another press has ended it
   underway[kind] = null;
-  if (kind === "text") {
-    [page.writing, hasBegun] = [null, false];
-    offerStop(false);
-  }
+  if (kind === "text") setWriting(null);
   if (!problem) return true;
   showProblem(problem);
   if (problem === LOST) waitForServer();
@@ -194,10 +193,4 @@ export const readBatch = (hidden = true) =>
 export const toggleMask = () => readBatch(!page.batch.padding_hidden);
 
 // What is written by now becomes the run.
-export const stop = () => {
-  if (hasBegun) return void post("stop", {}).catch(() => {});
-  underway.text?.abort();
-  underway.text = null;
-  offerStop(false);
-  return showStatus({ kind: "done", text: say("You stopped it.") });
-};
+export const stop = () => void post("stop", {}).catch(() => {});
