@@ -39,8 +39,8 @@ const HUB = "https://huggingface.co"; // embeds a Space in a page
 export const isOpening = () => page.opening !== null;
 
 // What of the address belongs to the framework.
-export const foreign = () => foreignPart(window.location.search.slice(1));
-const given = () =>
+const foreign = () => foreignPart(window.location.search.slice(1));
+const linkHere = () =>
   [window.location.hash.slice(1), window.location.search.slice(1)].find(holdsOwn) ?? "";
 
 // ---- the state ----
@@ -69,9 +69,9 @@ export const apply = (state, facts = null, isHere = false) => {
   const isShown =
     !isOpening() && page.run && sameRequest(state, linkOf(page.run)) && isOfBatch(state);
   if (!isShown) return void open({ state, facts, isStep: !isHere });
-  if (isHere) addressed = null;
+  if (isHere) entry = null;
   report(showFields(partsOf(state).views));
-  addressed ??= snapshot();
+  entry ??= snapshot();
 };
 shell.apply = apply;
 /** @type {(state: State) => boolean} */
@@ -102,7 +102,7 @@ const STORED = say("A stored example, read by this model.");
 const openState = async (wanted) => {
   const { kept = {}, facts, isChosen, tab, isStep } = wanted;
   const isWanted = () => page.opening === wanted;
-  const state = wanted.state ?? (await stateOf(given()));
+  const state = wanted.state ?? (await stateOf(linkHere()));
   const address = state && isStep ? await queryOf(state) : "";
   if (!isWanted()) return null;
   if (!state) return report([UNREADABLE]);
@@ -178,7 +178,7 @@ const requestFor = (named, { controls: words, first: usual, ...example }, isChos
   request.temperature = request.method === "greedy" ? 0 : temperature;
   return request;
 };
-// Set Gradio's controls: their words are the model's, and so is a value where it does not offer the one given.
+// Set Gradio's controls: their words are the model's, and so is a value where it does not offer the wanted one.
 /** @type {(example: any, values: Record<string, any>) => void} */
 const furnish = ({ controls: words, first: usual }, values) => {
   const changes = { ...words };
@@ -194,31 +194,31 @@ const furnish = ({ controls: words, first: usual }, values) => {
 /** @type {(wanted: Wanted) => Promise<void>} */
 const open = async (wanted) => {
   page.opening = wanted;
-  addressed = null;
+  entry = null;
   const views = await openState(wanted);
   if (page.opening !== wanted) return;
-  if (!views) addressed = snapshot();
+  if (!views) entry = snapshot();
   page.opening = null;
   if (views?.tab) showTabs();
 };
 
 // ---- the address ----
 
-// What the page shows at this address; null until it is opened.
+// The state at the current entry of the history; null until it is opened.
 /** @type {State | null} */
-let addressed = {};
+let entry = {};
 // The address follows what is shown, unless it is another by then: a visitor has typed it.
 effect(() => {
   const state = snapshot();
   if (isOpening() || !page.run) return undefined;
-  if (addressed && plainQuery(addressed) === plainQuery(state)) return undefined;
+  if (entry && plainQuery(entry) === plainQuery(state)) return undefined;
   const { hash } = window.location;
   let isLast = true;
   const write = async () => {
     const text = await queryOf(state);
     if (!isLast || text === null || window.location.hash !== hash) return;
-    put(text, addressed !== null && isStepFrom(addressed, state));
-    addressed = state;
+    put(text, entry !== null && isStepFrom(entry, state));
+    entry = state;
   };
   const timer = setTimeout(write, PAUSE_MS);
   return () => {
@@ -247,18 +247,18 @@ export const isInHub = () => {
 
 // Back, Forward, and a link to this page that is typed or chosen in it.
 window.onhashchange = async () => {
-  const text = given();
+  const text = linkHere();
   const state = await stateOf(text);
-  if (text !== given()) return; // another follows
+  if (text !== linkHere()) return; // another follows
   if (state) apply(state, null, true);
   else open({ state });
 };
 
 // Open the address that the page is loaded at. kept: what the boxes and settings of the page before held.
 /** @type {(kept: Record<string, any>) => void} */
-export const reopen = (kept) => void open({ kept, ...(given() === "" && { tab: fields.tab }) });
+export const reopen = (kept) => void open({ kept, ...(linkHere() === "" && { tab: fields.tab }) });
 // Loaded again, the list of models has those of the visit.
-if (given() !== "" || isReloaded) reopen({});
+if (linkHere() !== "" || isReloaded) reopen({});
 
 // The page is seen as its link says, or as it is written where that takes long; see page.html.
 effect(() => void (isOpening() || uncover()));
