@@ -123,12 +123,6 @@ def offered(served: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def request_in(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What a step's state asks the network for. Raises ValueError for a field that no link has."""
-    check_names("a state", state, {*REQUEST, "lines", *view_fields()})
-    return {name: state[name] for name in REQUEST if name in state}
-
-
 def lesson_of(name: Any) -> Lesson:
     """The lesson of a name in this request's language. Raises ValueError for an unknown one."""
     known = all_lessons()
@@ -171,7 +165,8 @@ def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
 
 def shown_by(service: Service, state: Mapping[str, Any]) -> GradingContext:
     """The run that a state of the page shows. Raises ValueError for a bad state."""
-    run = run_of(service, request_in(state))
+    check_names("a state", state, {*REQUEST, "lines", *view_fields()})
+    run = run_of(service, {name: state[name] for name in REQUEST if name in state})
     check_places(run, state)
     return GradingContext(run=run, models=service.queries)
 

@@ -5,7 +5,6 @@ import { say } from "./messages.js";
 import { siteName, sitesOf } from "./sites.js";
 
 const source = globalThis.document?.getElementById("view-schema");
-const lists = { settings: [], views: [], cards: [], lessons: [] };
 /**
  * @typedef {object} Declared
  * @property {Record<string, string>} request what makes a run: the type of each value
@@ -19,8 +18,8 @@ const lists = { settings: [], views: [], cards: [], lessons: [] };
  */
 /** @type {Declared} */
 export const declared = {
-  ...lists,
   ...{ request: {}, page: {}, dark: {}, controls: {} },
+  ...{ settings: [], views: [], cards: [], lessons: [] },
   ...JSON.parse(source?.textContent ?? "{}"),
 };
 export const views = declared.views;
