@@ -81,6 +81,8 @@ def test_a_model_is_copied_and_pickled_with_its_engine(name, request, tmp_path):
 
 def test_a_pickled_run_contains_only_its_own_tokens():
     model = transformer.load("stories")
+    said = "<Model 'stories': decoder, 6 layers x 8 heads x 256, 5.4 M parameters, on cpu ("
+    assert repr(model).startswith(said)
     run = model.generate("Once upon a time", max_new_tokens=20)
     assert len(run.ids) == 25
     written = pickle.dumps(run)
