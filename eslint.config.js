@@ -34,6 +34,7 @@ const BY_HAND = {
   "server/static/phone.js": "mounts the page of a phone",
   "server/static/terms.js": "marks words in the texts of others",
   "views/export/exports.js": "saves pictures of every part",
+  "views/export/static/open.js": "unpacks the saved page's script",
   "views/export/static/page.js": "mounts the saved page",
 };
 const UNDECLARED =

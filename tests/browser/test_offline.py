@@ -160,3 +160,21 @@ def test_a_batchs_page_shows_the_chosen_text(browser, batch, tmp_path):
         expect(tab.locator(".attention")).to_have_attribute("data-site", "decoder.0.self")
         assert tokens.all_inner_texts() == list(batch[2].labels)
         expect(tab.locator(".attention")).to_have_attribute("data-head", "1")
+
+
+def test_the_reader_chooses_the_language(browser, scripted, scripted_page):
+    with opened_alone(browser, scripted_page) as tab:
+        tab.wait_for_selector(".attention[data-rev]")
+        choose(tab, 1, 1)
+        for name, title, axis, summary in (
+            ("fr", "Masque : auto-attention du décodeur", "requête (le token qui lit)", "graine 2"),
+            ("en", "Mask: decoder self-attention", "query (the token that reads)", "seed 2"),
+        ):
+            tab.get_by_role("combobox", name=re.compile("^(Language|Langue)$")).select_option(name)
+            expect(tab.locator("html")).to_have_attribute("lang", name)
+            assert complaints(tab, "html") == []
+            expect(tab.locator(".attention")).to_have_attribute("data-head", "1")
+            expect(tab.locator("#summary")).to_contain_text(f"; {summary}")
+            expect(tab.locator(".large .ytitle")).to_have_text(axis)
+            expect(tab.locator("#masks figcaption")).to_have_text(title)
+        assert tab.url.endswith("#site=decoder.1.self&head=1")

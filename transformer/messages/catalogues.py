@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from functools import cache
 from gettext import c2py
@@ -173,24 +173,19 @@ def json_in_script(content: object) -> str:
     return json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def script_catalogue(language: str, only: Callable[[str], bool] = bool) -> str:
-    """A JavaScript module that gives messages.js the scripts' sentences in a language, and how it
-    writes numbers; "" for English. only: which sentences."""
+def script_catalogue(language: str, sentences: Set[str]) -> dict[str, Any]:
+    """A language as messages.js takes it: how it writes numbers, and its translations of these
+    sentences, where it has any."""
     known = catalogue(language)
-    if not known.messages:
-        return ""
-    signs = {
+    return {
         "forms": known.forms,
         "decimal": known.decimal,
         "group": known.group,
         "group_from": known.group_from,
+        "messages": {
+            key: known.messages[key] for key in sorted(sentences) if key in known.messages
+        },
     }
-    messages = {key: known.messages[key] for key in sorted(filter(only, known.scripts))}
-    return (
-        'import { known } from "./messages.js";\n'
-        f"Object.assign(known, {json_in_script(signs)});\n"
-        f"Object.assign(known.messages, {json_in_script(messages)});\n"
-    )
 
 
 def translate_page(text: str, language: str) -> str:

@@ -28,8 +28,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from transformer.messages import ENGLISH, languages
-from transformer.messages.catalogues import script_catalogue
+from transformer.messages import ENGLISH, catalogue, languages
+from transformer.messages.catalogues import json_in_script, script_catalogue
 from transformer.messages.sources import of_script, sentences
 from transformer.server.errors import CLOSED, public_error
 from transformer.server.fields import fields_schema
@@ -56,7 +56,7 @@ FOREVER = "public, max-age=31536000, immutable"
 ROOT = re.compile("^:root(?= )", re.MULTILINE)  # a rule of the whole page
 MOUNT = ("\nexport function mount(", "\nexport const mount = ")
 SENTENCES = '"the sentences of a language";\n'  # what each language's own replace
-SAID = f'import {{ known }} from "./messages.js";\n{SENTENCES}'
+SAID = f'import {{ speak }} from "./messages.js";\n{SENTENCES}'
 QUALITY = 10  # of brotli: half the time of 11 for 2 % more bytes; 9 takes 8 % more
 
 
@@ -204,12 +204,13 @@ def _bundles(files: dict[str, Asset]) -> dict[str, Asset]:
     now, on_phone = _said_by(map(read, held)), _said_by([phone])
     texts = {}
     for language in languages():
-        for name, text, only in (
-            (PAGE, page, now.__contains__),
-            (LATER, later, lambda sentence: sentence not in now),
-            (PHONE, phone, on_phone.__contains__),
+        scripts = catalogue(language).scripts
+        for name, text, said in (
+            (PAGE, page, scripts & now),
+            (LATER, later, scripts - now),
+            (PHONE, phone, scripts & on_phone),
         ):
-            own = script_catalogue(language, only).partition("\n")[2]  # SAID imports the same
+            own = f"speak({json_in_script(script_catalogue(language, said))});\n" if said else ""
             texts[in_language(name, language)] = text.replace(SENTENCES, own, 1)
     return {name: Asset(plain=text.encode(), type=TYPES[".js"]) for name, text in texts.items()}
 

@@ -8,6 +8,12 @@
  */
 /** @type {Known} */
 export const known = { forms: "", decimal: ".", group: ",", group_from: 4, messages: {} };
+// Say everything in a language from now on; also called with more of its sentences.
+/** @type {(more: Known) => void} */
+export const speak = ({ messages, ...signs }) => {
+  Object.assign(known, signs);
+  Object.assign(known.messages, messages);
+};
 
 const HOLE = /(?<!%)\{([a-z]\w*)\}/g;
 

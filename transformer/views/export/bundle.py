@@ -77,7 +77,7 @@ def bundle(
 
     with_exports: it exports `modules`, what each module of it exports, by the module's name.
     base: the address of another bundle, from which the modules in `held` are imported. said: a
-    module of sentences (`script_catalogue`), placed before the modules that say them. Raises
+    module that calls `speak` of messages.js, placed before the modules that say sentences. Raises
     ValueError for an import or export that is written in another way than `import { a, b as c }
     from "./x.js";`, `import a from "./x.js";`, `import "./x.js";`, the same with `export { ... }`,
     `export const` (class, function) and `export default function(`, and for text that would end an

@@ -4,7 +4,7 @@ Of each head the file holds its queries and keys (half the size of the scores); 
 scores and weights from them, as the network did. A head whose recorded scores or weights differ
 from that, after an intervention, is stored as recorded. The modules of the server's page draw
 everything. Token text is in the compressed data only and is shown through `textContent` and as
-escaped Plotly labels.
+escaped Plotly labels. All words are said in the page, in the language that its reader chooses.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ import torch
 
 from transformer.analysis.atlas import atlas
 from transformer.interventions.descriptions import to_dict
-from transformer.messages import capital, language, say
+from transformer.messages import capital, catalogue, language, languages, mark, said_later, say
 from transformer.messages.catalogues import json_in_script, script_catalogue, translate_page
+from transformer.messages.sources import of_script
 from transformer.model.functional import masked_softmax
 from transformer.model.trace import AttentionRecord
 from transformer.network_words import attention_name, stack_name
@@ -40,13 +41,13 @@ from transformer.views.export.bundle import bundle, read_module, read_style
 from transformer.views.export.gallery import gallery
 from transformer.views.export.packing import Pack, packed, rounded
 from transformer.views.masks.masks import mask_heatmap
-from transformer.views.parameters import SELECTION, Int
+from transformer.views.parameters import SELECTION, Choice, Int
 from transformer.views.positions import encodings
 from transformer.views.prediction.prediction import how
 from transformer.views.registry import PICTURES, VIEWS
 
 TEMPLATE = "views/export/static/page.html"
-SCRIPT = "views/export/static/page.js"
+OPEN, SCRIPT = "views/export/static/open.js", "views/export/static/page.js"
 STYLES = (
     "web/theme.css",
     "server/static/pictures.css",
@@ -71,36 +72,62 @@ def page(item: Run | Batch, site: str = "", head: int = 0) -> str:
     head that the run has not.
     """
     pack, runs = Pack(), [item] if isinstance(item, Run) else list(item)
-    texts = [content(run, pack) | {"typed": run.request.text} for run in runs]
+    with said_later() as sentences:
+        texts = [content(run, pack) | {"typed": run.request.text} for run in runs]
     for row, (run, text) in enumerate(zip(runs, texts, strict=True)):
         text["run"]["run"] = str(row)
         if site:
             at = head_view(run, site, head).site
             text["run"]["opening"] = {"site": str(at), "head": str(head)}
-    return _filled(pack.text({"model": item.model, "texts": texts}), len(texts))
+    return _filled(pack.text({"model": item.model, "texts": texts}), sentences, len(texts))
 
 
-def _filled(data: str, n_texts: int) -> str:
-    """The template with its parts, in the language of this request. data: a pack's text."""
+def _filled(data: str, sentences: set[str], n_texts: int) -> str:
+    """The template with its parts. data: a pack's text, which says these sentences."""
     # What may be chosen in the view of attention, with the one picture that needs no server.
     view = VIEWS["attention"].schema()
     options = view["controls"]["picture"]["options"]
     view["controls"]["picture"]["options"] = {"heatmap": options["heatmap"]}
     view["pictures"] = [one for one in view["pictures"] if one["name"] == "heatmap"]
     several = [Int(name="row", default=0, most=n_texts - 1, use="place")] if n_texts > 1 else []
-    selection = {one.name: one.schema() for one in (*several, *SELECTION)}
-    declared = {"views": [view], "page": selection, "dark": dark_colours()}
+    names = {name: catalogue(name).name for name in languages()}
+    spoken = Choice(name="lang", title=mark("Language"), default=language(), options=names)
+    selection = {one.name: one.schema() for one in (spoken, *several, *SELECTION)}
+    schema = json_in_script({"views": [view], "page": selection, "dark": dark_colours()})
     parts = {
         "style": "\n".join(map(read_style, STYLES)),
-        "schema": json_in_script(declared),
+        "schema": schema,
         "data": data,
         "plotly": _plotly(),
-        "script": bundle(SCRIPT, said=script_catalogue(language())),
+        "script": packed(_script(sentences.union(re.findall(r'"([^"\\]+)"', schema))).encode()),
+        "open": bundle(OPEN),
     }
     # Split once, so that nothing inside a part is taken for a marker.
     template = translate_page(read_module(TEMPLATE), language())
-    pieces = re.split(r"/\*(style|schema|data|plotly|script)\*/", template)
+    pieces = re.split(r"/\*(style|schema|data|plotly|script|open)\*/", template)
     return "".join(parts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
+
+
+_SAID = """\
+import { speak } from "./messages.js";
+const languages = /*languages*/;
+speak(languages[new URLSearchParams(location.hash.slice(1)).get("lang")] ?? languages["/*saved*/"]);
+"""
+
+
+def _script(sentences: set[str]) -> str:
+    """The page's script, with its own and these sentences in every language."""
+    said, text = _bundled()
+    known = {name: script_catalogue(name, said | sentences) for name in languages()}
+    text = text.replace("/*saved*/", language(), 1)
+    return text.replace("/*languages*/", json_in_script(known), 1)
+
+
+@cache
+def _bundled() -> tuple[set[str], str]:
+    """The script without its languages, and the sentences that it says."""
+    text = bundle(SCRIPT, said=_SAID)
+    return {one if isinstance(one, str) else one[0] for one in of_script(text)}, text
 
 
 @cache

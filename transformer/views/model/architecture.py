@@ -9,13 +9,12 @@ order; `customdata` is the block's name.
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import plotly.graph_objects as go
 from plotly.colors import hex_to_rgb
 
-from transformer.messages import mark, numeral, say
+from transformer.messages import lines, mark, numeral, say
 from transformer.model.config import ModelConfig
 from transformer.model.primitives import PLACEMENTS
 from transformer.model.summary import blocks
@@ -122,7 +121,7 @@ def _text(config: ModelConfig, box: Box) -> str:
     """The text inside a box: one line for a norm, else two."""
     said, block = text_of(config, box.block), box.block
     if not said.short:
-        return f"<b>{style.escape(said.title)}</b> · {numeral(block.each)}"
+        return f"<b>{said.title}</b> · {numeral(block.each)}"
     numbers = said.short if block.kind == "softmax" else f"{said.short} · {numeral(block.each)}"
     return f"<b>{said.title}</b><br>{numbers}"
 
@@ -132,8 +131,8 @@ def _hover(config: ModelConfig, box: Box) -> str:
     where = stack_name(block.stack)
     if block.in_layer:
         where = f"{where}, {say('in each of {times} layers', times=block.times)}"
-    lines = [
-        f"<b>{style.escape(said.title)}</b> ({where})",
+    told = [
+        f"<b>{said.title}</b> ({where})",
         shape_of(block),
         say(
             "{each} parameters in each layer, {total} in all",
@@ -142,9 +141,9 @@ def _hover(config: ModelConfig, box: Box) -> str:
         )
         if block.in_layer
         else say("{each} parameters", each=numeral(block.each)),
-        *map(style.escape, textwrap.wrap(said.does, _HOVER_CHARACTERS)),
+        lines(style.escape(said.does), _HOVER_CHARACTERS),
     ]
-    return "<br>".join(lines)
+    return "<br>".join(told)
 
 
 def _annotations(plan: Arrangement) -> list[dict[str, Any]]:

@@ -28,14 +28,16 @@ export const gunzip = (text) => {
   return new Response(stream).arrayBuffer();
 };
 
-// The content; numbers are little endian, as on every machine that runs a browser today.
-/** @type {(text: string) => Promise<any>} */
-export const unpack = async (text) => {
+// The content; numbers are little endian, as on every machine that runs a browser today. textOf: what becomes of
+// each text in it.
+/** @type {(text: string, textOf?: (text: string) => string) => Promise<any>} */
+export const unpack = async (text, textOf = String) => {
   const whole = await gunzip(text);
   const length = new DataView(whole).getUint32(0, true);
-  const said = JSON.parse(new TextDecoder().decode(new Uint8Array(whole, 4, length)));
+  const json = new TextDecoder().decode(new Uint8Array(whole, 4, length));
+  const held = JSON.parse(json, (_, value) => (typeof value === "string" ? textOf(value) : value));
   let at = 4 + length;
-  arrays = said.arrays.map(([kind, count]) => {
+  arrays = held.arrays.map(([kind, count]) => {
     const size = Number(kind[1]);
     const planes = new Uint8Array(whole, at, count * size);
     at += count * size;
@@ -45,7 +47,7 @@ export const unpack = async (text) => {
     }
     return new TYPES[kind](joined.buffer);
   });
-  return said.content;
+  return held.content;
 };
 
 // The numbers of a stored array, flat.

@@ -8,7 +8,7 @@ import { bindField, fields, showFields, shownFields } from "../../../web/fields.
 import { Figure } from "../../../web/figure.js";
 import { headNumbers } from "../../../web/head_numbers.js";
 import { thinLabels } from "../../../web/labels.js";
-import { siteNamed, wholeNumber } from "../../../web/declared.js";
+import { everyField, siteNamed, wholeNumber } from "../../../web/declared.js";
 import { PredictedToken, before, predictedPosition, readPosition } from "../../../web/selection.js";
 import { plainQuery, stateOf } from "../../../web/link_text.js";
 import { capital, numeral, say, sayWith } from "../../../web/messages.js";
@@ -28,7 +28,8 @@ import { page, setQuery, setRun } from "../../../web/store.js";
 import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { Attention } from "../../attention/attention.js";
-import { canUnpack, filled, flatAtlas, flatOf, gunzip, unpack } from "./pack.js";
+import { said } from "./later.js";
+import { filled, flatAtlas, flatOf, gunzip, unpack } from "./pack.js";
 
 // ---- a whole picture of a run with its words: drawn at once, or when it is opened ----
 
@@ -182,6 +183,7 @@ const followAddress = () => {
   const end = effect(() => {
     const shown = plainQuery(shownFields());
     history.replaceState(null, "", location.href.split("#")[0] + (shown && `#${shown}`));
+    if (fields.lang !== document.documentElement.lang) location.reload(); // and says all again
   });
   return () => {
     window.removeEventListener("hashchange", open);
@@ -222,7 +224,9 @@ const Page = ({ model: name, texts }) => {
   const choices = texts.map(({ typed }, number) => [number, typed]);
   const pictures = (all, props = {}) =>
     all.map((one, place) => html`<${Picture} key=${place} ...${{ one, ...props }} />`);
+  const languages = Object.entries(everyField.lang.options);
   return html`<header>
+      <label class="languages">${say("Language")} <${Select} id="language" options=${languages} value=${fields.lang} set=${(one) => (fields.lang = one)} /></label>
       <h1>${sayWith("What the model “{model}” read and wrote", { model })}</h1>
       <p id="summary">${summary}</p>
       ${texts.length > 1 && html`<${Switch} name="row" title=${say("Sentence of the batch")} options=${choices} value=${row.value} set=${(at) => (fields.row = at)} />`}
@@ -245,28 +249,17 @@ const Page = ({ model: name, texts }) => {
 
 /** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
-const tell = (text) => {
-  byId("problem").textContent = text;
-  byId("problem").hidden = false;
-  byId("content").hidden = true;
-};
 
 const start = async () => {
-  if (!canUnpack) {
-    return tell(
-      say(
-        "This browser cannot unpack the page’s data: it has no DecompressionStream. " +
-          "Browsers made since 2023 have.",
-      ),
-    );
-  }
-  const texts = ["data", "plotly"].map((id) => byId(id).textContent);
-  const parts = await Promise.all([unpack(texts[0]), gunzip(texts[1])]).catch(() => null);
-  if (!parts) return tell(say("The page’s data is damaged; save the page again."));
+  const [packed, plotly] = ["data", "plotly"].map((id) => byId(id).textContent);
+  const parts = await Promise.all([unpack(packed, said), gunzip(plotly)]).catch(() => null);
+  if (!parts) return (byId("damaged").hidden = false);
   const [data, library] = parts;
   takePlotlyFrom(() => URL.createObjectURL(new Blob([library], { type: "text/javascript" })));
   followRow(data.texts);
   await shownIn(location.href);
+  document.documentElement.lang = fields.lang;
+  document.title = say("Transformer, seen from inside");
   return render(html`<${Page} ...${data} />`, byId("content"));
 };
 start();
