@@ -54,7 +54,7 @@ def test_a_body_that_is_no_good_is_refused(client, path):
 
 PATHS = (
     "app.py", "/etc/passwd", "../../../../etc/passwd", "..%2f..%2f..%2fetc%2fpasswd",
-    "transformer/server/asgi_guard.py", "file:///etc/passwd", "", "\x00", str(plotly.__file__),
+    "transformer/server/guard.py", "file:///etc/passwd", "", "\x00", str(plotly.__file__),
 )  # fmt: skip
 
 

@@ -12,8 +12,8 @@ from kit import serving
 from kit.client import called
 
 from transformer.messages.catalogues import ENGLISH, catalogue, languages
+from transformer.server.guard import ASKED
 from transformer.server.limits import MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
-from transformer.server.request_guard import ASKED
 
 pytestmark = pytest.mark.slow
 

@@ -35,7 +35,7 @@ from transformer.server import launch
 from transformer.server.api import check_tools
 from transformer.server.http_server import listen
 from transformer.server.limits import AT_ONCE, MAX_TRAININGS
-from transformer.server.request_guard import policy_for
+from transformer.server.pages import policy_for
 from transformer.server.service import check_names, tell_refused, why_refused
 from transformer.views.registry import add_views
 

@@ -35,7 +35,7 @@ def asking(of: RunStore | Service, name: str) -> Callable[[Any], dict[str, Any]]
 
     def ask(data: dict[str, Any]) -> dict[str, Any]:
         try:
-            return {key: plain(value) for key, value in question.work(dict(data)).items()}
+            return {key: plain(value) for key, value in question(dict(data)).items()}
         except (ValueError, RecursionError) as error:
             gone = {"gone": True} if isinstance(error, RunExpired) else {}
             return {"error": public_error(error)["detail"], **gone}

@@ -23,7 +23,7 @@ from transformer.lessons.check_header import check_of
 from transformer.lessons.lesson import nearest, read_lesson
 from transformer.lessons.measures import MEASURES, GradingContext, of
 from transformer.server import lessons as lessons_of_page
-from transformer.server.asgi_guard import AsgiGuard
+from transformer.server.guard import Guard
 from transformer.server.lessons import shown_by, teacher_routes
 from transformer.server.service import Service
 
@@ -462,7 +462,7 @@ def test_the_teachers_page_has_each_step_and_no_markup_of_a_lesson(tmp_path, mon
     add_lessons([tmp_path])
     inside, service = FastAPI(), Service([transformer.load("stories")], trainings=0)
     inside.include_router(teacher_routes(service))
-    app = AsgiGuard(inside, health=dict, slots=service.shares["pages"], leave=print)
+    app = Guard().around(inside)
 
     lesson = all_lessons()["prediction"]
     bundled = aio.answer(app, "/lessons/prediction/teacher").text

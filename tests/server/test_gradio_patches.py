@@ -6,7 +6,7 @@ import pytest
 from gradio import processing_utils
 from kit import aio
 
-from transformer.server import gradio_patches
+from transformer.server.api import unchanged
 
 THEIRS = processing_utils.async_move_files_to_cache
 
@@ -19,4 +19,4 @@ def test_files_named_by_an_input_are_not_fetched(monkeypatch: pytest.MonkeyPatch
         aio.run(processing_utils.async_move_files_to_cache([{"deep": named}], block))
         assert block.async_move_resource_to_block_cache.await_count == n_fetched
         block.reset_mock()
-        gradio_patches.install()
+        monkeypatch.setattr(processing_utils, "async_move_files_to_cache", unchanged)

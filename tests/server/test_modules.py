@@ -48,8 +48,8 @@ def test_a_file_has_the_best_accepted_encoding_and_an_etag_for_each():
 
 def test_no_other_file_and_no_other_version_is_served():
     paths = (
-        *("", "/etc/passwd", "../../app.py", "server/asgi_guard.py"),
-        "server/static/%2e%2e/asgi_guard.py",
+        *("", "/etc/passwd", "../../app.py", "server/guard.py"),
+        "server/static/%2e%2e/guard.py",
         *("server/static/", "server/static/status.html", "views/attention/attention.py"),
         *("views/attention/attention.js/", "views/attention/attention.js%00"),
     )

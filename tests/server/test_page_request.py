@@ -15,6 +15,7 @@ from transformer.checks import InvalidRequest, check_number
 from transformer.inference import deadline
 from transformer.messages import speaking
 from transformer.server.errors import MAX_SENTENCE, RunExpired, public_error
+from transformer.server.guard import language_of
 from transformer.server.limits import MAX_MADE
 from transformer.server.page_data import run_facts
 from transformer.server.page_request import (
@@ -25,7 +26,6 @@ from transformer.server.page_request import (
     settings_of,
 )
 from transformer.server.presses import read_batch
-from transformer.server.request_guard import language_of
 from transformer.server.resources import resource_app
 from transformer.server.service import Service
 from transformer.server.slots import Slots

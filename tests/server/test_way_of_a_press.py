@@ -22,11 +22,12 @@ import transformer
 from transformer import Model
 from transformer.inference.engines.compiled import engine_of
 from transformer.server import application, sessions
-from transformer.server.resources import ARRAYS, PREFIX, SESSION
+from transformer.server.guard import RESOURCES, SESSION
+from transformer.server.resources import ARRAYS
 from transformer.server.service import Service
 
 OURS = str(Path(transformer.__file__).parent)
-PRESS, CLICK, TOGETHER = 44, 24, 54
+PRESS, CLICK, TOGETHER = 43, 23, 53
 HEADERS = {SESSION: "me", "accept": f"{ARRAYS}, application/json"}  # as the page sends them
 
 
@@ -63,11 +64,11 @@ def files(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> tuple[set[str],
     async def visit(client: httpx.AsyncClient) -> tuple[set[str], set[str]]:
         with noted(monkeypatch) as press:
             asked = {"model": "tiny", "text": "The fox", "length": 5}
-            answer = await client.post(f"{PREFIX}/runs", json=asked)
+            answer = await client.post(f"{RESOURCES}/runs", json=asked)
         last = json.loads(answer.text.splitlines()[-1])
         query = f"run={last['tokens']['run']}&site=decoder.0.self&head=1&numbers=true"
         with noted(monkeypatch) as click:
-            answer = await client.get(f"{PREFIX}/heatmap?{query}")
+            answer = await client.get(f"{RESOURCES}/heatmap?{query}")
         assert answer.status_code == 200, answer.text
         return press, click
 

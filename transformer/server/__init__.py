@@ -6,36 +6,36 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import JSONResponse, Response
 
 from transformer.inference.engines.compiled import engine_words
 from transformer.inference.model import Model
-from transformer.server import gradio_patches, process
+from transformer.server import process
+from transformer.server.addresses import BelowPath, code_maker, hosts_for, path_below, root_path
 from transformer.server.api import check_tools, endpoints_of, tools
-from transformer.server.asgi_guard import AsgiGuard, host_of, is_local
-from transformer.server.class_routes import class_app, phone_routes, step_question
+from transformer.server.class_routes import class_app, phone_routes, step_shower
 from transformer.server.classes import Classes
-from transformer.server.errors import answer_errors
+from transformer.server.errors import NO_STORE, answer_errors
+from transformer.server.guard import API, RESOURCES, Guard
 from transformer.server.http_server import Server, url_of
 from transformer.server.lessons import teacher_routes
 from transformer.server.limits import MAX_TRAININGS, MAX_WAITING
 from transformer.server.modules import MODULES
 from transformer.server.modules import PREFIX as MODULES_PREFIX
 from transformer.server.page import build
-from transformer.server.pages import Pages, mount
+from transformer.server.pages import Pages, mount, policy_for
 from transformer.server.process import raise_file_limit, shorten_logs
-from transformer.server.programs import PREFIX as API_PREFIX
 from transformer.server.programs import Programs, program_routes
-from transformer.server.qr import code_question
-from transformer.server.request_guard import BelowPath, Shutdown, path_below, policy_for
-from transformer.server.resources import PREFIX, resource_app
+from transformer.server.resources import resource_app
 from transformer.server.service import Service
+from transformer.server.sessions import caller
 from transformer.server.short_links import link_routes
 
 SWEEP_S = 10.0
@@ -79,21 +79,15 @@ def launch(
     process.freeze_gc()
     print(f"the page is at {url_of(bound)}", flush=True)
     with suppress(KeyboardInterrupt):  # uvicorn has ended by it
-        Server(site.app, site.shutdown.end).run(sockets=[bound])
+        Server(site.app, site.end).run(sockets=[bound])
 
 
 class Site(NamedTuple):
-    """The parts of what is served."""
+    """The parts of what is served. end: called when the server ends."""
 
     app: FastAPI
     pages: Pages
-    shutdown: Shutdown
-
-
-def root_path() -> str:
-    """The path or the address below which a proxy serves the page; "" for none."""
-    root = os.environ.get("GRADIO_ROOT_PATH", "").strip("/")
-    return root if "://" in root or not root else f"/{root}"
+    end: Callable[[], None]
 
 
 async def application(
@@ -112,11 +106,11 @@ async def application(
     Gradio makes one and leaves it open.
     """
     root, page = root_path(), build(service)
-    pages = Pages(service, page, path_below(root))
+    below = path_below(root)
+    pages = Pages(service, page, below)
     endpoints = endpoints_of(service)
     numbers = {number: it.api_name for number, it in page.fns.items() if it.api_name in endpoints}
     programs = Programs(service, endpoints, numbers)
-    shutdown = Shutdown(programs.end)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -126,31 +120,37 @@ async def application(
             yield
         sweeping.cancel()
 
+    guard = Guard(tools=mcp, policy=policy or policy_for(()), hosts=hosts)
     origins = {"allow_origins": ["*"]} if hosts is None else {"allow_origin_regex": LOCAL_ORIGIN}
     app = FastAPI(
         openapi_url=None,
         middleware=[
             Middleware(CORSMiddleware, allow_methods=["*"], allow_headers=["*"], **origins),
-            Middleware(BelowPath, root=path_below(root)),
-            guard_of(service, shutdown, mcp, policy or policy_for(()), hosts),
+            *([Middleware(BelowPath, root=below)] if below else []),
+            Middleware(guard.around),
         ],
     )
     answer_errors(app)
+    app.include_router(status_routes(service))
     app.add_api_route("/", pages.answer, methods=["GET", "HEAD"])
     app.mount(f"/{MODULES_PREFIX.rstrip('/')}", MODULES)
     host, port = bound.getsockname()[:2] if bound else (None, None)
     classes = Classes(service.budget)
-    app.mount(f"{PREFIX}/class", class_app(classes))
-    questions = code_question(host, port, root), step_question(service, classes)
-    app.mount(PREFIX, resource_app(service, *questions))
-    app.include_router(program_routes(programs), prefix=API_PREFIX)
+    app.mount(f"{RESOURCES}/class", class_app(classes))
+    questions = {"code": code_maker(host, port, root), "show_step": step_shower(service, classes)}
+    app.mount(RESOURCES, resource_app(service, **questions))
+    app.include_router(program_routes(programs), prefix=API)
     app.include_router(link_routes(service))
     app.include_router(teacher_routes(service))
     app.include_router(phone_routes(classes))
-    gradio_patches.install()
-    mount(app, page, path_below(root), mcp)
+    mount(app, page, service.shares["pages"], below, mcp)
     app.router.lifespan_context = lifespan
-    return Site(app, pages, shutdown)
+
+    def end() -> None:
+        programs.end()
+        guard.end()
+
+    return Site(app, pages, end)
 
 
 async def sweep(service: Service) -> None:
@@ -165,30 +165,14 @@ async def sweep(service: Service) -> None:
         await asyncio.to_thread(work)
 
 
-def hosts_for(host: str, trusted: Sequence[str], root: str) -> frozenset[str] | None:
-    """The names that are checked in requests' Host headers; None: none are.
+def status_routes(service: Service) -> APIRouter:
+    """What /health and /ready answer, and the end of a visit."""
+    router, began = APIRouter(), time.monotonic()
 
-    Only a server that listens on this machine alone checks them. It knows the name in
-    GRADIO_ROOT_PATH, and a proxy that FORWARDED_ALLOW_IPS names may use any.
-    """
-    if "*" in trusted or not is_local(host) or os.environ.get("FORWARDED_ALLOW_IPS"):
-        return None
-    return frozenset(host_of(name) for name in (*trusted, root if "://" in root else "") if name)
-
-
-def guard_of(
-    service: Service,
-    shutdown: Shutdown,
-    mcp: bool,
-    policy: str,
-    hosts: frozenset[str] | None,
-) -> Middleware:
-    """The guard, with what /health and /ready answer."""
-    began = time.monotonic()
-
-    def health() -> dict[str, Any]:
+    @router.api_route("/health", methods=["GET", "HEAD"])
+    async def health() -> Response:
         kept = service.budget.held()
-        return {
+        return _status({
             "status": "ok",
             "models": list(service.models),
             "engines": {
@@ -202,23 +186,23 @@ def guard_of(
             "weight_bytes": {name: it.weight_bytes for name, it in service.models.items()},
             "memory_bytes": process.resident_bytes(),
             "allocations": service.budget.failures(),
-        }
+        })  # fmt: skip
 
-    def ready() -> str:
+    @router.api_route("/ready", methods=["GET", "HEAD"])
+    async def ready() -> Response:
         is_full = service.shares["model"].counts()["waiting"] >= MAX_WAITING
-        return "full" if is_full else "ok"
+        return _status({"status": "full" if is_full else "ok", "version": MODULES.version})
 
-    return Middleware(
-        AsgiGuard,
-        health=health,
-        ready=ready,
-        slots=service.shares["pages"],
-        leave=service.sessions.leave,
-        tools=mcp,
-        policy=policy,
-        shutdown=shutdown,
-        hosts=hosts,
-    )
+    @router.post("/leave", status_code=204)
+    async def leave() -> Response:
+        service.sessions.leave(caller().session)
+        return Response(status_code=204)
+
+    return router
+
+
+def _status(facts: dict[str, Any]) -> Response:
+    return JSONResponse(facts, 200 if facts["status"] == "ok" else 503, {"cache-control": NO_STORE})
 
 
 __all__ = ["Service", "application", "launch"]

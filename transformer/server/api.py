@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 import numpy as np
+from gradio import processing_utils
+from gradio.data_classes import GradioModel, GradioRootModel
 from gradio.events import api
 
 from transformer.checks import check_choice, shortened
@@ -180,6 +182,12 @@ def _listed(value: Any) -> Any:
     return value
 
 
+async def unchanged(data: Any, *_: Any, **__: Any) -> Any:
+    """The inputs of a tool as they are. Gradio 6.31 would fetch a file that one names:
+    {"path": "http://HOST/x", "meta": {"_type": "gradio.FileData"}}; no endpoint takes files."""
+    return data.model_dump() if isinstance(data, GradioModel | GradioRootModel) else data
+
+
 def check_tools() -> None:
     """Raise ValueError unless the package that speaks the protocol is installed."""
     try:
@@ -208,6 +216,7 @@ async def tools(page: gr.Blocks) -> AsyncIterator[None]:
     if server is None:
         yield
         return
+    processing_utils.async_move_files_to_cache = unchanged
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     server.postprocess_output_data = written
     async with server.lifespan(None):

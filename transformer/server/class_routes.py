@@ -25,11 +25,11 @@ from transformer.lessons.measures import GradingContext
 from transformer.messages import catalogue, language, say
 from transformer.server.classes import GUESS, TASK, Answer, Class, Classes, Poll
 from transformer.server.errors import NO_CLASS, NO_STORE, NoClass, answer_errors
+from transformer.server.guard import object_in
 from transformer.server.lessons import context_of, step_of
 from transformer.server.limits import MAX_PHONES_WAITING
 from transformer.server.modules import MODULES, PHONE, in_language
 from transformer.server.pages import HOLE
-from transformer.server.request_guard import object_in
 from transformer.server.resources import Question
 from transformer.server.service import Service
 from transformer.views.export.bundle import read_style
@@ -45,8 +45,8 @@ DARK = "@media (prefers-color-scheme: dark) {\n:root"
 # ---- the teacher ----
 
 
-def step_question(service: Service, classes: Classes) -> Question:
-    """The request that the teacher's page sends as it shows a step, and as the step goes on.
+def step_shower(service: Service, classes: Classes) -> Question:
+    """What the teacher's page asks as it shows a step, and as the step goes on.
 
     {"code", "key", "name", "step", "phase", "order", "run"}: the step of the lesson "name"
     in a phase: GUESS or TASK, which its phones answer, or SHOWN, with the right answer on this run.
@@ -78,7 +78,7 @@ def step_question(service: Service, classes: Classes) -> Question:
         one.show(poll)
         return {}
 
-    return Question(name=show_step.__name__, work=show_step)
+    return show_step
 
 
 def _task(check: Check, step: Step, context: GradingContext) -> dict[str, Any]:

@@ -100,11 +100,13 @@ def public_error(error: Exception, names: Mapping[str, str] | None = None) -> di
 
 
 class Refused(Exception):
-    """A request whose body is refused with an HTTP status."""
+    """A request that is refused with an HTTP status, and headers of the answer."""
 
-    def __init__(self, status: int, error: InvalidRequest) -> None:
+    def __init__(
+        self, status: int, error: InvalidRequest, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(error)
-        self.status, self.error = status, error
+        self.status, self.error, self.headers = status, error, headers or {}
 
 
 def reported(error: Exception) -> dict[str, str]:

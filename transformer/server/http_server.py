@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -106,7 +106,7 @@ class Connection(H11Protocol):
 class Server(uvicorn.Server):
     """Tells systemd when it serves, and when it ends. end: called before connections are closed."""
 
-    def __init__(self, app: ASGIApp, end: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, app: ASGIApp, end: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -126,7 +126,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         process.notify("STOPPING=1")
-        await self._end()
+        self._end()
         await super().shutdown(sockets)
 
 

@@ -8,26 +8,33 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlencode
 
 import gradio as gr
 import numpy as np
 from fastapi import FastAPI, Request, Response
+from starlette.datastructures import Headers
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transformer.analysis.atlas import atlas
+from transformer.checks import shortened
 from transformer.messages import ENGLISH, catalogue, language, languages, say, speaking
 from transformer.messages.catalogues import glossary_element, json_in_script, translate_html
 from transformer.runs.head_data import head_view
 from transformer.server.examples import cards, first_controls, first_head
 from transformer.server.fields import fields_schema
+from transformer.server.guard import API, path_of
 from transformer.server.lessons import offered
 from transformer.server.modules import LATER, MODULES, PAGE, STYLE, Asset, in_language
 from transformer.server.page import TITLE, build
 from transformer.server.page_data import example_facts
 from transformer.server.service import Service
+from transformer.server.sessions import caller
+from transformer.server.slots import Slots
 from transformer.views.attention.grid import data_url, mosaic, tiles
 from transformer.views.attention.heatmap import head_title
 from transformer.views.drawing.style import FONT
@@ -38,8 +45,33 @@ PLOTLY_JS = "server/static/vendor/plotly-cartesian.min.js"
 # In Gradio's own page: its script and its style sheet, whose names change with each version.
 GRADIO_PAGE = Path(gr.__file__).parent / "templates" / "frontend" / "index.html"
 GRADIO_FILES = re.compile(r'<(?:script|link)[^>]*"\./assets/index-[^>]*>(?:</script>)?')
+# The page's Content-Security-Policy. Gradio needs inline scripts and styles; a Space and a notebook
+# on this machine may embed the page.
+POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        # Gradio runs the scripts of components and events from texts.
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
+        "style-src 'self' 'unsafe-inline'",
+        "connect-src 'self' data:",  # a picture that the page itself has drawn
+        "img-src 'self' data: blob:",
+        "media-src 'self' data: blob:",
+        "object-src 'none'",
+        "frame-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'self' https://huggingface.co https://*.huggingface.co "
+        "https://*.hf.space http://localhost:* http://127.0.0.1:*",
+    )
+)
+
+# scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
+ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
 # The parts of Gradio's description that each language's layout replaces.
 OF_LANGUAGE = ("title", "components", "layout", "dependencies", "page")
+# The headers that a description depends on: the address at which the page is seen.
+SEEN_AT = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
+KEPT = 32  # descriptions, of 0.3 MB at most
 FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
 
 
@@ -97,9 +129,70 @@ class Pages:
         return HOLE.sub(lambda hole: str(parts.get(hole[1], hole[0])), template)
 
 
-def mount(app: FastAPI, page: gr.Blocks, root: str = "", mcp: bool = False) -> FastAPI:
-    """Mount a page of Gradio's, with how it looks and without what it might keep."""
-    return gr.mount_gradio_app(
+class Descriptions:
+    """Gradio's descriptions of the page and of the API, which all visitors share.
+
+    Each takes up to 50 ms: it is made once for all that it depends on, one at a time, in turn by
+    address. gradio: its app. slots: where they are made.
+    """
+
+    paths = ("/config", f"{API}/info", f"{API}/openapi.json")
+
+    def __init__(self, gradio: ASGIApp, slots: Slots) -> None:
+        self._gradio, self._slots = gradio, slots
+        self._made: dict[Hashable, list[Message]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, given = Headers(scope=scope), scope["query_string"].decode("latin-1")
+        asked = parse_qs(given, keep_blank_values=True)
+        # Only these are passed on: `deep_link` would read a state that anybody on the machine may
+        # have written, and Gradio keeps the API of no named page with its first caller's Host.
+        is_info = path_of(scope).startswith(f"{API}/info")
+        query = {"page": ""} if "page" in asked or is_info else {}
+        query |= {"all_endpoints": "true"} if "all_endpoints" in asked else {}
+        scope = {**scope, "query_string": urlencode(query).encode()}
+        codings = headers.get("accept-encoding", "")
+        key = (
+            *(scope[part] for part in ("method", "path", "query_string", "scheme")),
+            *map(headers.get, SEEN_AT), "br" in codings, "gzip" in codings,
+        )  # fmt: skip
+        if key not in self._made:
+            place = await self._slots.placed(caller())
+            try:
+                if key not in self._made:
+                    self._made[key] = await self._rendered(scope, receive)
+            finally:
+                place.leave()  # before it is sent, since some clients read slowly
+        for message in self._made[key]:
+            await send({**message})  # what compresses an answer changes its messages
+        if len(self._made) > KEPT:
+            del self._made[next(iter(self._made))]
+
+    async def _rendered(self, scope: Scope, receive: Receive) -> list[Message]:
+        messages: list[Message] = []
+
+        async def keep(message: Message) -> None:
+            messages.append(message)
+
+        await self._gradio(scope, receive, keep)
+        return messages
+
+
+def policy_for(embed_on: Sequence[str]) -> str:
+    """POLICY, with these origins allowed to embed the page. Raises ValueError for no origin."""
+    for origin in embed_on:
+        if not ORIGIN.fullmatch(origin):
+            raise ValueError(
+                "a page that may embed this one is named by its origin, https://HOST or "
+                f"https://HOST:PORT; got {shortened(origin)}"
+            )
+    return " ".join((POLICY, *embed_on))  # it ends with those that may
+
+
+def mount(app: FastAPI, page: gr.Blocks, slots: Slots, root: str = "", mcp: bool = False) -> None:
+    """Mount a page of Gradio's, with how it looks and without what it might keep. slots: see
+    `Descriptions`."""
+    gr.mount_gradio_app(
         app,
         page,
         path="/",
@@ -117,6 +210,12 @@ def mount(app: FastAPI, page: gr.Blocks, root: str = "", mcp: bool = False) -> F
             text_size="lg", spacing_size="sm", radius_size="sm",
         ),
     )  # fmt: skip
+    gradio = app.router.routes.pop()
+    assert isinstance(gradio, Mount)
+    descriptions = Descriptions(gradio.app, slots)
+    for path in Descriptions.paths:
+        app.router.routes += [Route(path, descriptions), Route(f"{path}/", descriptions)]
+    app.router.routes.append(gradio)
 
 
 def description(config: Mapping[str, Any]) -> dict[str, Any]:

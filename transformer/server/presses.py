@@ -26,6 +26,7 @@ from transformer.inference.deadline import Deadline, current, until
 from transformer.interventions.descriptions import without_padding_mask
 from transformer.messages import say, say_n
 from transformer.server.errors import BUSY, public_error, reported
+from transformer.server.guard import LINES, object_in
 from transformer.server.limits import lines_of
 from transformer.server.page_data import (
     batch_facts,
@@ -35,7 +36,6 @@ from transformer.server.page_data import (
     running_facts,
 )
 from transformer.server.page_request import OF_BATCH, WORDS, settings_of
-from transformer.server.request_guard import LINES, object_in
 from transformer.server.service import Service
 from transformer.server.sessions import begin_in_thread, caller
 from transformer.server.slots import Place, Slots

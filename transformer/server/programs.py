@@ -36,13 +36,12 @@ from transformer.server.errors import (
     public_error,
     reported,
 )
+from transformer.server.guard import object_in
 from transformer.server.limits import MAX_CALLS, MAX_HASH
-from transformer.server.request_guard import object_in
 from transformer.server.service import Service
 from transformer.server.sessions import set_caller
 from transformer.server.store import CALLS
 
-PREFIX = "/gradio_api"
 ALIVE_S = 10.0  # a heartbeat is sent after so long without another message
 Message = dict[str, Any]
 

@@ -15,7 +15,6 @@ import hashlib
 import html
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,10 +27,10 @@ from numpy.typing import NDArray
 from transformer.checks import check_flag, check_names, shortened
 from transformer.server import learning, lessons
 from transformer.server.errors import CLOSED, MISTAKE, NO_STORE, answer_errors, error_response
+from transformer.server.guard import ASKED, JSON, object_in
 from transformer.server.limits import MAX_ASKED, MAX_LISTED, check_input
 from transformer.server.page_request import Regenerator
 from transformer.server.presses import add_presses
-from transformer.server.request_guard import ASKED, QUALITY, object_in
 from transformer.server.service import Service
 from transformer.server.sessions import in_thread
 from transformer.views.declaration import Answer, Picture, is_figure
@@ -40,44 +39,28 @@ from transformer.views.export import export
 from transformer.views.parameters import Parameter, Text
 from transformer.views.registry import PICTURES
 
-PREFIX = "/resources"
-SESSION = "x-session"  # the header by which the page's script says whose question it is
-JSON, ARRAYS = "application/json", "application/x-arrays"
+ARRAYS = "application/x-arrays"
+QUALITY = 5  # of brotli: as quick as gzip's 6, and a tenth smaller
 LARGEST = 2**18  # bytes that are compressed: more is a picture's numbers, and would take too long
 DTYPES = {"b": "uint8", "u": "uint8", "i": "<i4"}  # that a browser has arrays of; else float32
 SUBJECTS = {"batch": ["batch"], "model": ["model"], "runs": ["run", "other"]}  # else a run
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
-    """A named request: plain values in, an answer out.
-
-    line: "questions", or "idle" or "files" for what a thread of low priority answers. picture: the
-    declaration that it follows from, if there is one.
-    """
-
-    name: str
-    work: Callable[[dict[str, Any]], Answer]
-    line: str = "questions"
-    picture: Picture | None = None
+Question = Callable[[dict[str, Any]], Answer]  # plain values in, an answer out
 
 
 def questions(service: Service) -> dict[str, Question]:
-    """All of them, by name. Their work raises ValueError for a mistake, RunExpired for a run that
-    is not kept here, or no longer."""
-    works: dict[str, Callable[[dict[str, Any]], Answer]] = {
+    """All of them, by name; of the pictures, those of their declarations. They raise ValueError for
+    a mistake, RunExpired for a run that is not kept here, or no longer."""
+    works = {
         of.__name__: partial(of, service)
         for of in (
             learning.train, learning.steer, learning.learned, learning.adopt, learning.checkpoint,
             learning.examined, lessons.lessons, lessons.lesson, lessons.grade, lessons.solve, kept,
         )
     }  # fmt: skip
-    found = [Question(name=name, work=work) for name, work in works.items()]
-    found.append(Question(name="export", work=partial(_file, service), line="files"))
-    for one in PICTURES.values():
-        asks, line = partial(answer, service, one), "idle" if one.idle else "questions"
-        found.append(Question(name=one.name, work=asks, line=line, picture=one))
-    return {one.name: one for one in found}
+    pictures = {name: partial(answer, service, one) for name, one in PICTURES.items()}
+    return {**works, "export": partial(_file, service), **pictures}
 
 
 def answer(service: Service, picture: Picture, data: Mapping[str, Any]) -> Answer:
@@ -137,15 +120,14 @@ def _file(service: Service, data: dict[str, Any]) -> Answer:
     )
 
 
-def resource_app(service: Service, *more: Question) -> FastAPI:
-    """An app of a route for each question, to be mounted at PREFIX; /openapi.json describes them.
+def resource_app(service: Service, **more: Question) -> FastAPI:
+    """An app of a route for each question, to be mounted; /openapi.json describes them.
 
     more: questions besides those of `questions`.
     """
     app = FastAPI(title="Resources", docs_url=None, redoc_url=None)
-    every = questions(service) | {one.name: one for one in more}
     regenerate = Regenerator(service)
-    for name, question in every.items():
+    for name, question in (questions(service) | more).items():
         _add_routes(app, name, question, service, regenerate)
     add_presses(app, service)
 
@@ -170,7 +152,9 @@ def _add_routes(
     app: FastAPI, name: str, question: Question, service: Service, regenerate: Regenerator
 ) -> None:
     shares, store = service.shares, service.store
-    path, picture = f"/{name}", question.picture
+    path, picture = f"/{name}", PICTURES.get(name)
+    is_idle = picture is not None and picture.idle
+    line = "idle" if is_idle else "files" if name == "export" else "questions"
     described: dict[str, Any] = {"response_class": Response}
 
     async def post(request: Request) -> Response:
@@ -187,9 +171,7 @@ def _add_routes(
         with_arrays = ARRAYS in headers.get("accept", "")
 
         def made() -> tuple[bytes, dict[str, str]]:
-            body, kind = service.budget.attempt(
-                lambda: written(question.work(dict(data)), with_arrays)
-            )
+            body, kind = service.budget.attempt(lambda: written(question(dict(data)), with_arrays))
             tag = hashlib.blake2b(body, digest_size=12).hexdigest()
             sent = {"content-type": kind, "vary": "Accept, Accept-Encoding"}
             if len(body) <= LARGEST and "br" in headers.get("accept-encoding", ""):
@@ -197,7 +179,7 @@ def _add_routes(
                 sent["content-encoding"] = "br"
             return body, sent | {"etag": f'"{tag}"'}
 
-        body, sent = await in_thread(shares, question.line, made)
+        body, sent = await in_thread(shares, line, made)
         sent["cache-control"] = cache
         if headers.get("if-none-match") == sent["etag"]:
             return Response(status_code=304, headers=sent)

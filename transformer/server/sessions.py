@@ -209,9 +209,9 @@ class Sessions:
             flag.set()
 
     def leave(self, visitor: str) -> None:
-        """This visitor is gone."""
+        """This visitor is gone; tool calls ("") belong to none."""
         self.stop(visitor)
-        for told in self.on_leave:
+        for told in self.on_leave if visitor else ():
             told(visitor)
 
     def under_way(self) -> int:

@@ -1,18 +1,21 @@
-"""A link as a QR code, with an address that others can open: never that of this machine alone."""
+"""Where the page is found: the names by which it may be asked, the path below which a proxy serves
+it, and a link as a QR code, with an address that others can open."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import segno
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from transformer.checks import InvalidRequest, check_names, shortened
-from transformer.server.resources import Question
+from transformer.server.errors import Refused
 
 # That version 19 holds: 93 modules across and four of margin on both sides. On a projector of 720
 # lines each is 6 high, which a phone in the last row can still resolve.
@@ -25,8 +28,65 @@ MASK = 3
 ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 
 
-def code_question(host: str | None, port: int | None, root: str = "") -> Question:
-    """The question for a QR code of the page's link. For the parameters see `reachable`.
+def root_path() -> str:
+    """The path or the address below which a proxy serves the page (GRADIO_ROOT_PATH: /viz or
+    https://HOST/viz); "" for none."""
+    root = os.environ.get("GRADIO_ROOT_PATH", "").strip("/")
+    return root if "://" in root or not root else f"/{root}"
+
+
+def path_below(root: str) -> str:
+    """The path of a `root_path`, "/viz", as a request's path has it; "" for none."""
+    path = unquote(urlsplit(root).path).strip("/")
+    return f"/{path}" if path else ""
+
+
+class BelowPath:
+    """Middleware: give every request the path that ASGI asks for, `root_path` and what follows.
+
+    A proxy may remove the path or pass it on; Starlette's mounts answer 404 where `path` does not
+    begin with `root_path`. root: "/viz".
+    """
+
+    def __init__(self, app: ASGIApp, root: str) -> None:
+        self.app, self.root = app, root
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            root, path = self.root, scope["path"]
+            whole = path if f"{path}/".startswith(f"{root}/") else root + path
+            scope = {**scope, "root_path": root, "path": f"{root}/" if whole == root else whole}
+        await self.app(scope, receive, send)
+
+
+def hosts_for(host: str, trusted: Sequence[str], root: str) -> frozenset[str] | None:
+    """The names that are checked in requests' Host headers; None: none are.
+
+    Only a server that listens on this machine alone checks them. It knows the name in
+    GRADIO_ROOT_PATH, and a proxy that FORWARDED_ALLOW_IPS names may use any.
+    """
+    if "*" in trusted or not is_here(host) or os.environ.get("FORWARDED_ALLOW_IPS"):
+        return None
+    return frozenset(host_of(name) for name in (*trusted, root if "://" in root else "") if name)
+
+
+def check_host(header: str, hosts: Collection[str]) -> None:
+    """Raise Refused for a request under a name that is not this machine's and not among these."""
+    name = host_of(header)
+    if name not in hosts and not is_here(name):
+        unknown = InvalidRequest(
+            "unknown_host",
+            "This server answers to localhost alone; got {got}. Its owner can allow other names "
+            "with --trusted-hosts.",
+            got=shortened(name),
+        )
+        raise Refused(421, unknown)
+
+
+def code_maker(
+    host: str | None, port: int | None, root: str
+) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Makes a QR code of the page's link. For the parameters see `reachable`.
 
     {"page", "query"}: the address at which the asking browser sees the page, and the part after its
     "#"; or {"page", "path"}, a path below it -> {"address", "picture"}; the picture is an SVG as a
@@ -43,7 +103,7 @@ def code_question(host: str | None, port: int | None, root: str = "") -> Questio
         address += f"#{data['query']}" if data.get("query") else ""
         return {"address": address, "picture": picture(address)}
 
-    return Question(name="code", work=code)
+    return code
 
 
 def reachable(
@@ -61,11 +121,11 @@ def reachable(
     seen = urlsplit(page)
     if seen.scheme not in ("http", "https") or not seen.hostname or not page.isascii():
         raise ValueError(f"page must be an http(s) URL; got {shortened(page)}")
-    if not is_here(seen.hostname):
+    if not is_here(seen.hostname) and not is_everywhere(seen.hostname):
         return page
     if "://" in root:
         return f"{root}/"
-    if host is None or (is_here(host) and not is_everywhere(host)):
+    if host is None or is_here(host):
         raise InvalidRequest(
             "only_here",
             "This page is served for this machine alone, so a code would lead nobody here. "
@@ -97,17 +157,24 @@ def picture(address: str) -> str:
 
 
 def is_here(host: str) -> bool:
-    """Whether a name or address means the machine that asks, whichever that is."""
+    """Whether a name or address always means the machine that asks; no other site can have it."""
     try:
-        number = ipaddress.ip_address(host.strip("[]"))
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.rstrip(".").lower().split(".")[-1] == "localhost"
-    return number.is_loopback or number.is_unspecified
 
 
 def is_everywhere(host: str) -> bool:
     """Whether a server that listens there is reached from every network it is on."""
     return host.strip("[]") in ("0.0.0.0", "::", "")
+
+
+def host_of(address: str) -> str:
+    """The name or IP address in a Host header, an address of a page, or a name alone."""
+    try:
+        return urlsplit(address if "://" in address else f"//{address}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def own_address() -> str | None:
@@ -116,6 +183,7 @@ def own_address() -> str | None:
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asked:
             asked.connect((other, 9))
             found = str(asked.getsockname()[0])
-            if not is_here(found) and not ipaddress.ip_address(found).is_link_local:
+            number = ipaddress.ip_address(found)
+            if not (number.is_loopback or number.is_unspecified or number.is_link_local):
                 return found
     return None

@@ -4,23 +4,24 @@ import asyncio
 import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 from kit import aio
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, StreamingResponse
 
 from transformer.inference import deadline
-from transformer.server import errors, hosts_for, limits, request_guard
-from transformer.server.asgi_guard import API, RESOURCES, AsgiGuard
-from transformer.server.request_guard import POLICY, policy_for, safe_headers
-from transformer.server.resources import SESSION
-from transformer.server.sessions import caller, shares
+from transformer.server import errors, guard, limits
+from transformer.server.addresses import hosts_for
+from transformer.server.guard import Guard, safe_headers
+from transformer.server.pages import POLICY, Descriptions, policy_for
+from transformer.server.sessions import Sessions, caller, shares
 from transformer.server.slots import Caller
 
 Headers = Sequence[tuple[bytes, bytes]]
 IN_JSON: Headers = ((b"content-type", b"application/json"),)
+API, RESOURCES = f"{guard.API}/", f"{guard.RESOURCES}/"
 JOIN, TOOLS = API + "queue/join", API + "mcp/"
 GONE = {"type": "http.disconnect"}
 
@@ -48,11 +49,8 @@ class Inside:
         await send({"type": "http.response.body", "body": b"{}"})
 
 
-def gate_before(inside: Any, left: list[str] | None = None, tools: bool = False) -> AsgiGuard:
-    leave = [].append if left is None else left.append
-    return AsgiGuard(
-        inside, health=lambda: {"status": "ok"}, slots=shares()["pages"], leave=leave, tools=tools
-    )
+def gate_before(inside: Any, tools: bool = False) -> Guard:
+    return Guard(tools=tools, policy=POLICY).around(inside)
 
 
 def asked_for(path: str, **more: Any) -> dict[str, Any]:
@@ -62,13 +60,13 @@ def asked_for(path: str, **more: Any) -> dict[str, Any]:
 
 
 async def answered(
-    gate: AsgiGuard, path: str, *messages: dict[str, Any], receive: Any = None, **asked: Any
+    gate: Guard, path: str, *messages: dict[str, Any], receive: Any = None, **asked: Any
 ) -> tuple[int, Any]:
     """(status, content) of one request; asked: other parts of its scope."""
-    coming, sent = list(messages), list[dict[str, Any]]()
+    coming, sent = list(messages) or [body(b"")], list[dict[str, Any]]()
 
     async def comes() -> dict[str, Any]:
-        return coming.pop(0) if coming else body(b"")
+        return coming.pop(0) if coming else GONE
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
@@ -81,8 +79,7 @@ def exchange(
     inside: Any, path: str, *messages: dict[str, Any], tools: bool = False, **asked: Any
 ) -> tuple[int, Any]:
     """`answered` by a new guard in front of `inside`."""
-    gate = gate_before(inside, asked.pop("left", None), tools)
-    return aio.run(answered(gate, path, *messages, **asked))
+    return aio.run(answered(gate_before(inside, tools), path, *messages, **asked))
 
 
 def body(content: bytes, more: bool = False) -> dict[str, Any]:
@@ -90,7 +87,7 @@ def body(content: bytes, more: bool = False) -> dict[str, Any]:
 
 
 def named(session: bytes) -> Headers:
-    return [*IN_JSON, (SESSION.encode(), session)]
+    return [*IN_JSON, (guard.SESSION.encode(), session)]
 
 
 # --- what comes in and what does not --------------------------------------------------------------
@@ -151,12 +148,12 @@ REFUSED: list[tuple[int, str, list[str], list[dict[str, Any]]]] = [
 def test_bad_requests_are_refused_before_gradio_sees_them():
     for status, sentence, paths, requests in REFUSED:
         for path, asked in itertools.product(paths, requests):
-            inside, left = Inside(), list[str]()
+            inside = Inside()
             given = {name: value for name, value in asked.items() if name != "sent"}
-            found = exchange(inside, path, body(asked.get("sent", b"")), left=left, **given)
+            found = exchange(inside, path, body(asked.get("sent", b"")), **given)
             assert (found[0], found[1]["detail"]) == (status, sentence), (path, asked)
             assert re.fullmatch("[a-z_]+", found[1]["code"]), (path, asked)
-            assert inside.asked == left == [], (path, asked)
+            assert inside.asked == [], (path, asked)
 
 
 def test_the_body_limit_counts_received_bytes():
@@ -166,7 +163,7 @@ def test_the_body_limit_counts_received_bytes():
 
 
 def test_a_slow_body_times_out(monkeypatch):
-    monkeypatch.setattr(request_guard, "BODY_S", 0.02)
+    monkeypatch.setattr(guard, "BODY_S", 0.02)
 
     async def drips() -> dict[str, Any]:
         await asyncio.sleep(0.005)
@@ -178,11 +175,11 @@ def test_a_slow_body_times_out(monkeypatch):
 def test_query_parameters_that_could_leak_do_not_reach_gradio():
     for path, given, passed in (
         ("/config", b"deep%5Flink=abc&page=x", b"page="),
-        ("/theme.css", b"z=%2B%20&q=", b"z=%2B%20&q="),
         (API + "info/", b"serialize=False&all_endpoints=1", b"page=&all_endpoints=true"),
     ):
         inside = Inside()
-        exchange(inside, path, method="GET", query_string=given)
+        descriptions = Descriptions(inside, shares()["pages"])
+        exchange(descriptions, path, method="GET", query_string=given, scheme="http")
         assert [scope["query_string"] for scope in inside.scopes] == [passed]
 
 
@@ -206,8 +203,10 @@ def test_an_internal_error_is_reported_without_its_values(capsys):
 def test_a_visitor_who_leaves_is_reported_by_session():
     """All tools' calls are of no session: an empty name would end them all."""
     left: list[str] = []
-    for headers in (IN_JSON, named(b""), named(b"closes")):
-        assert exchange(Inside(), "/leave", headers=headers, left=left) == (204, None)
+    for headers in ((), named(b""), named(b"closes")):
+        inside = Inside()
+        assert exchange(inside, "/leave", headers=headers)[0] == 200
+        Sessions(left.append).leave(inside.callers[0].session)
     assert left == ["closes"]
 
 
@@ -232,11 +231,40 @@ def test_a_request_is_cancelled_when_its_client_disconnects():
 def test_a_server_shutting_down_begins_no_more_answers():
     inside = Inside()
     gate = gate_before(inside)
-    gate.shutdown.begun = True
+    gate.ending = True
     for method, path in (("GET", "/"), ("GET", "/health"), ("POST", JOIN)):
         answer = aio.run(answered(gate, path, body(b"{}"), method=method))
         assert answer == (503, errors.public_error(errors.ENDING))
     assert inside.asked == []
+
+
+def test_lines_that_are_under_way_end_with_a_sentence():
+    sent: list[Any] = []
+
+    async def lines() -> AsyncIterator[str]:
+        yield "{}\n"
+        await asyncio.Event().wait()
+
+    async def ended() -> None:
+        coming = [body(b"{}")]
+
+        async def comes() -> dict[str, Any]:
+            return coming.pop() if coming else await asyncio.Future()
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        gate = gate_before(StreamingResponse(lines(), media_type=guard.LINES))
+        answering = asyncio.create_task(gate(asked_for(RESOURCES + "runs"), comes, send))
+        while len(sent) < 2:
+            await asyncio.sleep(0)
+        gate.end()
+        await answering
+
+    aio.run(ended())
+    *_, last = b"".join(one["body"] for one in sent[1:]).splitlines()
+    assert json.loads(last) == errors.public_error(errors.ENDING)
+    assert not sent[-1].get("more_body")
 
 
 # --- headers --------------------------------------------------------------------------------------
@@ -245,13 +273,13 @@ def test_a_server_shutting_down_begins_no_more_answers():
 def test_answers_vary_by_language_and_forbid_type_sniffing():
     given = [(b"content-type", b"text/css")]
     always = {b"x-content-type-options": b"nosniff", b"referrer-policy": b"no-referrer"}
-    assert dict(safe_headers(given)) == dict(given) | always
+    assert dict(safe_headers(given, POLICY)) == dict(given) | always
     own = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-    assert dict(safe_headers([*own, (b"vary", b"Origin")])) == {
+    assert dict(safe_headers([*own, (b"vary", b"Origin")], POLICY)) == {
         **dict(own), b"vary": b"Origin, Accept-Language", **always,
     }  # fmt: skip
     named = [(b"vary", b"Accept, Accept-Language")]
-    assert dict(safe_headers([*own, *named]))[b"vary"] == named[0][1]
+    assert dict(safe_headers([*own, *named], POLICY))[b"vary"] == named[0][1]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +291,7 @@ def test_answers_vary_by_language_and_forbid_type_sniffing():
     ],
 )
 def test_a_redirect_never_leaves_the_host(place, wanted):
-    assert dict(safe_headers([(b"location", place.encode())]))[b"location"] == wanted
+    assert dict(safe_headers([(b"location", place.encode())], POLICY))[b"location"] == wanted
 
 
 def test_only_named_pages_may_show_the_page_inside_them():

@@ -1,0 +1,305 @@
+"""The middleware around the whole site: which requests are let in, and how each is answered.
+
+Open are the routes that the page, programs and tools use, of the many that Gradio has. The body of
+a request is read, within limits, before anything else sees it; a request whose client leaves is
+cancelled, and all that are open are answered when the server ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from fastapi import Request
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from transformer.checks import InvalidCall, shortened
+from transformer.inference.deadline import renewed
+from transformer.messages import negotiate_language, speaking
+from transformer.server.addresses import check_host
+from transformer.server.errors import (
+    CLOSED,
+    ENDING,
+    FOREIGN,
+    MISTAKE,
+    NO_HASH,
+    TOO_LARGE,
+    TOO_MANY,
+    TOO_SLOW,
+    UNREADABLE,
+    Refused,
+    place_of,
+    public_error,
+)
+from transformer.server.examples import read_tour
+from transformer.server.limits import BODY_S, MAX_HASH, MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
+from transformer.server.sessions import address_of, set_caller
+
+API, RESOURCES = "/gradio_api", "/resources"  # below which programs and the page ask
+SESSION = "x-session"  # the header by which the page's script says whose request it is
+JSON, LINES = "application/json", "application/x-ndjson"
+METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+LINKS = [f"/{one['name']}" for one in read_tour()["link"]]
+OPEN = (
+    *LINKS, *(f"{name}.png" for name in LINKS),
+    "/", "/config", "/theme.css", "/favicon.ico", "/robots.txt", "/manifest.json",
+    "/health", "/ready", "/leave",
+    *(f"{API}/{name}" for name in ("queue/join", "queue/data", "cancel", "reset",
+                                   "info", "openapi.json", "app_id", "theme.css")),
+)  # fmt: skip
+OPEN_BELOW = tuple(
+    f"{path}/"
+    for path in ("/assets", "/static", "/lessons", "/class", "/modules", f"{API}/call", RESOURCES)
+)
+TOOLS = (f"{API}/mcp", f"{API}/mcp/")  # where tools are called, if they are served at all
+OURS = str(Path(__file__).resolve().parent.parent)
+# The language in a request's query; see server/static/header.js.
+ASKED, NAME = "__lang", re.compile(r"[A-Za-z-]{2,20}")
+PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"  # never asked for
+
+
+class Guard:
+    """tools: whether the endpoints are served as tools over MCP. policy: see `pages.policy_for`.
+    hosts: names by which the server may be asked besides this machine's own, so that no page of
+    another site can use it by a name that leads here; None: any."""
+
+    app: ASGIApp
+
+    def __init__(
+        self, *, tools: bool = False, policy: str = "", hosts: Collection[str] | None = None
+    ) -> None:
+        self.tools, self.policy, self.hosts = tools, policy, hosts
+        self.ending = False
+        self._open: set[Exchange] = set()
+
+    def around(self, app: ASGIApp) -> Guard:
+        """Stand before an app, as Starlette makes its middleware."""
+        self.app = app
+        return self
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self.app(scope, receive, send)
+        if scope["type"] != "http":
+            return await send({"type": "websocket.close", "code": 1008})
+        exchange = Exchange(receive, send, self.policy)
+        self._open.add(exchange)
+        with speaking(language_of(scope)):
+            try:
+                await self._pass_on(scope, exchange)
+            except Refused as refused:
+                await exchange.answer(refused)
+            except asyncio.CancelledError:
+                if not self.ending:
+                    raise
+                await exchange.answer(_ending())
+            finally:
+                self._open.discard(exchange)
+
+    def end(self) -> None:
+        """Answer every request whose answer has not begun, or is lines, that the server ends."""
+        self.ending = True
+        for exchange in self._open:
+            if exchange.has_lines or not exchange.started:
+                exchange.task.cancel()
+
+    def _check(self, scope: Scope) -> None:
+        """Raise Refused for a request that is not let in."""
+        headers, path, method = Headers(scope=scope), path_of(scope), scope["method"]
+        is_tool = self.tools and path in TOOLS
+        if self.hosts is not None:
+            check_host(headers.get("host", ""), self.hosts)
+        if method not in METHODS and path not in TOOLS:
+            raise _wrong_method(", ".join(METHODS))
+        if self.ending:
+            raise _ending()
+        if is_tool and method != "POST":
+            raise _wrong_method("POST")
+        is_open = (path.rstrip("/") or "/") in OPEN or path.startswith(OPEN_BELOW)
+        if not is_open and not is_tool:
+            raise Refused(404, CLOSED)
+        if is_of_page(path) and headers.get("sec-fetch-site") == "cross-site":  # a browser says so
+            raise Refused(403, FOREIGN)
+        if is_of_page(path) and len(headers.get(SESSION, "")) > MAX_HASH:
+            raise Refused(400, NO_HASH)
+        # JSON alone: for it a browser sends a preflight before another site's page may post.
+        kind = headers.get("content-type", "")
+        if method == "POST" and path != "/leave" and kind.split(";")[0].strip().lower() != JSON:
+            sentence = "A request must have the content type {allowed}; got {got}."
+            got = shortened(kind)
+            raise Refused(415, InvalidCall("content_type", sentence, allowed=JSON, got=got))
+
+    async def _pass_on(self, scope: Scope, exchange: Exchange) -> None:
+        """Let the app answer, or raise Refused."""
+        self._check(scope)
+        host, _ = scope.get("client") or ("", 0)
+        named = Headers(scope=scope).get(SESSION, "") if is_of_page(path_of(scope)) else ""
+        set_caller(address=address_of(host), session=named)  # for this request's task alone
+        await exchange.read(scope)
+        try:
+            with renewed(math.inf, flag=exchange.gone):
+                await self.app(scope, exchange.receive, exchange.send)
+        except Refused:
+            raise
+        except Exception as error:
+            if not _is_ours(error):
+                raise Refused(400, UNREADABLE) from None
+            print(place_of(error), file=sys.stderr, flush=True)  # its values may be private
+            raise Refused(500, MISTAKE) from None
+        finally:
+            exchange.watch.cancel()
+            if not exchange.finished:
+                exchange.gone.set()
+
+
+class Exchange:
+    """One request and its answer. watch: waits for the client to leave, once the body is read."""
+
+    watch: asyncio.Future[None]
+
+    def __init__(self, receive: Receive, send: Send, policy: str) -> None:
+        self._receive, self._send, self._policy = receive, send, policy
+        self._read: list[Message] = []  # the body, which the app receives
+        self.task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
+        self.gone = threading.Event()  # whether nobody waits for the answer any more
+        self.started = self.finished = False
+        self.has_lines = False  # whether the answer is lines of JSON
+
+    async def read(self, scope: Scope) -> None:
+        """Read the body, if it is of any use, then notice a client that leaves. Raises Refused."""
+        whole, more = bytearray(), scope["method"] == "POST" or is_of_page(path_of(scope))
+        announced = Headers(scope=scope).get("content-length", "")  # as the client says
+        is_large = more and announced.isdecimal() and int(announced) > MAX_REQUEST_BYTES
+        try:
+            async with asyncio.timeout(BODY_S):
+                while more and not is_large:
+                    message = await self._receive()
+                    if message["type"] != "http.request":  # the client has left
+                        raise Refused(400, UNREADABLE)
+                    whole += message.get("body", b"")
+                    more = message.get("more_body", False)
+                    is_large = len(whole) > MAX_REQUEST_BYTES
+        except TimeoutError:
+            raise Refused(408, TOO_SLOW) from None
+        if is_large:
+            raise Refused(413, TOO_LARGE)
+        # A parser makes an object of each, which is slow where there are many.
+        if sum(map(whole.count, (b",", b"[", b"{"))) > MAX_REQUEST_VALUES:
+            raise Refused(413, TOO_MANY)
+        self._read = [{"type": "http.request", "body": bytes(whole), "more_body": False}]
+        self.watch = asyncio.ensure_future(self._wait_for_leave())
+
+    async def _wait_for_leave(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass  # a body that is of no use
+        self.gone.set()
+
+    async def receive(self) -> Message:
+        """What the app receives: the body, and in the end that the client has left."""
+        if self._read:
+            return self._read.pop()
+        await self.watch
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        """Pass a part of the answer on, with headers that keep a browser safe."""
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": safe_headers(message.get("headers", []), self._policy)}
+            self.has_lines = (b"content-type", LINES.encode()) in message["headers"]
+        self.started = True
+        self.finished = message["type"] == "http.response.body" and not message.get("more_body")
+        await self._send(message)
+
+    async def answer(self, refused: Refused) -> None:
+        """Answer in place of the app: as a last line where lines have been sent; an answer that has
+        begun otherwise is ended."""
+        content = json.dumps(public_error(refused.error)).encode()
+        if not self.started:
+            headers = [(b"content-type", JSON.encode()), (b"cache-control", b"no-store")]
+            headers += [(name.encode(), value.encode()) for name, value in refused.headers.items()]
+            start = {"type": "http.response.start", "status": refused.status, "headers": headers}
+            await self.send(start)
+        elif self.has_lines:
+            content += b"\n"
+        else:
+            content = b""
+        if not self.finished:
+            await self.send({"type": "http.response.body", "body": content})
+
+
+def _wrong_method(allowed: str) -> Refused:
+    sentence = "A request's method must be one of {allowed}."
+    return Refused(405, InvalidCall("method", sentence, allowed=allowed), {"allow": allowed})
+
+
+def _ending() -> Refused:
+    """A question may be asked again, of this server's successor."""
+    return Refused(503, ENDING, {"retry-after": "3"})
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an exception comes from this package, past this file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(one.filename.startswith(OURS) and one.filename != __file__ for one in frames)
+
+
+def path_of(scope: Scope) -> str:
+    """A request's path as the page's app sees it."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
+
+
+def is_of_page(path: str) -> bool:
+    """Whether it is a request of the page's own scripts, in the session that they name."""
+    return path.startswith(f"{RESOURCES}/") or path == "/leave"
+
+
+def language_of(scope: Scope) -> str:
+    """The language that a request asks for: in its query, as all requests of the page's scripts
+    do, or, for the page itself, in its header. English for programs."""
+    asked = parse_qs(scope["query_string"].decode("ascii", "replace")).get(ASKED, [""])[0]
+    accepted = [asked] if NAME.fullmatch(asked) else []
+    if not path_of(scope).startswith((f"{API}/", RESOURCES)):
+        accepted.append(dict(scope["headers"]).get(b"accept-language", b"").decode("latin-1"))
+    return negotiate_language(", ".join(accepted))
+
+
+def safe_headers(headers: Iterable[tuple[bytes, bytes]], policy: str) -> list[tuple[bytes, bytes]]:
+    """An answer's headers with the policy added. Pages and JSON, which depend on the visitor's
+    language, are revalidated each time."""
+    kept = MutableHeaders(raw=list(headers))
+    kind = kept.get("content-type", "")
+    kept["x-content-type-options"] = "nosniff"
+    kept["referrer-policy"] = "no-referrer"  # an address may hold a visitor's words
+    if kind.startswith("text/html"):
+        kept["content-security-policy"] = policy
+        kept["permissions-policy"] = PERMISSIONS
+    if kind.startswith(("text/html", JSON)):
+        kept.setdefault("cache-control", "no-cache")
+        if "accept-language" not in kept.get("vary", "").lower():
+            kept.add_vary_header("Accept-Language")
+    if "location" in kept:  # without the host, which is what the request says
+        place = urlsplit(kept["location"])
+        query = f"?{place.query}" if place.query else ""
+        kept["location"] = f"/{place.path.lstrip('/')}{query}"
+    return kept.raw
+
+
+async def object_in(request: Request) -> dict[str, Any]:
+    """The JSON object in a request's body. Raises ValueError for anything else."""
+    try:
+        data = json.loads(await request.body())
+    except ValueError:
+        raise InvalidCall(UNREADABLE.code, UNREADABLE.sentence) from None
+    if not isinstance(data, dict):
+        raise ValueError(f"a request must be an object; got {type(data).__name__}")
+    return data
