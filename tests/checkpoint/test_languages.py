@@ -4,6 +4,8 @@ import pytest
 from kit.hf_folders import LANGUAGES, change, write
 
 import transformer
+from transformer.analysis.ablation import broken_ids
+from transformer.analysis.journey import N_WRITTEN, continuation
 from transformer.inference.generation import generate
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -44,6 +46,12 @@ def test_a_translation_goes_from_the_chosen_language_to_the_other(family, kind, 
                 *model.generate([TEXT] * 2, beams=beams, **settings),
             ):
                 assert (chosen.ids, chosen.source_ids) == (wanted.ids, wanted.source_ids)
+        plain = model.generate(TEXT, **settings)
+        assert broken_ids(model, plain)[: len(plain.ids)] == plain.ids
+        rest = plain.ids[3 : 3 + N_WRITTEN]
+        assert continuation(model, plain, 2)[: len(rest)] == rest
+        batch = model.translate_batch([TEXT] * 2, **settings)
+        assert batch[1].request == plain.request.greedy(max_new_tokens=0)
     with pytest.raises(ValueError, match="language must be one of"):
         model.generate(TEXT, source_language=english, target_language="Latin")
 

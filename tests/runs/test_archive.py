@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 from kit.runs import HOSTILE, relabelled
 
 import transformer
-from transformer import Run, with_lens
+from transformer import Ablate, Run, with_lens
 from transformer.runs import archive
 from transformer.runs.request import request_from_dict, request_to_dict
 
@@ -140,17 +140,19 @@ def test_a_run_comes_back_the_same_from_every_format(
 
 @pytest.mark.parametrize("name", ["tiny_model", "tiny_encoder", "tiny_encoder_decoder"])
 def test_a_batch_comes_back_the_same(name, request, tmp_path):
-    batch = request.getfixturevalue(name).trace(["the fox said", "the"])
+    model = request.getfixturevalue(name)
+    off = [Ablate(model.network.last_stack.name, 1, [0])]
+    batch = model.trace(["the fox said", "the"], off)
     batch.to_npz(tmp_path / "batch.npz")
     again = transformer.read_batch(tmp_path / "batch.npz")
-    for field in ("model", "config", "texts", "labels", "target_labels", "outputs"):
+    for field in ("model", "config", "texts", "request", "stopped", "labels", "outputs"):
         assert getattr(again, field) == getattr(batch, field), field
     for one, other in zip(again, batch, strict=True):
         same(one, other)
     with pytest.raises(ValueError, match="holds no run of the format transformer-run/4"):
         transformer.read_npz(tmp_path / "batch.npz")
     batch[0].to_npz(tmp_path / "run.npz")
-    with pytest.raises(ValueError, match="holds no batch of the format transformer-batch/2"):
+    with pytest.raises(ValueError, match="holds no batch of the format transformer-batch/3"):
         transformer.read_batch(tmp_path / "run.npz")
 
 

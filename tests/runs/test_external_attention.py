@@ -11,6 +11,7 @@ import transformer
 from transformer import Batch, Run, from_attention
 from transformer.runs.head_data import head_view
 from transformer.views.export.gallery import gallery
+from transformer.views.export.html import summary
 
 TOKENS = ["the", " fox", " said", "\n"]
 
@@ -75,6 +76,7 @@ def test_several_texts_are_a_padded_batch():
     assert batch.labels[1] == ("b", "b", "b", "<|padding|>", "<|padding|>")
     assert not batch.trace["encoder.1.self"].allowed[1, :, 3:].any()
     assert batch.heads("encoder", "self", row=2).data
+    assert "2 layers × 4 heads of attention made elsewhere" in summary(batch[1])
     with pytest.raises(ValueError, match="row must be a whole number from 0 to 2; got 3"):
         batch[3]
     translated = from_attention(

@@ -141,8 +141,10 @@ def test_the_heads_of_an_ablated_attention_or_layer_are_switched_off(tiny_model,
     run = tiny_model.generate(
         TEXT, max_new_tokens=1, interventions=[Ablate("decoder", 1, **ablation)]
     )
-    assert switched_off(run, Site("decoder", 1, "self")) == off
-    assert switched_off(run, Site("decoder", 0, "self")) == ()
+    batch = tiny_model.trace([TEXT, "two"], run.request.interventions)
+    for item in (run, batch, batch[1]):
+        assert switched_off(item, Site("decoder", 1, "self")) == off
+        assert switched_off(item, Site("decoder", 0, "self")) == ()
 
 
 # Why a run stopped

@@ -196,7 +196,7 @@ def broken_ids(
     model: LoadedModel, run: Run, missing: Sequence[Intervention] = ()
 ) -> tuple[int, ...]:
     """Ids of the run's prompt and its greedy continuation with these interventions alone."""
-    request = Request(text=run.request.text, max_new_tokens=BROKEN_TOKENS, interventions=missing)
+    request = run.request.greedy(max_new_tokens=BROKEN_TOKENS, interventions=missing)
     return generated(model, request)
 
 

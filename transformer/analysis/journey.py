@@ -25,7 +25,6 @@ from transformer.model.trace import AttentionRecord
 from transformer.model.transformer import EncoderDecoder, EncoderOnly
 from transformer.runs.compact_trace import qkv_at, stored_at
 from transformer.runs.head_data import sites_of, weights_read
-from transformer.runs.request import Request
 from transformer.runs.run import Run
 
 N_WRITTEN = 8  # tokens of a continuation
@@ -135,15 +134,12 @@ def continuation(
     if site is not None:
         interventions = _switched(interventions, Site.parse(site), head)
     try:
-        stream = Stream(
-            model,
-            Request(
-                text=text,
-                max_new_tokens=len(forced) + N_WRITTEN,
-                forced_tokens=forced,
-                interventions=interventions,
-            ),
+        request = dataclasses.replace(run.request, text=text).greedy(
+            max_new_tokens=len(forced) + N_WRITTEN,
+            forced_tokens=forced,
+            interventions=interventions,
         )
+        stream = Stream(model, request)
     except ValueError:
         return ()
     if stream.prompt_ids != run.ids[: min(position + 1, run.n_prompt)]:

@@ -213,6 +213,7 @@ def hooks_for(model: LoadedModel, request: Request, prepared: Prepared) -> Seque
     """
     if not request.interventions:
         return ()
+    model = model.in_languages(request)
     check_interventions(model, request, prepared)
     texts = {i.text: None for i in request.interventions if isinstance(i, Patch) and i.text}
     decoded = [*prepared.ids, *request.forced_tokens]

@@ -194,7 +194,8 @@ class Model(LoadedModel):
         rows: list[Prepared] = []
         check_each(texts, lambda text: rows.append(self.prepare(text)))
         request = Request(text=texts[0], max_new_tokens=0, interventions=interventions)
-        return batch_of(self, texts, rows, hooks=(*hooks_for(self, request, rows[0]), *own))
+        hooks_of_all = (*hooks_for(self, request, rows[0]), *own)
+        return batch_of(self, texts, request, rows, hooks=hooks_of_all)
 
     def translate_batch(
         self,
@@ -215,9 +216,9 @@ class Model(LoadedModel):
             Prepared(list(run.source_ids), list(run.ids[: self.config.output_max_len]))
             for run in runs
         ]
-        request = Request(text=texts[0], max_new_tokens=0, interventions=trace_interventions)
+        request = runs[0].request.greedy(max_new_tokens=0, interventions=trace_interventions)
         hooks = hooks_for(self, request, rows[0])
-        return batch_of(self, texts, rows, [run.text for run in runs], hooks)
+        return batch_of(self, texts, request, rows, [run.text for run in runs], hooks)
 
     def translate(self, text: str, **settings: Unpack[Settings]) -> str:
         """Translate a text sentence by sentence, as in training.

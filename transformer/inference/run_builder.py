@@ -116,14 +116,16 @@ def _new_records(model: LoadedModel) -> CompactedRecords:
 def batch_of(
     model: LoadedModel,
     texts: Sequence[str],
+    request: Request,
     rows: Sequence[Prepared],
     outputs: Sequence[str] = (),
     hooks: Sequence[Hook] = (),
 ) -> Batch:
     """One padded pass over rows: sources and targets of an encoder-decoder, else the ids alone.
 
-    outputs: each row's translation, for an encoder-decoder. hooks: alter the network. For a model
-    without a padding token any id fills the rows; the mask hides it.
+    request: what the batch says it was read with. outputs: each row's translation, for an
+    encoder-decoder. hooks: alter the network. For a model without a padding token any id fills the
+    rows; the mask hides it.
     """
     config, records = model.config, _new_records(model)
     trace, hooks = Trace(records=records), [records, *hooks]
@@ -145,6 +147,7 @@ def batch_of(
         model=model.name,
         config=config,
         texts=tuple(texts),
+        request=request,
         outputs=tuple(outputs),
         trace=trace,
         logits=None if config.head == "none" else logits,

@@ -28,7 +28,7 @@ from transformer.checks import shortened
 from transformer.model.sites import STACKS, Site
 from transformer.model.trace import AttentionRecord, Trace
 
-SCHEMA, BATCH_SCHEMA = "transformer-run/4", "transformer-batch/2"
+SCHEMA, BATCH_SCHEMA = "transformer-run/4", "transformer-batch/3"
 IN_JSON = ("scores", "pattern", "mask")  # of a site, in JSON
 IN_NPZ = (*IN_JSON, "q", "k", "v")
 TYPES = {"float32": "<f4", "bool": "|u1", "int64": "<i8"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from torch import Tensor
@@ -15,7 +15,7 @@ from transformer.runs import archive
 from transformer.runs.archive import Place, Values
 from transformer.runs.compact_trace import cloned, row_of
 from transformer.runs.drawing import Drawable
-from transformer.runs.request import Request
+from transformer.runs.request import Request, request_from_dict, request_to_dict
 from transformer.runs.run import Run, rebuilt
 
 OF_BATCH = "batch"  # the array of an NPZ that contains all other values as JSON
@@ -28,13 +28,15 @@ class Batch(Drawable):
 
     ids, labels, padding: (B, T) int64, B rows of T labels, (B, T) bool (True = a token, no
     padding), of an encoder-decoder's encoder or of the only stack. target_*: those of an
-    encoder-decoder's decoder. outputs: the translations, if there are any.
+    encoder-decoder's decoder. outputs: the translations, if there are any. request: with what all
+    of them were read, as for the first text; stopped: as of a Run.
     trace: (B, H, Tq, Tk) records with the combined masks that were used. logits: as of a Run.
     """
 
     model: str
     config: ModelConfig
     texts: tuple[str, ...]
+    request: Request
     ids: Tensor
     labels: tuple[tuple[str, ...], ...]
     padding: Tensor
@@ -44,6 +46,7 @@ class Batch(Drawable):
     target_padding: Tensor | None = None
     outputs: tuple[str, ...] = ()
     logits: Tensor | None = None
+    stopped: str = "read"
 
     def __repr__(self) -> str:
         """One line."""
@@ -92,14 +95,14 @@ class Batch(Drawable):
         return Run(
             model=self.model,
             config=self.config,
-            request=Request(text=self.texts[row], max_new_tokens=0),
+            request=replace(self.request, text=self.texts[row]),
             ids=tuple(ids[row].tolist()),
             labels=labels,
             n_prompt=len(labels),
             source_ids=tuple(self.ids[row].tolist()) if both else (),
             source_labels=self.labels[row] if both else (),
             text=self.outputs[row] if self.outputs else self.texts[row],
-            stopped="read",
+            stopped=self.stopped,
             trace=row_of(self.trace, row),
             logits=None if self.logits is None else self.logits[row, None],
         )
@@ -115,6 +118,8 @@ class Batch(Drawable):
             "model": self.model,
             "config": self.config.to_dict(),
             "texts": self.texts,
+            "request": request_to_dict(self.request),
+            "stopped": self.stopped,
             "labels": self.labels,
             "target_labels": self.target_labels,
             "outputs": self.outputs,
@@ -132,6 +137,8 @@ def read_batch(place: Place) -> Batch:
             model=values["model"],
             config=ModelConfig.from_dict(values["config"]),
             texts=tuple(values["texts"]),
+            request=request_from_dict(values["request"]),
+            stopped=values["stopped"],
             labels=tuple(map(tuple, values["labels"])),
             target_labels=tuple(map(tuple, values["target_labels"])),
             outputs=tuple(values["outputs"]),

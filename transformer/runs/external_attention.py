@@ -242,10 +242,11 @@ def _made(
     several: bool,
 ) -> Run | Batch:  # fmt: skip
     texts = tuple(" ".join(row) for row in targets)
+    request = Request(text=texts[0], max_new_tokens=0)
     if not several:
         source = tuple(sources[0]) if sources else ()
         return Run(
-            model=name, config=config, request=Request(text=texts[0], max_new_tokens=0),
+            model=name, config=config, request=request,
             ids=tuple(range(len(targets[0]))), labels=tuple(targets[0]), n_prompt=len(targets[0]),
             source_ids=tuple(range(len(source))), source_labels=source, text=texts[0],
             stopped=GIVEN, trace=trace,
@@ -254,7 +255,10 @@ def _made(
     more: dict[str, Any] = {}
     if sources:
         more = {f"target_{key}": value for key, value in _padded(targets).items()}
-    return Batch(model=name, config=config, texts=texts, trace=trace, **_padded(read), **more)
+    return Batch(
+        model=name, config=config, texts=texts, request=request, trace=trace, stopped=GIVEN,
+        **_padded(read), **more,
+    )  # fmt: skip
 
 
 def _padded(rows: Sentences) -> dict[str, Any]:

@@ -100,8 +100,8 @@ def head_view(run: Run | Batch, site: SiteLike, head: Head, row: int = 0) -> Hea
 def switched_off(run: Run | Batch, site: Site) -> tuple[int, ...]:
     """The ablated heads of an attention. Their weights, which the trace keeps, have no effect, so
     statements on what heads read leave them out."""
-    interventions = run.request.interventions if isinstance(run, Run) else ()
-    ablations = (i for i in interventions if isinstance(i, Ablate) and i.site == site)
+    made = run.request.interventions
+    ablations = (one for one in made if isinstance(one, Ablate) and one.site == site)
     everywhere = [a for a in ablations if a.positions is None and a.part != "mlp_out"]
     heads = range(run.config.n_heads)
     return tuple(

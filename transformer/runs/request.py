@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -138,6 +138,13 @@ class Request:
         """The fields that differ from their defaults."""
         changed = (f"{name}={x!r}" for name, x in request_to_dict(self, defaults=False).items())
         return f"Request({', '.join(changed)})"
+
+    def greedy(self, **settings: Unpack[Settings]) -> Request:
+        """A request for the same text between the same languages, greedy, with other settings."""
+        languages = self.source_language, self.target_language
+        return Request(
+            self.text, source_language=languages[0], target_language=languages[1], **settings
+        )
 
     @property
     def sampling(self) -> Sampling | None:
