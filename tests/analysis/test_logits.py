@@ -164,19 +164,14 @@ def test_the_map_and_the_sentence_hold_the_parts_and_sum_to_the_logit():
     )
 
 
-def test_the_padding_of_a_batch_surprises_nobody(tiny_model):
+def test_padding_and_what_an_encoder_reads_surprise_nobody(tiny_model, tiny_encoder):
+    assert set(with_lens(tiny_encoder, tiny_encoder.trace("the fox said")).surprisal) == {None}
     alone, padded = tiny_model.trace("the fox"), tiny_model.trace(["the fox", "the fox said no"])[0]
     wanted, found = (with_lens(tiny_model, run).surprisal for run in (alone, padded))
     n_padding = len(padded.ids) - len(alone.ids)
     assert n_padding > 0
     assert (found[0], *found[-n_padding:]) == (None,) * (1 + n_padding)
     assert found[1:-n_padding] == pytest.approx(wanted[1:], abs=1e-4)
-
-
-def test_the_lens_of_an_encoder_names_the_token_at_the_position(tiny_encoder):
-    run = with_lens(tiny_encoder, tiny_encoder.trace("the fox said"))
-    assert set(run.surprisal) == {None}
-    assert run.lens.ids.shape[:2] == (tiny_encoder.config.n_layers + 1, len(run.ids))
 
 
 def test_the_lens_of_a_network_with_a_break_is_that_networks_own(tiny_model):

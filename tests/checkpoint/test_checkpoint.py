@@ -135,8 +135,6 @@ CONFIGS = {
     b'{"format": 1}': "describes no usable model",
     b'{"format": 1, "model": {}}': "needs vocab_size",
     b'{"format": 1, "model": 5}': "describes no usable model",
-    b'{"format": 1, "model": {"vocab_size": 320, "heads": 2}}': "unknown model setting 'heads'",
-    b'{"format": 1, "model": {"vocab_size": 320, "n_heads": 7}}': "must divide d_model",
 }
 UNIGRAM = {
     "type": "Unigram", "unk_id": 0, "byte_fallback": False,

@@ -50,6 +50,7 @@ PUBLISHED_PHI_3 = {  # 128k, but for the sizes
     "max_position_embeddings": 2000, "sliding_window": 262_144, "embd_pdrop": 0.0,
     "auto_map": {"AutoConfig": "x.Y"},
 }  # fmt: skip
+OF_LAYERS = ("layer_types", "no_rope_layers", "sliding_window")
 SLIDING, FULL = ["sliding_attention"] * 2, ["full_attention"] * 2
 OPTIONS = [
     (FAMILIES, {"unheard_of": 1, "torch_dtype": "float16", "chunk_size_feed_forward": 2}),
@@ -99,7 +100,6 @@ OPTIONS = [
     (("t5", "mt5"), {"num_heads": GONE, "num_attention_heads": 3, "d_kv": GONE, "head_dim": 8}),
     (("gpt_neox", "bert", "roberta", "distilbert"), {"layer_norm_eps": 0.3}),
     (("gpt2",), {"layer_norm_epsilon": 0.3}),
-    (("gemma3_text",), {"layer_types": GONE, "sliding_window_pattern": GONE}),
     (("t5",), {"scale_decoder_outputs": GONE, "tie_word_embeddings": GONE}),
     (("t5",), {"scale_decoder_outputs": GONE, "tie_word_embeddings": False}),
     (("t5",), {"layer_norm_epsilon": 0.3, "feed_forward_proj": GONE, "n_positions": 5}),
@@ -111,7 +111,6 @@ OPTIONS = [
     (("roberta",), {"pad_token_id": GONE}),
     (("modernbert",), PUBLISHED_MODERNBERT),
     (("modernbert",), {"sliding_window": 5}),
-    (("modernbert",), dict.fromkeys(("rope_parameters", "layer_types", "local_attention"), GONE)),
     (("modernbert",), {"rope_parameters": {"full_attention": {"rope_type": "default"}}}),
 ]
 REFUSED = [
@@ -207,13 +206,14 @@ def test_a_key_that_is_not_there_has_the_value_that_transformers_gives_it(family
 
     stored = load_file(saved / family / "model.safetensors")
     own = json.loads((saved / family / "config.json").read_text(encoding="utf-8"))
-    own |= dict.fromkeys(own.keys() & {"max_position_embeddings"}, 9_000)  # longer than a window
+    own = {key: x for key, x in own.items() if key not in OF_LAYERS}
+    large = {"max_position_embeddings": 9_000, "num_hidden_layers": 30}  # more than any default
+    own |= {key: x for key, x in large.items() if key in own}
     own |= {"use_sliding_window": family != "smollm3", "max_window_layers": 1}
-    own.pop("sliding_window", None)
     every = CONFIG_MAPPING[family](**own).to_dict() | own
     given = {"model_type", "num_key_value_heads", *(name for name in every if "_id" in name)}
     for key in every.keys() - given:
-        values = {name: x for name, x in every.items() if name not in (key, "layer_types")}
+        values = {name: x for name, x in every.items() if name not in (key, *OF_LAYERS[:2])}
         try:
             config = config_of(_with_usual_names(dict(values)), 9_000, stored)
         except ValueError as error:
@@ -250,6 +250,12 @@ def test_two_names_of_one_number_must_agree(saved, tmp_path):
         said = f"it has {other}=1 and {usual}=., two names of one number; needed: the same"
         with pytest.raises(ValueError, match=said):
             values_of(folder)
+
+
+def test_a_window_that_no_text_or_layer_has_is_none(saved, tmp_path):
+    for number, options in enumerate(({"sliding_window": 96}, {"layer_types": FULL})):
+        folder = changed(saved, "mistral", {"sliding_window": 5} | options, tmp_path / str(number))
+        assert config_of(values_of(folder), 96, {}).window is None
 
 
 def test_padding_is_an_existing_id_that_is_not_text():
