@@ -13,7 +13,7 @@ from transformer.views.declaration import Answer, view
 from transformer.views.model.layer_topics import attention, feed_forward, mask, norm
 from transformer.views.model.position_topic import positions
 from transformer.views.model.sampling_topic import sampling
-from transformer.views.model.topic import Chosen, answer_of
+from transformer.views.model.topic import HeadAtQuery, answer_of
 from transformer.views.parameters import HEAD, QUERY, SITE, Choice, Int
 
 TOPICS = {
@@ -57,6 +57,6 @@ def answer_equations(
         raise InvalidCall("mean_head", "choose one head, not the mean of all")
     last = len(item.queries(found.stack)) - 1
     row = last if query is None else min(query, last)
-    chosen = Chosen(models, item, found, head, row, position)
+    chosen = HeadAtQuery(models, item, found, head, row, position)
     of = {"topic": topic, "site": str(found), "head": head, "query": row}
     return of | answer_of(TOPICS[topic][1](chosen), chosen)

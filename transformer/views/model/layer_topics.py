@@ -21,12 +21,12 @@ from transformer.model.functional import (
     window_mask,
 )
 from transformer.model.primitives import ACTIVATIONS, RMSNorm, unscaled_rms
-from transformer.views.model.topic import FIRST, Chosen, Code, Topic
+from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic
 
 # --- one head and one query -----------------------------------------------------------------------
 
 
-def attention(chosen: Chosen) -> Topic:
+def attention(chosen: HeadAtQuery) -> Topic:
     """Scores, softmax, weights and output of one query."""
     config, row, kind = chosen.run.config, chosen.row, chosen.site.kind
     best, root, cap = int(row.weights.argmax()), math.sqrt(row.score_size), config.score_cap
@@ -75,7 +75,7 @@ def _root(config: ModelConfig) -> str:
     return letters.get(config.score_size, f"√{numeral(config.score_size, 'g')}")
 
 
-def mask(chosen: Chosen) -> Topic:
+def mask(chosen: HeadAtQuery) -> Topic:
     """The keys that positions hide from one query: the future, or those outside a window."""
     site, row, says = chosen.site, chosen.row, chosen.says(chosen.site.kind)
     allowed, n, total = row.allowed, int(row.allowed.sum()), len(row.allowed)
@@ -125,7 +125,7 @@ _RESIDUAL = {
 }
 
 
-def norm(chosen: Chosen) -> Topic:
+def norm(chosen: HeadAtQuery) -> Topic:
     """The norm of the chosen attention's sub-layer, and its way back into the stream."""
     layer, config, kind = chosen.layer, chosen.run.config, chosen.site.kind
     part = layer.part(kind)
@@ -177,7 +177,7 @@ _ACTIVATIONS = {
 }
 
 
-def feed_forward(chosen: Chosen) -> Topic:
+def feed_forward(chosen: HeadAtQuery) -> Topic:
     """Two linear maps with an activation between, and a gate where the model has one."""
     config, layer = chosen.run.config, chosen.layer
     of, title = layer.feed_forward, ACTIVATIONS[config.activation].title

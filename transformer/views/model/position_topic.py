@@ -15,10 +15,10 @@ from transformer.model.positions import (
 )
 from transformer.model.rotary import Rotation, apply_rotary, frequencies_of
 from transformer.runs.head_data import array
-from transformer.views.model.topic import FIRST, Chosen, Code, Topic
+from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic
 
 
-def positions(chosen: Chosen) -> Topic:
+def positions(chosen: HeadAtQuery) -> Topic:
     """As the run's model has them: vectors added to tokens, or a rotation."""
     encoding, kind = POSITIONS[chosen.run.config.positions], chosen.site.kind
     says = chosen.says(
@@ -33,7 +33,7 @@ def positions(chosen: Chosen) -> Topic:
     return Topic(says)
 
 
-def _added(chosen: Chosen, says: list[str]) -> Topic:
+def _added(chosen: HeadAtQuery, says: list[str]) -> Topic:
     """A vector of waves, or of a trained table, added to the token's."""
     run, config, stack, row = chosen.run, chosen.run.config, chosen.site.stack, chosen.query
     is_fairseq = config.positions == "sinusoidal-fairseq"
@@ -75,7 +75,7 @@ def _added(chosen: Chosen, says: list[str]) -> Topic:
     )
 
 
-def _rotation(chosen: Chosen, says: list[str]) -> Topic:
+def _rotation(chosen: HeadAtQuery, says: list[str]) -> Topic:
     """Nothing is added: each head rotates its queries and keys."""
     settings = chosen.run.config.rotary_of(chosen.site.layer)
     assert settings is not None

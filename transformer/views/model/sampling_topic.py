@@ -8,7 +8,7 @@ from transformer.inference import generation
 from transformer.messages import numeral, say, say_n
 from transformer.runs import steps
 from transformer.runs.request import Sampling
-from transformer.views.model.topic import FIRST, Chosen, Code, Topic, quoted
+from transformer.views.model.topic import FIRST, Code, HeadAtQuery, Topic, quoted
 
 # For each filter its condition, its function, and the name of the condition in the function.
 _FILTERS = {
@@ -18,7 +18,7 @@ _FILTERS = {
 }
 
 
-def sampling(chosen: Chosen) -> Topic:
+def sampling(chosen: HeadAtQuery) -> Topic:
     """The step of the run that made the chosen token."""
     run, request = chosen.run, chosen.run.request
     if not run.steps:

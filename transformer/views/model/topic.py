@@ -97,7 +97,7 @@ class Topic(NamedTuple):
     agrees: bool = True
 
 
-class Chosen(NamedTuple):
+class HeadAtQuery(NamedTuple):
     """A head and a query of a run.
 
     query: the row. position: for sampling, the token's index in the run's ids; None = the last.
@@ -132,7 +132,7 @@ class Chosen(NamedTuple):
         return [f"{capital(where)}.", *does]
 
 
-def answer_of(topic: Topic, chosen: Chosen) -> dict[str, Any]:
+def answer_of(topic: Topic, chosen: HeadAtQuery) -> dict[str, Any]:
     """A topic as plain values, with the parts of its formula alone."""
     parts = set(re.findall(r":(\w+)", " ".join(topic.formula)))
     warning = say(
@@ -153,7 +153,7 @@ def answer_of(topic: Topic, chosen: Chosen) -> dict[str, Any]:
 
 
 def _tensor(
-    axes: str, numbers: Any, shown: Mapping[str, Sequence[int]], chosen: Chosen
+    axes: str, numbers: Any, shown: Mapping[str, Sequence[int]], chosen: HeadAtQuery
 ) -> dict[str, Any]:
     """A tensor's shape and some of its numbers."""
     if isinstance(numbers, torch.Tensor):
