@@ -108,7 +108,7 @@ export const page = reactive({
   readings: 0, // how often the picture whose weights shade the text has changed
   head: /** @type {Head} */ (/** @type {unknown} */ (null)),
   // What a class has said of a question, {place: sign} of the tokens of a stack and the signs of heads.
-  marks: {
+  votes: {
     stack: "",
     tokens: /** @type {Record<string, string>} */ ({}),
     heads: /** @type {any[]} */ ([]),

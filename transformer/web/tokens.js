@@ -151,7 +151,7 @@ const Tokens = ({
     };
     const button = html`<button type="button" class=${["token", ...look].join(" ")} style=${shade}
       ref=${(made) => void (buttons.current[index] = made)} key=${index} data-index=${index}
-      data-votes=${page.marks.stack === stack ? page.marks.tokens[index] : undefined}
+      data-votes=${page.votes.stack === stack ? page.votes.tokens[index] : undefined}
       tabindex=${index === Math.max(0, chosen) ? 0 : -1} aria-pressed=${index === chosen}
       title=${looks.special && !looks.gap ? label : undefined}
       aria-label=${describe(facts, here)}><${Token} label=${guesses[index] ?? label} /></button>`;

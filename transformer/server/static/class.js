@@ -54,10 +54,10 @@ const Bars = ({ tally }) => {
   return html`<ul class="class-bars">${rowsOf(tally).map(bar)}</ul>`;
 };
 
-const UNMARKED = page.marks;
-// Mark the tokens or heads on the picture, once the answer is shown: how often each was named.
+const NO_VOTES = page.votes;
+// Show the votes at the tokens or heads of the picture, once the answer is shown: how often each was named.
 /** @type {(tally: any) => void} */
-const useMarks = (tally) => {
+const useVotes = (tally) => {
   const { over, look, stack, options, counts, right } = tally ?? {};
   const isMarked = over && look !== "list";
   const mark = () => {
@@ -71,15 +71,15 @@ const useMarks = (tally) => {
       ]);
     if (look === "tokens") {
       const tokens = Object.fromEntries(signed.map(([{ at }, sign]) => [at, sign]));
-      page.marks = { ...UNMARKED, stack: stack === "own" ? page.run.stack : stack, tokens };
+      page.votes = { ...NO_VOTES, stack: stack === "own" ? page.run.stack : stack, tokens };
     } else {
       const heads = signed.map(([{ text }, sign]) => {
         const [layer, head] = text.split("·").map(Number);
         return { layer, head, sign, label: sign };
       });
-      page.marks = { ...UNMARKED, heads };
+      page.votes = { ...NO_VOTES, heads };
     }
-    return () => (page.marks = UNMARKED);
+    return () => (page.votes = NO_VOTES);
   };
   useLayoutEffect(mark, [JSON.stringify([isMarked, counts, right])]);
 };
@@ -168,7 +168,7 @@ export const Class = ({ left, lesson, step, words, state, solve, end }) => {
   const all = tally?.phones ?? 0;
   const count = html`<p class="class-count">${say("{n} of {all} phones have answered.", { n: given, all })}</p>`;
   const isAsked = tally?.kind && tally.name.startsWith(`${lesson}.${step}.`);
-  useMarks(isAsked ? tally : null);
+  useVotes(isAsked ? tally : null);
   // The most frequent guess counts as the class's.
   const openPicture = () => {
     const [[guess]] = [...tally.counts].sort((a, b) => b[1] - a[1]);

@@ -119,7 +119,7 @@ const Heads = ({ view }) => {
     ${
       atlas &&
       html`<${HeadGrid} role="group" aria-label=${say("Layers and heads; arrow keys move")} chosen=${isHere ? at : null}
-        signs=${[...page.marks.heads, ...(knownHeads(of) ?? [])]} share=${page.run.heads_per_key}
+        signs=${[...page.votes.heads, ...(knownHeads(of) ?? [])]} share=${page.run.heads_per_key}
         isAblated=${(layer, head) => isAblated({ ...of, layer, head })}
         ...${{ atlas, choose, press, isZoomed }} />`
     }
