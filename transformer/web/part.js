@@ -3,7 +3,7 @@
 
 import { bindField } from "./fields.js";
 import { html, useLayoutEffect, useRef, render, signal, useMemo, useState } from "./preact.js";
-import { emit, nextPaint, page, reactive, on, predicts, showProblem } from "./store.js";
+import { emit, nextPaint, page, reactive, on, predicts, shell, showProblem } from "./store.js";
 import { ask } from "./ask.js";
 import { asSentence, say } from "./messages.js";
 import { viewNamed } from "./declared.js";
@@ -24,9 +24,12 @@ bindField(
   },
 );
 
-// Open a section from elsewhere in the page and go there.
-/** @type {(name: string) => void} */
-export const openSection = (name) => bring(name, true);
+// Open a section from elsewhere in the page and go there. tab: its tab, unless that is open.
+/** @type {(name: string, tab?: string) => void} */
+export const openSection = (name, tab = "") => {
+  if (tab) shell.openTab(tab);
+  bring(name, true);
+};
 
 const SETTLED_MS = 4000;
 const LEAVES = ["wheel", "touchmove", "keydown", "pointerdown"];

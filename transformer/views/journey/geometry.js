@@ -110,6 +110,17 @@ export const layerGeometryOf = ({ width, layer, nHeads, kinds, across, type = 1 
   };
 };
 
+// What each head and feed-forward adds to the logit of the word: {amount, kind, layer, head}, no kind and head of a
+// feed-forward; none if unknown.
+/** @type {(answer: Answer, nHeads: number) => any[]} */
+export const partsOf = ({ heads, feed_forward: forward }, nHeads) => [
+  ...Object.entries(heads ?? {}).flatMap(([kind, amounts]) =>
+    Array.from(amounts, (/** @type {number} */ amount, /** @type {number} */ place) => ({
+      ...{ amount, kind, layer: Math.floor(place / nHeads), head: place % nHeads },
+    })),
+  ),
+  ...Array.from(forward ?? [], (amount, layer) => ({ amount, layer })),
+];
 // A head's contribution to the logit of the word; 0 if unknown.
 /** @type {(answer: Answer, head: {kind: string, layer: number, head: number}, nHeads: number) => number} */
 export const amountOf = ({ heads }, { kind, layer, head }, nHeads) =>
@@ -120,10 +131,13 @@ export const amountOf = ({ heads }, { kind, layer, head }, nHeads) =>
  * lane next to its layer, and down into the stream. The upper ones run outside, so that none cross.
  * @param {any} at see geometryOf and layerGeometryOf: the latter has one layer
  * @param {Answer} answer
- * @param {Kind[]} kinds
  */
-export const bandsOf = (at, answer, kinds) => {
-  const all = partsOf(at, answer, kinds);
+export const bandsOf = (at, answer) => {
+  const all = partsOf(answer, at.nHeads).map((part) => {
+    const { kind, layer, head } = part;
+    const { left, top, width, height } = kind ? at.box(kind, layer, head) : at.feedForward(layer);
+    return { ...part, x: left + width, y: top + height / 2, lane: at.lane({ layer, left }) };
+  });
   const most = Math.max(...all.map(({ amount }) => Math.abs(amount)));
   const drawn = all
     .filter(({ amount }) => Math.abs(amount) >= LEAST_SHARE * most)
@@ -149,25 +163,6 @@ export const bandsOf = (at, answer, kinds) => {
       const strength = 0.25 + (0.65 * Math.abs(amount)) / most;
       return { path, width, amount, strength, lane: middle };
     });
-};
-/** @type {(at: any, answer: Answer, kinds: Kind[]) => any[]} */
-const partsOf = (at, { heads, feed_forward: forward }, kinds) => {
-  const { nHeads } = at;
-  const from = (layer, { left, top, width, height }) => ({
-    ...{ layer, x: left + width, y: top + height / 2 },
-    lane: at.lane({ layer, left }),
-  });
-  const ofHeads = kinds.flatMap(({ kind }) =>
-    Array.from(heads?.[kind] ?? [], (amount, place) => {
-      const layer = Math.floor(place / nHeads);
-      return { amount, ...from(layer, at.box(kind, layer, place % nHeads)) };
-    }),
-  );
-  const ofForward = Array.from(forward ?? [], (amount, layer) => ({
-    amount,
-    ...from(layer, at.feedForward(layer)),
-  }));
-  return [...ofHeads, ...ofForward];
 };
 
 // The lens's word after each layer; with little room, equal neighbours are merged. pitch: px of a layer.

@@ -14,8 +14,8 @@ import { headName, siteName } from "../../web/sites.js";
 import { page, sameHead, setHead, setQuery, isOpeningLink } from "../../web/store.js";
 import { continued, Token, WORD } from "../../web/text.js";
 import { WhoReads } from "../../web/tokens.js";
-import { amountOf } from "./geometry.js";
-import { shared, withoutHead } from "./queries.js";
+import { amountOf, partsOf } from "./geometry.js";
+import { shared, withoutHead } from "./next_words.js";
 
 const READ_TOO = 0.15; // a weight that is named after the largest
 
@@ -100,27 +100,15 @@ const Reads = ({ numbers, row, isSelf, gap }) => {
     : sayWith("At {at} it reads {key} most: {shares} of its attention.", values);
 };
 
-// The largest part of those that add to the word, apart from this head: {words, amount, head}.
-const largestOther = ({ heads, feed_forward: forward }, at) => {
-  const nHeads = page.run.n_heads;
-  const ofHeads = Object.entries(heads).flatMap(([kind, amounts]) =>
-    Array.from(amounts, (amount, place) => ({
-      amount,
-      head: {
-        stack: page.run.stack,
-        kind,
-        layer: Math.floor(place / nHeads),
-        head: place % nHeads,
-      },
-    })),
-  );
-  const ofForward = Array.from(forward, (amount, layer) => ({ amount, layer, head: null }));
-  const others = [...ofHeads, ...ofForward].filter(({ head }) => !head || !sameHead(head, at));
-  return others.reduce((best, one) => (one.amount > best.amount ? one : best));
-};
-const PartName = ({ part: { head, layer } }) =>
-  head
-    ? html`<button type="button" class="pick" onClick=${() => setHead(head)}>${headName(head)}</button>`
+// The part that adds most to the word, apart from this head; see partsOf.
+const largestOther = (answer, at) =>
+  partsOf(answer, page.run.n_heads)
+    .map((part) => ({ stack: page.run.stack, ...part }))
+    .filter((part) => !sameHead(part, at))
+    .reduce((best, part) => (part.amount > best.amount ? part : best));
+const PartName = ({ part: { stack, kind, layer, head } }) =>
+  kind
+    ? html`<button type="button" class="pick" onClick=${() => setHead({ stack, kind, layer, head })}>${headName({ layer, head })}</button>`
     : say("the feed-forward of layer {layer}", { layer });
 const Adds = ({ answer, at }) => {
   if (!answer.heads) return say("What each part adds cannot be told apart in this network.");

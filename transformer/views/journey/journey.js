@@ -22,7 +22,7 @@ import { weightsOfRow } from "../../web/head_numbers.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { fontPx } from "../../web/theme.js";
 import { useAnswer, openSection, mounted, usePart } from "../../web/part.js";
-import { html, useLayoutEffect, useMemo } from "../../web/preact.js";
+import { effect, html, signal, useLayoutEffect, useMemo } from "../../web/preact.js";
 import { Token, WORD } from "../../web/text.js";
 import {
   headAsked,
@@ -35,12 +35,11 @@ import {
   useMetrics,
   useNumbers,
 } from "../attention/numbers.js";
-import { shared, useJourney } from "./queries.js";
+import { shared, useJourney } from "./next_words.js";
 import { newShown, useCell } from "../attention/cell.js";
 import { HeadCard, useAgreement } from "./head_card.js";
-import { layerGeometryOf } from "./geometry.js";
+import { layerGeometryOf, partsOf } from "./geometry.js";
 import { OneLayer, Picture } from "./layers.js";
-import { Questions } from "./questions.js";
 
 // Next to the picture: the chosen head large, and the heads by which one token reads another.
 
@@ -86,10 +85,6 @@ const Readers = ({ found }) => {
 
 // ---- the chosen head ----
 
-const openArithmetic = () => {
-  shell.openTab("attention");
-  openSection("attention_math");
-};
 // A cell in words: the hovered one, else that of the two chosen tokens. off: the head's name, if it is switched off.
 const cellInWords = (numbers, { row, column }, off) => {
   if (off) return say("{whose} is switched off: it reads nothing.", { whose: off });
@@ -132,7 +127,7 @@ const Large = ({ part, view, at, row }) => {
       ${masked && html`<button type="button" class="to-tab to-masks" onClick=${() => shell.openTab("masks")}>${say("hidden by the mask")}</button>`}
     </div>
     <p class="hint" id="journey-keys"><span class="cell-says">${cellInWords(shown.numbers, lit, isOff && name)}</span>
-      <button type="button" class="to-tab" onClick=${openArithmetic}>${say("Its arithmetic")}</button></p>
+      <button type="button" class="to-tab" onClick=${() => openSection("attention_math", "attention")}>${say("Its arithmetic")}</button></p>
   </div>`;
 };
 
@@ -166,11 +161,6 @@ const toldOf = (answer, stack) =>
   stack === page.run.stack
     ? answer
     : { ...answer, lens: [], ...answer.encoder, heads: null, feed_forward: null };
-export const largest = ({ heads, feed_forward: forward }) =>
-  Math.max(
-    0,
-    ...[...Object.values(heads ?? {}), forward ?? []].flatMap((some) => Array.from(some, Math.abs)),
-  );
 
 const Legend = ({ answer }) => {
   const word = html`<strong><${Token} label=${answer.target_label.replace(WORD, "")} /></strong>`;
@@ -207,6 +197,41 @@ const Side = ({ view, at, width, many }) => {
   </div>`;
 };
 
+// ---- where to go on: questions, each of which another tab answers, and all tabs ----
+
+// A text that the page offers, at its last token.
+const IT = { text: ["Lily", "loved", "the", "dog", "because", "it"].join(" "), read: "6" };
+const readIt = () =>
+  shell.apply({ model: "stories", ...IT, method: "greedy", length: "20", tab: "journey" });
+// fits: whether a run can answer it.
+const QUESTIONS = [
+  { says: say("Which word does it read?"), go: readIt, fits: ({ model }) => model === "stories" },
+  {
+    says: say("Why not the future?"),
+    go: () => shell.openTab("masks"),
+    fits: ({ stack }) => stack === "decoder",
+  },
+  { says: say("Without positions?"), go: () => openSection("breaks", "what-if") },
+  { says: say("Why this word, and not another?"), go: () => shell.openTab("prediction") },
+  { says: say("Watch a head form"), go: () => shell.openTab("learn") },
+];
+
+const hasTabs = signal(false); // kept while another tab is open
+effect(() => void globalThis.document?.body.classList.toggle("all-tabs", hasTabs.value));
+
+const Questions = () => {
+  const one = ({ says, go }) =>
+    html`<li><button type="button" class="to-tab" onClick=${go}>${says}</button></li>`;
+  return html`<nav class="questions" aria-label=${say("Go on:")}>
+    <span>${say("Go on:")}</span>
+    <ul>${QUESTIONS.filter(({ fits }) => !fits || fits(page.run)).map(one)}
+      <li><button type="button" class="to-tab all-tools" aria-expanded=${String(hasTabs.value)}
+        onClick=${() => (hasTabs.value = !hasTabs.value)}>${say("All tools…")}</button></li></ul>
+  </nav>`;
+};
+
+// ---- all of it ----
+
 const Body = ({ part, answer, asked, shown, cell }) => {
   const at = /** @type {any} */ (headShown());
   const { run } = page;
@@ -230,7 +255,7 @@ const Body = ({ part, answer, asked, shown, cell }) => {
     press: (head) => prefetch(headAsked(head)),
     point: (head) => isOwn && (shared.preview = head),
     lit: found && found.heads,
-    most: largest(told),
+    most: Math.max(0, ...partsOf(told, run.n_heads).map(({ amount }) => Math.abs(amount))),
     height,
   };
   const width = isWide ? Math.round(SHARE * part.width) : part.width;

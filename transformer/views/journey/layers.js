@@ -3,14 +3,14 @@
 
 import { fontPx } from "../../web/theme.js";
 import { capital, numeral, say, percentText } from "../../web/messages.js";
-import { shell, page } from "../../web/store.js";
+import { sameHead, shell, page } from "../../web/store.js";
 import { isAblated } from "../../web/runs.js";
 import { attentionOf, headName } from "../../web/sites.js";
 import { useButtonKeys, inPx } from "../../web/cells.js";
 import { knownName, SmallHead } from "../../web/head_grid.js";
 import { html } from "../../web/preact.js";
 import { beginning, Token } from "../../web/text.js";
-import { useFilling } from "./queries.js";
+import { useFilling } from "./next_words.js";
 import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
 
 const NUMBERS_APART = 4; // if there is no room for all
@@ -46,7 +46,6 @@ const HeadButton = ({ head, view, box, keys, isStop }) => {
   const { layer, kind } = head;
   const amount = amountOf(answer, head, page.run.n_heads);
   const name = nameOf(head);
-  const isChosen = ["kind", "layer", "head"].every((part) => chosen[part] === head[part]);
   const weight = lit?.[kind]?.[layer * page.run.n_heads + head.head];
   const cell = share(amount, view.most);
   const look = [
@@ -61,7 +60,7 @@ const HeadButton = ({ head, view, box, keys, isStop }) => {
   const place = layer * page.run.n_heads + head.head;
   const title = answer.heads?.[kind] ? inWords(name, amount, answer.target_label) : name;
   return html`<button type="button" class=${look.filter(Boolean).join(" ")} style=${style}
-    aria-label=${title} title=${title} aria-pressed=${String(isChosen)} tabindex=${isStop ? 0 : -1}
+    aria-label=${title} title=${title} aria-pressed=${String(sameHead(chosen, head))} tabindex=${isStop ? 0 : -1}
     ...${keys} onClick=${() => choose(head)} onPointerDown=${() => view.press(head)}
     onPointerEnter=${(event) => event.pointerType === "mouse" && point(head)}
   >${small && atlas && html`<${SmallHead} class="small" ...${{ atlas, place }} />`}</button>`;
@@ -71,12 +70,11 @@ const HeadButton = ({ head, view, box, keys, isStop }) => {
 const Heads = ({ columns, view, boxOf = /** @type {any} */ (() => null) }) => {
   const last = { row: columns[0].length - 1, column: columns.length - 1 };
   const { chosen } = view;
-  const is = (head) => ["kind", "layer", "head"].every((part) => chosen[part] === head[part]);
-  const hasChosen = columns.some((heads) => heads.some(is));
+  const hasChosen = columns.flat().some((head) => sameHead(chosen, head));
   const keysOf = useButtonKeys(last, ({ row, column }) => view.choose(columns[column][row]));
   return columns.map((heads, column) =>
     heads.map((head, row) => {
-      const isStop = hasChosen ? is(head) : row + column === 0;
+      const isStop = hasChosen ? sameHead(chosen, head) : row + column === 0;
       return html`<${HeadButton} key=${`${head.kind} ${head.layer} ${head.head}`} box=${boxOf(head)}
         keys=${keysOf(row, column)} ...${{ head, view, isStop }} />`;
     }),
@@ -133,7 +131,7 @@ const Flow = ({ at, view }) => {
   return html`<svg class="flow" ref=${useFilling(answer.position, 0)} width=${at.width} height=${at.height} aria-hidden="true">
     <path class="stream" d=${`M${upper.join("L")}L${lower.reverse().join("L")}Z`} />
     <path class="bridge" d=${at.bridges} />
-    ${bandsOf(at, answer, view.kinds).map(band)}
+    ${bandsOf(at, answer).map(band)}
   </svg>`;
 };
 

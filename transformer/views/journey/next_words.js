@@ -2,18 +2,70 @@
 // page; a bar's width is the sampling probability. Below each is the same without the hovered head, else the
 // chosen one.
 
-import { shell, controls, headShown, page, predicts } from "../../web/store.js";
+import {
+  shell,
+  chosenRow,
+  controls,
+  headShown,
+  on,
+  page,
+  predicts,
+  reactive,
+} from "../../web/store.js";
+import { askOnce } from "../../web/ask.js";
+import { cardState } from "../../web/card.js";
 import { branchAt, pastRuns, generates, headWords, isAblated } from "../../web/runs.js";
 import { capital, percentText, say, sayN, wholeText } from "../../web/messages.js";
-import { mounted, openSection, usePart } from "../../web/part.js";
-import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
+import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
+import { effect, html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
 import { beginning, Token, setReader } from "../../web/text.js";
 import { keepAtlas, tokenReader } from "../attention/numbers.js";
-import { shared, useFilling, useJourney, withoutHead } from "./queries.js";
 import { distribution, draws, probabilitiesOf } from "./distribution.js";
 
 const SHOWN = 5;
+const FILL_MS = 500;
+
+// ---- what the journey shows, too ----
+
+/** @typedef {import("../../web/store.js").Head} Head */
+
+// preview: the hovered head; the bars are also shown without it, else without the chosen one. isLarge: whether
+// the chosen head is also shown large.
+export const shared = reactive({ preview: /** @type {Head | null} */ (null), isLarge: false });
+const letGo = () => (shared.preview = null);
+on("escape", letGo);
+effect(() => {
+  if (cardState.place !== null) letGo();
+});
+
+export const withoutHead = (data) => askOnce("without_head", data);
+
+// The server's answer about the last token read, {answer, asked}; that of another run of the same network until
+// this one's arrives.
+/** @type {(part: import("../../web/part.js").Part) => {answer: any, asked: any}} */
+export const useJourney = (part) => {
+  const model = useRef("");
+  const isChosen = page.run && chosenRow(page.run.stack) !== null;
+  const position = isChosen && { position: page.query.index }; // else the server's default
+  const wanted = predicts() && { run: page.run.run, ...position };
+  const found = useAnswer(part, (data) => askOnce("journey", data), wanted);
+  if (found.asked && found.asked.run === page.run?.run) model.current = page.run.model;
+  return model.current === page.run?.model ? found : { answer: null, asked: null };
+};
+
+// Fill an element from the left at each step of the played text; delay: in ms. Without motion the player only
+// steps, see web/controls.js.
+/** @type {(place: number | undefined, delay: number) => { current: any }} */
+export const useFilling = (place, delay) => {
+  const filled = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => {
+    if (!page.playing) return;
+    const frames = { clipPath: ["inset(-20px 100% -20px 0)", "inset(-20px -20px -20px 0)"] };
+    filled.current?.animate(frames, { duration: FILL_MS, delay, fill: "backwards" });
+  }, [place]);
+  return filled;
+};
 
 // ---- without a head ----
 
@@ -122,11 +174,6 @@ export const countInWords = (settings, count, { logits }) => {
   );
 };
 
-const compare = () => {
-  shell.openTab("what-if");
-  openSection("compare");
-};
-
 // The bars and their text, the only parts drawn again as a control moves.
 const Drawn = ({ answer, preview }) => {
   const settings = settingsNow();
@@ -174,7 +221,7 @@ const NextWords = ({ props }) => {
       ${
         page.run &&
         pastRuns.length > 1 &&
-        html`<button type="button" class="to-tab" onClick=${compare}>${say("Compare with another run")}</button>`
+        html`<button type="button" class="to-tab" onClick=${() => openSection("compare", "what-if")}>${say("Compare with another run")}</button>`
       }
       <button type="button" class="to-tab" onClick=${() => shell.openTab("prediction")}>${say("Prediction")}</button>
     </div>

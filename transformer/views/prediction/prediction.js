@@ -8,7 +8,7 @@ import { page, setQuery } from "../../web/store.js";
 import { fields } from "../../web/fields.js";
 import { before, forgotten, predictedPosition, readPosition } from "../../web/selection.js";
 import { beginning, Token } from "../../web/text.js";
-import { useJourney } from "../journey/queries.js";
+import { useJourney } from "../journey/next_words.js";
 import { Candidates } from "./candidates.js";
 import { labelRoom } from "../../web/labels.js";
 import { fontPx } from "../../web/theme.js";
