@@ -13,15 +13,15 @@ from kit.strategies import configurations, model_of_drawn
 from torch import Tensor, nn
 
 from transformer import Ablate, Break, EditMask, Model, Patch, Run, Site, from_json
+from transformer.analysis.atlas import reading_weights
 from transformer.analysis.journey import (
     N_WRITTEN,
     continuation,
     journey,
-    reading_weights,
+    telling,
     without_head,
 )
 from transformer.analysis.logit_contribution import logit_contribution
-from transformer.analysis.telling import telling
 from transformer.model.sites import sites_of
 from transformer.server import experiments as module
 from transformer.server.resources import answer

@@ -12,7 +12,7 @@ from kit.visitors import MOST, Counted, continued, model, opening
 from playwright.sync_api import Locator, Page, expect
 
 from transformer import Ablate, Break, with_lens
-from transformer.analysis.journey import reading_weights
+from transformer.analysis.atlas import reading_weights
 from transformer.analysis.mask_removal import without_mask
 from transformer.server.examples import example_of
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from transformer import Ablate, Model, Run
+from transformer.analysis.atlas import reading_weights
 from transformer.analysis.attention_flow import flow_weights
 from transformer.analysis.head_metrics import head_metrics, strongest
-from transformer.analysis.journey import reading_weights
 from transformer.lessons.check_header import check_of
 from transformer.lessons.measures import GradingContext, of
 from transformer.runs.head_data import array, head_csv, head_view

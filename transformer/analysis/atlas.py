@@ -1,14 +1,21 @@
-"""All heads of one kind of attention as small pictures: numbers, which the page, figures and the
-recorded trainings share."""
+"""All heads of one kind of attention: as small pictures, whose numbers the page, figures and the
+recorded trainings share, and their weights from one token to another."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from transformer.checks import check_whole
+from transformer.model.sites import Site
+from transformer.model.trace import AttentionRecord
 from transformer.runs.batch import Batch
+from transformer.runs.compact_trace import qkv_at, stored_at
 from transformer.runs.head_data import (
     array,
     head_view,
@@ -74,3 +81,37 @@ def _reduce(cells: NDArray[Any], side: int) -> NDArray[Any]:
             starts = np.arange(side) * length // side
             cells = np.maximum.reduceat(cells, starts, axis=along)
     return cells
+
+
+@torch.no_grad()
+def reading_weights(run: Run, stack: str, kind: str, query: int, key: int) -> Tensor:
+    """(L, H): how much each head of a kind of attention reads the token `key` at the token `query`.
+
+    query: a position in the stack's text; key: in the same, or in the source for cross-attention.
+    Raises ValueError for what the run does not have.
+    """
+    sites = sites_of(run, stack, kind)
+    column = _row("key", run, "encoder" if kind == "cross" else stack, key, run.keys(stack, kind))
+    row = _row("query", run, stack, query, run.queries(stack))
+    return torch.stack([_row_weights(run, site, row)[:, column] for site in sites])
+
+
+def _row_weights(run: Run, site: Site, row: int) -> Tensor:
+    """(H, Tk): the weights of every head of a site at a row, 0 for an ablated head; no other row is
+    computed."""
+    part = stored_at(run.trace, site)
+    if isinstance(part, AttentionRecord):
+        return weights_read(run, site, part.pattern[:, :, row])[0].cpu()
+    heads = qkv_at(run.trace, site)
+    mask = heads.mask
+    if mask is not None and mask.shape[-2] > 1:
+        mask = mask[..., row : row + 1, :]
+    alone = heads._replace(q=heads.q[:, :, row : row + 1], mask=mask)
+    return weights_read(run, site, alone.record(site).pattern[:, :, 0])[0].cpu()
+
+
+def _row(name: str, run: Run, stack: str, position: int, tokens: Sequence[str]) -> int:
+    """The row of a token in a stack's trace."""
+    is_source = stack == "encoder" and run.config.family == "encoder-decoder"
+    start = 0 if is_source else run.trace_start
+    return check_whole(name, position, start, start + len(tokens) - 1) - start

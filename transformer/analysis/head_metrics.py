@@ -6,7 +6,6 @@ makes early keys likely: see `Metrics`.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -114,23 +113,13 @@ def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
         stack=stack,
         kind=kind,
         metrics=tuple(ALL[name] for name in names),
-        heads=tuple(_silent(head) if _is_off(run, stack, kind, head) else head for head in heads),
+        heads=tuple(heads),
         even=base,
         n_rows=n_rows,
         n_repeats=len(repeats),
         n_left_out=len(allowed) - n_rows,
         n_shuffles=len(orders),
     )
-
-
-def _is_off(run: Run, stack: str, kind: str, head: HeadMetrics) -> bool:
-    return head.head in switched_off(run, Site(stack, head.layer, kind))
-
-
-def _silent(head: HeadMetrics) -> HeadMetrics:
-    """Replace an ablated head's numbers with NaN."""
-    values = dict.fromkeys(head.values, math.nan)
-    return dataclasses.replace(head, values=values, shuffled={}, named_after=None)
 
 
 def _permutations(n_heads: int, allowed: Tensor) -> Tensor:
@@ -173,15 +162,18 @@ def _of_layer(
     at = choosing(allowed)
     most = weights.index_select(1, at).sum(dim=1).argmax(dim=-1).tolist()
     few = {name for name in names if ALL[name].repeats and n_repeats < MIN_ROWS}
+    off = switched_off(run, site)
     heads = []
     for head in range(len(weights)):
-        own = {name: values[name][head] for name in names}
-        others = {name: shuffled[name][head] for name in shuffled}
+        is_off = head in off
+        own = {name: math.nan if is_off else values[name][head] for name in names}
+        others = {} if is_off else {name: shuffled[name][head] for name in shuffled}
         enough = {name: value for name, value in own.items() if name not in few}
+        is_named = len(at) >= MIN_ROWS and not is_off
         heads.append(
             HeadMetrics(
                 layer=site.layer, head=head, values=own, shuffled=others, most_read_key=most[head],
-                named_after=named_after(enough, even, others) if len(at) >= MIN_ROWS else None,
+                named_after=named_after(enough, even, others) if is_named else None,
             )
         )  # fmt: skip
     return heads

@@ -1,5 +1,5 @@
 """One token's way through the network: the contribution of each part to the next word, the
-prediction of each layer, and the prediction without a head."""
+prediction of each layer, and the prediction without a head; and which token is worth a look."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ from transformer.interventions.descriptions import Ablate, Intervention
 from transformer.interventions.hooks import hooks_of
 from transformer.model.hooks import Hook, Point
 from transformer.model.sites import Site
-from transformer.model.trace import AttentionRecord
 from transformer.model.transformer import EncoderDecoder, EncoderOnly
-from transformer.runs.compact_trace import qkv_at, stored_at
-from transformer.runs.head_data import sites_of, weights_read
+from transformer.runs.compact_trace import stored_at
 from transformer.runs.run import Run
 
 N_WRITTEN = 8  # tokens of a continuation
@@ -190,37 +188,6 @@ class _WithoutValues:
         return value * intact
 
 
-@torch.no_grad()
-def reading_weights(run: Run, stack: str, kind: str, query: int, key: int) -> Tensor:
-    """(L, H): how much each head of a kind of attention reads the token `key` at the token `query`.
-
-    query: a position in the stack's text; key: in the same, or in the source for cross-attention.
-    Raises ValueError for what the run does not have.
-    """
-    sites = sites_of(run, stack, kind)
-    column = _row("key", run, "encoder" if kind == "cross" else stack, key, run.keys(stack, kind))
-    return torch.stack([row_weights(run, site, query)[:, column] for site in sites])
-
-
-@torch.no_grad()
-def row_weights(run: Run, site: Site, query: int) -> Tensor:
-    """(H, Tk): the weights of every head of a site at the token `query`, 0 for an ablated head; no
-    other row is computed.
-
-    Raises ValueError for a position that the run does not have.
-    """
-    row = _row("query", run, site.stack, query, run.queries(site.stack))
-    part = stored_at(run.trace, site)
-    if isinstance(part, AttentionRecord):
-        return weights_read(run, site, part.pattern[:, :, row])[0].cpu()
-    heads = qkv_at(run.trace, site)
-    mask = heads.mask
-    if mask is not None and mask.shape[-2] > 1:
-        mask = mask[..., row : row + 1, :]
-    alone = heads._replace(q=heads.q[:, :, row : row + 1], mask=mask)
-    return weights_read(run, site, alone.record(site).pattern[:, :, 0])[0].cpu()
-
-
 def _is_recorded(run: Run) -> bool:
     """Whether the trace holds the keys and values of the intact network."""
     vectors = all(stored_at(run.trace, site).k is not None for site in run.trace.sites)
@@ -248,8 +215,61 @@ def parts_of(
         return None
 
 
-def _row(name: str, run: Run, stack: str, position: int, tokens: Sequence[str]) -> int:
-    """The row of a token in a stack's trace."""
-    is_source = stack == "encoder" and run.config.family == "encoder-decoder"
-    start = 0 if is_source else run.trace_start
-    return check_whole(name, position, start, start + len(tokens) - 1) - start
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Telling:
+    """A written token that is worth a look: `position` is of the token before it.
+
+    site, head: the head that adds most to its logit; lead: how much more than any other part, below
+    0 for less.
+    """
+
+    position: int
+    site: Site
+    head: int
+    lead: float
+
+
+@torch.no_grad()
+def telling(model: LoadedModel, run: Run) -> Telling | None:
+    """The written token to which one head adds most beyond any other part; where no head leads, the
+    most surprising one. One pass over the text. None where nothing was written, and for a logit
+    that is no sum of parts.
+    """
+    first, last = max(run.n_prompt - 1, run.trace_start), len(run.ids) - 1
+    if run.config.family == "encoder" or first >= last or last >= run.config.output_max_len:
+        return None
+    text = TextBefore.up_to(model, run, last)
+    stack = text.network.last_stack.name
+    written = WrittenAt(stack, None)
+    logits = text.all_logits([*altered(model, run), written])
+    found: list[Telling] = []
+    for position in range(first, last):
+        target, row = run.ids[position + 1], position - run.trace_start
+        logit = float(logits[row, target])
+        parts = parts_of(model, written.at(row), position, target, logit)
+        if parts is None:
+            return None
+        if not model.tokenizer.is_special(target):
+            found.append(_leading(parts, stack))
+    likely = logits.log_softmax(dim=-1)
+
+    def likelihood(one: Telling) -> float:
+        return float(likely[one.position - run.trace_start, run.ids[one.position + 1]])
+
+    best = max(found, key=lambda one: one.lead, default=None)
+    return best if best is None or best.lead > 0 else min(found, key=likelihood)
+
+
+def _leading(parts: LogitContribution, stack: str) -> Telling:
+    """The head that adds most, and its lead over every other part."""
+    adds = {
+        (kind, layer, head): float(heads[layer, head])
+        for kind, heads in parts.heads.items()
+        for layer in range(heads.shape[0])
+        for head in range(heads.shape[1])
+    }
+    (kind, layer, head), most = max(adds.items(), key=lambda one: one[1])
+    del adds[kind, layer, head]
+    others = [*adds.values(), *parts.feed_forward.tolist()]
+    place = Site(stack, layer, kind)
+    return Telling(position=parts.position, site=place, head=head, lead=most - max(others))

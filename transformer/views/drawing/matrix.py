@@ -59,13 +59,6 @@ def matrix_layout(
     )  # fmt: skip
 
 
-def reading_texts(query_labels: Sequence[str], key_labels: Sequence[str]) -> list[list[str]]:
-    """For each cell, as hover text: which token reads which."""
-    queries = [style.hover(text) for text in query_labels]
-    keys = [style.hover(text) for text in key_labels]
-    return [[say("{query} reads {key}", query=query, key=key) for key in keys] for query in queries]
-
-
 def cell_hover(
     query_labels: Sequence[str],
     key_labels: Sequence[str],
@@ -79,7 +72,11 @@ def cell_hover(
     template = hover_template(query_labels, key_labels, ending)
     shown = {"customdata": numbers, "hovertemplate": template}
     if "%{text}" in template:
-        shown["text"] = reading_texts(query_labels, key_labels)
+        keys = [style.hover(text) for text in key_labels]
+        shown["text"] = [
+            [say("{query} reads {key}", query=query, key=key) for key in keys]
+            for query in map(style.hover, query_labels)
+        ]
     return shown
 
 

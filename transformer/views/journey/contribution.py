@@ -17,7 +17,8 @@ from transformer.network_words import attention_name
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, view
 from transformer.views.drawing import style
-from transformer.views.parameters import LAST_READ, Int
+from transformer.views.journey.journey import TARGET
+from transformer.views.parameters import LAST_READ
 
 NUMBERS_UP_TO = 20  # columns; more would not leave room for a number in each cell
 
@@ -145,13 +146,6 @@ def head_name(layer: int, head: int, kind: str) -> str:
     )
 
 
-_TARGET = Int(
-    title="Token",
-    help="The id of the token whose logit it is; without one, the likeliest.",
-    use="request",
-)
-
-
 @view(
     tab=mark("What if?"),
     order=530,
@@ -167,7 +161,7 @@ def answer_contribution(
     item: Run,
     *,
     position: Annotated[int | None, LAST_READ] = None,
-    target: Annotated[int | None, _TARGET] = None,
+    target: Annotated[int | None, TARGET] = None,
 ) -> Answer:
     """The map of contributions to the token after the last one read, as of the journey."""
     made = models.ask(journey, item, position=position, target=target)

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from transformer.analysis.atlas import reading_weights
 from transformer.analysis.journey import (
     Journey,
     continuation,
     journey,
-    reading_weights,
+    telling,
     without_head,
 )
 from transformer.analysis.model_queries import ModelQueries
-from transformer.analysis.telling import telling
 from transformer.messages import mark
 from transformer.model.sites import Site
 from transformer.runs.head_data import array, switched_off
@@ -28,7 +28,7 @@ from transformer.views.parameters import KIND, LAST_READ, ONE_HEAD, SITE, STACK,
 N_LIKELIEST, N_WITHOUT, N_RANKED = 10, 5, 10
 
 
-_TARGET = Int(
+TARGET = Int(
     title="Token",
     help="The id of the token that parts add to; without one, the likeliest.",
     use="request",
@@ -40,7 +40,7 @@ def answer_journey(
     item: Run,
     *,
     position: Annotated[int | None, LAST_READ] = None,
-    target: Annotated[int | None, _TARGET] = None,
+    target: Annotated[int | None, TARGET] = None,
 ) -> Answer:
     """The prediction after the last token read, each part's contribution, and the head that adds
     most."""
@@ -48,9 +48,7 @@ def answer_journey(
     tokens = models.model(item.model).tokenizer
     stack = "encoder" if item.config.family == "encoder" else "decoder"
     parts, added = found.parts, dict.fromkeys(("heads", "feed_forward", "biases", "embedding"))
-    if (
-        parts is not None
-    ):  # each part's number, heads layer by layer; null where a logit is no such sum
+    if parts is not None:  # heads layer by layer; null where a logit is no such sum
         added = {
             "heads": {kind: array(one.flatten()) for kind, one in parts.heads.items()},
             "feed_forward": array(parts.feed_forward),
