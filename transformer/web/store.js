@@ -105,7 +105,6 @@ export const page = reactive({
   pointed: /** @type {Query | null} */ (null), // the token of the text that the pointer is over
   // The tokens of the cell that the pointer is over.
   lit: /** @type {{ query: Query, key: Query } | null} */ (null),
-  readings: 0, // how often the picture whose weights shade the text has changed
   head: /** @type {Head} */ (/** @type {unknown} */ (null)),
   // What a class has said of a question, {place: sign} of the tokens of a stack and the signs of heads.
   votes: {

@@ -1,6 +1,6 @@
 // Tokens and marked-up text as components.
 
-import { html } from "./preact.js";
+import { html, signal } from "./preact.js";
 import { labelsOf, page } from "./store.js";
 import { numeral, say, sayWith } from "./messages.js";
 
@@ -68,13 +68,14 @@ export const Marked = ({ text }) =>
  * @property {number} first
  */
 
-/** @type {(token: import("./store.js").Query) => Promise<Reading | null>} */
-let reader = async () => null;
-// The attention view sets the function that returns a token's weights, as in the chosen picture.
-/** @type {(given: typeof reader) => void} */
-export const setReader = (given) => (reader = given);
-/** @type {typeof reader} */
-export const readingOf = (token) => reader(token);
+/** @typedef {{name: string, data: any, whose: string, stacks: {keys: string}}} Source the numbers that hold a token's weights */
+/** @typedef {(token: import("./store.js").Query) => Source | null} SourceOf */
+const source = signal(/** @type {SourceOf} */ (() => null));
+// The views say whose weights a token's are, as in the chosen picture.
+/** @type {(given: SourceOf) => void} */
+export const readFrom = (given) => void (source.value = given);
+/** @type {SourceOf} */
+export const sourceOf = (token) => source.value(token);
 
 // The weight on a position of the text.
 /** @type {(reading: Reading, place: number) => number} */

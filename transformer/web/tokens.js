@@ -2,14 +2,15 @@
 // translator, the source that its encoder reads. On the first tab it is a text to read: words with real spaces,
 // arcs from a token to those that it reads, and what would follow.
 
-import { ask } from "./ask.js";
+import { ask, askOnce } from "./ask.js";
 import { Player } from "./controls.js";
 import { followStack, forgotten, readPosition } from "./selection.js";
+import { headNumbers, weightsOfRow } from "./head_numbers.js";
 import { numeral, say } from "./messages.js";
 import { useAnswer, useEvent, usePart } from "./part.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
-import { chosenRow, page, sameToken, setKey, setQuery } from "./store.js";
-import { inText, ReadingInWords, Token, readingOf, weightAt, WORD } from "./text.js";
+import { chosenRow, page, sameToken, setKey, setQuery, tracedFrom } from "./store.js";
+import { inText, ReadingInWords, sourceOf, Token, weightAt, WORD } from "./text.js";
 
 const FEW = 1.5; // the shade is a root of the weight, so that 0.05 is visible as well as 0.5
 const MANY = 90; // tokens: more are written smaller
@@ -35,11 +36,17 @@ const describe = (facts, { stack, index }) => {
 };
 
 // The weights of a token in the shown picture, {token, reading}; null for none.
+const reading = async ({ stack, index, name, data, whose, stacks: { keys } }) => {
+  const numbers = await askOnce(name, data, headNumbers);
+  const row = index - tracedFrom(stack);
+  if (row >= numbers.labels.query.length) return null;
+  return { stack: keys, whose, weights: weightsOfRow(numbers, row), first: tracedFrom(keys) };
+};
 const useReading = (part, token) => {
   const run = page.run?.run;
-  const { readings } = page;
-  const wanted = token && { stack: token.stack, index: token.index, run, readings };
-  const { answer, asked } = useAnswer(part, readingOf, wanted);
+  const source = token && sourceOf(token);
+  const wanted = source && { stack: token.stack, index: token.index, run, ...source };
+  const { answer, asked } = useAnswer(part, reading, wanted);
   return token && answer && asked.run === run ? { token: asked, reading: answer } : null;
 };
 

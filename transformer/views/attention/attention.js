@@ -6,7 +6,7 @@ import { fields, followLinks } from "../../web/fields.js";
 import { isAblated } from "../../web/runs.js";
 import { wholeNumber } from "../../web/declared.js";
 import { capital, numeral, say, sayWith } from "../../web/messages.js";
-import { setReader, Token } from "../../web/text.js";
+import { readFrom, Token } from "../../web/text.js";
 import { headName, siteName } from "../../web/sites.js";
 import { HeadGrid, MANY, sharedKeys } from "../../web/head_grid.js";
 import { mounted, useEvent, usePart } from "../../web/part.js";
@@ -28,9 +28,9 @@ import {
   knownHeads,
   pictureAsked,
   prefetch,
-  tokenReader,
   useAtlas,
   useMetrics,
+  weightsOfToken,
 } from "./numbers.js";
 
 // ---- what the clearest head does, and the meaning of each sign in the grid ----
@@ -185,13 +185,11 @@ export const Attention = () => {
   const shown = useMemo(newShown, []);
   useMemo(() => {
     followLinks("attention", follow);
-    setReader(tokenReader(() => !part.isHidden));
+    readFrom(weightsOfToken(() => !part.isHidden));
   }, []);
   const cell = useCell(shown, pinned);
   const view = useMemo(() => ({ part, shown, cell }), []);
   useFollowing(cell);
-  const { isHidden } = part;
-  useLayoutEffect(() => void (page.readings += 1), [isHidden]);
 
   const at = headShown();
   const { stage, scale, range } = fields;

@@ -209,12 +209,7 @@ export const Large = ({ view: { part, shown, cell } }) => {
   const at = headShown();
   useNumbers(part, shown, at && pictureAsked(at));
   const [isTurning, turn] = useState(false);
-  const { picture, which, stage, scale, range, by, depth, over_heads: over } = fields;
-  // The text's shading follows this picture.
-  useLayoutEffect(
-    () => void (page.readings += 1),
-    [shown.numbers, picture, which, by, depth, over],
-  );
+  const { picture, stage, scale, range, over_heads: over } = fields;
   const side = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => {
     if (!looked.value) return;

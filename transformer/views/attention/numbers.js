@@ -5,7 +5,7 @@ import { askOnce, keptAnswer } from "../../web/ask.js";
 import { KindButtons } from "../../web/controls.js";
 import { fields } from "../../web/fields.js";
 import { atlasOf } from "../../web/head_grid.js";
-import { headNumbers, weightsOfRow } from "../../web/head_numbers.js";
+import { headNumbers } from "../../web/head_numbers.js";
 import { capital, say } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
 import { batch, html } from "../../web/preact.js";
@@ -84,16 +84,15 @@ export const headLabel = ({ layer, head }) =>
 
 // ---- what a token reads ----
 
-// The source of weights, {wanted, whose}: a head, or many combined.
-const ofHead = (at) => ({ wanted: headAsked(at), whose: capital(headName(at)) });
+const ofHead = (at) => ({ ...headAsked(at), whose: capital(headName(at)) });
 const ofMean = (at, depth) => {
   const whose =
     depth === "all"
       ? say("the mean of all heads")
       : say("the mean of the heads of layer {layer}", { layer: at.layer });
-  return { wanted: flowAsked(at, "mean", depth), whose: capital(whose) };
+  return { ...flowAsked(at, "mean", depth), whose: capital(whose) };
 };
-// Of the large picture.
+// As in the large picture.
 const ofPicture = (at) => {
   const { over_heads: over, depth } = fields;
   const how = shownAs(at);
@@ -103,22 +102,15 @@ const ofPicture = (at) => {
     rollout: say("Attention through the layers"),
     joint: say("Joint attention"),
   }[how];
-  return whose ? { wanted: pictureAsked(at), whose } : ofHead(at);
+  return whose ? { ...pictureAsked(at), whose } : ofHead(at);
 };
 
-// Returns reading(token): the token's weights in the large picture; if that is not visible, by the chosen
-// head; for a token that is no query there, by the mean of all heads; null for a token without recorded
-// attention.
-export const tokenReader = (isInSight) => async (token) => {
-  const { run } = page.run;
+// The numbers that hold a token's weights: of the large picture; if that is not visible, of the chosen head; for a
+// token that is no query there, of the mean of all heads; null for a token without recorded attention.
+export const weightsOfToken = (isInSight) => (token) => {
   const at = headShown();
   const asks = token.stack === at?.stack;
   const of = /** @type {any} */ (asks ? at : usualKind(token.stack));
-  const row = token.index - tracedFrom(token.stack);
-  if (row < 0 || !of) return null;
-  const { wanted, whose } = asks ? (isInSight() ? ofPicture : ofHead)(of) : ofMean(of, "all");
-  const numbers = await numbersOf(wanted);
-  if (page.run.run !== run || row >= numbers.labels.query.length) return null;
-  const stack = readStack(of);
-  return { stack, whose, weights: weightsOfRow(numbers, row), first: tracedFrom(stack) };
+  if (!of || token.index < tracedFrom(token.stack)) return null;
+  return asks ? (isInSight() ? ofPicture : ofHead)(of) : ofMean(of, "all");
 };

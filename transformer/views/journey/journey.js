@@ -22,7 +22,7 @@ import { weightsOfRow } from "../../web/head_numbers.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { fontPx } from "../../web/theme.js";
 import { useAnswer, openSection, mounted, usePart } from "../../web/part.js";
-import { effect, html, signal, useLayoutEffect, useMemo } from "../../web/preact.js";
+import { effect, html, signal, useMemo } from "../../web/preact.js";
 import { Token, WORD } from "../../web/text.js";
 import {
   headAsked,
@@ -261,7 +261,6 @@ const Body = ({ part, answer, asked, shown, cell }) => {
   const width = isWide ? Math.round(SHARE * part.width) : part.width;
   const row = chosenRow(at.stack) ?? (isOwn ? answer.position - tracedFrom(at.stack) : null);
   useNumbers(part, shown, headAsked(at));
-  useLayoutEffect(() => void (page.readings += 1), [shown.numbers]);
   useMetrics(part);
   const label = headLabel(at);
   const { isLarge } = shared;

@@ -19,8 +19,8 @@ import { capital, percentText, say, sayN, wholeText } from "../../web/messages.j
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { effect, html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { siteName } from "../../web/sites.js";
-import { beginning, Token, setReader } from "../../web/text.js";
-import { keepAtlas, tokenReader } from "../attention/numbers.js";
+import { beginning, readFrom, Token } from "../../web/text.js";
+import { keepAtlas, weightsOfToken } from "../attention/numbers.js";
 import { distribution, draws, probabilitiesOf } from "./distribution.js";
 
 const SHOWN = 5;
@@ -206,7 +206,7 @@ const NextWords = ({ props }) => {
   const part = usePart();
   useMemo(() => {
     if (props.first) keepAtlas(props.first);
-    setReader(tokenReader(() => false)); // until Attention is mounted and sets its own reader
+    readFrom(weightsOfToken(() => false)); // until Attention is mounted
   }, []);
   const { answer, asked } = useJourney(part);
   const isCurrent = asked?.run === page.run?.run; // the position is one of the shown run's
