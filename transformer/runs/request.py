@@ -141,10 +141,8 @@ class Request:
 
     def greedy(self, **settings: Unpack[Settings]) -> Request:
         """A request for the same text between the same languages, greedy, with other settings."""
-        languages = self.source_language, self.target_language
-        return Request(
-            self.text, source_language=languages[0], target_language=languages[1], **settings
-        )
+        languages = {name: getattr(self, name) for name in ("source_language", "target_language")}
+        return request_of(self.text, languages | settings)
 
     @property
     def sampling(self) -> Sampling | None:

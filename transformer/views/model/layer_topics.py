@@ -71,7 +71,7 @@ def attention(chosen: HeadAtQuery) -> Topic:
 
 def _root(config: ModelConfig) -> str:
     """What scores are divided by: in letters, or as the number of a network that has its own."""
-    letters = {config.d_model: "√C", config.d_head: "√D"}  # √D also where both are the same
+    letters: dict[float, str] = {config.d_model: "√C", config.d_head: "√D"}
     return letters.get(config.score_size, f"√{numeral(config.score_size, 'g')}")
 
 
