@@ -152,6 +152,7 @@ def test_without_the_final_norm_the_head_reads_the_last_residual_stream():
     hooks = hooks_of([Break("no-final-norm")], model.config)
     close(read(model, text, hooks=hooks), wanted)
     assert "no-final-norm" not in breaks_of(network(norm="post").config)
+    assert "no-scale" not in breaks_of(network(score_scale=1.0).config)  # GPT-Neo has none to lose
 
 
 def test_heads_share_one_key_head_where_there_are_two():

@@ -91,7 +91,7 @@ SWITCHES: dict[str, Switch] = {
         ),
         "scores",
         lambda config, point, scores: scores * config.score_size**0.5,
-        applies_to=lambda config: config.scores_are_products,
+        applies_to=lambda config: config.scores_are_products and config.score_size != 1,
     ),
     "model-scale": Switch(
         mark(
