@@ -95,7 +95,7 @@ class MultiHeadAttention(nn.Module):
         site, (padding, causal) = self.site, context.masks_of(self.site)
         sizes = (q.shape[2], k.shape[2])
         window = self.window if context.windowed else None
-        hidden = position_mask(*sizes, q.device, causal, window)
+        hidden = position_mask(*sizes, q.device, causal=causal, window=window)
         shown = context.at("padding_mask", site, padding)
         mask = combine(context.at("position_mask", site, hidden), shown)
         scores = attention_scores(q, k, self.config.score_size)

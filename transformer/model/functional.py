@@ -85,7 +85,9 @@ def fused_attention(
     plain = causal and padding is None and n_queries == n_keys and not slides
     mask = padding
     if slides or (causal and not plain and n_queries > 1):  # a single query sees all keys
-        mask = combine(position_mask(n_queries, n_keys, q.device, causal, window), padding)
+        mask = combine(
+            position_mask(n_queries, n_keys, q.device, causal=causal, window=window), padding
+        )
     bias = None if mask is None else as_bias(mask, q.dtype)
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=bias, is_causal=plain, dropout_p=dropout, scale=size**-0.5
@@ -146,8 +148,9 @@ def position_mask(
     n_queries: int,
     n_keys: int,
     device: torch.device | None = None,
-    causal: bool = True,
-    window: int | None = None,
+    *,
+    causal: bool,
+    window: int | None,
 ) -> Tensor | None:
     """The mask by position: `causal_mask`, an encoder's `window_mask`, or None."""
     if causal:
