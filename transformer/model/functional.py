@@ -7,6 +7,8 @@ queries; a causal mask hides keys in a query's future. `combine` is their "and".
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import and_
 
 import torch
 import torch.nn.functional as F
@@ -161,12 +163,7 @@ def position_mask(
 def combine(*masks: Tensor | None) -> Tensor | None:
     """The logical and of the given masks; None means "everything is allowed"."""
     present = [mask for mask in masks if mask is not None]
-    if not present:
-        return None
-    result = present[0]
-    for mask in present[1:]:
-        result = result & mask
-    return result
+    return reduce(and_, present) if present else None
 
 
 def given_mask(mask: Tensor, n_queries: int, n_keys: int) -> Tensor:
