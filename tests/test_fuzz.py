@@ -103,7 +103,7 @@ def test_an_endpoint_answers_or_gives_an_error_message(endpoints, service, name,
 
 
 NAMES = {
-    "runs": REQUEST, "batches": ("model", "lines", "bare"),
+    "runs": tuple(REQUEST), "batches": ("model", "lines", "bare"),
     "examples": ("model", "typed"),
 }  # fmt: skip
 
