@@ -17,7 +17,7 @@ from transformer.checks import InvalidRequest
 from transformer.lessons import all_lessons
 from transformer.messages import languages, say, speaking
 from transformer.server.classes import N_SIGNS, SIGNS, Classes
-from transformer.server.errors import NO_CLASS, NoClass, public_error
+from transformer.server.errors import NO_CLASS, Refused, public_error
 from transformer.server.limits import (
     CLASS_AGE_S,
     MAX_ADDRESS_CLASSES,
@@ -253,7 +253,7 @@ def test_a_class_ends_after_two_hours_however_busy(monkeypatch):
         if is_there:
             assert classes.find(one.code) is classes.owned(one.code, one.key) is one
         else:
-            with pytest.raises(NoClass):
+            with pytest.raises(Refused, match=str(NO_CLASS)):
                 classes.find(one.code)
     assert classes.open().code != one.code
 

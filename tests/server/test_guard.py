@@ -12,7 +12,7 @@ from kit import aio
 from starlette.responses import HTMLResponse, StreamingResponse
 
 from transformer.inference import deadline
-from transformer.server import errors, guard, limits
+from transformer.server import errors, guard, limits, service
 from transformer.server.addresses import hosts_for
 from transformer.server.guard import Guard, safe_headers
 from transformer.server.pages import POLICY, Descriptions, policy_for
@@ -192,7 +192,7 @@ def test_an_internal_error_is_reported_without_its_values(capsys):
     assert capsys.readouterr() == ("", "")
 
     async def ours(scope: Any, receive: Any, send: Any) -> None:
-        limits.lines_of({"my secret": 1})
+        service.lines_of({"my secret": 1})
 
     assert exchange(ours, "/") == (500, errors.public_error(errors.MISTAKE))
     out, log = capsys.readouterr()

@@ -86,9 +86,9 @@ def test_a_runs_request_makes_the_same_tokens_and_weights_again(here, name):
 @pytest.mark.parametrize("hidden", [True, False])
 def test_a_batch_is_read_again_as_it_was(here, there, hidden):
     for name in ("tiny", "tiny-translator"):
-        lines = "The fox\nTom ran home"
-        key = read_batch(here, "me", name, lines, padding_hidden=hidden)["batch"]["batch"]
-        Regenerator(there).make({key: {"model": name, "lines": lines, "bare": not hidden}})
+        asked = {"model": name, "lines": "The fox\nTom ran home", "bare": not hidden}
+        key = read_batch(here, "me", asked)["batch"]["batch"]
+        Regenerator(there).make({key: asked})
         first, again = here.store.batch(key), there.store.batch(key)
         assert first.labels == again.labels
         for site in first.trace.sites:

@@ -33,7 +33,7 @@ _FIRST, _SECOND = slice(1), slice(1, 2)
 # Which arguments of each function are sentences.
 SAYING = {
     "say": _FIRST, "mark": _FIRST,
-    "say_n": slice(2), "InvalidRequest": _SECOND, "RunExpired": _SECOND, "NothingShared": _SECOND,
+    "say_n": slice(2), "InvalidRequest": _SECOND, "NothingShared": _SECOND,
 }  # fmt: skip
 # JavaScript: literals, or several of them with "+" between.
 _LITERAL = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""

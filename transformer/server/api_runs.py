@@ -14,9 +14,8 @@ from transformer.analysis.patching import patch_effect
 from transformer.checks import shortened
 from transformer.interventions.breaks import BREAKS
 from transformer.runs.run import Run
-from transformer.server.limits import check_input
 from transformer.server.page_data import kinds_of, run_values
-from transformer.server.service import Service
+from transformer.server.service import Service, check_input
 from transformer.server.sessions import caller
 
 
@@ -251,7 +250,8 @@ def experiment_endpoints(service: Service) -> list[Callable[..., Any]]:
         """
         item = service.store.run(run)
         where = {"stack": stack, "part": part, "kind": kind, "target": target}
-        found = service.queries.ask(patch_effect, item, other=other, position=position, **where)
+        more = {"other": check_input(other), "position": position, **where}
+        found = service.queries.ask(patch_effect, item, **more)
         return {
             "position": position,
             "target": found.target,

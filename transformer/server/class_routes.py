@@ -24,7 +24,7 @@ from transformer.lessons.lesson import Step
 from transformer.lessons.measures import GradingContext
 from transformer.messages import catalogue, language, say
 from transformer.server.classes import GUESS, TASK, Answer, Class, Classes, Poll
-from transformer.server.errors import NO_CLASS, NO_STORE, NoClass, answer_errors
+from transformer.server.errors import NO_STORE, Refused, answer_errors
 from transformer.server.guard import object_in
 from transformer.server.lessons import context_of, step_of
 from transformer.server.limits import MAX_PHONES_WAITING
@@ -50,7 +50,7 @@ def step_shower(service: Service, classes: Classes) -> Question:
 
     {"code", "key", "name", "step", "phase", "order", "run"}: the step of the lesson "name"
     in a phase: GUESS or TASK, which its phones answer, or SHOWN, with the right answer on this run.
-    order: the options as the page shows them. {"code", "key"}: no step. Raises NoClass.
+    order: the options as the page shows them. {"code", "key"}: no step. Raises Refused.
     """
 
     def show_step(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,8 +232,8 @@ def phone_routes(classes: Classes) -> APIRouter:
             classes.find(code)
             script = in_language(MODULES.address(PHONE), language())
             body = f'<script type="module" src="{script}"></script>'
-        except NoClass:
-            status, body = 404, f"<h1>{html.escape(say(NO_CLASS.sentence))}</h1>"
+        except Refused as refused:
+            status, body = refused.status, f"<h1>{html.escape(say(refused.sentence))}</h1>"
         words = {
             "tag": catalogue(language()).tag, "title": html.escape(say("Class {code}", code=code)),
             "code": html.escape(code), "theme": theme, "body": body,

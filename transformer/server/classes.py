@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer.checks import InvalidRequest, check_whole, is_number, shortened
-from transformer.server.errors import NoClass
+from transformer.server.errors import NO_CLASS, Refused
 from transformer.server.limits import (
     MAX_ADDRESS_CLASSES,
     MAX_CLASS_PHONES,
@@ -153,17 +153,17 @@ class Classes:
         return made
 
     def find(self, code: object) -> Class:
-        """The class of a code. Raises NoClass."""
+        """The class of a code. Raises Refused."""
         for one in self._every():
             if one.code == code:
                 return one
-        raise NoClass
+        raise Refused(404, NO_CLASS)
 
     def owned(self, code: object, key: object) -> Class:
-        """A class, for its teacher alone. Raises NoClass also for a wrong key."""
+        """A class, for its teacher alone. Raises Refused also for a wrong key."""
         found = self.find(code)
         if not isinstance(key, str) or not secrets.compare_digest(found.key.encode(), key.encode()):
-            raise NoClass
+            raise Refused(404, NO_CLASS)
         return found
 
     def end(self, one: Class) -> None:

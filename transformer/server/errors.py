@@ -35,6 +35,7 @@ NO_MEMORY = InvalidRequest(
     "no_memory", "The server has no memory left for this; try again with a shorter text."
 )
 ENDING = InvalidRequest("shutting_down", "The server is shutting down; try again in a moment.")
+NO_RUN = InvalidRequest("run_expired", "the server no longer keeps this run; generate it again")
 NO_CLASS = InvalidRequest("no_class", "There is no such class, or it is over.")
 MISTAKE = InvalidRequest("server_error", "Something went wrong on the server.")
 TOO_LARGE = InvalidRequest(
@@ -62,25 +63,28 @@ CLOSED = InvalidCall(
 )
 
 
-class Busy(InvalidRequest):
+class Refused(InvalidRequest):
+    """A request that is refused with another HTTP status than 400. headers: of the answer."""
+
+    def __init__(
+        self, status: int, reason: InvalidRequest, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(reason.code, reason.sentence, **reason.values)
+        self.status, self.headers = status, headers or {}
+
+
+class Busy(Refused):
     """A request that is refused because too many wait already."""
 
     def __init__(self, reason: InvalidRequest = BUSY) -> None:
-        super().__init__(reason.code, reason.sentence, **reason.values)
+        super().__init__(503, reason, {"retry-after": str(RETRY_S)})
 
 
-class NoClass(InvalidRequest):
-    """A code of no class, or another key than its teacher's."""
-
-    def __init__(self) -> None:
-        super().__init__(NO_CLASS.code, NO_CLASS.sentence)
-
-
-class RunExpired(InvalidRequest):
+class RunExpired(Refused):
     """An id of no run that is stored, or of one that was evicted."""
 
-
-STATUS = {NoClass: 404, RunExpired: 410, Busy: 503, ValueError: 400, RecursionError: 400}
+    def __init__(self, reason: InvalidRequest = NO_RUN) -> None:
+        super().__init__(410, reason)
 
 
 def public_error(error: Exception, names: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -97,16 +101,6 @@ def public_error(error: Exception, names: Mapping[str, str] | None = None) -> di
     if len(line) > MAX_SENTENCE:
         line = f"{line[:half]} … {line[-half:]}"
     return {"detail": line, "code": getattr(error, "code", "invalid_request")}
-
-
-class Refused(Exception):
-    """A request that is refused with an HTTP status, and headers of the answer."""
-
-    def __init__(
-        self, status: int, error: InvalidRequest, headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(error)
-        self.status, self.error, self.headers = status, error, headers or {}
 
 
 def reported(error: Exception) -> dict[str, str]:
@@ -133,18 +127,13 @@ def answer_errors(app: FastAPI) -> None:
     """Make an app answer errors of its routes by a code and a sentence, with their status."""
 
     async def refused(_: Request, error: Exception) -> Response:
-        if isinstance(error, Refused):
-            return error_response(error.status, error.error)
-        status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
-        return error_response(status, error)
+        return error_response(getattr(error, "status", 400), error)
 
-    for kind in (Refused, *STATUS):
+    for kind in (ValueError, RecursionError):
         app.add_exception_handler(kind, refused)
 
 
 def error_response(status: int, error: Exception) -> Response:
     """An error as an answer."""
-    headers = {"cache-control": NO_STORE}
-    if isinstance(error, Busy):
-        headers["retry-after"] = str(RETRY_S)
+    headers = {"cache-control": NO_STORE, **getattr(error, "headers", {})}
     return JSONResponse(public_error(error), status, headers)

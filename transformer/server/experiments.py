@@ -23,7 +23,6 @@ from transformer.server.limits import (
     MAX_PREVIEW_OPERATIONS,
     MAX_SECONDS,
     PATIENCE_S,
-    check_input,
 )
 from transformer.server.sessions import taken
 from transformer.server.slots import Slots
@@ -53,8 +52,6 @@ class Experiments:
 
     def ask(self, question: Callable[..., T], run: Run, **arguments: Any) -> T:
         """question(model, run, **arguments), computed once for a run."""
-        if "other" in arguments:
-            check_input(arguments["other"])
         key = (question.__name__, repr(sorted(arguments.items())))
         return memoize_on_run(run, key, lambda: self._answered(question, run, arguments))
 

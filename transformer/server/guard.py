@@ -223,7 +223,7 @@ class Exchange:
     async def answer(self, refused: Refused) -> None:
         """Answer in place of the app: as a last line where lines have been sent; an answer that has
         begun otherwise is ended."""
-        content = json.dumps(public_error(refused.error)).encode()
+        content = json.dumps(public_error(refused)).encode()
         if not self.started:
             headers = [(b"content-type", JSON.encode()), (b"cache-control", b"no-store")]
             headers += [(name.encode(), value.encode()) for name, value in refused.headers.items()]

@@ -6,10 +6,8 @@ all. Ranges of a network's settings (temperature, seed) are checked by the reque
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from transformer.checks import InvalidCall, InvalidRequest, check_each, check_text, check_whole
 from transformer.runs.request import MAX_BEAMS
 from transformer.views.export import MAX_EXPORT_BYTES
 
@@ -135,67 +133,3 @@ MAX_AGE_S = _limit("learned_age", 3600.0, "seconds without a question of its vis
 SILENT_S = _limit("run_age", 600.0, "the same for runs, which can be made again", "they go")
 LEFT_AGE_S = _limit("left_age", 60.0, "the same for both, once the visitor has left", "they go")
 CALL_AGE_S = _limit("call_age", 60.0, "seconds until a call must be read", "it goes")
-
-
-def check_input(text: Any) -> str:
-    """A text that may be read. Raises ValueError for an empty or too long one."""
-    check_text(text)
-    if len(text) > MAX_CHARACTERS:
-        raise InvalidRequest(
-            "too_long",
-            "the text must have at most {most} characters; got {got}",
-            most=MAX_CHARACTERS,
-            got=len(text),
-        )
-    return str(text)
-
-
-def check_length(max_new_tokens: Any) -> int:
-    """A number of tokens to generate. Raises ValueError outside 1 to MAX_NEW_TOKENS."""
-    return check_whole("max_new_tokens", max_new_tokens, 1, MAX_NEW_TOKENS)
-
-
-def check_interventions(interventions: Any) -> None:
-    """Raise ValueError for too many of them, and for a patch's text that may not be read; what else
-    each may be is checked by the request."""
-    if not isinstance(interventions, Sequence):
-        return
-    if len(interventions) > MAX_INTERVENTIONS:
-        raise InvalidCall(
-            "too_many_interventions",
-            "a request must have at most {most} interventions; got {got}",
-            most=MAX_INTERVENTIONS,
-            got=len(interventions),
-        )
-    for one in interventions:
-        text = one.get("text") if isinstance(one, Mapping) else getattr(one, "text", None)
-        if isinstance(text, str) and text.strip():
-            check_input(text)
-
-
-def check_texts(texts: Any) -> list[str]:
-    """Check a batch. Raises ValueError unless it is 1 to MAX_TEXTS texts that may be read."""
-    if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise ValueError(f"the texts must be a list of strings; got {type(texts).__name__}")
-    if not 1 <= len(texts) <= MAX_TEXTS:
-        raise InvalidRequest(
-            "too_many_texts",
-            "a batch must have from 1 to {most} texts; got {got}",
-            most=MAX_TEXTS,
-            got=len(texts),
-        )
-    check_each(texts, check_input)
-    return list(texts)
-
-
-def lines_of(text: Any) -> list[str]:
-    """The batch that a visitor typed, one text a line; empty lines are left out."""
-    check_text(text)
-    if len(text) > MAX_CHARACTERS * MAX_TEXTS:
-        raise InvalidRequest(
-            "too_long",
-            "the text must have at most {most} characters; got {got}",
-            most=MAX_CHARACTERS * MAX_TEXTS,
-            got=len(text),
-        )
-    return check_texts([line for line in text.split("\n") if line.strip()])

@@ -33,8 +33,8 @@ from transformer.server.fields import (
     REQUEST,
     SAMPLE,
 )
-from transformer.server.limits import MAX_MADE, MAX_SECONDS, lines_of
-from transformer.server.service import Service
+from transformer.server.limits import MAX_MADE, MAX_SECONDS
+from transformer.server.service import Service, lines_of
 from transformer.server.sessions import caller, taken
 
 OF_BATCH = ("model", "lines", "bare")
@@ -128,7 +128,7 @@ class Regenerator:
             try:
                 self._make_once(key, asked)
             except Busy as busy:  # the page asks again
-                raise RunExpired(busy.code, busy.sentence, **busy.values) from None
+                raise RunExpired(busy) from None
 
     def _make_once(self, key: str, asked: Mapping[str, Any]) -> None:
         with self._guard:

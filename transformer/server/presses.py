@@ -23,11 +23,9 @@ from fastapi.responses import StreamingResponse
 
 from transformer.checks import check_names
 from transformer.inference.deadline import Deadline, current, until
-from transformer.interventions.descriptions import without_padding_mask
 from transformer.messages import say, say_n
 from transformer.server.errors import BUSY, public_error, reported
 from transformer.server.guard import LINES, object_in
-from transformer.server.limits import lines_of
 from transformer.server.page_data import (
     batch_facts,
     example_page,
@@ -35,7 +33,7 @@ from transformer.server.page_data import (
     run_facts,
     running_facts,
 )
-from transformer.server.page_request import OF_BATCH, WORDS, settings_of
+from transformer.server.page_request import WORDS, batch_of, settings_of
 from transformer.server.service import Service
 from transformer.server.sessions import begin_in_thread, caller
 from transformer.server.slots import Place, Slots
@@ -57,9 +55,7 @@ def works(service: Service) -> dict[str, Work]:
         yield from generate(service, caller().session, name, text, settings)
 
     def batches(data: Mapping[str, Any]) -> Iterator[Update]:
-        check_names("batches", data, OF_BATCH)
-        name, lines, bare = data.get("model", ""), data.get("lines", ""), data.get("bare")
-        yield read_batch(service, caller().session, name, lines, padding_hidden=bare is not True)
+        yield read_batch(service, caller().session, data)
 
     def examples(data: Mapping[str, Any]) -> Iterator[Update]:
         check_names("examples", data, ("model", "typed"))
@@ -221,20 +217,13 @@ def _continue(
     yield {"tokens": facts, "status": said("done", done), "running": False}
 
 
-def read_batch(
-    service: Service, visitor: str, name: str, text: str, *, padding_hidden: bool = True
-) -> Update:
-    """The "batch" and "status" for the lines that a visitor typed; on an error the status alone.
-
-    padding_hidden False: read by the network without its padding masks.
-    """
+def read_batch(service: Service, visitor: str, asked: Mapping[str, Any]) -> Update:
+    """The "batch" and "status" for the lines that a visitor typed, read without the network's
+    padding masks where "bare" is asked for; on an error the status alone."""
+    padding_hidden = asked.get("bare") is not True
     try:
-        service.model(name, visitor)
         with service.sessions.request(visitor) as deadline, until(deadline):
-            config = service.model(name).config
-            open_to_padding = () if padding_hidden else without_padding_mask(config)
-            lines = lines_of(text)
-            batch = service.budget.attempt(lambda: service.batch(name, lines, open_to_padding))
+            batch = service.budget.attempt(lambda: batch_of(service, asked))
     except (ValueError, RecursionError) as error:
         return {"status": problem(error)}
     facts = batch_facts(batch, service.store.put(batch, visitor), padding_hidden=padding_hidden)

@@ -28,10 +28,10 @@ from transformer.checks import check_flag, check_names, shortened
 from transformer.server import learning, lessons
 from transformer.server.errors import CLOSED, MISTAKE, NO_STORE, answer_errors, error_response
 from transformer.server.guard import ASKED, JSON, object_in
-from transformer.server.limits import MAX_ASKED, MAX_LISTED, check_input
+from transformer.server.limits import MAX_ASKED, MAX_LISTED
 from transformer.server.page_request import Regenerator
 from transformer.server.presses import add_presses
-from transformer.server.service import Service
+from transformer.server.service import Service, check_input
 from transformer.server.sessions import in_thread
 from transformer.views.declaration import Answer, Picture, is_figure
 from transformer.views.drawing.style import of_text

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from transformer.checkpoint import CheckpointError
-from transformer.checks import check_choice, shortened
+from transformer.checks import (
+    InvalidCall,
+    InvalidRequest,
+    check_choice,
+    check_each,
+    check_text,
+    check_whole,
+    shortened,
+)
 from transformer.inference.deadline import CANCELLED, current
 from transformer.inference.fill import Filled
 from transformer.inference.model import Model
@@ -20,13 +28,12 @@ from transformer.server.examples import example_of
 from transformer.server.experiments import Experiments
 from transformer.server.limits import (
     LEFT_AGE_S,
+    MAX_CHARACTERS,
+    MAX_INTERVENTIONS,
     MAX_NEW_TOKENS,
     MAX_RECORDED_BYTES,
+    MAX_TEXTS,
     MAX_TRAININGS,
-    check_input,
-    check_interventions,
-    check_length,
-    check_texts,
 )
 from transformer.server.sessions import Sessions, shares
 from transformer.server.store import MemoryBudget, RunStore
@@ -104,7 +111,7 @@ class Service:
     def stream(self, name: str, text: str, **settings: Any) -> Stream:
         """The steps, computed as they are read. ValueError for bad input."""
         model = self.model(name)
-        check_length(settings.get("max_new_tokens"))
+        check_whole("max_new_tokens", settings.get("max_new_tokens"), 1, MAX_NEW_TOKENS)
         check_interventions(settings.get("interventions", ()))
         return model.stream(check_input(text), **settings)
 
@@ -139,7 +146,7 @@ class Service:
         Raises ValueError for bad input, or for a model that does not translate.
         """
         self.model(name).check_translator()
-        check_length(settings.get("max_new_tokens"))
+        check_whole("max_new_tokens", settings.get("max_new_tokens"), 1, MAX_NEW_TOKENS)
         check_interventions(settings.get("interventions"))
         runs: list[Run] = self._call(Model.generate_batch, name, check_texts(texts), **settings)
         return [_noted(run) for run in runs]
@@ -196,6 +203,65 @@ class Service:
         else:
             run = self.generate(name, example.text, **example.settings)
         return run, self.batch(name, example.batch)
+
+
+def check_input(text: Any) -> str:
+    """A text that may be read. Raises ValueError for an empty or too long one."""
+    check_text(text)
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidRequest(
+            "too_long",
+            "the text must have at most {most} characters; got {got}",
+            most=MAX_CHARACTERS,
+            got=len(text),
+        )
+    return str(text)
+
+
+def check_interventions(interventions: Any) -> None:
+    """Raise ValueError for too many of them, and for a patch's text that may not be read; what else
+    each may be is checked by the request."""
+    if not isinstance(interventions, Sequence):
+        return
+    if len(interventions) > MAX_INTERVENTIONS:
+        raise InvalidCall(
+            "too_many_interventions",
+            "a request must have at most {most} interventions; got {got}",
+            most=MAX_INTERVENTIONS,
+            got=len(interventions),
+        )
+    for one in interventions:
+        text = one.get("text") if isinstance(one, Mapping) else getattr(one, "text", None)
+        if isinstance(text, str) and text.strip():
+            check_input(text)
+
+
+def check_texts(texts: Any) -> list[str]:
+    """Check a batch. Raises ValueError unless it is 1 to MAX_TEXTS texts that may be read."""
+    if isinstance(texts, str) or not isinstance(texts, Sequence):
+        raise ValueError(f"the texts must be a list of strings; got {type(texts).__name__}")
+    if not 1 <= len(texts) <= MAX_TEXTS:
+        raise InvalidRequest(
+            "too_many_texts",
+            "a batch must have from 1 to {most} texts; got {got}",
+            most=MAX_TEXTS,
+            got=len(texts),
+        )
+    check_each(texts, check_input)
+    return list(texts)
+
+
+def lines_of(text: Any) -> list[str]:
+    """The batch that a visitor typed, one text a line; empty lines are left out."""
+    check_text(text)
+    if len(text) > MAX_CHARACTERS * MAX_TEXTS:
+        raise InvalidRequest(
+            "too_long",
+            "the text must have at most {most} characters; got {got}",
+            most=MAX_CHARACTERS * MAX_TEXTS,
+            got=len(text),
+        )
+    return check_texts([line for line in text.split("\n") if line.strip()])
 
 
 def check_names(named: Iterable[tuple[str, str]]) -> None:

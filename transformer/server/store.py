@@ -303,9 +303,7 @@ class RunStore:
         if isinstance(key, str) and (found := self._budget.get(RUNS, key)) is not None:
             self._budget.resize(RUNS, key, self._sizes[found] + memoized_bytes(found))
         if found is None:
-            raise RunExpired(
-                "run_expired", "the server no longer keeps this run; generate it again"
-            )
+            raise RunExpired()
         return found
 
     def is_pinned(self, key: object) -> bool:
