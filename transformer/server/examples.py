@@ -20,7 +20,7 @@ from transformer.learning.exercises import EXERCISES, held_out, prompt_of
 from transformer.messages import mark
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site
-from transformer.server.fields import BEAM, GREEDY, LANGUAGES, NUMBERS, SAMPLE
+from transformer.server.fields import BEAM, GREEDY, LANGUAGES, NUMBERS, REQUEST, SAMPLE
 from transformer.tokenizer import Tokenizer
 
 
@@ -188,7 +188,6 @@ def _fitting(model: Model, text: str) -> str:
 # ---- the tour ----
 
 TOUR = Path(__file__).parent / "tour.toml"
-REQUEST = ("text", "method", "length")  # of an opening, what the boxes and settings hold
 
 
 @cache
