@@ -13,6 +13,7 @@ from kit.windows import opened_alone
 from playwright.sync_api import Browser, expect
 
 from transformer import with_lens
+from transformer.analysis.row_arithmetic import row_arithmetic
 from transformer.views.drawing import style
 from transformer.views.export import html
 from transformer.views.positions.inputs import input_parts
@@ -79,6 +80,24 @@ def test_heads_stages_and_pointer_have_the_runs_numbers(page, scripted):
     weight = f"{float(record.pattern[0, 1, 5, 3]):.4f}"
     expect(page.locator(".readout [data-field=weight]")).to_have_text(weight)
     expect(page.locator(".to-arithmetic")).to_be_hidden()  # a view that is not here
+
+
+def test_a_rows_arithmetic_has_the_numbers_of_python(page, scripted):
+    choose(page, 0, 1)
+    page.locator("#tokens button.token").nth(scripted.trace_start + 6).click()
+    page.locator("#row > summary").click()
+    worked = page.locator(".attention-math[data-site='decoder.0.self'][data-query='6']")
+    expect(worked).to_have_attribute("data-head", "1")
+    found = row_arithmetic(scripted, "decoder.0.self", 1, 6)
+    columns = zip(found.dots, found.scores, found.exps, found.weights, strict=True)
+    shown = worked.locator("tr[data-key]").all()
+    assert len(shown) == min(32, len(found.weights))
+    for line, expected in zip(shown[:7], columns, strict=False):
+        dot, score, _, *rest = line.locator("td").all_inner_texts()[:5]
+        got = [float(one.replace("−", "-")) for one in (dot, score, *rest)]
+        np.testing.assert_allclose(got, expected, atol=1e-3)
+    output = worked.locator(".row-steps .reckoning").last.inner_text().rpartition("= ")[2]
+    assert abs(float(output.replace("−", "-")) - found.output[0]) < 1e-3
 
 
 def test_the_address_says_which_head_and_token_are_chosen(page, scripted):

@@ -95,7 +95,7 @@ def test_heads_that_were_changed_travel_as_recorded(run):
     record = run.trace["decoder.1.self"]
     for change, travels in (
         ({"scores": record.scores + 1}, {"scores"}),
-        ({"pattern": record.pattern.flip(-1)}, {"queries", "keys", "weights"}),
+        ({"pattern": record.pattern.flip(-1)}, {"queries", "keys", "values", "weights"}),
         ({"q": record.q * 1e4}, {"scores"}),  # no longer right to within CLOSE of a softmax
         ({"q": None}, {"scores"}),
     ):

@@ -36,9 +36,14 @@ const useRested = (part, wanted) => {
   return rested;
 };
 
-// The server's answer with every step computed: {row, sums, and the differences}.
+// The answer with every step computed: {row, sums, order of the keys, and the differences}. A saved page has no
+// recorded weights to compare with, and no figure.
 const workedOut = (row) => {
   const sums = workOutRow(row);
+  const order = sums.weights
+    .map((_, key) => key)
+    .sort((a, b) => sums.weights[b] - sums.weights[a] || a - b);
+  if (!row.weights) return { row, sums, order };
   const byScore = largestDifference(sums.scores, row.scores);
   const byWeight = largestDifference(sums.weights, row.weights);
   const root = Math.sqrt(row.score_size); // scores before bias and cap are rounded too
@@ -49,9 +54,6 @@ const workedOut = (row) => {
   );
   const { tolerance } = row;
   const agrees = byScore < tolerance * span && byWeight < tolerance;
-  const order = sums.weights
-    .map((_, key) => key)
-    .sort((a, b) => sums.weights[b] - sums.weights[a] || a - b);
   return { row, sums, byScore, byWeight, agrees, order };
 };
 
@@ -151,7 +153,7 @@ const pinnedKey = (row) => {
   return row && Number(query) === row.query && key ? Number(key) : null;
 };
 
-const Worked = () => {
+export const Worked = () => {
   const part = usePart();
   const [picked, pick] = useState(/** @type {any} */ ({}));
   const at = headShown();
@@ -172,10 +174,13 @@ const Worked = () => {
     <p>${say("How one query of the chosen head reads its keys, number by number. Your browser does this arithmetic itself, from the network's own q, K and V. Choose a head in the grid, and a query by its token in the text.")}</p>
     ${isOff && html`<p>${say("This head is switched off: what it works out here reaches nothing.")}</p>`}
     <p class=${`agreement ${agrees === false ? "disagrees" : ""}`} role="status">${
-      shown && agreementInWords(shown)
+      row?.weights && agreementInWords(shown)
     }</p>
-    <${Figure} part=${part} name="attention_math" figure=${answer?.figure} label=${shown && label()}
-      change=${fitToWidth(part.width)} table=${() => tableOfRow(shown)} />
+    ${
+      (!answer || answer.figure) &&
+      html`<${Figure} part=${part} name="attention_math" figure=${answer?.figure} label=${shown && label()}
+        change=${fitToWidth(part.width)} table=${() => tableOfRow(shown)} />`
+    }
     ${
       shown &&
       html`<div class="attention-math-both">

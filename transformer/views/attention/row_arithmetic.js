@@ -12,7 +12,7 @@ import { shortenLabels, thinLabels } from "../../web/labels.js";
  *   weights: number[], output: number[]}} Steps
  */
 
-// q (D), keys and values (keys x D, flat), allowed (keys), score_size (scores are divided by its
+// q (D), keys and values (keys x D, flat; of values a saved page has dimension 0 alone), allowed (keys), score_size (scores are divided by its
 // root), bias (keys; what positions add to scores) and cap (of scores), null if there is none. Returns every step for each key, and the output (D).
 /** @type {(row: Row) => Steps} */
 export const workOutRow = ({ q, keys, values, allowed, score_size: divisor, bias, cap }) => {
@@ -30,8 +30,9 @@ export const workOutRow = ({ q, keys, values, allowed, score_size: divisor, bias
   const exps = masked.map((score) => Math.exp(score - largest));
   const total = exps.reduce((a, b) => a + b, 0);
   const weights = exps.map((part) => part / total);
-  const output = Array.from(q, (_, d) =>
-    weights.reduce((sum, weight, key) => sum + weight * values[key * size + d], 0),
+  const width = values.length / count;
+  const output = Array.from({ length: width }, (_, d) =>
+    weights.reduce((sum, weight, key) => sum + weight * values[key * width + d], 0),
   );
   return { dots, scores, largest, exps, total, weights, output };
 };
@@ -77,7 +78,7 @@ export const stepsOf = (row, sums, key) => {
   const exponential = `e^(${score} − ${factorText(sums.largest)}) = ${smallText(sums.exps[key])}`;
   const products = productsText(
     mix.map((place) => sums.weights[place]),
-    mix.map((place) => row.values[place * size]),
+    mix.map((place) => row.values[(place * row.values.length) / row.allowed.length]),
     3,
   );
   /** @type {[string, string][]} */

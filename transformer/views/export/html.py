@@ -211,8 +211,9 @@ def _read(run: Run, record: AttentionRecord) -> AttentionRecord:
 def heads_of(record: AttentionRecord, pack: Pack) -> dict[str, Any]:
     """One layer's heads, in as few numbers as give all of them back.
 
-    queries and keys (H, T, D) where the scores are their products, else scores (H, Tq, Tk);
-    and weights (H, Tq, Tk) where they are not the masked softmax of the scores.
+    queries and keys (H, T, D) where the scores are their products, with dimension 0 of the values
+    (H, Tk) for the arithmetic of a row; else scores (H, Tq, Tk). And weights (H, Tq, Tk) where they
+    are not the masked softmax of the scores.
     """
     scores, weights = array(record.scores[0]), array(record.pattern[0])
     softmax = array(masked_softmax(record.scores[0].cpu(), record.allowed[0].cpu()))
@@ -226,6 +227,8 @@ def heads_of(record: AttentionRecord, pack: Pack) -> dict[str, Any]:
             again = array(masked_softmax(products, record.allowed[0].cpu()))
             q, k = rough if np.abs(again - softmax).max() <= CLOSE / 2 else (q, k)
             found = {"queries": q, "keys": k}
+            if record.v is not None:
+                found["values"] = rounded(array(record.v[0])[..., 0])
     if np.abs(softmax - weights).max() > CLOSE:
         found["weights"] = weights
     return {name: pack.array(values) for name, values in found.items()}

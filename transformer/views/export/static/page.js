@@ -2,7 +2,7 @@
 // drawn from the file's data.
 
 import { isAblated } from "../../../web/runs.js";
-import { answerFrom } from "../../../web/ask.js";
+import { answerFrom, unpackBits } from "../../../web/ask.js";
 import { Select, Switch } from "../../../web/controls.js";
 import { bindField, fields, showFields, shownFields } from "../../../web/fields.js";
 import { Figure } from "../../../web/figure.js";
@@ -24,10 +24,11 @@ import {
   useMemo,
   useState,
 } from "../../../web/preact.js";
-import { page, setQuery, setRun } from "../../../web/store.js";
+import { headShown, page, setQuery, setRun } from "../../../web/store.js";
 import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { Attention } from "../../attention/attention.js";
+import { Worked } from "../../attention/attention_math.js";
 import { said } from "./later.js";
 import { filled, flatAtlas, flatOf, gunzip, unpack } from "./pack.js";
 
@@ -128,11 +129,35 @@ answerFrom({
     const at = siteNamed("site", site, page.run);
     return headOf(kindOf(at), at.layer, head);
   },
+  attention_math({ site, head, query }) {
+    const at = siteNamed("site", site, page.run);
+    const { shape, figure, allowed, queries, keys, values } = headOf(kindOf(at), at.layer, head);
+    const [nQueries, nKeys] = shape;
+    const size = queries.length / nQueries;
+    const { query_labels: labels, key_labels } = figure.layout.meta;
+    const row = labels[query] === undefined ? nQueries - 1 : query; // none is chosen, or it has slid out
+    return {
+      ...{ query: row, query_label: labels[row], key_labels, keys, values },
+      ...{ score_size: size, bias: null, cap: null },
+      q: queries.subarray(row * size, (row + 1) * size),
+      allowed: unpackBits(allowed, nQueries * nKeys).subarray(row * nKeys, (row + 1) * nKeys),
+    };
+  },
 });
 
 const AttentionSection = () => html`<section id="attention" aria-labelledby="attention-title">
   <h2 id="attention-title">${say("Attention")}</h2><${Attention} />
 </section>`;
+
+// The chosen row's arithmetic, where the file has the head's queries and keys.
+const RowSection = () => {
+  const at = headShown();
+  return (
+    at &&
+    kindOf(at).layers[at.layer].queries &&
+    html`<details id="row"><summary>${say("One row, worked out")}</summary><${Worked} /></details>`
+  );
+};
 
 // ---- the page ----
 
@@ -237,6 +262,7 @@ const Page = ({ model: name, texts }) => {
       <p class="note">${say("Outlined: given. Shaded: generated, the stronger the shade the likelier. Choose a token to mark what it reads and, if what follows it was generated, to see what else could have come.")}</p>
     </section>
     <${AttentionSection} />
+    <${RowSection} />
     <${Prediction} steps=${steps} start=${run.n_prompt} />
     <${Pictures} id="masks" title=${say("Masks")}>${pictures(masks)}<//>
     <${Pictures} id="positions" title=${say("Positions")}>${pictures(positions)}<//>
