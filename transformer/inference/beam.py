@@ -93,7 +93,7 @@ class _Search:
     ) -> None:
         self.model, self.beams, self.end_id = model, beams, end_id
         self.length_penalty = length_penalty
-        self.source = pad(sources, model.config.padding_id or 0).to(model.device)  # (N, Ts)
+        self.source = pad(sources, 0).to(model.device)  # (N, Ts)
         self.is_text = text_in(sources, model.device)
         self.memory = model.encode(self.source, src_is_text=self.is_text)
         self.cache = KeyValueCache()

@@ -121,7 +121,7 @@ class _DecoderSource(LogitSource):
     def _read(self, rows: list[list[int]]) -> Tensor:
         """Logits of rows as a batch, padded on the left."""
         reverse = [row[::-1] for row in rows]
-        ids = on_device(pad(reverse, self.model.config.padding_id or 0), self.model.device)
+        ids = on_device(pad(reverse, 0), self.model.device)
         is_text = text_in(reverse, ids.device)
         if is_text is not None:
             is_text = is_text.flip(-1)
@@ -141,7 +141,7 @@ class _EncoderDecoderSource(LogitSource):
     ) -> None:
         super().__init__(model, rows)
         self.model, self.hooks = model, hooks
-        self.source = pad(sources, model.config.padding_id or 0).to(model.device)
+        self.source = pad(sources, 0).to(model.device)
         self.is_text = text_in(sources, model.device)
         self.memory: Tensor | None = None  # encoded when first needed
         self.cache = KeyValueCache()
