@@ -93,21 +93,12 @@ export const tableOf = (box, figure, { numbers, table }) =>
 
 const [ROWS, COLUMNS] = [24, 12]; // of a page; a table of all cells would freeze the browser
 
-const PAGES = {
-  rows: {
-    range: (places) => say("rows {first} to {last} of {total}", places),
-  },
-  columns: {
-    range: (places) => say("columns {first} to {last} of {total}", places),
-  },
-};
-
-// ‹ the range that is shown ›. what: {range({first, last, total})}.
-export const Pager = ({ what, at, size, total, go }) => {
+// ‹ the range that is shown ›. inWords({first, last, total}).
+export const Pager = ({ inWords, at, size, total, go }) => {
   if (!(total > size)) return html`<span class="pager"></span>`;
   const button = (sign, name, to) => html`<button type="button" aria-label=${name}
     disabled=${to === at || to >= total} onClick=${() => go(to)}>${sign}</button>`;
-  const range = what.range({ first: at, last: Math.min(at + size, total) - 1, total });
+  const range = inWords({ first: at, last: Math.min(at + size, total) - 1, total });
   return html`<span class="pager">
     ${button("‹", say("One page back"), Math.max(0, at - size))} ${range} ${button("›", say("One page on"), at + size)}
   </span>`;
@@ -129,11 +120,11 @@ const NumberTable = ({ content, hidden = false }) => {
   const [[top, left], go] = useState([0, 0]);
   useLayoutEffect(() => go([0, 0]), [content]);
   if (!content) return null;
-  const pager = (what, at, size, total, to) =>
-    html`<${Pager} what=${PAGES[what]} go=${to} ...${{ at, size, total }} />`;
   const shown = () => html`<div class="table-head">
-    ${pager("rows", top, ROWS, content.rows.length, (to) => go([to, left]))}
-    ${pager("columns", left, COLUMNS, content.columns.length, (to) => go([top, to]))}
+    <${Pager} at=${top} size=${ROWS} total=${content.rows.length} go=${(to) => go([to, left])}
+      inWords=${(places) => say("rows {first} to {last} of {total}", places)} />
+    <${Pager} at=${left} size=${COLUMNS} total=${content.columns.length} go=${(to) => go([top, to])}
+      inWords=${(places) => say("columns {first} to {last} of {total}", places)} />
   </div>
   <div class="wide" tabindex="0" role="region" aria-label=${say("Numbers of the picture")}>
     <${Page} ...${{ content, top, left }} />
@@ -194,6 +185,3 @@ export const Figure = ({
     html`<${NumberTable} content=${shown?.content} hidden=${hidden} />`,
   ];
 };
-
-// layout.meta of a figure; {} before there is one.
-export const useMeta = (figure) => figure?.layout.meta ?? {};

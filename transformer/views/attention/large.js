@@ -8,7 +8,7 @@ import { fields } from "../../web/fields.js";
 import { useAnswer } from "../../web/part.js";
 import { capital, numeral, say } from "../../web/messages.js";
 import { attentionOf, headName, siteName } from "../../web/sites.js";
-import { Figure, useMeta } from "../../web/figure.js";
+import { Figure } from "../../web/figure.js";
 import { knownName, SmallHead } from "../../web/head_grid.js";
 import { STAGE_NAMES } from "../../web/head_numbers.js";
 import { Heatmap } from "../../web/heatmap.js";
@@ -111,7 +111,7 @@ const Lines = ({ part, cell, at }) => {
         threshold: Number(threshold),
       };
   const { answer } = useAnswer(part, picture, { run, ...wanted });
-  const meta = useMeta(answer?.figure);
+  const meta = answer?.figure.layout.meta ?? {};
   const name = isAlignment ? say("Most-read source tokens") : say("Lines from queries to keys");
   const columns = isAlignment ? [say("target"), say("source")] : [say("query"), say("key")];
   const pick = ({ points: [{ x, y }] }) => {

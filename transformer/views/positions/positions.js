@@ -5,7 +5,7 @@ import { fieldsOf, wholeNumber } from "../../web/declared.js";
 import { numeral, percentText, say, sayWith, tinyNumber } from "../../web/messages.js";
 import { KindButtons, Select } from "../../web/controls.js";
 import { stackOf } from "../../web/sites.js";
-import { Figure, useMeta } from "../../web/figure.js";
+import { Figure } from "../../web/figure.js";
 import { Section, mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
 import { html, useMemo, useRef } from "../../web/preact.js";
 import { chosenRow, page, showProblem } from "../../web/store.js";
@@ -232,7 +232,7 @@ const Matrix = ({ common, place }) => {
   const { stacks = [] } = page.run ?? {};
   const ask = (which) => useAnswer(part, "positions", common && { ...common, which });
   const [matrix, similarity] = [ask("matrix"), ask("similarity")];
-  const { used } = useMeta(matrix.answer?.figure);
+  const { used } = matrix.answer?.figure.layout.meta ?? {};
   const facts = { run: matrix.asked?.run, stack: matrix.asked?.stack };
   const picture = (name, { answer }, change) =>
     html`<${Figure} part=${part} name=${name} figure=${answer?.figure} change=${change} />`;

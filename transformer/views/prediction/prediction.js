@@ -1,7 +1,7 @@
 // The tree of a beam search; the next token's candidates; every token's surprisal; and the logit lens.
 
 import { asSentence, capital, numeral, say, sayWith } from "../../web/messages.js";
-import { Figure, Pager, useMeta } from "../../web/figure.js";
+import { Figure, Pager } from "../../web/figure.js";
 import { useAnswer, usePart, Section, mounted, useEvent } from "../../web/part.js";
 import { html, useState, useLayoutEffect, useRef } from "../../web/preact.js";
 import { page, setQuery } from "../../web/store.js";
@@ -89,16 +89,12 @@ const Rows = ({ layout }) => {
   ];
 };
 
-const TOKENS = {
-  range: (places) => say("tokens {first} to {last} of {total}", places),
-};
-
 const Lens = () => {
   const part = usePart();
   const [drawn, setDrawn] = useState(/** @type {any} */ (null));
   const { run } = page;
   const { answer, asked } = useAnswer(part, "lens", run && { run: run.run, first: fields.lens });
-  const meta = useMeta(answer?.figure);
+  const meta = answer?.figure.layout.meta ?? {};
   const [columns, total] = [answer?.columns ?? 0, asked?.run === run?.run ? meta.total : 0];
   const turn = (first) => (fields.lens = Math.max(0, first));
   useEvent("query", (query) => {
@@ -114,7 +110,8 @@ const Lens = () => {
     <p class="lens-says">${answer && words(answer)}</p>
     <div class="lens-head">
       <span>${say("probability of the best token")} <span class="key">0 <i class="lens-scale" style=${scale}></i> 1</span></span>
-      <${Pager} what=${TOKENS} at=${first} size=${columns} total=${total} go=${turn} />
+      <${Pager} at=${first} size=${columns} total=${total} go=${turn}
+        inWords=${(places) => say("tokens {first} to {last} of {total}", places)} />
     </div>
     <div class="lens-frame">
       <div class="lens-rows" aria-hidden="true">${drawn && html`<${Rows} layout=${drawn.layout} />`}</div>

@@ -13,7 +13,7 @@ import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
 import { page, setQuery, setHead } from "../../web/store.js";
 import { Token } from "../../web/text.js";
-import { Figure, useMeta } from "../../web/figure.js";
+import { Figure } from "../../web/figure.js";
 import { before } from "../../web/selection.js";
 import { kindOf, siteName, sitesOf } from "../../web/sites.js";
 import { Select } from "../../web/controls.js";
@@ -163,7 +163,7 @@ const Difference = ({ pair, a, b }) => {
     other_head: second.head,
   };
   const { answer, asked } = useAnswer(part, "difference", wanted);
-  const meta = useMeta(answer?.figure);
+  const meta = answer?.figure.layout.meta ?? {};
   const pick = (place, changed) => {
     const now = heads.map((head, at) => (at === place ? { ...head, ...changed } : head));
     choose(alike(a, b) ? [now[0], now[0]] : now);
