@@ -35,7 +35,10 @@ def test_a_text_longer_than_the_model_is_an_error_that_names_both(family):
     with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 10"):
         model(*source, ids(2, 10))
     if family == "decoder":
-        model(ids(2, 9), cache=cache)
+        text = ids(2, 9)
+        padded = nn.functional.pad(text, (3, 0))  # on the left it takes no position
+        found = model(padded, is_text=torch.arange(12).expand(2, 12) > 2)[:, 3:]
+        torch.testing.assert_close(found, model(text, cache=cache), atol=1e-5, rtol=1e-5)
         with pytest.raises(ValueError, match="at most 9 tokens fit this model; got 10"):
             model(ids(2, 1), cache=cache)
 

@@ -134,9 +134,8 @@ class Transformer(nn.Module):
         """Positions of all tokens up to the T new ids: (past + T,), or (B, past + T) in a padded
         batch, where padding on the left is not counted."""
         length, max_len = past + ids.shape[1], self.config.max_len_of(stack)
-        if past == 0 or key_mask is None:
-            _check_length(length, max_len)
         if key_mask is None:
+            _check_length(length, max_len)
             return torch.arange(length, device=ids.device)
         n_left = (key_mask[:, 0, 0].cumsum(dim=-1) == 0).sum(dim=-1, keepdim=True)  # (B, 1)
         if length > max_len:  # padding on the left takes no position
