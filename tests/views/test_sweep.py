@@ -18,9 +18,11 @@ from kit.models import tiny, tokenizer_of
 from kit.runs import HOSTILE, batch_of, relabelled, sampled_run, strings
 
 from transformer import Batch, Model, Run, Tokenizer, with_lens
+from transformer.messages import say, speaking
 from transformer.tokenizer import MASK
 from transformer.views.declaration import Picture
 from transformer.views.drawing import style
+from transformer.views.export.gallery import gallery
 from transformer.views.registry import PICTURES
 
 Asked = tuple[Model, Run | Batch]
@@ -190,3 +192,12 @@ def test_an_unknown_value_is_refused_with_a_message(picture, items):
                 assert refusal(**{parameter.name: beyond}), (parameter.name, beyond)
                 assert "number from" not in refusal(**{parameter.name: beyond - 1}), parameter.name
                 assert "number from" not in refusal(**{parameter.name: within}), parameter.name
+
+
+def test_titles_of_a_saved_page_are_said_in_its_language(items):
+    runs = [with_lens(model, item) for model, item in items if isinstance(item, Run)]
+    names = {one.view for run in runs for one in gallery(run)} | {"positions", "curves"}
+    titles = {PICTURES[name].title for name in names}
+    assert len(titles) > 10
+    with speaking("zh"):
+        assert [title for title in titles if say(title) == title] == []

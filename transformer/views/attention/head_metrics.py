@@ -207,7 +207,7 @@ VIEW = View(
         picture(
             answer_metrics,
             figure=metrics_figure,
-            title="Head metrics",
+            title=mark("Head metrics"),
             help="One number for every head, such as its entropy, with a uniform head as baseline.",
             idle=True,
         ),

@@ -215,7 +215,7 @@ FORMULAS = {"norm": "norm", "feed_forward": "feed-forward"}
 @view(
     tab=mark("Model"),
     order=710,
-    title="Architecture",
+    title=mark("Architecture"),
     help="The blocks of the network with their shapes and parameters, as data goes through them.",
     figure=architecture,
 )

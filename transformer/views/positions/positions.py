@@ -109,25 +109,25 @@ VIEW = View(
         picture(
             answer_positions,
             figure=position_matrix,
-            title="Position matrix",
+            title=mark("Position matrix"),
             help="The numbers that tell the network where a token stands: one row a position.",
         ),
         picture(
             position_curves,
             name="curves",
-            title="Position curves",
+            title=mark("Position curves"),
             help="Chosen dimensions of the position matrix as lines over the positions.",
         ),
         picture(
             position_similarity,
             name="similarity",
-            title="Similarity of positions",
+            title=mark("Similarity of positions"),
             help="The cosine between the vectors of every two positions.",
         ),
         picture(
             answer_inputs,
             figure=input_strips,
-            title="What enters the first layer",
+            title=mark("What enters the first layer"),
             help="Token vectors, position vectors and their sum, one row a token.",
         ),
         picture(
@@ -139,7 +139,7 @@ VIEW = View(
         picture(
             answer_shift,
             figure=position_shift,
-            title="A step of positions",
+            title=mark("A step of positions"),
             help="The one matrix that moves the vector of any position by k positions.",
         ),
     ),

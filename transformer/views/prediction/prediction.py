@@ -225,14 +225,14 @@ VIEW = View(
         picture(
             answer_surprisal,
             figure=surprisal_figure,
-            title="Surprisal",
+            title=mark("Surprisal"),
             help="How many bits each token of the text surprised the network by, −log₂ p.",
             lens=True,
         ),
         picture(
             answer_lens,
             figure=logit_lens,
-            title="Logit lens",
+            title=mark("Logit lens"),
             help="What each layer would have said comes next, had the network ended there.",
             lens=True,
         ),
