@@ -28,20 +28,25 @@ __all__ = [
 
 HOLE = re.compile(r"(?<!%)\{([a-z]\w*)\}")  # %{x} is Plotly's
 _LANGUAGE: ContextVar[str] = ContextVar("language", default=ENGLISH)
-_LATER: ContextVar[set[str] | None] = ContextVar("later", default=None)
 _P = ParamSpec("_P")
+
+
+class _Later(str):
+    """In place of a language: calls are written, and their sentences kept."""
+
+    __slots__ = ("sentences",)
+
+    def __init__(self, _: str) -> None:
+        self.sentences = set[str]()
 
 
 @contextmanager
 def said_later() -> Iterator[set[str]]:
     """Write each call of `say` and its like instead of its text, for a script to say in any
     language (views/export/static/later.js). Yields the sentences, as they are said."""
-    sentences: set[str] = set()
-    token = _LATER.set(sentences)
-    try:
-        yield sentences
-    finally:
-        _LATER.reset(token)
+    later = _Later(ENGLISH)
+    with speaking(later):
+        yield later.sentences
 
 
 def _later(function: Callable[_P, str]) -> Callable[_P, str]:
@@ -50,11 +55,11 @@ def _later(function: Callable[_P, str]) -> Callable[_P, str]:
 
     @wraps(function)
     def told(*args: _P.args, **values: _P.kwargs) -> str:
-        sentences = _LATER.get()
-        if sentences is None:
+        later = _LANGUAGE.get()
+        if not isinstance(later, _Later):
             return function(*args, **values)
         if function.__name__.startswith("say"):
-            sentences.add(str(args[0]))
+            later.sentences.add(str(args[0]))
         named = (f"{name}={value}" for name, value in values.items())
         return "\ue000" + "\ue001".join(map(str, (function.__name__, *args, *named))) + "\ue002"
 
