@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kit.strategies import configurations
 from torch import nn
@@ -31,6 +31,7 @@ def of(config: ModelConfig, name: str) -> Block:
 
 @settings(max_examples=20)
 @given(config=PRESET | configurations())
+@example(config=preset("bert", vocab_size=997, relative_buckets=32))  # as MPNet has it
 def test_the_drawn_have_the_networks_parameters_shared_matrices_and_norms(config):
     with torch.device("meta"):  # the real network, without memory for its numbers
         built: Any = build_transformer(config)

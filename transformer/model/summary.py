@@ -158,7 +158,7 @@ def _inputs(
             bias = layers.relative if kind == "positions" else None
             yield Block(
                 name=f"{stack}.{kind}", kind=kind, stack=stack, inside=inside,
-                each=count(part if bias is None else bias),
+                each=count(part) + (0 if bias is None else count(bias)),
             )  # fmt: skip
 
 

@@ -72,6 +72,7 @@ export const apply = (state, facts = null, isHere = false) => {
   if (isHere) entry = null;
   report(showFields(partsOf(state).views));
   entry ??= snapshot();
+  if (!isWritten(snapshot())) void write(snapshot()); // at once: the page may be left or loaded again
 };
 shell.apply = apply;
 /** @type {(state: State) => boolean} */
@@ -194,7 +195,7 @@ const furnish = ({ controls: words, first: usual }, values) => {
 /** @type {(wanted: Wanted) => Promise<void>} */
 const open = async (wanted) => {
   page.opening = wanted;
-  entry = null;
+  entry = latest = null;
   const views = await openState(wanted);
   if (page.opening !== wanted) return;
   if (!views) entry = snapshot();
@@ -207,24 +208,26 @@ const open = async (wanted) => {
 // The state at the current entry of the history; null until it is opened.
 /** @type {State | null} */
 let entry = {};
+/** @type {State | null} */
+let latest = null; // the one that is to be written there
+/** @type {(state: State) => boolean} */
+const isWritten = (state) => entry !== null && plainQuery(entry) === plainQuery(state);
+/** @type {(state: State) => Promise<void>} */
+const write = async (state) => {
+  const { hash } = window.location;
+  latest = state;
+  const text = await queryOf(state);
+  if (latest !== state || text === null || window.location.hash !== hash) return;
+  put(text, entry !== null && isStepFrom(entry, state));
+  entry = state;
+};
 // The address follows what is shown, unless it is another by then: a visitor has typed it.
 effect(() => {
   const state = snapshot();
   if (isOpening() || !page.run) return undefined;
-  if (entry && plainQuery(entry) === plainQuery(state)) return undefined;
-  const { hash } = window.location;
-  let isLast = true;
-  const write = async () => {
-    const text = await queryOf(state);
-    if (!isLast || text === null || window.location.hash !== hash) return;
-    put(text, entry !== null && isStepFrom(entry, state));
-    entry = state;
-  };
-  const timer = setTimeout(write, PAUSE_MS);
-  return () => {
-    isLast = false;
-    clearTimeout(timer);
-  };
+  if (isWritten(state)) return undefined;
+  const timer = setTimeout(write, PAUSE_MS, state);
+  return () => clearTimeout(timer);
 });
 // Another run or another tab is a step of the history; a head or a colour is not.
 /** @type {(before: State, state: State) => boolean} */

@@ -111,7 +111,7 @@ const Lines = ({ part, cell, at }) => {
         threshold: Number(threshold),
       };
   const { answer } = useAnswer(part, picture, { run, ...wanted });
-  const meta = answer?.figure.layout.meta ?? {};
+  const meta = answer?.figure?.layout.meta ?? {};
   const name = isAlignment ? say("Most-read source tokens") : say("Lines from queries to keys");
   const columns = isAlignment ? [say("target"), say("source")] : [say("query"), say("key")];
   const pick = ({ points: [{ x, y }] }) => {

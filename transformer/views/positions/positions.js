@@ -232,7 +232,7 @@ const Matrix = ({ common, place }) => {
   const { stacks = [] } = page.run ?? {};
   const ask = (which) => useAnswer(part, "positions", common && { ...common, which });
   const [matrix, similarity] = [ask("matrix"), ask("similarity")];
-  const { used } = matrix.answer?.figure.layout.meta ?? {};
+  const { used } = matrix.answer?.figure?.layout.meta ?? {};
   const facts = { run: matrix.asked?.run, stack: matrix.asked?.stack };
   const picture = (name, { answer }, change) =>
     html`<${Figure} part=${part} name=${name} figure=${answer?.figure} change=${change} />`;

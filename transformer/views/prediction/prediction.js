@@ -94,7 +94,7 @@ const Lens = () => {
   const [drawn, setDrawn] = useState(/** @type {any} */ (null));
   const { run } = page;
   const { answer, asked } = useAnswer(part, "lens", run && { run: run.run, first: fields.lens });
-  const meta = answer?.figure.layout.meta ?? {};
+  const meta = answer?.figure?.layout.meta ?? {};
   const [columns, total] = [answer?.columns ?? 0, asked?.run === run?.run ? meta.total : 0];
   const turn = (first) => (fields.lens = Math.max(0, first));
   useEvent("query", (query) => {

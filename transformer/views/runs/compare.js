@@ -163,7 +163,7 @@ const Difference = ({ pair, a, b }) => {
     other_head: second.head,
   };
   const { answer, asked } = useAnswer(part, "difference", wanted);
-  const meta = answer?.figure.layout.meta ?? {};
+  const meta = answer?.figure?.layout.meta ?? {};
   const pick = (place, changed) => {
     const now = heads.map((head, at) => (at === place ? { ...head, ...changed } : head));
     choose(alike(a, b) ? [now[0], now[0]] : now);
