@@ -72,7 +72,8 @@ export const apply = (state, facts = null, isHere = false) => {
   if (isHere) entry = null;
   report(showFields(partsOf(state).views));
   entry ??= snapshot();
-  if (!isWritten(snapshot())) void write(snapshot()); // at once: the page may be left or loaded again
+  const shown = snapshot();
+  if (!isWritten(shown)) void write(shown, window.location.hash); // the page may be left at once
 };
 shell.apply = apply;
 /** @type {(state: State) => boolean} */
@@ -212,9 +213,9 @@ let entry = {};
 let latest = null; // the one that is to be written there
 /** @type {(state: State) => boolean} */
 const isWritten = (state) => entry !== null && plainQuery(entry) === plainQuery(state);
-/** @type {(state: State) => Promise<void>} */
-const write = async (state) => {
-  const { hash } = window.location;
+// hash: of the address when the state was seen.
+/** @type {(state: State, hash: string) => Promise<void>} */
+const write = async (state, hash) => {
   latest = state;
   const text = await queryOf(state);
   if (latest !== state || text === null || window.location.hash !== hash) return;
@@ -226,7 +227,7 @@ effect(() => {
   const state = snapshot();
   if (isOpening() || !page.run) return undefined;
   if (isWritten(state)) return undefined;
-  const timer = setTimeout(write, PAUSE_MS, state);
+  const timer = setTimeout(write, PAUSE_MS, state, window.location.hash);
   return () => clearTimeout(timer);
 });
 // Another run or another tab is a step of the history; a head or a colour is not.
