@@ -205,14 +205,14 @@ class Service:
         return run, self.batch(name, example.batch)
 
 
-def check_input(text: Any) -> str:
-    """A text that may be read. Raises ValueError for an empty or too long one."""
+def check_input(text: Any, most: int = MAX_CHARACTERS) -> str:
+    """A text that may be read, of at most `most` characters. Raises ValueError for any other."""
     check_text(text)
-    if len(text) > MAX_CHARACTERS:
+    if len(text) > most:
         raise InvalidRequest(
             "too_long",
             "the text must have at most {most} characters; got {got}",
-            most=MAX_CHARACTERS,
+            most=most,
             got=len(text),
         )
     return str(text)
@@ -253,14 +253,7 @@ def check_texts(texts: Any) -> list[str]:
 
 def lines_of(text: Any) -> list[str]:
     """The batch that a visitor typed, one text a line; empty lines are left out."""
-    check_text(text)
-    if len(text) > MAX_CHARACTERS * MAX_TEXTS:
-        raise InvalidRequest(
-            "too_long",
-            "the text must have at most {most} characters; got {got}",
-            most=MAX_CHARACTERS * MAX_TEXTS,
-            got=len(text),
-        )
+    check_input(text, MAX_CHARACTERS * MAX_TEXTS)
     return check_texts([line for line in text.split("\n") if line.strip()])
 
 
