@@ -19,7 +19,7 @@ from transformer.lessons.lesson import Lesson, Step
 from transformer.lessons.measures import GradingContext, counted, first_row, of
 from transformer.lessons.output_check import written
 from transformer.runs.run import Run
-from transformer.server.examples import shown_first
+from transformer.server.fields import shown_first
 from transformer.server.lessons import answer_of, check_places, shown_by
 from transformer.server.service import Service
 from transformer.views.registry import VIEWS

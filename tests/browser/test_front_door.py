@@ -9,7 +9,7 @@ from kit.browser import OPEN, WAIT_MS, complaints
 from kit.visitors import MODELS, Counted, continued, model, opening
 from playwright.sync_api import expect
 
-from transformer.server.examples import cards
+from transformer.server.fields import cards
 
 LAST = 31  # the L at which the opening's text ends
 SHADES = """() => [...document.querySelectorAll("#tokens .text-tokens button.token")]

@@ -6,7 +6,7 @@ from kit.serving import second, tiny_model
 from playwright.sync_api import Page, expect
 
 from transformer.lessons.measures import GradingContext
-from transformer.server.examples import example_of
+from transformer.server.page_models import example_of
 from transformer.server.service import Service
 
 PLAN = {

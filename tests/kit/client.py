@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 
 from transformer import Model
-from transformer.server import page_data
+from transformer.server import presses
 from transformer.server.errors import RunExpired, public_error
 from transformer.server.fields import SETTINGS
 from transformer.server.resources import questions
@@ -87,4 +87,4 @@ FORBIDDEN = {"type": "mask", "stack": "decoder", "forbid": [[2, 1], [3, None]]}
 
 def opened(service: Service, model: str) -> dict[str, Any]:
     """The data that the page receives when a visitor opens a model."""
-    return page_data.example_page(service, "visitor", model, {})
+    return presses.example_page(service, "visitor", model, {})

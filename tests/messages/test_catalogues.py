@@ -15,7 +15,7 @@ from transformer.lessons import read_folder
 from transformer.messages import speaking
 from transformer.messages.catalogues import FOLDER, catalogue, glossary, languages
 from transformer.messages.sources import problems, sentences, sources
-from transformer.server.page_data import model_card
+from transformer.server.page_models import model_card
 from transformer.views.registry import VIEWS
 
 PATHS = sorted(FOLDER.glob("*.po"))

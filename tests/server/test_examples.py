@@ -14,9 +14,10 @@ from PIL import Image
 import transformer
 from transformer import with_lens
 from transformer.server import build, presses
-from transformer.server.examples import EXAMPLES, example_of, first_head, is_offered, read_tour
+from transformer.server.fields import read_tour
 from transformer.server.lessons import shown_by
-from transformer.server.page_data import example_facts
+from transformer.server.page_models import EXAMPLES, example_of, is_offered
+from transformer.server.page_runs import example_facts, first_head
 from transformer.server.pages import first_look, first_title
 from transformer.server.service import Service
 from transformer.views.attention.grid import palette

@@ -23,8 +23,8 @@ from transformer.learning import Plan, train
 from transformer.learning.exercises import EXERCISES
 from transformer.learning.training import BUNDLED
 from transformer.learning.worker import BROKEN, STOPPED, Trainer
-from transformer.server import learning, limits, page_data, presses
-from transformer.server.examples import example_of
+from transformer.server import learning, limits, presses
+from transformer.server.page_models import example_of
 from transformer.server.service import Service
 from transformer.server.sessions import shares
 from transformer.server.store import RECORDS, MemoryBudget
@@ -249,7 +249,7 @@ def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
             else:
                 assert (last["status"]["kind"], last["running"]) == ("error", False)
                 assert "tokens" not in last
-            page = page_data.example_page(service, other, model, {})
+            page = presses.example_page(service, other, model, {})
             assert page["controls"]["model"]["value"] == (model if other == name else "tiny")
             problems = "".join(page["problems"])
             assert ("in a visit: it belonged to that visit alone" in problems) == (other != name)

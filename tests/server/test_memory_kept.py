@@ -15,7 +15,7 @@ from transformer.runs.compact_trace import bytes_of
 from transformer.server import limits
 from transformer.server import service as services
 from transformer.server.learning import adopt
-from transformer.server.page_data import example_facts
+from transformer.server.page_runs import example_facts
 from transformer.server.service import Service
 from transformer.server.store import MODELS, RECORDS, Limits
 

@@ -27,7 +27,7 @@ from transformer.server.resources import ARRAYS
 from transformer.server.service import Service
 
 OURS = str(Path(transformer.__file__).parent)
-PRESS, CLICK, TOGETHER = 42, 23, 52
+PRESS, CLICK, TOGETHER = 40, 23, 50
 HEADERS = {SESSION: "me", "accept": f"{ARRAYS}, application/json"}  # as the page sends them
 
 

@@ -25,8 +25,7 @@ from transformer.interventions.descriptions import interventions_of
 from transformer.interventions.hooks import edited_mask
 from transformer.runs.compact_trace import QKV
 from transformer.runs.head_data import STAGES
-from transformer.server.fields import fields_schema
-from transformer.server.page_request import settings_of
+from transformer.server.fields import fields_schema, settings_of
 from transformer.views.attention.heatmap import (
     RANGES,
     SCALES,

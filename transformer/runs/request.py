@@ -17,6 +17,7 @@ from transformer.checks import (
     shortened,
 )
 from transformer.interventions.descriptions import Intervention, interventions_of, to_dict
+from transformer.messages import numeral, say
 
 MAX_NEW_TOKENS = 4096
 MAX_SEED = 2**32 - 1
@@ -154,6 +155,22 @@ class Request:
             temperature=temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p
         )
         return None if greedy else sampling
+
+
+def method_words(request: Request, *, brief: bool = False) -> str:
+    """How tokens are chosen, in words. brief: as few as distinguish two runs, with the seed."""
+    if request.beams > 1:
+        return say("beam search with {beams} beams", beams=request.beams)
+    if (sampling := request.sampling) is None:
+        return say("greedy") if brief else say("greedy: always the likeliest")
+    words = {"temperature": say("temperature")}
+    parts = [
+        f"{words.get(field.name, field.name.replace('_', '-'))} {numeral(value, 'g')}"
+        for field in fields(sampling)
+        if (value := getattr(sampling, field.name)) is not None
+    ]
+    sampled = say("sampled: {settings}", settings=", ".join(parts))
+    return say("{words}, seed {seed}", words=sampled, seed=request.seed) if brief else sampled
 
 
 # Other libraries' names of settings, and what to use here.

@@ -29,7 +29,7 @@ from transformer.runs.head_data import head_view
 from transformer.server.api_runs import experiment_endpoints, run_endpoints
 from transformer.server.errors import reported
 from transformer.server.limits import MAX_LISTED, table
-from transformer.server.page_data import model_facts
+from transformer.server.page_models import model_facts
 from transformer.server.resources import answer, numbers
 from transformer.server.service import Service
 from transformer.server.sessions import caller, in_thread

@@ -14,7 +14,7 @@ from transformer.analysis.patching import patch_effect
 from transformer.checks import shortened
 from transformer.interventions.breaks import BREAKS
 from transformer.runs.run import Run
-from transformer.server.page_data import kinds_of, run_values
+from transformer.server.page_runs import kinds_of, run_values
 from transformer.server.service import Service, check_input
 from transformer.server.sessions import caller
 

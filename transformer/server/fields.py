@@ -1,19 +1,29 @@
 """The fields of the page's state: what makes a run, and what the page and each view show of it.
 
 Each field is declared once: the page's own here, a view's in the view. The page's scripts read them
-from `fields_schema`, and alone write and read a link (`web/link_text.js`).
+from `fields_schema`, and alone write and read a link (`web/link_text.js`). tour.toml holds states
+in these fields: of the tour's cards, and how each model's page opens; other cards need no code.
 """
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from transformer.checks import InvalidRequest, check_choice, check_names
 from transformer.messages import mark
+from transformer.model.config import ModelConfig
+from transformer.runs.request import request_to_dict
+from transformer.runs.run import Run
 from transformer.views.declaration import tab_name, tabs
 from transformer.views.drawing.style import dark_colours
 from transformer.views.parameters import SELECTION, Choice, Parameter, Text
 from transformer.views.registry import VIEWS
 
+TOUR = Path(__file__).parent / "tour.toml"
 GREEDY, SAMPLE, BEAM = "greedy", "sample", "beam"
 METHODS = {
     GREEDY: mark("greedy: always the likeliest"),
@@ -41,6 +51,8 @@ NUMBERS = {
     "length": Setting(mark("New tokens"), 40, "max_new_tokens"),
     "seed": Setting(mark("Seed"), 3, "seed"),
 }
+# What the page calls the settings, which a request's own sentences begin with.
+WORDS = {one.name: one.title for one in NUMBERS.values()}
 # The numbers that each method reads.
 READ = {
     GREEDY: ("length",),
@@ -87,3 +99,76 @@ def fields_schema() -> dict[str, Any]:
         "views": [view.schema() for view in VIEWS.values()],
         "dark": dark_colours(),
     }
+
+
+# ---- a run's request ----
+
+
+def settings_of(asked: Mapping[str, Any], method: str = GREEDY) -> dict[str, Any]:
+    """The settings of a run's request, as `Service.stream` takes them.
+
+    method: where the request names none. An altered network does not search: a beam search becomes
+    greedy. Raises ValueError for an unknown method and for other names; the rest is checked by the
+    `Request` itself.
+    """
+    check_names("a request", asked, REQUEST)
+    method = asked.get("method", method)
+    check_choice("method", method, METHODS)
+    given = {of: asked[name] for name, of in CHANGES.items() if asked.get(name)}
+    if method == BEAM and given:
+        method = GREEDY
+    for name in READ[method]:
+        _, first, of, off = NUMBERS[name]
+        value = asked.get(name, first)
+        if value is None:
+            raise InvalidRequest("no_number", "{name} is empty: give a number", name=of)
+        given[of] = None if value == off else value
+    return given | {name: asked[name] for name in LANGUAGES if asked.get(name) is not None}
+
+
+def request_of_run(run: Run) -> dict[str, Any]:
+    """The request whose run this is; if it was stopped early, for as many tokens as it has."""
+    request = run.reproducing_request
+    asked: dict[str, Any] = {"model": run.model, "text": request.text}
+    if run.config.family == "encoder":
+        return asked
+    sampling = request.sampling
+    asked["method"] = BEAM if request.beams > 1 else GREEDY if sampling is None else SAMPLE
+    for name in READ[asked["method"]]:
+        _, _, of, off = NUMBERS[name]
+        value = getattr(sampling if name == "temperature" else request, of)
+        asked[name] = off if value is None else value
+    values = request_to_dict(request, defaults=False)
+    names = {**CHANGES, **{name: name for name in LANGUAGES}}
+    return asked | {name: values[of] for name, of in names.items() if of in values}
+
+
+# ---- the tour ----
+
+
+@cache
+def read_tour() -> dict[str, Any]:
+    """The file: {"card": every card, "opens": by model}."""
+    return tomllib.loads(TOUR.read_text(encoding="utf-8"))
+
+
+def cards(models: Iterable[str]) -> list[dict[str, Any]]:
+    """The cards about these models."""
+    offered = set(models)
+    return [card for card in read_tour()["card"] if card["state"]["model"] in offered]
+
+
+def opening_of(name: str, config: ModelConfig) -> dict[str, Any]:
+    """A model's own example, and how the page first shows it and other runs of the model.
+
+    For one that the file does not name a translator's cross-attention, whatever is first of others.
+    """
+    usual = {"site": "decoder.0.cross"} if config.family == "encoder-decoder" else {}
+    return dict(read_tour()["opens"].get(name, usual))
+
+
+def shown_first(name: str, config: ModelConfig, *, example: bool = False) -> dict[str, Any]:
+    """The fields of `opening_of` that say how a run is shown. example: for the model's own example,
+    with its chosen token."""
+    elsewhere = (*REQUEST, *(() if example else ("read",)))
+    return {k: v for k, v in opening_of(name, config).items() if k not in elsewhere}

@@ -41,7 +41,7 @@ from transformer.server.errors import (
     place_of,
     public_error,
 )
-from transformer.server.examples import read_tour
+from transformer.server.fields import read_tour
 from transformer.server.limits import BODY_S, MAX_HASH, MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
 from transformer.server.sessions import address_of, set_caller
 

@@ -25,7 +25,7 @@ from transformer.learning.training import BUNDLED, Plan, Record, bundled_recordi
 from transformer.learning.worker import DONE, ENDED
 from transformer.messages import numeral, say, say_error
 from transformer.runs.memo import bytes_of
-from transformer.server.examples import example_of
+from transformer.server.page_models import example_of
 from transformer.server.service import Service, check_interventions
 from transformer.server.sessions import caller
 from transformer.server.store import RECORDS

@@ -21,7 +21,7 @@ from transformer.runs.run import Run
 from transformer.server.errors import public_error
 from transformer.server.fields import REQUEST, view_fields
 from transformer.server.learning import RECORDED, adopt
-from transformer.server.page_request import run_of
+from transformer.server.page_runs import run_of
 from transformer.server.service import Service
 
 Answer = dict[str, Any]

@@ -21,15 +21,16 @@ from transformer.server.components import (
     connect_state,
     view_component,
 )
-from transformer.server.examples import Example, example_of, first_controls, first_head
 from transformer.server.fields import METHODS, NUMBERS
-from transformer.server.page_data import (
-    example_facts,
+from transformer.server.page_models import (
+    Example,
+    example_of,
+    first_controls,
     headline,
-    how_chosen,
     model_card,
     settings_table,
 )
+from transformer.server.page_runs import example_facts, first_head
 from transformer.server.presses import said
 from transformer.server.resources import answer
 from transformer.server.service import Service
@@ -47,7 +48,7 @@ def _of_settings(example: Example, first: Mapping[str, Any]) -> dict[str, Any]:
     """Each but the temperature, which is apart, under the bars that it moves.
 
     Each but the method has the class setting-NAME, with its name in a link. first: see
-    `examples.first_controls`.
+    `page_models.first_controls`.
     """
     made: dict[str, Any] = {}
 
@@ -123,8 +124,6 @@ def _lay_out(service: Service) -> None:
     first = first_controls(shown)
     model, share = _top_line(service, name)
     run, batch = example_facts(service, name)
-    stored = service.store.run(service.example(name)[0])
-    run["how"] = how_chosen(stored)
     site, head = first_head(run)
     place = {"run": run["run"], "stack": site.stack, "kind": site.kind}
     small = answer(service, PICTURES["atlas"], place)

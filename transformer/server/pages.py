@@ -25,13 +25,13 @@ from transformer.checks import shortened
 from transformer.messages import ENGLISH, catalogue, language, languages, say, speaking
 from transformer.messages.catalogues import glossary_element, json_in_script, translate_html
 from transformer.runs.head_data import head_view
-from transformer.server.examples import cards, first_controls, first_head
-from transformer.server.fields import fields_schema
+from transformer.server.fields import cards, fields_schema
 from transformer.server.guard import API, path_of
 from transformer.server.lessons import offered
 from transformer.server.modules import LATER, MODULES, PAGE, STYLE, Asset, in_language
 from transformer.server.page import TITLE, build
-from transformer.server.page_data import example_facts
+from transformer.server.page_models import first_controls
+from transformer.server.page_runs import example_facts, first_head
 from transformer.server.service import Service
 from transformer.server.sessions import caller
 from transformer.server.slots import Slots

@@ -4,7 +4,7 @@
 Each answer is lines of JSON, sent as the work goes on. A line is an object with any of these:
 "before" (how many requests are served first, while this one waits), "tokens" (the text as far as
 it is written, or the finished run), "batch", "status", "running" (whether *Stop* has something to
-stop), "example" (see `page_data.example_page`). The last line of an answer that fails has "detail"
+stop), "example" (see `example_page`). The last line of an answer that fails has "detail"
 and "code" instead. Work whose client leaves is cancelled; `POST stop` ends it early and keeps what
 there is.
 """
@@ -24,16 +24,19 @@ from fastapi.responses import StreamingResponse
 from transformer.checks import check_names
 from transformer.inference.deadline import Deadline, current, until
 from transformer.messages import say, say_n
+from transformer.runs.run import Run
 from transformer.server.errors import BUSY, public_error, reported
+from transformer.server.fields import NUMBERS, WORDS, settings_of
 from transformer.server.guard import LINES, object_in
-from transformer.server.page_data import (
+from transformer.server.page_models import controls_of, example_of, first_controls, is_offered
+from transformer.server.page_runs import (
     batch_facts,
-    example_page,
+    batch_of,
+    example_facts,
     outcome,
     run_facts,
     running_facts,
 )
-from transformer.server.page_request import WORDS, batch_of, settings_of
 from transformer.server.service import Service
 from transformer.server.sessions import begin_in_thread, caller
 from transformer.server.slots import Place, Slots
@@ -171,8 +174,7 @@ def generate(
 def _read(service: Service, visitor: str, name: str, text: str) -> Update:
     run = service.read(name, text)
     done = " ".join((say("It was read; nothing was generated."), *run.warnings))
-    facts = run_facts(run, service.store.put(run, visitor), service.model(name))
-    return {"tokens": facts, "status": said("done", done), "running": False}
+    return _finished(service, visitor, run, done)
 
 
 def _continue(
@@ -187,11 +189,10 @@ def _continue(
     began = shown_at = time.monotonic()
     stream = service.stream(name, text, **settings)
     tokenizer = service.model(name).tokenizer
-    ids, n_prompt = list(stream.prompt_ids), stream.n_prompt
+    ids = list(stream.prompt_ids)
 
     def progress(busy: str) -> Update:
-        probabilities = [step.chosen.probability for step in stream.steps]
-        facts = running_facts(tokenizer, stream.source_ids, ids, n_prompt, probabilities)
+        facts = running_facts(stream, ids, tokenizer)
         return {"tokens": facts, "status": said("busy", busy), "running": True}
 
     is_search = stream.request.beams > 1  # which has no steps before it is finished
@@ -213,8 +214,13 @@ def _continue(
         if (joined := service.one_by_one(name, text, **settings)) is not None:
             alone = say("Translated one sentence at a time, as in training: {text}", text=joined)
             done = f"{done} {alone}"
-    facts = run_facts(run, service.store.put(run, visitor), service.model(name))
-    yield {"tokens": facts, "status": said("done", done), "running": False}
+    yield _finished(service, visitor, run, done)
+
+
+def _finished(service: Service, visitor: str, run: Run, done: str) -> Update:
+    """The last line of a run, which is kept."""
+    facts = run_facts(run, service.store.put(run, visitor), service.model(run.model))
+    return {"tokens": facts, "status": said("done", done), "running": False}
 
 
 def read_batch(service: Service, visitor: str, asked: Mapping[str, Any]) -> Update:
@@ -241,6 +247,33 @@ def read_batch(service: Service, visitor: str, asked: Mapping[str, Any]) -> Upda
     if not padding_hidden:
         done += " " + say("The batch was read without the padding mask.")
     return {"batch": facts, "status": said("done", done)}
+
+
+def example_page(
+    service: Service, visitor: str, asked: Any, typed: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A model's stored run and batch, with what the page's controls say of the model; the first
+    model's where the one asked for cannot be had, which is among its problems.
+
+    typed: what is in the page's boxes; "own": those of them that are the visitor's own texts.
+    """
+    name, problems = next(iter(service.models)), []
+    try:
+        name = service.model(name if asked is None else asked, visitor).name
+    except ValueError as error:
+        problems.append(public_error(error)["detail"])
+    models = [*service.models.values(), *(own.model for own in service.own.of(visitor))]
+    model, (run, batch) = service.model(name), example_facts(service, name)
+    return {
+        "run": run,
+        "batch": batch,
+        "first": first_controls(model),
+        "temperature": NUMBERS["temperature"].first,  # of a method that samples
+        "lengths": [example_of(one).settings["max_new_tokens"] for one in service.models.values()],
+        "own": {box: text for box, text in typed.items() if not is_offered(text, models)},
+        "controls": controls_of(model, service.names(visitor)),
+        "problems": problems,
+    }
 
 
 def problem(error: Exception) -> dict[str, Any]:

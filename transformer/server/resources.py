@@ -3,7 +3,7 @@ of each view, by its declaration, and `POST` of an object for everything.
 
 An answer is JSON in which a figure is Plotly's own object; arrays in it are packed (see
 `numbers`), or, for those who accept ARRAYS, bytes behind it. A run that is not kept here
-answers 410: asked once more by POST, with "made" saying how it was made (see `page_request`), it is
+answers 410: asked once more by POST, with "made" saying how it was made (see `page_runs`), it is
 made again. A question that has waited for MAX_QUESTION_WAIT_S answers 503 and, as Retry-After, when
 to ask it again, which the page does by itself.
 """
@@ -29,7 +29,7 @@ from transformer.server import learning, lessons
 from transformer.server.errors import CLOSED, MISTAKE, NO_STORE, answer_errors, error_response
 from transformer.server.guard import ASKED, JSON, object_in
 from transformer.server.limits import MAX_ASKED, MAX_LISTED
-from transformer.server.page_request import Regenerator
+from transformer.server.page_runs import Regenerator
 from transformer.server.presses import add_presses
 from transformer.server.service import Service, check_input
 from transformer.server.sessions import in_thread

@@ -24,7 +24,6 @@ from transformer.inference.stream import Stream
 from transformer.runs.batch import Batch
 from transformer.runs.compact_trace import to_device
 from transformer.runs.run import Run
-from transformer.server.examples import example_of
 from transformer.server.experiments import Experiments
 from transformer.server.limits import (
     LEFT_AGE_S,
@@ -35,6 +34,7 @@ from transformer.server.limits import (
     MAX_TEXTS,
     MAX_TRAININGS,
 )
+from transformer.server.page_models import example_of
 from transformer.server.sessions import Sessions, shares
 from transformer.server.store import MemoryBudget, RunStore
 from transformer.server.trainings import OwnModels, Trainings, is_own

@@ -18,7 +18,7 @@ from transformer.analysis.atlas import atlas
 from transformer.learning.training import bundled_recording, pictures_of
 from transformer.messages import language, say
 from transformer.model.sites import Site
-from transformer.server.examples import read_tour
+from transformer.server.fields import read_tour
 from transformer.server.service import Service
 from transformer.server.sessions import in_thread
 from transformer.views.attention.grid import indexed_png, mosaic, tiles

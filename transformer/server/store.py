@@ -257,7 +257,7 @@ class RunStore:
     """id -> Run or Batch, in a memory budget; pinned ones stay.
 
     An id is 128 random bits: a run can only be reached by those who know its id. A run that the
-    budget dropped is made again from its request (see `page_request`). Values memoized on a run
+    budget dropped is made again from its request (see `page_runs`). Values memoized on a run
     count with it, as of the time when it was last asked for.
     """
 

@@ -11,7 +11,7 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @typedef {{ is: Record<string, any>, says: string }} Intervention its plain value, and in words
  */
 /**
- * @typedef {object} Run a finished run, as transformer/server/page_data.py writes it
+ * @typedef {object} Run a finished run, as transformer/server/page_runs.py writes it
  * @property {string} run its id on the server
  * @property {string} model
  * @property {string} text
@@ -43,7 +43,7 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {any[]} hypotheses
  * @property {string} state
  * @property {boolean} [example] whether it is the stored one of its model
- * @property {Record<string, any>} request what makes it again, see server/page_request.py
+ * @property {Record<string, any>} request what makes it again, see server/fields.py
  * @property {Record<string, string>} opening initial values of fields
  */
 /**
@@ -136,7 +136,7 @@ export const emit = (name, detail) => {
 };
 
 // The requests that reproduce the newest runs and batches, by id, for a server that no longer keeps them. See
-// server/page_request.py.
+// server/page_runs.py.
 /** @type {Map<string, Record<string, any>>} */
 const requests = new Map();
 const MOST = 128;

@@ -31,6 +31,7 @@ from transformer.network_words import attention_name, stack_name
 from transformer.runs.batch import Batch
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.head_data import array, head_view, records_of, weights_read
+from transformer.runs.request import method_words
 from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
 from transformer.views.attention.attention import mask_answer
@@ -43,7 +44,6 @@ from transformer.views.export.packing import Pack, packed, rounded
 from transformer.views.masks.masks import mask_heatmap
 from transformer.views.parameters import SELECTION, Choice, Int
 from transformer.views.positions import encodings
-from transformer.views.prediction.prediction import how
 from transformer.views.registry import PICTURES, VIEWS
 
 TEMPLATE = "views/export/static/page.html"
@@ -179,7 +179,7 @@ def summary(run: Run) -> str:
         n_layers=config.n_layers,
         n_heads=config.n_heads,
         d_model=config.d_model,
-        request=how(run.request),
+        request=method_words(run.request),
         seed=run.request.seed,
         n_steps=len(run.steps),
     )

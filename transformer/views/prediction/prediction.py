@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from transformer.checks import InvalidRequest, check_whole
 from transformer.messages import mark, numeral, say, say_n
-from transformer.runs.request import Request, Sampling
+from transformer.runs.request import Sampling, method_words
 from transformer.runs.run import Run
 from transformer.runs.steps import Candidate, GenerationStep
 from transformer.views.declaration import Answer, View, picture
@@ -73,47 +73,17 @@ def step_of(run: Run, index: Any) -> GenerationStep:
     return run.steps[index]
 
 
-def how(request: Request) -> str:
-    """How tokens were chosen, in words."""
-    if request.beams > 1:
-        return say("beam search with {beams} beams", beams=request.beams)
-    if request.sampling is None:
-        return say("greedy: always the likeliest")
-    return _sampled(request.sampling)
-
-
-def how_briefly(request: Request) -> str:
-    """The settings in as few words as distinguish two runs."""
-    if request.beams > 1:
-        return say("beam search with {beams} beams", beams=request.beams)
-    if request.sampling is None:
-        return say("greedy")
-    return say("{words}, seed {seed}", words=_sampled(request.sampling), seed=request.seed)
-
-
-def _sampled(sampling: Sampling) -> str:
-    names = ("temperature", "top_k", "top_p", "min_p")
-    given = [(name, getattr(sampling, name)) for name in names]
-    words = {"temperature": say("temperature")}
-    parts = [
-        f"{words.get(name, name.replace('_', '-'))} {numeral(value, 'g')}"
-        for name, value in given
-        if value is not None
-    ]
-    return say("sampled: {settings}", settings=", ".join(parts))
-
-
 def how_at(run: Run, step: GenerationStep) -> str:
     """How a step's token was chosen, and of how many, if it was drawn."""
     if run.request.sampling is None:
-        return how(run.request)
+        return method_words(run.request)
     count = say_n(
         "Only {n} of {all} tokens could be drawn.",
         "{n} of {all} tokens could be drawn.",
         step.n_kept,
         all=numeral(run.config.output_vocab_size),
     )
-    return f"{how(run.request)}. {count}"
+    return f"{method_words(run.request)}. {count}"
 
 
 PADDING = mark("padding is never taken")

@@ -15,16 +15,10 @@ from transformer.checks import InvalidRequest, check_number
 from transformer.inference import deadline
 from transformer.messages import speaking
 from transformer.server.errors import MAX_SENTENCE, RunExpired, public_error
+from transformer.server.fields import WORDS, request_of_run, settings_of
 from transformer.server.guard import language_of
 from transformer.server.limits import MAX_MADE
-from transformer.server.page_data import run_facts
-from transformer.server.page_request import (
-    WORDS,
-    Regenerator,
-    request_of_run,
-    run_of,
-    settings_of,
-)
+from transformer.server.page_runs import Regenerator, run_facts, run_of
 from transformer.server.presses import read_batch
 from transformer.server.resources import resource_app
 from transformer.server.service import Service

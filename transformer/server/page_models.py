@@ -1,26 +1,20 @@
-"""The page's first contents for each family of models; and the tour:
-cards that each show a state of the page and say a few words about it.
-
-The cards are data, in tour.toml: other cards need no code.
-"""
+"""What the page says and offers of a model: its example, the first contents of the controls, its
+size, card and configuration."""
 
 from __future__ import annotations
 
 import dataclasses
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
+from transformer.checks import is_whole
+from transformer.inference.engines.compiled import NETWORK
 from transformer.inference.model import Model
 from transformer.learning.exercises import EXERCISES, held_out, prompt_of
-from transformer.messages import mark
-from transformer.model.config import ModelConfig
-from transformer.model.sites import Site
-from transformer.server.fields import BEAM, GREEDY, LANGUAGES, NUMBERS, REQUEST, SAMPLE
+from transformer.messages import language, mark, numeral, say, say_n
+from transformer.server.fields import BEAM, GREEDY, LANGUAGES, METHODS, NUMBERS, SAMPLE, opening_of
 from transformer.tokenizer import Tokenizer
 
 
@@ -156,6 +150,28 @@ def first_controls(model: Model) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def controls_of(model: Model, names: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """What Gradio's controls say of a model, by the control's name. names: of the list of models,
+    (words, name) each."""
+    example = example_of(model)
+
+    def updated(**properties: Any) -> dict[str, Any]:
+        return {"__type__": "update", **properties}  # as Gradio's page reads it
+
+    languages = updated(choices=[(name, name) for name in example.languages])
+    return {
+        **{f"chip {n}": updated(value=text) for n, text in enumerate(example.suggestions)},
+        "model": updated(choices=names, value=model.name),
+        "method": updated(choices=[(say(METHODS[name]), name) for name in example.methods]),
+        **dict.fromkeys(LANGUAGES, languages),
+        "headline": updated(value=headline(model)),
+        "card": updated(value=model_card(model)),
+        "table": updated(value=settings_table(model)),
+        "text": updated(label=say(example.label)),
+        "start": updated(value=say(example.action)),
+    }
+
+
 def is_offered(text: str, models: Iterable[Model]) -> bool:
     """Whether a text (or a batch, one a line) is an example's, which may be replaced.
 
@@ -185,43 +201,48 @@ def _fitting(model: Model, text: str) -> str:
     )
 
 
-# ---- the tour ----
-
-TOUR = Path(__file__).parent / "tour.toml"
-
-
-@cache
-def read_tour() -> dict[str, Any]:
-    """The file: {"card": every card, "opens": by model}."""
-    return tomllib.loads(TOUR.read_text(encoding="utf-8"))
-
-
-def cards(models: Iterable[str]) -> list[dict[str, Any]]:
-    """The cards about these models."""
-    offered = set(models)
-    return [card for card in read_tour()["card"] if card["state"]["model"] in offered]
+def headline(model: Model) -> str:
+    """Where the model runs, its size and, if it learned an exercise, how well it did."""
+    config, count = model.config, model.n_parameters
+    device = "CPU" if model.device.type == "cpu" else model.device.type.upper()
+    layers = say_n("{n} layer", "{n} layers", config.n_layers)
+    heads = say_n("{n} head", "{n} heads", config.n_heads)
+    millions = say("{n} M parameters", n=numeral(count / 1e6, ".1f"))
+    size = millions if count >= 1e6 else say_n("{n} parameter", "{n} parameters", count)
+    parts = [device, size, f"{layers} × {heads}"]
+    right = (model.metadata or {}).get("accuracy")
+    if isinstance(right, float):
+        parts.append(say("{percent} of unseen questions right", percent=numeral(right, ".0%")))
+    return " · ".join(parts)
 
 
-def opening_of(name: str, config: ModelConfig) -> dict[str, Any]:
-    """A model's own example, and how the page first shows it and other runs of the model.
-
-    For one that the file does not name a translator's cross-attention, whatever is first of others.
-    """
-    usual = {"site": "decoder.0.cross"} if config.family == "encoder-decoder" else {}
-    return dict(read_tour()["opens"].get(name, usual))
-
-
-def shown_first(name: str, config: ModelConfig, *, example: bool = False) -> dict[str, Any]:
-    """The fields of `opening_of` that say how a run is shown. example: for the model's own example,
-    with its chosen token."""
-    elsewhere = (*REQUEST, *(() if example else ("read",)))
-    return {k: v for k, v in opening_of(name, config).items() if k not in elsewhere}
+def model_facts(model: Model) -> dict[str, Any]:
+    """A model as plain values."""
+    return {
+        "name": model.name,
+        "device": str(model.device),
+        "engine": model.engine.name if model.engine else NETWORK,
+        "n_parameters": model.n_parameters,
+        "languages": list(model.tokenizer.languages),
+        **model.config.to_dict(),
+    }
 
 
-def first_head(run: Mapping[str, Any]) -> tuple[Site, int]:
-    """The place and head that the page first shows of a run; run: its facts."""
-    opening = run["opening"]
-    if "site" in opening:
-        return Site.parse(opening["site"]), opening.get("head", 0)
-    kind = run["kinds"][0]
-    return Site(kind["stack"], 0, kind["kind"]), 0
+def model_card(model: Model) -> str:
+    """The model card as Markdown, in the visitor's language if it has been written in it, without
+    the metadata that may precede it between two lines of three dashes; a sentence for a model
+    without a card."""
+    card = model.cards.get(language(), model.card)
+    if card.startswith("---\n"):
+        card = card[4:].partition("\n---\n")[2].lstrip("\n")
+    return card or say("{name} has no model card.", name=model.name)
+
+
+def settings_table(model: Model) -> str:
+    """Markdown: every configuration value."""
+
+    def cell(value: Any) -> str:
+        return numeral(value) if is_whole(value) else "–" if value is None else str(value)
+
+    rows = "\n".join(f"| `{name}` | {cell(one)} |" for name, one in model_facts(model).items())
+    return f"| {say('setting')} | {say('value')} |\n| --- | --- |\n{rows}"

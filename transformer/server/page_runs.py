@@ -1,31 +1,45 @@
-"""Plain values about a run, a batch or a model, for the page's components and the API."""
+"""Runs and batches of the page: their facts, as plain values for its components and the API, and
+how they are made from its requests.
+
+A request is the fields of a link that make a run (`fields.REQUEST`), for a batch {"model", "lines",
+"bare"}, and {"model"} alone for a model's stored example. A run is a pure function of its request:
+so a server that dropped it to make room, a restarted one and any replica give the same answers as
+the one that made it.
+"""
 
 from __future__ import annotations
 
 import re
+import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
-from transformer.checks import is_whole
-from transformer.inference.engines.compiled import NETWORK
+from transformer.checks import check_names
+from transformer.inference import deadline
 from transformer.inference.model import Model
-from transformer.interventions.descriptions import to_dict
+from transformer.inference.stream import Stream
+from transformer.interventions.descriptions import to_dict, without_padding_mask
 from transformer.learning.exercises import EXERCISES
-from transformer.messages import language, mark, numeral, say, say_n
+from transformer.messages import mark, numeral, say, say_n
 from transformer.model.positions import POSITIONS
+from transformer.model.sites import Site
 from transformer.runs.batch import Batch
+from transformer.runs.request import method_words
 from transformer.runs.run import Run
-from transformer.server.errors import public_error
-from transformer.server.examples import Example, example_of, first_controls, is_offered, shown_first
-from transformer.server.fields import LANGUAGES, METHODS, NUMBERS
-from transformer.server.limits import MAX_SECONDS
-from transformer.server.page_request import request_of_run
-from transformer.server.service import Service
+from transformer.server.errors import Busy, RunExpired
+from transformer.server.fields import request_of_run, settings_of, shown_first
+from transformer.server.limits import MAX_MADE, MAX_SECONDS
+from transformer.server.page_models import example_of
+from transformer.server.service import Service, lines_of
+from transformer.server.sessions import caller, taken
 from transformer.server.trainings import SIGN
 from transformer.tokenizer import Tokenizer
-from transformer.views.prediction.prediction import how_briefly
 
+OF_BATCH = ("model", "lines", "bare")
+ID = re.compile(r"[\w-]{22}", flags=re.ASCII)  # as the store makes them
+BYTE = re.compile("‹[0-9A-F]{2}›")  # the label of a token that is one byte of a sign
 _STOPPED = {
     "end": mark("The model ended its text."),
     "stop": mark("It reached a stop text."),
@@ -68,7 +82,7 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
         "text": run.request.text,
         "task": exercise.title if exercise is not None else "",
         "forced_tokens": list(run.request.forced_tokens),
-        "how": how_chosen(run),
+        "how": say("only read") if run.stopped == "read" else method_words(run.request, brief=True),
         "seed": None if run.request.sampling is None else run.request.seed,
         "interventions": [{"is": to_dict(i), "says": str(i)} for i in run.request.interventions],
         "request": request_of_run(run),
@@ -118,11 +132,6 @@ def run_values(run: Run, key: str) -> dict[str, Any]:
     }
 
 
-def how_chosen(run: Run) -> str:
-    """How its tokens were chosen, in a few words, with the seed where one was used."""
-    return say("only read") if run.stopped == "read" else how_briefly(run.request)
-
-
 def hypotheses_of(run: Run) -> list[dict[str, Any]]:
     """The hypotheses of a beam search, best first; none for another run."""
     found = run.search
@@ -135,23 +144,19 @@ def hypotheses_of(run: Run) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def running_facts(
-    tokenizer: Tokenizer,
-    source_ids: Sequence[int],
-    ids: Sequence[int],
-    n_prompt: int,
-    probabilities: list[float],
-) -> dict[str, Any]:
-    """`run_facts` while tokens are still generated: nothing can be drawn yet."""
+def running_facts(stream: Stream, ids: Sequence[int], tokenizer: Tokenizer) -> dict[str, Any]:
+    """`run_facts` while tokens are still generated: nothing can be drawn yet. ids: with those of
+    the prompt."""
+    source, special = stream.source_ids, tokenizer.is_special
     return {
         "run": None,
         "state": "running",
-        "source_labels": tokenizer.labels(source_ids),
+        "source_labels": tokenizer.labels(source),
         "labels": tokenizer.labels(ids),
-        "special": [at for at, one in enumerate(ids) if tokenizer.is_special(one)],
-        "source_special": [at for at, one in enumerate(source_ids) if tokenizer.is_special(one)],
-        "n_prompt": n_prompt,
-        "probabilities": list(probabilities),
+        "special": [at for at, one in enumerate(ids) if special(one)],
+        "source_special": [at for at, one in enumerate(source) if special(one)],
+        "n_prompt": stream.n_prompt,
+        "probabilities": [step.chosen.probability for step in stream.steps],
     }
 
 
@@ -177,62 +182,11 @@ def example_facts(service: Service, name: str) -> tuple[dict[str, Any], dict[str
 
     A link to them names the model alone; how the page first shows the run is among its facts.
     """
-    opening = shown_first(name, service.model(name).config, example=True)
+    model, store = service.model(name), service.store
     run_key, batch_key = service.example(name)
-    store = service.store
-    run = run_facts(store.run(run_key), run_key, service.model(name))
-    run |= {"example": True, "opening": opening}
+    run = run_facts(store.run(run_key), run_key, model)
+    run |= {"example": True, "opening": shown_first(name, model.config, example=True)}
     return run, batch_facts(store.batch(batch_key), batch_key) | {"example": True}
-
-
-def example_page(
-    service: Service, visitor: str, asked: Any, typed: Mapping[str, Any]
-) -> dict[str, Any]:
-    """A model's stored run and batch, with what the page's controls say of the model; the first
-    model's where the one asked for cannot be had, which is among its problems.
-
-    typed: what is in the page's boxes; "own": those of them that are the visitor's own texts.
-    """
-    name, problems = next(iter(service.models)), []
-    try:
-        name = service.model(name if asked is None else asked, visitor).name
-    except ValueError as error:
-        problems.append(public_error(error)["detail"])
-    models = [*service.models.values(), *(own.model for own in service.own.of(visitor))]
-    example, (run, batch) = example_of(service.model(name)), example_facts(service, name)
-    return {
-        "run": run,
-        "batch": batch,
-        "first": first_controls(service.model(name)),
-        "temperature": NUMBERS["temperature"].first,  # of a method that samples
-        "lengths": [example_of(one).settings["max_new_tokens"] for one in service.models.values()],
-        "own": {box: text for box, text in typed.items() if not is_offered(text, models)},
-        "controls": _furnished(service, visitor, name, example),
-        "problems": problems,
-    }
-
-
-def _furnished(service: Service, visitor: str, name: str, example: Example) -> dict[str, Any]:
-    """The words of Gradio's controls that belong to a model, by the control's name."""
-    model = service.model(name)
-    chips = {f"chip {place}": updated(value=text) for place, text in enumerate(example.suggestions)}
-    methods = [(say(METHODS[method]), method) for method in example.methods]
-    languages = [(name, name) for name in example.languages]
-    return chips | {
-        "model": updated(choices=service.names(visitor), value=name),
-        "method": updated(choices=methods),
-        **dict.fromkeys(LANGUAGES, updated(choices=languages)),
-        "headline": updated(value=headline(model)),
-        "card": updated(value=model_card(model)),
-        "table": updated(value=settings_table(model)),
-        "text": updated(label=say(example.label)),
-        "start": updated(value=say(example.action)),
-    }
-
-
-def updated(**properties: Any) -> dict[str, Any]:
-    """An update of a control, as Gradio's page reads it."""
-    return {"__type__": "update", **properties}
 
 
 def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:
@@ -242,9 +196,6 @@ def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:
         {"stack": stack, "kind": kind, "n_layers": count[stack, kind]}
         for stack, kind in item.trace.kinds()
     ]
-
-
-_BYTE = re.compile("‹[0-9A-F]{2}›")  # the label of a token that is one byte of a sign
 
 
 def outcome(run: Run, seconds: float) -> str:
@@ -258,53 +209,79 @@ def outcome(run: Run, seconds: float) -> str:
     why = _STOPPED.get(run.stopped)  # nothing is said of a text with the length that was asked for
     end = [] if why is None else [say(why, seconds=numeral(MAX_SECONDS, ".0f"))]
     read = [] if run.read_as is None else [say("Read as: {text}", text=run.read_as)]
-    if single := next(filter(_BYTE.fullmatch, run.labels[: run.n_prompt]), None):
+    if single := next(filter(BYTE.fullmatch, run.labels[: run.n_prompt]), None):
         read.append(say("No token has this sign: it is read byte by byte, {byte} …", byte=single))
     return " ".join((went, *end, *run.warnings, *read))
 
 
-def headline(model: Model) -> str:
-    """Where the model runs, its size and, if it learned an exercise, how well it did."""
-    config, count = model.config, model.n_parameters
-    device = "CPU" if model.device.type == "cpu" else model.device.type.upper()
-    layers = say_n("{n} layer", "{n} layers", config.n_layers)
-    heads = say_n("{n} head", "{n} heads", config.n_heads)
-    millions = say("{n} M parameters", n=numeral(count / 1e6, ".1f"))
-    size = millions if count >= 1e6 else say_n("{n} parameter", "{n} parameters", count)
-    parts = [device, size, f"{layers} × {heads}"]
-    right = (model.metadata or {}).get("accuracy")
-    if isinstance(right, float):
-        parts.append(say("{percent} of unseen questions right", percent=numeral(right, ".0%")))
-    return " · ".join(parts)
+def first_head(run: Mapping[str, Any]) -> tuple[Site, int]:
+    """The place and head that the page first shows of a run; run: its facts."""
+    opening = run["opening"]
+    if "site" in opening:
+        return Site.parse(opening["site"]), opening.get("head", 0)
+    kind = run["kinds"][0]
+    return Site(kind["stack"], 0, kind["kind"]), 0
 
 
-def model_facts(model: Model) -> dict[str, Any]:
-    """A model as plain values."""
-    return {
-        "name": model.name,
-        "device": str(model.device),
-        "engine": model.engine.name if model.engine else NETWORK,
-        "n_parameters": model.n_parameters,
-        "languages": list(model.tokenizer.languages),
-        **model.config.to_dict(),
-    }
+def run_of(service: Service, asked: Mapping[str, Any]) -> Run:
+    """The run of a request: the model's stored example where it names the model alone. Raises
+    ValueError."""
+    name = asked.get("model", next(iter(service.models)))
+    model = service.model(name)
+    if not set(asked) - {"model"}:
+        return service.store.run(service.example(name)[0])
+    example = example_of(model)
+    text, chosen = asked.get("text", example.text), settings_of(asked, example.methods[0])
+    if model.config.family == "encoder":
+        return service.read(name, text)
+    return service.generate(name, text, **chosen)
 
 
-def model_card(model: Model) -> str:
-    """The model card as Markdown, in the visitor's language if it has been written in it, without
-    the metadata that may precede it between two lines of three dashes; a sentence for a model
-    without a card."""
-    card = model.cards.get(language(), model.card)
-    if card.startswith("---\n"):
-        card = card[4:].partition("\n---\n")[2].lstrip("\n")
-    return card or say("{name} has no model card.", name=model.name)
+def batch_of(service: Service, asked: Mapping[str, Any]) -> Batch:
+    """The batch of a request, in the same way."""
+    check_names("a request", asked, OF_BATCH)
+    name = asked.get("model", next(iter(service.models)))
+    config = service.model(name).config
+    if "lines" not in asked:
+        return service.store.batch(service.example(name)[1])
+    bare = without_padding_mask(config) if asked.get("bare") is True else ()
+    return service.batch(name, lines_of(asked["lines"]), bare)
 
 
-def settings_table(model: Model) -> str:
-    """Markdown: every configuration value."""
+class Regenerator:
+    """Makes again the runs of questions that the store has dropped, each once for all callers."""
 
-    def cell(value: Any) -> str:
-        return numeral(value) if is_whole(value) else "–" if value is None else str(value)
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._guard = threading.Lock()
+        self._under_way: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 
-    rows = "\n".join(f"| `{name}` | {cell(one)} |" for name, one in model_facts(model).items())
-    return f"| {say('setting')} | {say('value')} |\n| --- | --- |\n{rows}"
+    def make(self, made: Any) -> None:
+        """made: id -> the request of a run or, with "lines" in it, of a batch. Raises ValueError
+        for anything else, and if the client has left; RunExpired where too many are being made."""
+        if not isinstance(made, Mapping) or len(made) > MAX_MADE:
+            raise ValueError(f"made must be an object of at most {MAX_MADE} runs")
+        for key, asked in made.items():
+            if not ID.fullmatch(key) or not isinstance(asked, Mapping) or "model" not in asked:
+                raise ValueError("made must name each run by its id, and say how it was made")
+            if self._service.store.has(key):
+                continue
+            try:
+                self._make_once(key, asked)
+            except Busy as busy:  # the page asks again
+                raise RunExpired(busy) from None
+
+    def _make_once(self, key: str, asked: Mapping[str, Any]) -> None:
+        with self._guard:
+            one = self._under_way.setdefault(key, threading.Lock())
+        with one:
+            if self._service.store.has(key):
+                return
+            with (
+                taken(self._service.shares["model"], lambda: not deadline.is_over()) as place,
+                deadline.renewed(MAX_SECONDS, place.yield_slot),
+            ):
+                make = batch_of if "lines" in asked else run_of
+                item = make(self._service, asked)
+                deadline.check()  # a part of a run is another run
+            self._service.store.put(item, caller().session, key)
