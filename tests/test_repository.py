@@ -64,10 +64,11 @@ def test_the_locks_hold_what_is_pinned_with_hashes():
 
 
 def test_javascript_tools_are_pinned_with_hashes_and_no_registry():
-    wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))
+    folder = ROOT / "tools" / "javascript"
+    wanted = json.loads((folder / "package.json").read_text(encoding="utf-8"))
     assert all(re.fullmatch(r"[\d.]+", one) for one in wanted["devDependencies"].values())
     assert "dependencies" not in wanted  # the page needs none
-    lock = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))
+    lock = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))
     found = {name: one for name, one in lock["packages"].items() if name}
     assert len(found) > len(wanted["devDependencies"])
     assert not [name for name, one in found.items() if "resolved" in one]
@@ -105,7 +106,8 @@ def files() -> list[Path]:
         ROOT / name for name in ("benchmarks", "deploy", "docs", "tests", "tools", "transformer")
     )
     found = [*ROOT.glob("*.*"), *(path for folder in folders for path in folder.rglob("*.*"))]
-    return [path for path in found if path.is_file() and "vendor" not in path.parts]
+    foreign = {"vendor", "node_modules"}
+    return [path for path in found if path.is_file() and foreign.isdisjoint(path.parts)]
 
 
 def prose(path: Path) -> Iterator[str]:

@@ -42,7 +42,7 @@ const UNDECLARED =
 
 export default [
   {
-    ignores: ["transformer/**/vendor/", "node_modules/", ".venv*/"],
+    ignores: ["transformer/**/vendor/", ".venv*/"],
   },
   js.configs.recommended,
   {
