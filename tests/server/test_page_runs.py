@@ -19,7 +19,7 @@ from transformer.server.fields import WORDS, request_of_run, settings_of
 from transformer.server.guard import language_of
 from transformer.server.limits import MAX_MADE
 from transformer.server.page_runs import Regenerator, run_facts, run_of
-from transformer.server.presses import read_batch
+from transformer.server.presses import read_batch, works
 from transformer.server.resources import resource_app
 from transformer.server.service import Service
 from transformer.server.slots import Slots
@@ -176,10 +176,18 @@ def test_an_error_is_translated_with_the_errors_and_numbers_in_it():
         assert str(outer) == english
 
 
-def test_the_page_calls_a_setting_by_its_label():
+def test_the_page_calls_a_setting_by_its_label(here):
     with pytest.raises(InvalidRequest, match="temperature must be a number from 0 to") as raised:
         check_number("temperature", -1, 0, 10)
     assert public_error(raised.value, WORDS)["detail"].startswith("Temperature (0 = greedy) must")
+    (line,) = works(here)["runs"](GOOD | {"length": None})
+    assert line["status"] == {"kind": "error", "text": "New tokens is empty: give a number"}
+
+
+def test_a_batch_of_no_lines_is_refused(here):
+    (line,) = works(here)["batches"]({"model": "tiny"})
+    sentence = "the text is empty: write something in it first"
+    assert line == {"status": {"kind": "error", "text": sentence}}
 
 
 def test_any_error_is_one_short_line_with_a_code():

@@ -1,8 +1,8 @@
 """Runs and batches of the page: their facts, as plain values for its components and the API, and
 how they are made from its requests.
 
-A request is the fields of a link that make a run (`fields.REQUEST`), for a batch {"model", "lines",
-"bare"}, and {"model"} alone for a model's stored example. A run is a pure function of its request:
+A request is the fields of a link that make a run (`fields.REQUEST`), {"model"} alone for that of a
+model's stored example, and for a batch {"model", "lines", "bare"}. A run is a pure function of its request:
 so a server that dropped it to make room, a restarted one and any replica give the same answers as
 the one that made it.
 """
@@ -238,14 +238,12 @@ def run_of(service: Service, asked: Mapping[str, Any]) -> Run:
 
 
 def batch_of(service: Service, asked: Mapping[str, Any]) -> Batch:
-    """The batch of a request, in the same way."""
+    """The batch of a request. Raises ValueError."""
     check_names("a request", asked, OF_BATCH)
     name = asked.get("model", next(iter(service.models)))
     config = service.model(name).config
-    if "lines" not in asked:
-        return service.store.batch(service.example(name)[1])
     bare = without_padding_mask(config) if asked.get("bare") is True else ()
-    return service.batch(name, lines_of(asked["lines"]), bare)
+    return service.batch(name, lines_of(asked.get("lines", "")), bare)
 
 
 class Regenerator:

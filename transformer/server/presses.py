@@ -54,7 +54,12 @@ def works(service: Service) -> dict[str, Work]:
     in the object itself."""
 
     def runs(data: Mapping[str, Any]) -> Iterator[Update]:
-        name, text, settings = data.get("model", ""), data.get("text", ""), settings_of(data)
+        try:
+            settings = settings_of(data)
+        except ValueError as error:
+            yield {"status": problem(error), "running": False}
+            return
+        name, text = data.get("model", ""), data.get("text", "")
         yield from generate(service, caller().session, name, text, settings)
 
     def batches(data: Mapping[str, Any]) -> Iterator[Update]:
