@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
+from kit.models import tiny
 from kit.runs import relabelled
 
 from transformer import Run, Site, Trace
@@ -60,10 +61,10 @@ def by_loops(
             if 0 <= k < len(row) and allowed[q, k]:
                 sums[name].append(row[k])
         before = [k for k, token in enumerate(tokens[:q]) if token == tokens[q]]
-        if before and before[-1] < q - 1:
+        if before and before[-1] < q - 1 and allowed[q, before[-1] : before[-1] + 2].all():
             sums["duplicate"].append(row[before[-1]])
             sums["induction"].append(row[before[-1] + 1])
-            if before[-1]:
+            if before[-1] and allowed[q, before[-1] - 1]:
                 sums["backwards"].append(row[before[-1] - 1])
         sums["order"].append(sum(w * k for k, w in enumerate(row)))
         totals += row
@@ -101,6 +102,27 @@ def test_every_metric_is_what_a_loop_over_the_cells_gives(translation, stack, ki
         evenly = by_loops(allowed / allowed.sum(axis=1, keepdims=True), allowed, tokens)
     for name, value in found.even.items():
         assert value == pytest.approx(evenly[name], abs=1e-5) or name == "order", name
+
+
+def test_heads_are_compared_under_the_mask_of_their_own_layer(tokenizer):
+    changes = dict(window=3, layer_types=("sliding_attention", "full_attention"))
+    model = tiny("windowed", "decoder", tokenizer, **changes)
+    run = model.trace("the fox said hello to the fox and the dog said hello to the fox")
+    found, evenly = head_metrics(run, "decoder", "self"), []
+    for head in found.heads:
+        record = run.trace["decoder", head.layer, "self"]
+        weights, allowed = record.pattern[0, head.head].double().numpy(), record.allowed[0].numpy()
+        uniform = allowed / allowed.sum(axis=1, keepdims=True)
+        for numbers, cells in ((head.values, weights), (head.even, uniform)):
+            expected = by_loops(cells, allowed, run.labels)
+            wanted = {name: expected[name] for name in numbers if name != "order"}
+            assert dict(numbers) == pytest.approx(wanted, abs=1e-5, nan_ok=True)
+        moved = with_scores(run, record.scores, tokens=run.labels)
+        copies = head_metrics(moved, "decoder", "self").heads[head.head].shuffled
+        assert (head.shuffled == copies) == (head.layer == 1)
+        evenly.append(head.even["first"])
+    assert found.even["first"] == pytest.approx(np.mean(evenly))
+    assert evenly[0] < evenly[-1] / 2
 
 
 @pytest.mark.parametrize("family", ["model", "encoder", "encoder_decoder"])

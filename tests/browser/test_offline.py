@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kit.browser import PLACE, complaints
+from kit.models import tiny
 from kit.runs import HOSTILE, relabelled
 from kit.windows import opened_alone
 from playwright.sync_api import Browser, expect
@@ -159,6 +160,19 @@ def test_all_of_a_hostile_search_is_drawn_in_the_dark(browser, tiny_encoder_deco
         weights = odd.trace.weights("encoder", "self")[:, 0, :, 1].mean((0, 1))
         expect(tab.locator(".reading")).to_contain_text("The mean of all heads reads")
         expect(tab.locator(".reading")).to_contain_text(f"({float(weights.max()):.2f})")
+
+
+def test_each_layer_is_hidden_by_the_mask_of_its_own(browser, tokenizer, tmp_path):
+    changes = dict(window=2, layer_types=("full_attention", "sliding_attention"))
+    run = tiny("windowed", "decoder", tokenizer, **changes).trace("the fox said hello to the dog")
+    run.to_html(tmp_path / "windowed.html")
+    with opened_alone(browser, tmp_path / "windowed.html") as tab:
+        tab.wait_for_selector(".attention[data-rev]")
+        choose(tab, 1, 1)
+        weights = run.trace["decoder.1.self"].pattern[0, 1].numpy()
+        np.testing.assert_allclose(np.nan_to_num(shown(tab)) ** 2, weights, atol=2e-5)  # √ colours
+        masks = tab.locator("#masks > *").all_inner_texts()
+        assert ["layer 0" in one for one in masks[-2:]] == [True, False]
 
 
 def test_a_batchs_page_shows_the_chosen_text(browser, batch, tmp_path):

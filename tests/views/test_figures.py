@@ -15,7 +15,7 @@ from transformer.analysis.atlas import atlas
 from transformer.analysis.mask_removal import masks_of, without_mask
 from transformer.analysis.masked_token import MaskedToken
 from transformer.views.attention.grid import head_grid
-from transformer.views.attention.heatmap import SCALES, attention_heatmap
+from transformer.views.attention.heatmap import SCALES, attention_flow, attention_heatmap
 from transformer.views.drawing import style
 from transformer.views.learn import MOST, learning_curves
 from transformer.views.masks.masks import mask_figure, padded_batch
@@ -97,7 +97,7 @@ def test_the_atlas_is_the_square_root_of_the_weights(run):
     assert small.pixels.dtype == small.masked.dtype == np.uint8
     np.testing.assert_allclose((small.pixels / 255.0) ** 2, weights, atol=0.004)
     allowed = run.trace["decoder.0.self"].allowed[0].numpy()
-    np.testing.assert_array_equal(small.masked, ~allowed)
+    np.testing.assert_array_equal(small.masked, [~allowed] * 2)
 
 
 @pytest.mark.parametrize("length", [64, 65, 128, 200])
@@ -109,14 +109,14 @@ def test_a_single_bright_cell_survives_the_reduction(run, length):
         assert (small.pixels[1, 1] > 100).sum() == 1
         assert small.pixels[0].max() == round(255 * 0.01)
     if length % 64 == 0:
-        np.testing.assert_array_equal(small.masked, np.triu(np.ones((64, 64)), 1))
+        np.testing.assert_array_equal(small.masked, [np.triu(np.ones((64, 64)), 1)] * 2)
 
 
 def test_the_head_grid_shows_each_head_at_its_place(run):
     figure, small = head_grid(run, "decoder", "self"), atlas(run, "decoder", "self")
     png = base64.b64decode(figure.data[0].source.split(",", 1)[1])
     pixels = np.asarray(Image.open(io.BytesIO(png)))  # places in the palette
-    side, pointer, shown = small.pixels.shape[-1], figure.data[1], small.masked == 0
+    side, pointer, shown = small.pixels.shape[-1], figure.data[1], small.masked[0] == 0
     for layer, head in np.ndindex(2, 2):
         top, left = (
             round(at - (side - 1) / 2) for at in (pointer.y[head], pointer.x[layer])
@@ -153,6 +153,25 @@ def test_each_layer_shows_the_window_of_its_own(tokenizer, stack):
         assert (shown.sum(axis=1).max() == (2 if stack == "decoder" else 3)) == (layer == 1)
         freed = without_mask(batch, 0, f"{stack}.{layer}.self", 0, "padding").freed
         np.testing.assert_array_equal(freed, found["causal"] & ~found["padding"])
+
+
+@pytest.mark.parametrize("kinds", [("full", "sliding"), ("sliding", "full"), ("sliding",)])
+def test_pictures_of_all_layers_hide_what_each_layer_does_not_read(tokenizer, kinds):
+    changes = dict(window=2, layer_types=tuple(f"{kind}_attention" for kind in kinds))
+    run = tiny("windowed", "decoder", tokenizer, **changes).trace("the fox said hello to the dog")
+    weights = run.trace.weights("decoder")[:, 0].numpy()  # exactly 0 where nothing may be read
+    small = atlas(run, "decoder", "self")
+    np.testing.assert_allclose((small.pixels / 255.0) ** 2, weights, atol=0.004)
+    np.testing.assert_array_equal(small.masked, (weights == 0).all(axis=1))
+    own = (weights > 0).any(axis=1)
+    products = {"rollout": (own[1] | np.eye(len(own[1]), dtype=bool)) @ own[0],
+                "joint": own[1] @ own[0], "mean": own.any(axis=0)}  # fmt: skip
+    for which, reached in products.items():
+        cells = attention_flow(run, "decoder", which).data[0].z
+        np.testing.assert_array_equal(~np.isnan(cells), reached)
+        np.testing.assert_allclose(np.nan_to_num(cells).sum(axis=1), 1, atol=1e-5)
+    cells = attention_flow(run, "decoder", layer=1).data[0].z
+    np.testing.assert_array_equal(~np.isnan(cells), own[1])
 
 
 def test_candidates_are_the_steps_own_numbers(run):

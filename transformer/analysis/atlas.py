@@ -34,7 +34,7 @@ Pixels = NDArray[np.uint8]
 
 
 class Atlas(NamedTuple):
-    """pixels: (L, H, Sq, Sk) uint8; masked: (Sq, Sk) uint8, 1 = nothing here may be read.
+    """pixels: (L, H, Sq, Sk) uint8; masked: (L, Sq, Sk) uint8, 1 = nothing here may be read.
 
     A pixel is round(255 * sqrt(weight)); the weight is (pixel / 255) ** 2 to within 0.004.
     Sq = min(Tq, MAX_SIDE), Sk alike, and less for very many heads. A longer text is reduced by
@@ -58,14 +58,15 @@ def atlas(run: Run | Batch, stack: str, kind: str, row: int = 0) -> Atlas:
     """
     sites = sites_of(run, stack, kind)
     side = _side(len(sites) * n_heads_at(run.trace, sites[0]))
-    allowed = head_view(run, sites[0], 0, row).allowed
-    layers = []
+    layers, masked = [], []
     for site in sites:  # one at a time: all weights of a long text take gigabytes
+        allowed = head_view(run, site, 0, row).allowed
         pattern = one_head(run.trace, site, row, None).pattern
         weights = array(weights_read(run, site, pattern)[0])
         layers.append(_reduce(np.where(allowed, weights, 0), side))
+        masked.append(1 - _reduce(allowed.astype(np.uint8), side))
     pixels = np.rint(255 * np.sqrt(np.stack(layers))).astype(np.uint8)
-    return Atlas(pixels, 1 - _reduce(allowed.astype(np.uint8), side))
+    return Atlas(pixels, np.stack(masked))
 
 
 def _side(n_heads: int) -> int:

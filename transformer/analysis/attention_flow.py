@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_choice, check_whole, shortened
 from transformer.runs.batch import Batch
-from transformer.runs.head_data import array, check_row, sites_of, switched_off
+from transformer.runs.head_data import array, check_row, head_view, sites_of, switched_off
 from transformer.runs.run import Run
 
 Weights = NDArray[np.float64]
@@ -55,6 +55,26 @@ def flow_weights(
         half = np.where(counts > 0, 0.5, 0.0)[:, None, None]
         layers = half * layers + (1 - half) * np.eye(layers.shape[-1])
     return _product(layers)
+
+
+def flow_allowed(
+    run: Run | Batch,
+    stack: str,
+    which: str = "mean",
+    kind: str = "self",
+    layer: int | None = None,
+    row: int = 0,
+) -> NDArray[np.bool_]:
+    """(Tq, Tk), True = some layer of the mean may attend, or some path through the layers of a
+    product may. Arguments as of `flow_weights`."""
+    masks = [head_view(run, site, 0, row).allowed for site in sites_of(run, stack, kind)]
+    if which == "mean":
+        return masks[layer] if layer is not None else np.logical_or.reduce(masks)
+    residual = np.eye(len(masks[0]), dtype=np.bool_) if which == "rollout" else False
+    through = masks[0] | residual
+    for mask in masks[1 : None if layer is None else layer + 1]:
+        through = (mask | residual).astype(np.float32) @ through.astype(np.float32) > 0
+    return through
 
 
 def _layers(run: Run | Batch, stack: str, kind: str, row: int) -> tuple[Weights, Weights]:

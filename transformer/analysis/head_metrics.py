@@ -7,7 +7,7 @@ makes early keys likely: see `Metrics`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +15,6 @@ from torch import Tensor
 
 from transformer.analysis.head_measures import (
     ALL,
-    Cells,
     Metric,
     ShuffledKeys,
     cells_by_name,
@@ -42,7 +41,9 @@ LEAST_AGAIN, TIMES_EVEN_AGAIN = 0.2, 5.0  # of rows whose token occurred earlier
 class HeadMetrics:
     """One head's numbers by metric. NaN: no row, nothing varies, or the head is switched off.
 
-    shuffled: (mean, largest) over the shuffled copies, for the metrics compared with them.
+    even: those of a uniform head under the layer's mask; n_rows, n_repeats: as in `Metrics`, under
+    this mask. shuffled: (mean, largest) over the shuffled copies, for the metrics compared with
+    them.
     most_read_key: the position of the key that the metric `most_read` is about. named_after: the
     metric that is high enough for a label (see `named_after`), if one is.
     """
@@ -50,7 +51,10 @@ class HeadMetrics:
     layer: int
     head: int
     values: Mapping[str, float]
+    even: Mapping[str, float]
     shuffled: Mapping[str, tuple[float, float]]
+    n_rows: int
+    n_repeats: int
     most_read_key: int
     named_after: str | None
 
@@ -65,12 +69,13 @@ class Metrics:
     """All heads of one kind of attention of a run, layer by layer, with their baselines.
 
     Rows with a single allowed key cannot choose and are left out of every mean, as is the padding
-    of a text of a batch. n_repeats: the rows
-    whose token occurred earlier in the text; induction, duplicate and backwards are means over
-    these.
+    of a text of a batch. n_rows: the others; n_repeats: the rows whose token occurred earlier in
+    the text; induction, duplicate and backwards are means over these. Both are of the layer that
+    has the most, where layers have masks of their own.
 
     Two baselines, because neither fits all metrics:
-    - even: a head that gives every allowed key of a row the same weight. It says what the mask and
+    - even: a head that gives every allowed key of a row the same weight, the mean over the layers
+    where these have masks of their own. It says what the mask and
       the length alone make of a metric. It is also, exactly, what shuffling a row's weights among
       its allowed keys gives on average for a weight at a fixed position; entropy and the largest
       weight are not changed by such a shuffle at all, and so have this baseline only.
@@ -94,32 +99,53 @@ class Metrics:
 def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
     """The metrics of every head. Raises ValueError listing the kinds that were recorded."""
     sites = sites_of(run, stack, kind)
-    allowed = _of_text(run, sites[0], stored_at(run.trace, sites[0]).allowed[0].cpu())
-    names = names_of(kind, allowed)
-    repeats = repeats_of(run.queries(stack) if kind == "self" else (), allowed)
-    cells = cells_by_name(names, allowed, repeats)
-    even = measure(allowed[None] / allowed.sum(dim=1, keepdim=True), allowed, names, cells)
-    orders = _permutations(len(sites) * n_heads_at(run.trace, sites[0]), allowed)
-    placed = tuple(name for name in names if ALL[name].against == "shuffled")
-    copies = ShuffledKeys(orders, allowed, placed, cells)
-    base = {name: float(values[0]) for name, values in even.items()}
-    n_rows = len(choosing(allowed))
+    masks = [_of_text(run, site, stored_at(run.trace, site).allowed[0].cpu()) for site in sites]
+    names = names_of(kind, torch.stack(masks).any(dim=0))
+    orders = _permutations(len(sites) * n_heads_at(run.trace, sites[0]), masks[0])
+    tokens = run.queries(stack) if kind == "self" else ()
+    under: list[_UnderMask] = []  # by layer; layers with the same mask share one
+    for mask in masks:
+        alike = (one for one in under if one.allowed.equal(mask))
+        under.append(next(alike, None) or _UnderMask(mask, names, tokens, orders))
     heads = [
         head
-        for site in sites
-        for head in _of_layer(run, site, allowed, len(repeats), names, cells, base, copies)
+        for site, layer in zip(sites, under, strict=True)
+        for head in _of_layer(run, site, names, layer)
     ]
+    n_rows = max(head.n_rows for head in heads)
     return Metrics(
         stack=stack,
         kind=kind,
         metrics=tuple(ALL[name] for name in names),
         heads=tuple(heads),
-        even=base,
+        even={name: mean_of(layer.even[name] for layer in under) for name in names},
         n_rows=n_rows,
-        n_repeats=len(repeats),
-        n_left_out=len(allowed) - n_rows,
+        n_repeats=max(head.n_repeats for head in heads),
+        n_left_out=len(masks[0]) - n_rows,
         n_shuffles=len(orders),
     )
+
+
+def mean_of(numbers: Iterable[float]) -> float:
+    """The mean without NaN; NaN of nothing."""
+    known = [number for number in numbers if not math.isnan(number)]
+    return sum(known) / len(known) if known else math.nan
+
+
+class _UnderMask:
+    """What the heads of layers with one mask are compared with."""
+
+    def __init__(
+        self, allowed: Tensor, names: tuple[str, ...], tokens: Sequence[str], orders: Tensor
+    ) -> None:
+        repeats = repeats_of(tokens, allowed)
+        self.allowed, self.n_repeats = allowed, len(repeats)
+        self.cells = cells_by_name(names, allowed, repeats)
+        uniform = allowed[None] / allowed.sum(dim=1, keepdim=True)
+        even = measure(uniform, allowed, names, self.cells)
+        self.even = {name: float(values[0]) for name, values in even.items()}
+        placed = tuple(name for name in names if ALL[name].against == "shuffled")
+        self.copies = ShuffledKeys(orders, allowed, placed, self.cells)
 
 
 def _permutations(n_heads: int, allowed: Tensor) -> Tensor:
@@ -145,19 +171,16 @@ def _of_text(run: Run, site: Site, cells: Tensor) -> Tensor:
     return cells[..., : n_queries - run.n_padding(site.stack), : n_keys - run.n_padding(read)]
 
 
-def _of_layer(
-    run: Run, site: Site, allowed: Tensor, n_repeats: int, names: tuple[str, ...],
-    cells: Cells, even: Mapping[str, float], copies: ShuffledKeys,
-) -> list[HeadMetrics]:  # fmt: skip
-    record = run.trace[site]
+def _of_layer(run: Run, site: Site, names: tuple[str, ...], under: _UnderMask) -> list[HeadMetrics]:
+    record, allowed, n_repeats = run.trace[site], under.allowed, under.n_repeats
     weights = _of_text(run, site, record.pattern[0].cpu())
     values = {
         name: of_heads.tolist()
-        for name, of_heads in measure(weights, allowed, names, cells).items()
+        for name, of_heads in measure(weights, allowed, names, under.cells).items()
     }
     shuffled = {
         name: list(zip(x.mean(dim=1).tolist(), x.amax(dim=1).tolist(), strict=True))
-        for name, x in copies.measure(_of_text(run, site, record.scores[0].cpu())).items()
+        for name, x in under.copies.measure(_of_text(run, site, record.scores[0].cpu())).items()
     }
     at = choosing(allowed)
     most = weights.index_select(1, at).sum(dim=1).argmax(dim=-1).tolist()
@@ -172,8 +195,9 @@ def _of_layer(
         is_named = len(at) >= MIN_ROWS and not is_off
         heads.append(
             HeadMetrics(
-                layer=site.layer, head=head, values=own, shuffled=others, most_read_key=most[head],
-                named_after=named_after(enough, even, others) if is_named else None,
+                layer=site.layer, head=head, values=own, even=under.even, shuffled=others,
+                n_rows=len(at), n_repeats=n_repeats, most_read_key=most[head],
+                named_after=named_after(enough, under.even, others) if is_named else None,
             )
         )  # fmt: skip
     return heads
@@ -237,7 +261,7 @@ def strongest(run: Run, found: Metrics) -> Finding | None:
     candidates = labelled or _nearly(found)
     if not candidates:
         return None
-    times = [head.values[_number(name)] / found.even[_number(name)] for head, name in candidates]
+    times = [head.values[_number(name)] / head.even[_number(name)] for head, name in candidates]
     best, name = candidates[max(range(len(times)), key=times.__getitem__)]
     site = Site(found.stack, best.layer, found.kind)
     record = one_head(run.trace, site, 0, best.head)
@@ -251,7 +275,7 @@ def strongest(run: Run, found: Metrics) -> Finding | None:
         metric=ALL[name],
         clear=bool(labelled),
         value=best.values[_number(name)],
-        even=found.even[_number(name)],
+        even=best.even[_number(name)],
         n_rows=len(queries),
         query=int(queries[most]),
         key=int(keys[most]),
@@ -261,18 +285,14 @@ def strongest(run: Run, found: Metrics) -> Finding | None:
 
 def _nearly(found: Metrics) -> list[tuple[HeadMetrics, str]]:
     """Heads with a position metric above both baselines but too low for a label."""
-    enough = {
-        metric.name: found.n_repeats if metric.repeats else found.n_rows
+    return [
+        (head, metric.name)
+        for head in found.heads
         for metric in found.metrics
         if metric.position
-    }
-    return [
-        (head, name)
-        for head in found.heads
-        for name, n_rows in enough.items()
-        if n_rows >= MIN_ROWS
-        and head.values[name] >= TIMES_EVEN * found.even[name]
-        and head.values[name] > head.shuffled[name][1]
+        and (head.n_repeats if metric.repeats else head.n_rows) >= MIN_ROWS
+        and head.values[metric.name] >= TIMES_EVEN * head.even[metric.name]
+        and head.values[metric.name] > head.shuffled[metric.name][1]
     ]
 
 

@@ -18,7 +18,7 @@ const EDGE = 6; // px around the chosen head
  * @typedef {object} Atlas all heads small, of one kind of attention
  * @property {number[]} shape (L, H, Sq, Sk)
  * @property {Uint8Array} pixels places in the palette, of every head
- * @property {Uint8Array} masked (Sq, Sk), 1 = nothing here may be read
+ * @property {Uint8Array} masked (L, Sq, Sk), 1 = nothing here may be read
  */
 /** @type {(sent: {shape: number[], pixels: string, masked: string}) => Atlas} */
 export const atlasOf = ({ shape, pixels, masked }) => ({
@@ -59,8 +59,9 @@ export const sharedKeys = (head, share) => {
 const wordsOf = ({ shape, pixels, masked }, place) => {
   const words = new Uint32Array(shape[2] * shape[3]);
   const colours = weightWords.value;
+  const before = Math.floor(place / shape[1]) * words.length; // of the layers before
   for (let cell = 0; cell < words.length; cell += 1)
-    words[cell] = masked[cell] ? 0 : colours[pixels[place * words.length + cell]];
+    words[cell] = masked[before + cell] ? 0 : colours[pixels[place * words.length + cell]];
   return words;
 };
 // One head of an atlas, a pixel a cell.
@@ -163,7 +164,7 @@ export const HeadGrid = ({
   const grid = useRef(/** @type {any} */ (null));
   const draws = useRef(0);
   const rev = useMemo(() => (draws.current += 1), [atlas]);
-  const [nLayers, nHeads, , nKeys] = atlas.shape;
+  const [nLayers, nHeads, nQueries, nKeys] = atlas.shape;
   const all = useMemo(() => (nLayers * nHeads > FEW ? allInOne(atlas) : ""), [atlas, page.dark]);
   const place = chosen ? chosen.head * nLayers + chosen.layer : -1; // of its button
   const isMany = Math.max(nLayers, nHeads) > MANY;
@@ -174,7 +175,9 @@ export const HeadGrid = ({
     if (isMany && button) bringIntoView(grid.current, button);
   }, [atlas.shape.join(), place, isZoomed]);
 
-  const future = atlas.masked[nKeys - 1]; // put the sign in a corner without weights
+  const layers = Array.from({ length: nLayers }, (_, layer) => layer);
+  // put the sign in a corner without weights
+  const future = layers.every((layer) => atlas.masked[(layer * nQueries + 1) * nKeys - 1]);
   const look = [
     "head-grid",
     isMany && "many",
@@ -183,7 +186,6 @@ export const HeadGrid = ({
     attributes.class,
   ];
   const style = { "--heads": nHeads, "--layers": nLayers, "--all-heads": all || undefined };
-  const layers = Array.from({ length: nLayers }, (_, layer) => layer);
   const apartAt = (layer) =>
     nLayers > MANY && layer > 0 && layer % LAYERS_APART === 0 ? "apart" : "";
   const layerNumber = (layer) => {

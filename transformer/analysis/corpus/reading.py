@@ -96,12 +96,13 @@ def _heads(
     tokenizer: Tokenizer, run: Run, stack: str, kind: str, index: int, cost: Any
 ) -> HeadSums:
     records = records_of(run, stack, kind)
-    allowed = records[0].allowed[0].cpu()
+    masks = torch.stack([record.allowed[0].cpu() for record in records])
     weights = torch.stack([record.pattern[0].cpu() for record in records])  # (L, H, Tq, Tk)
-    names = names_of(kind, allowed)
-    repeats = repeats_of(run.queries(stack) if kind == "self" else (), allowed)
-    cells = cells_by_name(names, allowed, repeats)
-    layers = [measure(layer, allowed, names, cells) for layer in weights]
+    names = names_of(kind, masks.any(dim=0))
+    tokens, layers = run.queries(stack) if kind == "self" else (), []
+    for layer, allowed in zip(weights, masks, strict=True):
+        cells = cells_by_name(names, allowed, repeats_of(tokens, allowed))
+        layers.append(measure(layer, allowed, names, cells))
     values = {name: torch.stack([one[name] for one in layers]).double().numpy() for name in names}
     from_kinds = kinds_of(tokenizer, _ids(run, stack)[: weights.shape[2]])
     read_by = "encoder" if kind == "cross" else stack

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer.analysis.atlas import atlas as small_pictures
-from transformer.analysis.attention_flow import flow_weights
+from transformer.analysis.attention_flow import flow_allowed, flow_weights
 from transformer.messages import mark
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import Head, head_view, sites_of
@@ -64,7 +64,7 @@ def answer_atlas(
     stack: Annotated[str, STACK],
     kind: Annotated[str, KIND],
 ) -> Answer:
-    """Small pictures of all heads: uint8 (L, H, Sq, Sk) and which pixels are masked (Sq, Sk)."""
+    """Small pictures of all heads: uint8 (L, H, Sq, Sk) and which pixels are masked (L, Sq, Sk)."""
     return small_pictures(item, stack, kind).answer()
 
 
@@ -126,7 +126,7 @@ def answer_flow(
     weights = flow_weights(*place, row).astype("float32")
     view = head_view(item, sites_of(item, stack, kind)[0], 0, row)
     frame = head_frame(view.query_labels, view.key_labels, combined=True)
-    return mask_answer(view.allowed) | {"figure": frame, "weights": weights}
+    return mask_answer(flow_allowed(*place, row)) | {"figure": frame, "weights": weights}
 
 
 VIEW = View(

@@ -95,7 +95,7 @@ def _gap(small: Atlas) -> int:
 
 def tiles(small: Atlas) -> Pixels:
     """(L, H, Sq, Sk) palette indices: 0 = transparent, 1 to 255 = colours of the weights."""
-    return np.where(small.masked == 1, 0, np.maximum(small.pixels, 1)).astype(np.uint8)
+    return np.where(small.masked[:, None] == 1, 0, np.maximum(small.pixels, 1)).astype(np.uint8)
 
 
 def mosaic(small: Atlas) -> Pixels:

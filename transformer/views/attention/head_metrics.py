@@ -21,6 +21,7 @@ from transformer.analysis.head_metrics import (
     HeadMetrics,
     Metrics,
     head_metrics,
+    mean_of,
     strongest,
 )  # fmt: skip
 from transformer.checks import check_choice
@@ -110,16 +111,21 @@ def _metric(found: Metrics, metric: Metric) -> dict[str, Any]:
     mean over all heads, and the largest of all)."""
     name = metric.name
     shuffled = [head.shuffled[name] for head in found.heads if name in head.shuffled]
-    average = sum(mean for mean, _ in shuffled) / len(shuffled) if shuffled else math.nan
     return {
         "name": name,
         "title": say(metric.title),
         "unit": say(metric.unit) if metric.unit else "",
         "definition": say(metric.definition),
         "even": _plain(found.even[name]),
-        "shuffled": _plain(average),
-        "shuffled_most": _plain(max((most for _, most in shuffled), default=math.nan)),
+        "shuffled": _plain(mean_of(mean for mean, _ in shuffled)),
+        "shuffled_most": _plain(_largest_shuffled(found, name)),
     }
+
+
+def _largest_shuffled(found: Metrics, metric: str) -> float:
+    """The largest number of all shuffled copies; NaN if there is none."""
+    most = (head.shuffled[metric][1] for head in found.heads if metric in head.shuffled)
+    return max((number for number in most if not math.isnan(number)), default=math.nan)
 
 
 def _plain(value: float) -> float | None:
@@ -173,8 +179,7 @@ def _baselines(found: Metrics, metric: str) -> str:
         return "this text repeats no token with another between"
     parts = [] if math.isnan(found.even[metric]) else [f"a uniform head: {found.even[metric]:.2f}"]
     if ALL[metric].against == "shuffled":
-        largest = [head.shuffled[metric][1] for head in found.heads if head.shuffled]
-        most = numeral(max(largest, default=math.nan), ".2f")
+        most = numeral(_largest_shuffled(found, metric), ".2f")
         parts.append(f"keys shuffled: at most {most}")
     return ", ".join(parts) or "no baseline: a uniform head's does not vary"
 

@@ -22,7 +22,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.analysis.attention_flow import flow_weights
+from transformer.analysis.attention_flow import flow_allowed, flow_weights
 from transformer.checks import check_choice
 from transformer.messages import capital, mark, numeral, say
 from transformer.network_words import attention_name, head_name
@@ -234,7 +234,9 @@ def attention_flow(
     labels = view.query_labels, view.key_labels
     told = cell_hover(*labels, _NUMBER, shown) if hover else {"hoverinfo": "none"}
     return matrix_figure(
-        weight_cells(shown, view.allowed, scale, range_, **told),
+        weight_cells(
+            shown, flow_allowed(run, stack, which, kind, layer, row), scale, range_, **told
+        ),
         _title(which, run, stack, kind, layer),
         _SUBTITLES[which],
         *labels,

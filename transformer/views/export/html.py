@@ -30,7 +30,14 @@ from transformer.model.trace import AttentionRecord
 from transformer.network_words import attention_name, stack_name
 from transformer.runs.batch import Batch
 from transformer.runs.external_attention import GIVEN
-from transformer.runs.head_data import array, head_view, records_of, weights_read
+from transformer.runs.head_data import (
+    HeadView,
+    array,
+    head_view,
+    records_of,
+    sites_of,
+    weights_read,
+)
 from transformer.runs.request import method_words
 from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
@@ -190,12 +197,13 @@ def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
     records = records_of(run, stack, kind)
     view = head_view(run, records[0].site, 0)
     small = atlas(run, stack, kind)
-    mask = mask_answer(view.allowed)
+    masks = [mask_answer(record.allowed[0].cpu().numpy()) for record in records]
     return {
         "stack": stack,
         "kind": kind,
         "n_layers": len(records),
-        "mask": mask | {"allowed": pack.array(mask["allowed"])},
+        "shape": masks[0]["shape"],
+        "masks": [pack.array(mask["allowed"]) for mask in masks],
         "figure": head_frame(view.query_labels, view.key_labels),
         "atlas": {"pixels": pack.array(small.pixels), "masked": pack.array(small.masked)},
         "metrics": answer_metrics(run, stack=stack, kind=kind),
@@ -258,10 +266,17 @@ def _step(run: Run, step: GenerationStep) -> dict[str, Any]:
 def _mask_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     result = []
     for stack, kind in run.trace.kinds():
-        view = head_view(run, records_of(run, stack, kind)[0].site, 0)
-        title = say("Mask: {attention}", attention=attention_name(stack, kind))
-        figure = mask_heatmap(view.query_labels, view.key_labels, view.allowed, title)
-        result.append(_drawn(figure, pack, title))
+        views = [head_view(run, site, 0) for site in sites_of(run, stack, kind)]
+        alike: dict[bytes, list[HeadView]] = {}
+        for view in views:
+            alike.setdefault(view.allowed.tobytes(), []).append(view)
+        for view, *others in alike.values():
+            title = say("Mask: {attention}", attention=attention_name(stack, kind))
+            if len(alike) > 1:
+                layers = ", ".join(str(one.site.layer) for one in (view, *others))
+                title = f"{title}, {say('layer {layer}', layer=layers)}"
+            figure = mask_heatmap(view.query_labels, view.key_labels, view.allowed, title)
+            result.append(_drawn(figure, pack, title))
     return result
 
 

@@ -107,7 +107,7 @@ def _kind(run: Run, stack: str, kind: str, side: int, pack: Pack) -> dict[str, A
     queries, keys = run.queries(stack), run.keys(stack, kind)
     read = [weights_read(run, record.site, record.pattern)[0] for record in records]
     weights = np.stack([array(layer) for layer in read])[..., -side:, -side:]
-    allowed = records[0].allowed[0].cpu().numpy()[-side:, -side:]
+    allowed = np.stack([record.allowed[0].cpu().numpy() for record in records])
     return {
         "stack": stack,
         "kind": kind,
@@ -117,5 +117,5 @@ def _kind(run: Run, stack: str, kind: str, side: int, pack: Pack) -> dict[str, A
         "queries_before": max(0, len(queries) - side),
         "keys_before": max(0, len(keys) - side),
         "pixels": pack.array(np.rint(255 * np.sqrt(weights)).astype(np.uint8)),
-        "masked": pack.array(1 - allowed.astype(np.uint8)),
+        "masked": pack.array(1 - allowed[:, -side:, -side:].astype(np.uint8)),
     }

@@ -14,7 +14,9 @@ const readOut = ({ row, column }, kind, place) => {
   const { query_labels: queries, key_labels: keys, atlas } = kind;
   const at = row * keys.length + column;
   const weight = (atlas.pixels[place * queries.length * keys.length + at] / 255) ** 2;
-  const found = atlas.masked[at] ? "hidden by the mask" : `weight ${weight.toFixed(2)}`;
+  const layer = Math.floor(place / atlas.shape[1]);
+  const isMasked = atlas.masked[layer * queries.length * keys.length + at];
+  const found = isMasked ? "hidden by the mask" : `weight ${weight.toFixed(2)}`;
   return html`query ${kind.queries_before + row} <bdi>${queries[row]}</bdi>${" reads "}
     key ${kind.keys_before + column} <bdi>${keys[column]}</bdi>: ${found}`;
 };

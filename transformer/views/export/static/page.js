@@ -99,14 +99,14 @@ const Candidates = ({ token, candidates }) => {
 /** @type {(of: {stack: string, kind: string}) => any} */
 const kindOf = ({ stack, kind }) =>
   page.run.kinds.find((one) => one.stack === stack && one.kind === kind);
-const headOf = ({ mask, figure, layers }, layer, head) => {
+const headOf = ({ shape, masks, figure, layers }, layer, head) => {
   const part = (stored) => {
     const all = flatOf(stored);
     const size = all.length / stored.shape[0];
     return all.subarray(head * size, (head + 1) * size);
   };
   const recorded = Object.entries(layers[layer]).map(([name, stored]) => [name, part(stored)]);
-  return { ...mask, figure, allowed: flatOf(mask.allowed), ...Object.fromEntries(recorded) };
+  return { shape, figure, allowed: flatOf(masks[layer]), ...Object.fromEntries(recorded) };
 };
 // The mean of all heads that are not ablated.
 const meanOf = (kind) => {
@@ -118,8 +118,9 @@ const meanOf = (kind) => {
       .map((head) => weights(layer, head)),
   );
   const mean = (_, at) => every.reduce((sum, one) => sum + one[at], 0) / Math.max(1, every.length);
-  const { mask, figure } = kind;
-  return { ...mask, figure, allowed: flatOf(mask.allowed), weights: weights(0, 0).map(mean) };
+  const { shape, masks, figure } = kind;
+  const allowed = masks.map(flatOf).reduce((one, other) => one.map((bits, at) => bits | other[at]));
+  return { shape, figure, allowed, weights: weights(0, 0).map(mean) };
 };
 answerFrom({
   atlas: (of) => flatAtlas(kindOf(of).atlas),
