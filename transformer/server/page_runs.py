@@ -2,9 +2,9 @@
 how they are made from its requests.
 
 A request is the fields of a link that make a run (`fields.REQUEST`), {"model"} alone for that of a
-model's stored example, and for a batch {"model", "lines", "bare"}. A run is a pure function of its request:
-so a server that dropped it to make room, a restarted one and any replica give the same answers as
-the one that made it.
+model's stored example, and for a batch {"model", "lines", "bare"}. A run is a pure function of its
+request: so a server that dropped it to make room, a restarted one and any replica give the same
+answers as the one that made it.
 """
 
 from __future__ import annotations
