@@ -3,18 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from transformer.inference.engines.buffers import Buffers
 from transformer.inference.engines.compiled import CompiledDecoder, Greedy
+from transformer.model.config import ModelConfig
 from transformer.model.functional import causal_mask
 from transformer.model.hooks import ForwardContext
 from transformer.model.sites import Site
 from transformer.model.trace import Trace
 from transformer.model.transformer import EncoderDecoder
 from transformer.runs.compact_trace import QKV, CompactedRecords, CompactRecords, qkv_at
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Buffers:
+    """A decoder's activations of one text, by layer and position. Belongs to one run.
+
+    heads: (L, max_len, H + 2G, D), queries, keys and values of self-attention, after rotation if
+    there is one. G: heads of keys and values, H where none are shared.
+    crossing: (L, max_len, H, D), queries of cross-attention, and memory: (L, Ts, 2, G, D), its keys
+    and values; both empty without an encoder.
+    stream: (L + 1, max_len, C), the residual stream before each layer and after the last.
+    """
+
+    heads: Tensor
+    crossing: Tensor
+    memory: Tensor
+    stream: Tensor
+
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """All of them, in the order of step.c."""
+        return self.heads, self.crossing, self.stream, self.memory
+
+    @property
+    def crosses(self) -> bool:
+        """Whether there is cross-attention."""
+        return self.memory.shape[1] > 0
+
+    @classmethod
+    def empty(cls, config: ModelConfig, n_memory: int = 0) -> Buffers:
+        """Empty buffers; n_memory: tokens of the encoder's memory."""
+        n_layers, max_len, d_head = config.n_layers, config.output_max_len, config.d_head
+        n_heads, keys = config.n_heads, config.key_heads
+        return cls(
+            heads=torch.empty(n_layers, max_len, n_heads + 2 * keys, d_head),
+            crossing=torch.empty(n_layers, max_len * (n_memory > 0), n_heads, d_head),
+            memory=torch.empty(n_layers, n_memory, 2, keys, d_head),
+            stream=torch.empty(n_layers + 1, max_len, config.d_model),
+        )
+
+    @classmethod
+    def of(cls, trace: Trace, config: ModelConfig) -> Buffers:
+        """Buffers filled from the trace of a pass over the beginning of a text."""
+        streams, share = trace.residuals["decoder"], config.heads_per_key
+        crosses = Site("decoder", 0, "cross") in trace.records
+        across = [
+            qkv_at(trace, Site("decoder", n, "cross"), share)
+            for n in range(config.n_layers * crosses)
+        ]
+        buffers = cls.empty(config, across[0].k.shape[2] if crosses else 0)
+        for stream, recorded in zip(buffers.stream, streams, strict=True):
+            stream[: recorded.shape[1]] = recorded[0]
+        for n, row in enumerate(buffers.heads):
+            _fill(row, qkv_at(trace, Site("decoder", n, "self"), share)[:3])
+        for row, memory, heads in zip(buffers.crossing, buffers.memory, across, strict=False):
+            _fill(row, heads[:1])
+            _fill(memory.flatten(1, 2), heads[1:3])
+        return buffers
 
 
 class DecodeSession:
@@ -46,10 +105,10 @@ class DecodeSession:
             memory = network.encode(source_ids, hooks=[trace])
             self.logits = network.decode(read, memory, source_ids, where=last, hooks=[trace])[0]
             self.buffers = Buffers.of(trace, config)
-            self._reader = self.engine.reader(self.buffers)
+            self._reader = self.engine.reader(self.buffers.tensors)
         else:
             self.buffers = Buffers.empty(config)
-            self._reader = self.engine.reader(self.buffers)
+            self._reader = self.engine.reader(self.buffers.tensors)
             self.logits = self._reader.read(self.ids, 0)
         self._keep(trace)
         return self.logits
@@ -145,3 +204,12 @@ def _without_decoder(trace: Trace) -> Trace:
         pos_embed={s: x for s, x in trace.pos_embed.items() if s == "encoder"},
         residuals={s: layers for s, layers in trace.residuals.items() if s == "encoder"},
     )
+
+
+def _fill(room: Tensor, parts: Sequence[Tensor]) -> None:
+    """Copy parts (1, n, T, D), one after the other, into buffers (T or more, N, D)."""
+    first = 0
+    for part in parts:
+        _, n_heads, length, _ = part.shape
+        room[:length, first : first + n_heads] = part[0].transpose(0, 1)
+        first += n_heads

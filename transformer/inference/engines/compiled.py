@@ -21,7 +21,6 @@ from torch import Tensor
 
 from transformer.checks import check_choice
 from transformer.inference.engines import c_compiler
-from transformer.inference.engines.buffers import Buffers
 from transformer.inference.engines.c_compiler import TYPES, Step
 from transformer.inference.engines.changes import Fingerprint, is_as_configured
 from transformer.inference.engines.description import Description, Text, use_huge_pages
@@ -116,8 +115,8 @@ class CompiledDecoder:
         )
         return f"{kernels} ({' '.join(self._step.flags)})"
 
-    def reader(self, buffers: Buffers) -> CompiledText:
-        """A reader of one text, with the weights as they are now."""
+    def reader(self, buffers: Sequence[Tensor]) -> CompiledText:
+        """A reader of one text, with the weights as they are now. buffers: see CompiledText."""
         return CompiledText(self._step, self._description, buffers)
 
     def refresh(self) -> bool:
@@ -151,15 +150,15 @@ class CompiledDecoder:
 
 
 class CompiledText:
-    """Reads the tokens of one text into its buffers."""
+    """Reads the tokens of one text into its buffers: heads, crossing, stream and memory (the last
+    of as many tokens as the encoder read), see `decode_session.Buffers`."""
 
-    def __init__(self, step: Step, description: Description, buffers: Buffers) -> None:
+    def __init__(self, step: Step, description: Description, buffers: Sequence[Tensor]) -> None:
         self._step, self._description = step, description
         self._network = description.network
         self._work = self._scratch(1, 0, 1)  # for one token, whatever the number of threads
-        tensors = (buffers.heads, buffers.crossing, buffers.stream, buffers.memory, self._work)
-        self._held = tensors
-        self._text = Text(*(x.data_ptr() for x in tensors), buffers.memory.shape[1])
+        self._held = (*buffers, self._work)
+        self._text = Text(*(x.data_ptr() for x in self._held), buffers[-1].shape[1])
 
     def read(self, tokens: Sequence[int], position: int) -> Tensor:
         """Read tokens, the first at this position: logits (V,) for the token after the last.
