@@ -119,7 +119,7 @@ def test_a_press_is_answered_or_refused_with_a_sentence(service, name, data):
     asked = {key: one for key, one in usual.items() if key in NAMES[name]} | wrong
     for line in answer(works(service)[name], data=asked) or ():
         json.dumps(line)
-    assert service.sessions.under_way() == 0
+    assert service.requests.under_way() == 0
 
 
 KINDS: dict[str, st.SearchStrategy[Any]] = {

@@ -36,7 +36,7 @@ from transformer.server.api import check_tools
 from transformer.server.http_server import listen
 from transformer.server.limits import AT_ONCE, MAX_TRAININGS
 from transformer.server.pages import policy_for
-from transformer.server.service import check_names, tell_refused, why_refused
+from transformer.server.service import check_distinct, tell_refused, why_refused
 from transformer.views.registry import add_views
 
 # How long a thread waits awake for more work. A token's products are short: sleeping between them
@@ -123,7 +123,7 @@ def load_all(
             continue
         models.append(model)
         origins.append((model.name, name))
-        check_names(origins)
+        check_distinct(origins)
     if not models:
         told = "\n".join(refused) or "no checkpoint to offer; allowed: --checkpoints NAME"
         raise ValueError(told)

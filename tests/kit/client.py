@@ -13,9 +13,9 @@ from transformer import Model
 from transformer.server import presses
 from transformer.server.errors import RunExpired, public_error
 from transformer.server.fields import SETTINGS
+from transformer.server.requests import caller, set_caller
 from transformer.server.resources import questions
 from transformer.server.service import Service
-from transformer.server.sessions import caller, set_caller
 from transformer.server.store import RunStore
 from transformer.views.declaration import is_figure
 

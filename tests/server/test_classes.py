@@ -24,7 +24,7 @@ from transformer.server.limits import (
     MAX_CLASS_PHONES,
     MAX_CLASSES,
 )
-from transformer.server.sessions import set_caller
+from transformer.server.requests import set_caller
 from transformer.server.slots import Caller
 from transformer.server.store import MemoryBudget
 

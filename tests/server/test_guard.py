@@ -16,7 +16,7 @@ from transformer.server import errors, guard, limits, service
 from transformer.server.addresses import hosts_for
 from transformer.server.guard import Guard, safe_headers
 from transformer.server.pages import POLICY, Descriptions, policy_for
-from transformer.server.sessions import Sessions, caller, shares
+from transformer.server.requests import OpenRequests, caller, shares
 from transformer.server.slots import Caller
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -206,7 +206,7 @@ def test_a_visitor_who_leaves_is_reported_by_session():
     for headers in ((), named(b""), named(b"closes")):
         inside = Inside()
         assert exchange(inside, "/leave", headers=headers)[0] == 200
-        Sessions(left.append).leave(inside.callers[0].session)
+        OpenRequests(left.append).leave(inside.callers[0].session)
     assert left == ["closes"]
 
 

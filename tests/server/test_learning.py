@@ -25,8 +25,8 @@ from transformer.learning.training import BUNDLED
 from transformer.learning.worker import BROKEN, STOPPED, Trainer
 from transformer.server import learning, limits, presses
 from transformer.server.page_models import example_of
+from transformer.server.requests import shares
 from transformer.server.service import Service
-from transformer.server.sessions import shares
 from transformer.server.store import RECORDS, MemoryBudget
 from transformer.server.trainings import CROWDED, Trainings
 
@@ -260,7 +260,7 @@ def test_a_visits_networks_are_deleted_soon_after_it(service, monkeypatch):
     with visiting("me"):
         one = learning.adopt(service, {"id": "recorded-copy", "at": 1})["model"]
     now = time.monotonic()
-    service.sessions.leave("me")
+    service.requests.leave("me")
     monkeypatch.setattr(time, "monotonic", lambda: now + limits.LEFT_AGE_S + 1)
     service.sweep()
     assert service.budget.held()["models"]["count"] == 0

@@ -12,8 +12,9 @@ from kit import serving
 from kit.client import called
 
 from transformer import Model
+from transformer.runs.memo import memoize_on_run
 from transformer.server.errors import NO_MEMORY, Busy, RunExpired
-from transformer.server.limits import MAX_VISITOR_RUNS
+from transformer.server.limits import LEFT_AGE_S, MAX_VISITOR_RUNS
 from transformer.server.store import ENTRY_BYTES, RUNS, Limits, MemoryBudget, RunStore, size_of
 
 TOO_MANY = 2**50  # bytes
@@ -172,16 +173,28 @@ def test_an_owner_that_is_silent_loses_each_kind_at_its_age(clock):
 
 def test_entries_of_a_visitor_who_left_expire_unless_used_again(clock):
     made = budget(run=Limits(age_s=600))
-    fill(made, "ab", owner="me")
-    fill(made, "c", owner="you")
-    made.leave("me", 60)
-    made.leave("me", 600)  # which is later
-    made.leave("nobody", 60)
-    clock.now += 59
-    made.get("run", "a")
+    for owner, keys in (("me", "ab"), ("back", "cd"), ("here", "e")):
+        fill(made, keys, owner=owner)
+    for owner in ("me", "back", "nobody"):
+        made.leave(owner)
+    clock.now += LEFT_AGE_S - 1
+    made.get("run", "c")
     clock.now += 2
+    assert kept(made) == "abcde"
+    assert not made.has("run", "a")
+    assert kept(made) == "cde"
+    assert list(made._seen) == ["back", "here"]
+
+
+def test_what_is_memoized_on_runs_is_counted_at_the_next_sweep(tiny_model: Model) -> None:
+    run, other, made = tiny_model.trace("Hello"), tiny_model.trace("Hello"), MemoryBudget()
+    store = RunStore(made)
+    first, second = store.put(run), store.put(other)
+    made.most_bytes = made.held()[RUNS]["bytes"]
+    memoize_on_run(run, "numbers", lambda: np.zeros(1000, np.uint8))
+    assert store.has(first)
     made.sweep()
-    assert kept(made) == "ac"
+    assert [store.has(key) for key in (first, second)] == [False, True]
 
 
 def test_a_run_is_found_by_its_id_and_by_nothing_else(tiny_model: Model) -> None:

@@ -15,11 +15,11 @@ from kit.serving import tiny_translator
 
 from transformer.inference.deadline import Deadline
 from transformer.inference.stream import Stream
-from transformer.server import presses, sessions
+from transformer.server import presses, requests
 from transformer.server.errors import Busy
 from transformer.server.limits import AT_ONCE, MAX_VISITOR_WAITING
+from transformer.server.requests import OpenRequests, address_of, set_caller, shares, taken, using
 from transformer.server.service import Service
-from transformer.server.sessions import Sessions, address_of, set_caller, shares, taken, using
 from transformer.server.slots import Caller, Place, Slots
 
 WAIT_S = 30
@@ -189,7 +189,7 @@ def test_time_aside_is_not_counted():
 def test_a_short_request_does_not_wait_for_the_end_of_long_ones(tiny_model, monkeypatch):
     """As many long ones as run at a time, of half a second at least; what they give is the same."""
     service = Service([tiny_model, tiny_translator()])
-    monkeypatch.setattr(sessions, "SLICE_S", 0.05)
+    monkeypatch.setattr(requests, "SLICE_S", 0.05)
     service.shares = shares()
     settings = {"max_new_tokens": 40, "temperature": 0.9, "seed": 3}
     alone = tiny_model.generate("The fox", **settings)
@@ -232,7 +232,7 @@ def test_holding_one_slot_forbids_waiting_for_another():
 def test_the_page_says_that_the_time_limit_was_reached(
     tiny_model, tiny_encoder_decoder, monkeypatch
 ):
-    monkeypatch.setattr(sessions.Sessions.request.__wrapped__, "__defaults__", (0.0,))
+    monkeypatch.setattr(requests.OpenRequests.open.__wrapped__, "__defaults__", (0.0,))
     service, options = Service([tiny_model, tiny_encoder_decoder]), {"max_new_tokens": 12}
     for model, wanted in ((tiny_model, options), (tiny_encoder_decoder, options | {"beams": 3})):
         *_, last = presses.generate(service, "visitor", model.name, "The fox", wanted)
@@ -245,14 +245,14 @@ def test_the_page_says_that_the_time_limit_was_reached(
 
 def test_leaving_or_stopping_ends_only_the_visitors_own_requests():
     left: list[str] = []
-    here = Sessions(left.append)
+    here = OpenRequests(left.append)
     for end in (here.leave, here.stop):
-        with here.request("a") as mine, here.request("b") as other:
+        with here.open("a") as mine, here.open("b") as other:
             end("a")
             assert (mine.is_over(), other.is_over()) == (True, False)
     assert left == ["a"]
     here.leave("unknown")
-    with here.request("") as patience:  # a tool's call, of no session
+    with here.open("") as patience:  # a tool's call, of no session
         here.leave("")
         assert not patience.is_over()
-    assert here._flags == {}  # no name stays of who has left
+    assert here._open == []  # no name stays of who has left

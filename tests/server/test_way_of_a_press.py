@@ -21,13 +21,13 @@ from kit import aio
 import transformer
 from transformer import Model
 from transformer.inference.engines.compiled import engine_of
-from transformer.server import application, sessions
+from transformer.server import application, requests
 from transformer.server.guard import RESOURCES, SESSION
 from transformer.server.resources import ARRAYS
 from transformer.server.service import Service
 
 OURS = str(Path(transformer.__file__).parent)
-PRESS, CLICK, TOGETHER = 40, 23, 50
+PRESS, CLICK, TOGETHER = 39, 22, 48
 HEADERS = {SESSION: "me", "accept": f"{ARRAYS}, application/json"}  # as the page sends them
 
 
@@ -43,7 +43,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     gc.collect()  # finalizers of what other tests have left
     before, of_threads = sys.getprofile(), threading.getprofile()
     with ThreadPoolExecutor(1) as threads, monkeypatch.context() as changed:
-        changed.setattr(sessions, "_NORMAL", threads)
+        changed.setattr(requests, "_NORMAL", threads)
         threading.setprofile(note)
         sys.setprofile(note)
         try:

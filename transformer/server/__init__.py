@@ -33,9 +33,9 @@ from transformer.server.page import build
 from transformer.server.pages import Pages, mount, policy_for
 from transformer.server.process import raise_file_limit, shorten_logs
 from transformer.server.programs import Programs, program_routes
+from transformer.server.requests import caller
 from transformer.server.resources import resource_app
 from transformer.server.service import Service
-from transformer.server.sessions import caller
 from transformer.server.short_links import link_routes
 
 SWEEP_S = 10.0
@@ -179,7 +179,7 @@ def status_routes(service: Service) -> APIRouter:
                 name: engine_words(it.engine, it.network) for name, it in service.models.items()
             },
             "uptime_s": round(time.monotonic() - began, 1),
-            "running": service.sessions.under_way(),
+            "running": service.requests.under_way(),
             "resources": {name: slots.counts() for name, slots in service.shares.items()},
             "kept": kept,
             "kept_bytes": sum(kind["bytes"] for kind in kept.values()),
@@ -195,7 +195,7 @@ def status_routes(service: Service) -> APIRouter:
 
     @router.post("/leave", status_code=204)
     async def leave() -> Response:
-        service.sessions.leave(caller().session)
+        service.requests.leave(caller().session)
         return Response(status_code=204)
 
     return router

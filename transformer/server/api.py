@@ -30,9 +30,9 @@ from transformer.server.api_runs import experiment_endpoints, run_endpoints
 from transformer.server.errors import reported
 from transformer.server.limits import MAX_LISTED, table
 from transformer.server.page_models import model_facts
+from transformer.server.requests import caller, in_thread
 from transformer.server.resources import answer, numbers
 from transformer.server.service import Service
-from transformer.server.sessions import caller, in_thread
 from transformer.views.declaration import is_figure
 from transformer.views.registry import PICTURES, VIEWS
 
@@ -53,7 +53,7 @@ class Endpoint(NamedTuple):
         """The function's result, computed in a thread within a request's time. Raises Busy."""
 
         def work() -> Any:
-            with service.sessions.request(caller().session) as deadline, until(deadline):
+            with service.requests.open(caller().session) as deadline, until(deadline):
                 return service.budget.attempt(lambda: self.function(*args, **kwargs))
 
         return await in_thread(service.shares, self.line, work)

@@ -15,8 +15,8 @@ from transformer.checks import shortened
 from transformer.interventions.breaks import BREAKS
 from transformer.runs.run import Run
 from transformer.server.page_runs import kinds_of, run_values
+from transformer.server.requests import caller
 from transformer.server.service import Service, check_input
-from transformer.server.sessions import caller
 
 
 def run_endpoints(service: Service) -> list[Callable[..., Any]]:

@@ -17,7 +17,7 @@ from transformer.server.limits import (
     MAX_CLASSES,
     MAX_HASH,
 )
-from transformer.server.sessions import caller
+from transformer.server.requests import caller
 from transformer.server.store import CLASSES, MemoryBudget
 
 # No two look alike, and without vowels they make no words: 482 million codes of six.

@@ -24,7 +24,7 @@ from transformer.server.limits import (
     MAX_SECONDS,
     PATIENCE_S,
 )
-from transformer.server.sessions import taken
+from transformer.server.requests import taken
 from transformer.server.slots import Slots
 from transformer.server.trainings import is_own
 

@@ -43,7 +43,7 @@ from transformer.server.errors import (
 )
 from transformer.server.fields import read_tour
 from transformer.server.limits import BODY_S, MAX_HASH, MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
-from transformer.server.sessions import address_of, set_caller
+from transformer.server.requests import address_of, set_caller
 
 API, RESOURCES = "/gradio_api", "/resources"  # below which programs and the page ask
 SESSION = "x-session"  # the header by which the page's script says whose request it is

@@ -24,7 +24,7 @@ from transformer.server.limits import (
     MAX_HEADER_BYTES,
     READER_S,
 )
-from transformer.server.sessions import address_of
+from transformer.server.requests import address_of
 
 BLANK_LINE = re.compile(rb"\n\r?\n")  # the end of headers
 PORTS = range(7860, 7960)  # that are tried without --port

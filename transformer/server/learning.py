@@ -26,8 +26,8 @@ from transformer.learning.worker import DONE, ENDED
 from transformer.messages import numeral, say, say_error
 from transformer.runs.memo import bytes_of
 from transformer.server.page_models import example_of
+from transformer.server.requests import caller
 from transformer.server.service import Service, check_interventions
-from transformer.server.sessions import caller
 from transformer.server.store import RECORDS
 from transformer.server.trainings import Training
 from transformer.views.learn import learning_curves

@@ -102,6 +102,8 @@ MAX_EXPORTS = _limit("exports", 16, "files that are waited for", FULL)
 MAX_TRAININGS = _limit("trainings", 1, "small networks trained at once", WAIT)
 MAX_TRAINING_S = _limit("training_seconds", 60.0, "seconds of a training", "it ends as it stands")
 MAX_TRAININGS_WAITING = _limit("trainings_waiting", 16, "trainings that wait", FULL)
+PAUSE_S = _limit("pause", 60.0, "seconds that a training rests while others wait", "it ends")
+ABSENT_S = _limit("absent", 90.0, "seconds of a training that nobody looks at", "it ends")
 
 # Classes whose phones answer. Of 200 phones most share one address, and wait on a connection each.
 MAX_CLASSES = _limit("classes", 20, "classes whose phones answer", REFUSED)
@@ -111,9 +113,6 @@ MAX_PHONES_WAITING = _limit(
     "phones_waiting", 300, "phones that are told at once what is asked", "the others ask again"
 )
 CLASS_AGE_S = _limit("class_age", 7200.0, "seconds of a class", "it ends")
-
-PAUSE_S = _limit("pause", 60.0, "seconds that a training rests while others wait", "it ends")
-ABSENT_S = _limit("absent", 90.0, "seconds of a training that nobody looks at", "it ends")
 
 # What visits make the server keep. A run of 205 tokens, 200 of them new, takes 6.7 MB (stories),
 # one that fills the 512 tokens 16 MB, a batch of eight such 118 MB. A server with the bundled

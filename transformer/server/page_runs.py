@@ -32,8 +32,8 @@ from transformer.server.errors import Busy, RunExpired
 from transformer.server.fields import request_of_run, settings_of, shown_first
 from transformer.server.limits import MAX_MADE, MAX_SECONDS
 from transformer.server.page_models import example_of
+from transformer.server.requests import caller, taken
 from transformer.server.service import Service, lines_of
-from transformer.server.sessions import caller, taken
 from transformer.server.trainings import SIGN
 from transformer.tokenizer import Tokenizer
 

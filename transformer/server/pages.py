@@ -32,8 +32,8 @@ from transformer.server.modules import LATER, MODULES, PAGE, STYLE, Asset, in_la
 from transformer.server.page import TITLE, build
 from transformer.server.page_models import first_controls
 from transformer.server.page_runs import example_facts, first_head
+from transformer.server.requests import caller
 from transformer.server.service import Service
-from transformer.server.sessions import caller
 from transformer.server.slots import Slots
 from transformer.views.attention.grid import data_url, mosaic, tiles
 from transformer.views.attention.heatmap import head_title

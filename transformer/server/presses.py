@@ -37,8 +37,8 @@ from transformer.server.page_runs import (
     run_facts,
     running_facts,
 )
+from transformer.server.requests import begin_in_thread, caller
 from transformer.server.service import Service
-from transformer.server.sessions import begin_in_thread, caller
 from transformer.server.slots import Place, Slots
 
 ALIVE_S = 10.0  # without a line, after which an empty one is sent
@@ -83,7 +83,7 @@ def add_presses(app: FastAPI, service: Service) -> None:
     @app.post("/stop", status_code=204)
     async def stop() -> Response:
         """Cancel a visitor's running request, which then answers with what it has."""
-        service.sessions.stop(caller().session)
+        service.requests.stop(caller().session)
         return Response(status_code=204)
 
 
@@ -162,7 +162,7 @@ def generate(
 
     An invalid request is a status, not an exception.
     """
-    with service.sessions.request(visitor) as deadline:
+    with service.requests.open(visitor) as deadline:
 
         def steps() -> Iterator[Update]:
             if service.model(name, visitor).config.family == "encoder":
@@ -233,7 +233,7 @@ def read_batch(service: Service, visitor: str, asked: Mapping[str, Any]) -> Upda
     padding masks where "bare" is asked for; on an error the status alone."""
     padding_hidden = asked.get("bare") is not True
     try:
-        with service.sessions.request(visitor) as deadline, until(deadline):
+        with service.requests.open(visitor) as deadline, until(deadline):
             batch = service.budget.attempt(lambda: batch_of(service, asked))
     except (ValueError, RecursionError) as error:
         return {"status": problem(error)}

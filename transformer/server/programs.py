@@ -38,8 +38,8 @@ from transformer.server.errors import (
 )
 from transformer.server.guard import object_in
 from transformer.server.limits import MAX_CALLS, MAX_HASH
+from transformer.server.requests import set_caller
 from transformer.server.service import Service
-from transformer.server.sessions import set_caller
 from transformer.server.store import CALLS
 
 ALIVE_S = 10.0  # a heartbeat is sent after so long without another message
@@ -152,7 +152,7 @@ class Programs:
             for call in tasks.values():  # the client has left
                 self._running.pop(call.event, None)
                 call.cancel()
-                self._service.sessions.leave(call.session)
+                self._service.requests.leave(call.session)
 
     async def _answer(self, call: Call) -> Message:
         set_caller(session=call.session)  # in this task alone

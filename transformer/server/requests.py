@@ -1,5 +1,5 @@
-"""Whose request a thread or task answers, the threads and slots that they share, and each session's
-open requests."""
+"""The requests that the server answers: whose request a thread or task works for, the threads and
+slots that they share, and which are open."""
 
 from __future__ import annotations
 
@@ -174,47 +174,43 @@ def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Slots]:
     }  # fmt: skip
 
 
-class Sessions:
-    """The requests under way, by visitor (a session of the page or of a program).
+class OpenRequests:
+    """The requests under way, each with its visitor (a session of the page or of a program).
 
-    on_leave: what else is to be done when one has left.
+    on_leave: called when a visitor has left.
     """
 
     def __init__(self, *on_leave: Callable[[str], object]) -> None:
-        self._flags: dict[str, set[threading.Event]] = {}
+        self._open: list[tuple[str, threading.Event]] = []
         self._lock = threading.Lock()
-        self.on_leave = list(on_leave)
+        self._on_leave = on_leave
 
     @contextmanager
-    def request(self, visitor: str, seconds: float = limits.MAX_SECONDS) -> Iterator[Deadline]:
+    def open(self, visitor: str, seconds: float = limits.MAX_SECONDS) -> Iterator[Deadline]:
         """Register a visitor's request while the block runs; gives its deadline."""
         request, flag = _request(), current().flag or threading.Event()
         with self._lock:
-            self._flags.setdefault(visitor, set()).add(flag)
+            self._open.append((visitor, flag))
         try:
             yield_slot = None if request.place is None else request.place.yield_slot
             yield Deadline(seconds, flag, yield_slot, request)
         finally:
             with self._lock:
-                flags = self._flags.get(visitor, set())
-                flags.discard(flag)
-                if not flags:
-                    self._flags.pop(visitor, None)
+                self._open.remove((visitor, flag))
 
     def stop(self, visitor: str) -> None:
         """Cancel this visitor's open requests; tool calls ("") belong to no session."""
         with self._lock:
-            flags = list(self._flags.get(visitor, ())) if visitor else []
+            flags = [flag for name, flag in self._open if name and name == visitor]
         for flag in flags:
             flag.set()
 
     def leave(self, visitor: str) -> None:
         """This visitor is gone; tool calls ("") belong to none."""
         self.stop(visitor)
-        for told in self.on_leave if visitor else ():
+        for told in self._on_leave if visitor else ():
             told(visitor)
 
     def under_way(self) -> int:
         """The number of open requests."""
-        with self._lock:
-            return sum(len(flags) for flags in self._flags.values())
+        return len(self._open)

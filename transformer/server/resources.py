@@ -31,8 +31,8 @@ from transformer.server.guard import ASKED, JSON, object_in
 from transformer.server.limits import MAX_ASKED, MAX_LISTED
 from transformer.server.page_runs import Regenerator
 from transformer.server.presses import add_presses
+from transformer.server.requests import in_thread
 from transformer.server.service import Service, check_input
-from transformer.server.sessions import in_thread
 from transformer.views.declaration import Answer, Picture, is_figure
 from transformer.views.drawing.style import of_text
 from transformer.views.export import export

@@ -26,7 +26,6 @@ from transformer.runs.compact_trace import to_device
 from transformer.runs.run import Run
 from transformer.server.experiments import Experiments
 from transformer.server.limits import (
-    LEFT_AGE_S,
     MAX_CHARACTERS,
     MAX_INTERVENTIONS,
     MAX_NEW_TOKENS,
@@ -35,7 +34,7 @@ from transformer.server.limits import (
     MAX_TRAININGS,
 )
 from transformer.server.page_models import example_of
-from transformer.server.sessions import Sessions, shares
+from transformer.server.requests import OpenRequests, shares
 from transformer.server.store import MemoryBudget, RunStore
 from transformer.server.trainings import OwnModels, Trainings, is_own
 
@@ -57,19 +56,16 @@ class Service:
         self.debug = debug  # whether a picture that fails is drawn as its traceback
         if not models:
             raise ValueError("the page needs at least one model; got none")
-        check_names((model.name, f"model {place}") for place, model in enumerate(models, 1))
+        check_distinct((model.name, f"model {place}") for place, model in enumerate(models, 1))
         self.models = {
             model.name: dataclasses.replace(model, most_recorded_bytes=MAX_RECORDED_BYTES)
             for model in models
         }
-        self.sessions = Sessions()
         self.budget = MemoryBudget()
         self.store, self.own = RunStore(self.budget), OwnModels(self.budget)
         self.shares = shares(trainings)
         self.trainings = Trainings(self.shares["trainings"], self.budget)
-        self.sessions.on_leave += [
-            lambda visitor: self.budget.leave(visitor, LEFT_AGE_S), self.trainings.leave,
-        ]  # fmt: skip
+        self.requests = OpenRequests(self.budget.leave, self.trainings.leave)
         self.queries = Experiments(self.model, self.shares["experiments"])
         self.examples: dict[str, tuple[str, str]] = {}
         self._offer_usable()
@@ -257,7 +253,7 @@ def lines_of(text: Any) -> list[str]:
     return check_texts([line for line in text.split("\n") if line.strip()])
 
 
-def check_names(named: Iterable[tuple[str, str]]) -> None:
+def check_distinct(named: Iterable[tuple[str, str]]) -> None:
     """Raise ValueError if two models have one name. named: (name, where it is from) each."""
     known: dict[str, str] = {}
     for name, origin in named:

@@ -19,8 +19,8 @@ from transformer.learning.training import bundled_recording, pictures_of
 from transformer.messages import language, say
 from transformer.model.sites import Site
 from transformer.server.fields import read_tour
+from transformer.server.requests import in_thread
 from transformer.server.service import Service
-from transformer.server.sessions import in_thread
 from transformer.views.attention.grid import indexed_png, mosaic, tiles
 from transformer.views.drawing.style import LIGHT
 

@@ -12,9 +12,9 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from transformer.runs import compact_trace
 from transformer.runs.batch import Batch
@@ -73,8 +73,7 @@ KINDS = {
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """used, until: times of the monotonic clock; until: when it is evicted even if its owner is
-    active."""
+    """used: when it was put or asked for, as the monotonic clock says."""
 
     kind: str
     key: Hashable
@@ -82,7 +81,6 @@ class _Entry:
     n_bytes: int
     owner: Hashable
     used: float
-    until: float = math.inf
 
 
 class MemoryBudget:
@@ -98,7 +96,8 @@ class MemoryBudget:
     ) -> None:
         self.most_bytes, self.kinds = most_bytes, dict(kinds)
         self._entries: dict[tuple[str, Hashable], _Entry] = {}  # the oldest first
-        self._seen: dict[Hashable, float] = {}  # when an entry of an owner was last used
+        # When an owner used an entry, or left; and how long its entries stay from then at most.
+        self._seen: dict[Hashable, tuple[float, float]] = {}
         self._lock = threading.Lock()
         self._failures, self._failed = 0, 0.0
 
@@ -106,44 +105,39 @@ class MemoryBudget:
         self, kind: str, key: Hashable, value: Any, n_bytes: int, owner: Hashable = None
     ) -> None:
         """Keep a value; it replaces one of the same key. owner: None if unknown."""
-        now = time.monotonic()
-        with self._lock:
+        with self._without_old() as now:
             self._entries.pop((kind, key), None)
             entry = _Entry(kind, key, value, n_bytes + ENTRY_BYTES, owner, now)
             self._entries[kind, key] = entry
             if owner is not None:
-                self._seen[owner] = now
+                self._seen[owner] = now, math.inf
                 self._evict(self._of(kind, owner), self.kinds[kind].most_own)
             self._make_room(kind)
 
     def get(self, kind: str, key: Hashable, default: Any = None) -> Any:
         """The value, which now counts as just used, or `default`."""
-        now = time.monotonic()
-        with self._lock:
-            entry = self._entry(kind, key, now)
-            if entry is None:
+        with self._without_old() as now:
+            if (entry := self._entries.get((kind, key))) is None:
                 return default
-            entry.used, entry.until = now, math.inf
+            entry.used = now
             if entry.owner is not None:
-                self._seen[entry.owner] = now
+                self._seen[entry.owner] = now, math.inf
             return entry.value
 
     def has(self, kind: str, key: Hashable) -> bool:
         """Whether there is a value. Does not count as use."""
-        with self._lock:
-            return self._entry(kind, key, time.monotonic()) is not None
+        with self._without_old():
+            return (kind, key) in self._entries
 
     def of(self, kind: str, owner: Hashable = None) -> list[Any]:
         """All values of a kind, or those of an owner, oldest first. Does not count as use."""
-        with self._lock:
-            self._drop_old()
+        with self._without_old():
             return [one.value for one in self._of(kind, owner)]
 
     def resize(self, kind: str, key: Hashable, n_bytes: int) -> None:
         """Update the bytes of a value that has grown or shrunk, if it is still kept."""
         with self._lock:
-            entry = self._entries.get((kind, key))
-            if entry is not None:
+            if (entry := self._entries.get((kind, key))) is not None:
                 entry.n_bytes = n_bytes + ENTRY_BYTES
                 self._make_room(kind)
 
@@ -152,23 +146,22 @@ class MemoryBudget:
         with self._lock:
             self._entries.pop((kind, key), None)
 
-    def leave(self, owner: Hashable, age_s: float) -> None:
-        """Evict each entry of an owner after age_s, unless it is used again."""
-        until = time.monotonic() + age_s
-        with self._lock:
-            for one in self._entries.values():
-                if one.owner == owner:
-                    one.until = min(one.until, until)
+    def leave(self, owner: Hashable) -> None:
+        """Evict all entries of an owner after LEFT_AGE_S, unless one is used again."""
+        with self._without_old() as now:
+            if owner in self._seen:
+                self._seen[owner] = now, limits.LEFT_AGE_S
 
     def sweep(self) -> None:
-        """Evict what is too old."""
-        with self._lock:
-            self._drop_old()
+        """Evict what is too old, and what has no room beside what was memoized on runs."""
+        with self._without_old():
+            for one in self._of(RUNS):
+                one.n_bytes = ENTRY_BYTES + size_of(one.value) + memoized_bytes(one.value)
+                self._make_room(RUNS)
 
     def held(self) -> dict[str, dict[str, int]]:
         """The number of entries ("count") and their "bytes", by kind."""
-        with self._lock:
-            self._drop_old()
+        with self._without_old():
             found = {kind: {"count": 0, "bytes": 0} for kind in self.kinds}
             for one in self._entries.values():
                 found[one.kind]["count"] += 1
@@ -206,26 +199,23 @@ class MemoryBudget:
         forget_memoized()
         return_memory()
 
-    def _entry(self, kind: str, key: Hashable, now: float) -> _Entry | None:
-        entry = self._entries.get((kind, key))
-        if entry is None or not self._is_old(entry, now):
-            return entry
-        del self._entries[kind, key]
-        return None
+    @contextmanager
+    def _without_old(self) -> Iterator[float]:
+        """Hold the lock, after what is too old has been evicted; gives the time."""
+        with self._lock:
+            now, entries = time.monotonic(), self._entries.items()
+            self._entries = {at: one for at, one in entries if not self._is_old(one, now)}
+            owners = {one.owner for one in self._entries.values()}
+            self._seen = {owner: seen for owner, seen in self._seen.items() if owner in owners}
+            yield now
+
+    def _is_old(self, entry: _Entry, now: float) -> bool:
+        seen, most = self._seen.get(entry.owner, (entry.used, math.inf))
+        return seen + min(most, self.kinds[entry.kind].age_s) <= now
 
     def _of(self, kind: str, owner: Hashable = None) -> list[_Entry]:
         entries = self._entries.values()
         return [one for one in entries if one.kind == kind and owner in (None, one.owner)]
-
-    def _is_old(self, entry: _Entry, now: float) -> bool:
-        used = self._seen.get(entry.owner, entry.used)
-        return entry.until <= now or used + self.kinds[entry.kind].age_s <= now
-
-    def _drop_old(self) -> None:
-        now, entries = time.monotonic(), self._entries.items()
-        self._entries = {at: one for at, one in entries if not self._is_old(one, now)}
-        owners = {one.owner for one in self._entries.values()}
-        self._seen = {owner: used for owner, used in self._seen.items() if owner in owners}
 
     def _make_room(self, kind: str) -> None:
         """Evict entries after one of this kind was added or has grown."""
@@ -258,20 +248,18 @@ class RunStore:
 
     An id is 128 random bits: a run can only be reached by those who know its id. A run that the
     budget dropped is made again from its request (see `page_runs`). Values memoized on a run
-    count with it, as of the time when it was last asked for.
+    count with it from the next sweep on.
     """
 
     def __init__(self, budget: MemoryBudget | None = None) -> None:
         self._budget = budget or MemoryBudget()
         self._pinned: dict[str, Kept] = {}
-        self._sizes: WeakKeyDictionary[Kept, int] = WeakKeyDictionary()  # without memoized values
 
     def put(self, item: Kept, visitor: str = "", key: str | None = None) -> str:
         """Keep it for a while; returns its id. visitor: whose it is, if known. key: the id that it
         had where it was made before."""
         key = key or secrets.token_urlsafe(16)
-        self._sizes[item] = size_of(item)
-        self._budget.put(RUNS, key, item, self._sizes[item], visitor or None)
+        self._budget.put(RUNS, key, item, size_of(item), visitor or None)
         return key
 
     def pin(self, item: Kept) -> str:
@@ -298,10 +286,8 @@ class RunStore:
     def any(self, key: object) -> Kept:
         """The run or the batch of an id. Raises RunExpired if there is none."""
         found: Kept | None = None
-        if isinstance(key, str) and key in self._pinned:
-            return self._pinned[key]
-        if isinstance(key, str) and (found := self._budget.get(RUNS, key)) is not None:
-            self._budget.resize(RUNS, key, self._sizes[found] + memoized_bytes(found))
+        if isinstance(key, str):
+            found = self._pinned[key] if key in self._pinned else self._budget.get(RUNS, key)
         if found is None:
             raise RunExpired()
         return found

@@ -25,7 +25,7 @@ from transformer.server.limits import (
     MAX_TRAININGS_WAITING,
     PAUSE_S,
 )
-from transformer.server.sessions import caller
+from transformer.server.requests import caller
 from transformer.server.slots import Place, Slots
 from transformer.server.store import MODELS, TRAININGS, MemoryBudget
 
