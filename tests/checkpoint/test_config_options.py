@@ -13,6 +13,8 @@ from safetensors.torch import load_file
 from transformer.checkpoint.adapters import (
     ADAPTERS,
     OTHER_NAMES,
+    _special_ids,
+    _with_ids,
     _with_usual_names,
     config_of,
     network_of,
@@ -111,6 +113,10 @@ OPTIONS = [
     (("roberta",), {"pad_token_id": GONE}),
     (("modernbert",), PUBLISHED_MODERNBERT),
     (("modernbert",), {"sliding_window": 5}),
+    (("gemma3_text",), {"attn_logit_softcapping": 0.5}),
+    (("bloom",), {"pretraining_tp": 1, "slow_but_exact": True}),
+    (("smollm3",), {"sliding_window": 5, "use_sliding_window": False, "layer_types": SLIDING}),
+    (("smollm3",), {"sliding_window": 5, "use_sliding_window": False}),
     (("modernbert",), {"rope_parameters": {"full_attention": {"rope_type": "default"}}}),
 ]
 REFUSED = [
@@ -124,6 +130,7 @@ REFUSED = [
     (("phi3",), {"rope_parameters": LINEAR}, "rope_type"),
     (("phi3",), {"rope_parameters": {**LLAMA3, "rope_type": "llama3"}}, "rope_type"),
     (("stablelm",), {"qk_layernorm": True}, "qk_layernorm"),
+    (("bloom",), {"pretraining_tp": 2, "slow_but_exact": True}, "slow_but_exact"),
     (("modernbert",), {"rope_scaling": LINEAR}, "rope_type"),
     (("modernbert",), {"classifier_activation": "relu"}, "classifier_activation"),
     (("stablelm",), {"use_parallel_residual": True}, "use_parallel_residual"),
@@ -154,6 +161,7 @@ ONLY = [  # each has one value that is read
     ),
     (("t5",), dict(relative_attention_max_distance=64, num_decoder_layers=5)),
     (("m2m_100",), dict(pad_token_id=5)),  # generation_config.json has 1
+    (("mpnet",), dict(pad_token_id=5, relative_attention_num_buckets=64)),
 ]  # fmt: skip
 REFUSED += [(of, {name: got}, name) for of, options in ONLY for name, got in options.items()]
 HEADS = {**dict.fromkeys(ENCODERS, "MaskedLM"), **dict.fromkeys(SEQ2SEQ, "Seq2SeqLM")}
@@ -211,17 +219,21 @@ def test_a_key_that_is_not_there_has_the_value_that_transformers_gives_it(family
     own |= {key: x for key, x in large.items() if key in own}
     own |= {"use_sliding_window": family != "smollm3", "max_window_layers": 1}
     every = CONFIG_MAPPING[family](**own).to_dict() | own
-    given = {"model_type", "num_key_value_heads", *(name for name in every if "_id" in name)}
-    for key in every.keys() - given:
-        values = {name: x for name, x in every.items() if name not in (key, *OF_LAYERS[:2])}
+
+    def read(values):
+        """The network and the special ids, or why it is not read."""
+        values = _with_ids(_with_usual_names(dict(values)), {})
         try:
-            config = config_of(_with_usual_names(dict(values)), 9_000, stored)
+            config = config_of(values, 9_000, stored)
         except ValueError as error:
-            if not re.search("has no .*; needed: a number|num_decoder_layers", str(error)):
-                raise
-        else:
-            theirs = CONFIG_MAPPING[family](**values).to_dict()
-            assert config == config_of(_with_usual_names(theirs), 9_000, stored), key
+            return str(error)
+        return config.replace(n_key_heads=config.key_heads), _special_ids(values, config)
+
+    for key in every.keys() - {"model_type", "pad_token_id"}:
+        values = {name: x for name, x in every.items() if name not in (key, *OF_LAYERS[:2])}
+        ours = read(values)
+        if not re.search("has no .*; needed: a number|num_decoder_layers", str(ours)):
+            assert ours == read(CONFIG_MAPPING[family](**values).to_dict()), key
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=named)
@@ -256,6 +268,10 @@ def test_a_window_that_no_text_or_layer_has_is_none(saved, tmp_path):
     for number, options in enumerate(({"sliding_window": 96}, {"layer_types": FULL})):
         folder = changed(saved, "mistral", {"sliding_window": 5} | options, tmp_path / str(number))
         assert config_of(values_of(folder), 96, {}).window is None
+    options = {"sliding_window": 96, "use_sliding_window": True, "no_rope_layers": [0, 1]}
+    folder = changed(saved, "smollm3", options, tmp_path / "smollm3")
+    types = config_of(values_of(folder), 96, {}).layer_types
+    assert types == ("full_attention_nope", "full_attention")
 
 
 def test_padding_is_an_existing_id_that_is_not_text():

@@ -48,6 +48,10 @@ from transformer.tokenizer.foreign import SpecialIds
 MAX_LEN = 1024  # the most tokens that a network reads at once, unless told otherwise
 
 
+def _ids(**ids: int) -> dict[str, int]:
+    return {f"{name}_token_id": index for name, index in ids.items()}
+
+
 class Adapter(Protocol):
     """A module that reads a family's config.json and weights."""
 
@@ -99,6 +103,27 @@ OTHER_NAMES: dict[str, dict[str, str]] = {
     },
     **dict.fromkeys(bart.KINDS, _BART_NAMES),
     **dict.fromkeys(t5.KINDS, _T5_NAMES),
+}
+
+
+# The ids of start and end that a family has where its files name none.
+_DEFAULT_IDS: dict[str, dict[str, int]] = {
+    **dict.fromkeys(("gpt2", "gpt_neo", "starcoder2"), _ids(bos=50256, eos=50256)),
+    "opt": _ids(bos=2, eos=2),
+    "gpt_neox": _ids(bos=0, eos=2),
+    **dict.fromkeys(("bloom", "llama", "mistral", "granite"), _ids(bos=1, eos=2)),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), _ids(bos=2, eos=1)),
+    "phi3": _ids(bos=1, eos=32000),
+    **dict.fromkeys(("olmo", "olmo2"), _ids(eos=50279)),
+    "smollm3": _ids(bos=128000, eos=128001),
+    "stablelm": _ids(bos=0, eos=0),
+    **dict.fromkeys(("roberta", "xlm-roberta", "camembert", "mpnet"), _ids(bos=0, eos=2)),
+    "modernbert": _ids(bos=50281, eos=50282),
+    "mbart": _ids(bos=0, eos=2),
+    **dict.fromkeys(("bart", "m2m_100"), _ids(bos=0, eos=2, decoder_start=2)),
+    "marian": _ids(eos=0, decoder_start=58100),
+    "t5": _ids(eos=1),
+    **dict.fromkeys(("mt5", "umt5"), _ids(eos=1, decoder_start=0)),
 }
 
 
@@ -196,7 +221,8 @@ def _with_ids(values: dict[str, Any], special: Values) -> dict[str, Any]:
     ids = {key: special[key] for key in _IDS if special.get(key) is not None}
     if values.get("pad_token_id") is not None:
         ids.pop("pad_token_id", None)
-    return values | ids
+    kind = values.get("model_type")
+    return (_DEFAULT_IDS.get(kind, {}) if isinstance(kind, str) else {}) | values | ids
 
 
 def _with_usual_names(values: dict[str, Any]) -> dict[str, Any]:

@@ -52,8 +52,8 @@ class Names(NamedTuple):
 
     sizes: as in `sizes_of`. first_position: the row of the first token's position; None: the one
     after the padding's id. fixed_activation: of the token head, whatever the layers have.
-    norm_eps, n_token_types: None where config.json has them. embedding_size, relative_buckets:
-    the defaults of their keys in config.json, of kinds that have these.
+    norm_eps, n_token_types: None where config.json has them. embedding_size: the default of its key
+    in config.json, of kinds that have it.
     """
 
     prefix: str
@@ -153,6 +153,9 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
     kind = KINDS[values["model_type"]]
     theirs = Stored(stored, kind.prefix, (), present_name)
     only(values, is_decoder=False, add_cross_attention=False)
+    if kind.first_position:  # MPNet's positions and buckets do not follow config.json
+        only(values, pad_token_id=kind.first_position - 1)
+        only(values, relative_attention_num_buckets=kind.relative_buckets)
     narrow = kind.embedding_size and values.get("embedding_size", kind.embedding_size)
     first = _first_position(values)
     sizes = sizes_of(values, max_len + first, kind.sizes)
@@ -165,8 +168,7 @@ def config(values: Values, max_len: int, stored: Mapping[str, Tensor]) -> ModelC
         norm_eps=values.get("layer_norm_eps", 1e-12) if eps is None else eps,
         norm_embeddings=True,
         embedding_size=None if narrow == sizes["d_model"] else narrow,
-        relative_buckets=kind.relative_buckets
-        and values.get("relative_attention_num_buckets", kind.relative_buckets),
+        relative_buckets=kind.relative_buckets,
         n_token_types=values.get("type_vocab_size", 2) if types is None else types,
         padding_id=padding_of(values, sizes["vocab_size"]),
         init="normal",

@@ -50,7 +50,7 @@ def config(values: Values, max_len: int) -> ModelConfig:
         positions="rotary",
         activation=_activation(values, kind.activation),
         head_size=None if head_size * n_heads == width else head_size,
-        n_key_heads=values.get("num_key_value_heads"),
+        n_key_heads=values.get("num_key_value_heads", kind.key_heads),
         head_bias=False,
         dropout=0.0,
         tie_embeddings=bool(values.get("tie_word_embeddings", kind.tied)),
@@ -110,6 +110,8 @@ def _layer_types(values: Values, kind: Kind, max_len: int) -> dict[str, Any]:
     slides = _sliding_layers(values, kind, rotates)
     if window is None or window >= max_len or not any(slides):
         window = None
+    if window is None and kind.sliding_rotary_base is None:
+        slides = [False] * n_layers
     types = [
         ("sliding_attention" if slides[layer] else "full_attention")
         + ("" if rotates[layer] else "_nope")
@@ -124,8 +126,9 @@ def _layer_types(values: Values, kind: Kind, max_len: int) -> dict[str, Any]:
 def _sliding_layers(values: Values, kind: Kind, rotates: Sequence[int]) -> list[bool]:
     """Which layers have a window."""
     n_layers, given = len(rotates), values.get("layer_types")
-    if kind.windows is None or (kind.windows == "told" and not values.get("use_sliding_window")):
-        return [False] * n_layers
+    told = values.get("use_sliding_window") or (given and kind.rope_interval is not None)
+    if kind.windows is None or (kind.windows == "told" and not told):
+        return [False] * n_layers  # SmolLM3 slides in the layers that its file names anyway
     if kind.windows == "all":
         return [True] * n_layers
     if given:

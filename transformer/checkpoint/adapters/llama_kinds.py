@@ -50,9 +50,10 @@ class Kind(NamedTuple):
 
     fields: of ModelConfig, which config.json does not have. options: by their field of ModelConfig.
     layer: names of a layer's weights. joined: stored matrices that stack several of our weights.
-    head_size: None means d_model / n_heads. tied: unless config.json has it. windows: which layers
-    have a window: None, "all", "named" (those in layer_types, else all), "told" (likewise, with
-    use_sliding_window), or all but each n-th. window: the default. rope_interval: each n-th layer
+    head_size: None means d_model / n_heads. key_heads: the default; None means n_heads. tied:
+    unless config.json has it. windows: which layers have a window: None, "all", "named" (those in
+    layer_types, else all), "told" (likewise, with use_sliding_window), or all but each n-th.
+    window: the default. rope_interval: each n-th layer
     is not rotated. rotary_share: of each head, if config.json may have another than all.
     scalings: our names of the rope_types that it has. trained_norms: whether norms have weights.
     refused: options with one supported value.
@@ -65,6 +66,7 @@ class Kind(NamedTuple):
     activation: Option = Option("hidden_act", "silu")
     norm_eps: Option = Option("rms_norm_eps", 1e-6)
     head_size: int | None = None
+    key_heads: int | None = None
     tied: bool = False
     windows: str | int | None = None
     window: int | None = 4096
@@ -84,6 +86,7 @@ _GEMMA = Kind(
     _ATTENTION_BIAS,
     activation=Option("hidden_act", "gelu_pytorch_tanh"),
     head_size=256,
+    key_heads=16,
     tied=True,
 )
 _GEMMA_2 = _GEMMA._replace(
@@ -96,16 +99,19 @@ _GEMMA_2 = _GEMMA._replace(
     },
     layer=_GEMMA_2_LAYER,
     activation=Option("hidden_activation", "gelu_pytorch_tanh"),
+    key_heads=4,
     windows=2,
 )
 _STARCODER_2_BIAS = Option("use_bias", True)
 KINDS: dict[str, Kind] = {
     "llama": Kind(options=_BIASES),
-    "mistral": Kind(windows="named"),
-    "qwen2": Kind({"attention_bias": True, "output_bias": False}, windows="told"),
+    "mistral": Kind(key_heads=8, windows="named"),
+    "qwen2": Kind(
+        {"attention_bias": True, "output_bias": False}, key_heads=32, windows="told"
+    ),
     "qwen3": Kind(
         {"norm_heads": True}, _ATTENTION_BIAS, _LAYER | _NORMS_OF_HEADS, head_size=128,
-        windows="told",
+        key_heads=32, windows="told",
     ),
     "gemma": _GEMMA,
     "gemma2": _GEMMA_2,
@@ -113,7 +119,7 @@ KINDS: dict[str, Kind] = {
         fields={**_GEMMA_2.fields, "norm_heads": True},
         options={
             **_GEMMA_2.options,
-            "score_cap": Option("attn_logit_softcapping", None),
+            "score_cap": Option("", None),  # transformers ignores attn_logit_softcapping
             "logit_cap": Option("final_logit_softcapping", None),
         },
         layer=_GEMMA_2_LAYER | _NORMS_OF_HEADS,
@@ -146,7 +152,7 @@ KINDS: dict[str, Kind] = {
         _OLMO_2_LAYER | _NORMS_OF_HEADS, norm_eps=Option("rms_norm_eps", 1e-5),
     ),
     "smollm3": Kind(
-        options=_BIASES, tied=True, windows="told", window=None, rope_interval=4,
+        options=_BIASES, key_heads=4, tied=True, windows="told", window=None, rope_interval=4,
         rotary_base=2_000_000.0,
     ),
     "granite": Kind(
@@ -162,6 +168,7 @@ KINDS: dict[str, Kind] = {
         {"norm_kind": "layer", "output_bias": False},
         {"attention_bias": Option("use_qkv_bias", False)},
         norm_eps=Option("layer_norm_eps", 1e-5),
+        key_heads=32,
         rotary_share=0.25,
         refused={"qk_layernorm": False, "use_parallel_residual": False},
     ),
@@ -171,6 +178,7 @@ KINDS: dict[str, Kind] = {
         _STARCODER_2_LAYER,
         activation=Option("hidden_act", "gelu_pytorch_tanh"),
         norm_eps=Option("norm_epsilon", 1e-5),
+        key_heads=2,
         tied=True,
         windows="all",
         window=None,
