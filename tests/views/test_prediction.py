@@ -13,8 +13,9 @@ from kit.models import tiny, tokenizer_of
 from kit.runs import sampled_run
 from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from transformer import Candidate, Model, Run, Search, with_lens
+from transformer import Candidate, Model, Request, Run, Search, with_lens
 from transformer.inference.beam import BeamNode, Hypothesis
+from transformer.runs.request import method_words
 from transformer.tokenizer import MASK
 from transformer.views.drawing import style
 from transformer.views.prediction.beams import beam_nodes
@@ -29,6 +30,7 @@ from transformer.views.prediction.prediction import (
     TOP_K,
     TOP_P,
     candidates,
+    how_at,
 )
 from transformer.views.prediction.prediction import why_cut as reasons_of
 from transformer.views.prediction.surprisal import surprisal
@@ -220,6 +222,23 @@ def test_greedy_beams_and_padding_have_words_of_their_own(tiny_model, tiny_encod
     lost = Candidate(id=padding, logit=9.0, probability=0.9, sampling_probability=0.0)
     planted = dataclasses.replace(step, candidates=(lost, *step.candidates))
     assert reasons_of(greedy, planted)[padding] == PADDING
+
+
+def test_words_of_a_step_name_what_took_its_token(tiny_model, tiny_encoder_decoder):
+    plain = tiny_model.generate("the fox", max_new_tokens=2)
+    other = plain.steps[0].candidates[1].id
+    forced = tiny_model.generate("the fox", max_new_tokens=2, forced_tokens=[other])
+    assert set(reasons_of(forced, forced.steps[0]).values()) <= {PADDING}
+    assert NOT_BEST in reasons_of(forced, forced.steps[1]).values()
+    assert how_at(forced, forced.steps[0]) == "This token was not sampled: it was put there."
+    assert how_at(forced, forced.steps[1]) == "greedy: always the likeliest"
+    again = tiny_model.generate("the fox", max_new_tokens=2, repetition_penalty=1.5)
+    assert how_at(again, again.steps[0]) == "greedy, repetition penalty 1.5"
+    drawn = Request("the fox", temperature=0.5, repetition_penalty=1.5, seed=3)
+    assert method_words(drawn) == "sampled: temperature 0.5, repetition penalty 1.5"
+    assert method_words(drawn, brief=True).endswith("repetition penalty 1.5, seed 3")
+    searched = tiny_encoder_decoder.generate("the fox", beams=2, length_penalty=0.0)
+    assert how_at(searched, searched.steps[0]) == "beam search with 2 beams, length penalty 0"
 
 
 def test_a_bar_that_is_missing_says_which_filter_cut(tiny_model):

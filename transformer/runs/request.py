@@ -160,17 +160,34 @@ class Request:
 def method_words(request: Request, *, brief: bool = False) -> str:
     """How tokens are chosen, in words. brief: as few as distinguish two runs, with the seed."""
     if request.beams > 1:
-        return say("beam search with {beams} beams", beams=request.beams)
-    if (sampling := request.sampling) is None:
-        return say("greedy") if brief else say("greedy: always the likeliest")
+        words = say("beam search with {beams} beams", beams=request.beams)
+        if request.length_penalty == 1:
+            return words
+        number = numeral(request.length_penalty, "g")
+        return say("{words}, length penalty {number}", words=words, number=number)
+    penalty, sampling = request.repetition_penalty, request.sampling
+    if sampling is not None:
+        words = _sampled(sampling)
+    elif brief or penalty != 1:
+        words = say("greedy")
+    else:
+        words = say("greedy: always the likeliest")
+    if penalty != 1:
+        number = numeral(penalty, "g")
+        words = say("{words}, repetition penalty {number}", words=words, number=number)
+    if sampling is None or not brief:
+        return words
+    return say("{words}, seed {seed}", words=words, seed=request.seed)
+
+
+def _sampled(sampling: Sampling) -> str:
     words = {"temperature": say("temperature")}
     parts = [
         f"{words.get(field.name, field.name.replace('_', '-'))} {numeral(value, 'g')}"
         for field in fields(sampling)
         if (value := getattr(sampling, field.name)) is not None
     ]
-    sampled = say("sampled: {settings}", settings=", ".join(parts))
-    return say("{words}, seed {seed}", words=sampled, seed=request.seed) if brief else sampled
+    return say("sampled: {settings}", settings=", ".join(parts))
 
 
 # Other libraries' names of settings, and what to use here.

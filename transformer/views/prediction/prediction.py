@@ -75,6 +75,8 @@ def step_of(run: Run, index: Any) -> GenerationStep:
 
 def how_at(run: Run, step: GenerationStep) -> str:
     """How a step's token was chosen, and of how many, if it was drawn."""
+    if _is_forced(run, step):
+        return say("This token was not sampled: it was put there.")
     if run.request.sampling is None:
         return method_words(run.request)
     count = say_n(
@@ -84,6 +86,10 @@ def how_at(run: Run, step: GenerationStep) -> str:
         all=numeral(run.config.output_vocab_size),
     )
     return f"{method_words(run.request)}. {count}"
+
+
+def _is_forced(run: Run, step: GenerationStep) -> bool:
+    return step.index < len(run.request.forced_tokens)
 
 
 PADDING = mark("padding is never taken")
@@ -106,7 +112,8 @@ def why_cut(run: Run, step: GenerationStep) -> dict[int, str]:
     padding, sampling = run.config.output_padding_id, run.request.sampling
     reasons = {c.id: PADDING for c in cut if c.id == padding}
     rest = [c for c in cut if c.id != padding]
-    if run.request.repetition_penalty != 1:  # which changes the order
+    # a penalty changes the order, and a forced token is taken whatever the order
+    if run.request.repetition_penalty != 1 or (sampling is None and _is_forced(run, step)):
         return {token: say(why) for token, why in reasons.items()}
     if sampling is None:
         reason = OTHER_TEXT if run.request.beams > 1 else NOT_BEST
