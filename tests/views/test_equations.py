@@ -45,6 +45,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
         ROTARY | {"rotary_scaling": "linear", "rotary_factor": 4.0, "rotary_multiplier": 1.25},
     ),
     "bloom": ("decoder", {"positions": "alibi"}),
+    "neox": ("decoder", {"positions": "alibi", "parallel": True, "residual_scale": 0.5}),
 }
 NO_ROPE = ("full_attention", "sliding_attention_nope")
 # Other settings that change a formula or its code.
@@ -154,7 +155,12 @@ class Recorded:
         first = self.config.norm == "pre"
         found = {"added": added, "gain": norm.weight, "stream": of if first else of - added}
         found |= (
-            {"normalised": normalised, "out": of + added}
+            {
+                "normalised": normalised,
+                "out": self.outputs[place.rpartition(".")[0]][query]
+                if self.config.parallel
+                else of + added,
+            }
             if first
             else {"norm_of": of, "out": normalised}
         )

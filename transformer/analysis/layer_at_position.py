@@ -6,7 +6,7 @@ one row, which takes next to no time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -27,8 +27,9 @@ class SubLayer:
     """One sub-layer and its way back into the stream, for one token; each (C,) float32.
 
     kind: "self", "cross" or "feed_forward". stream: what it starts from; read: what the sub-layer
-    reads (normalised, with norm "pre"); added: what it adds; out: the stream after it. norm_of:
-    what the norm is taken of, normalised: what it makes of that. norm: the module.
+    reads (normalised, with norm "pre"); added: what it adds; out: the stream after it, or after all
+    of them if they are parallel. norm_of: what the norm is taken of, normalised: what it makes of
+    that. norm: the module.
     """
 
     kind: str
@@ -90,6 +91,8 @@ def layer_at_position(
             added = added + part.added.to(added)
             x = start
     out = (added if made.parallel else x).float().cpu()
+    if made.parallel:
+        parts = [replace(part, out=out) for part in parts]
     expected = streams[layer + 1][0, position].cpu()
     room = EXACT if model.network.dtype == torch.float32 else 0.05
     agrees = float((out - expected).abs().max()) <= room * (1 + float(expected.abs().max()))

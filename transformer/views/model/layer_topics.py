@@ -158,7 +158,7 @@ def norm(chosen: HeadAtQuery) -> Topic:
         "gain": getattr(made, "scale", getattr(made, "weight", None)),
     }  # fmt: skip
     says = chosen.says(f"{kind}_norm", f"{kind}_output_norm")
-    formula = [*lines[:-1], lines[-1] + f" + {scale}g(N(x))" * config.parallel]
+    formula = [*lines[:-1], lines[-1] + f" + {scale}g(N′(x))" * config.parallel]
     if has_norm:
         formula.append(f"N:{result}({of}) = {scaled}")
     else:
