@@ -18,7 +18,7 @@ from transformer.views.attention.grid import head_grid
 from transformer.views.attention.heatmap import SCALES, attention_flow, attention_heatmap
 from transformer.views.drawing import style
 from transformer.views.learn import MOST, learning_curves
-from transformer.views.masks.masks import mask_figure, padded_batch
+from transformer.views.masks.masks import mask_figure, mask_removed, padded_batch
 from transformer.views.prediction.masked import masked
 from transformer.views.prediction.prediction import candidates
 from transformer.views.registry import PICTURES
@@ -151,7 +151,13 @@ def test_each_layer_shows_the_window_of_its_own(tokenizer, stack):
         np.testing.assert_array_equal(found["padding"] & found["causal"], found["combined"])
         shown = mask_figure(batch, 0, "causal", layer=layer).data[0].z == 1
         assert (shown.sum(axis=1).max() == (2 if stack == "decoder" else 3)) == (layer == 1)
-        freed = without_mask(batch, 0, f"{stack}.{layer}.self", 0, "padding").freed
+        place = f"{stack}.{layer}.self"
+        if stack == "decoder":
+            said = mask_removed(batch, 0, place, 0, "causal").layout.title.subtitle.text
+            assert said.endswith("the future and keys outside the window") == (layer == 1)
+            titled = mask_figure(batch, 0, "causal", layer=layer).layout.title.text
+            assert titled.startswith("Causal mask and window:") == (layer == 1)
+        freed = without_mask(batch, 0, place, 0, "padding").freed
         np.testing.assert_array_equal(freed, found["causal"] & ~found["padding"])
 
 

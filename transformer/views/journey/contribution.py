@@ -105,13 +105,13 @@ def sentence(found: LogitContribution) -> str:
         "Of the logit {logit}, {most} adds most: {adds}. Next comes {second} with {then}.",
         logit=numeral(found.logit, ".2f"),
         most=most,
-        adds=f"{adds:+.2f}",
+        adds=numeral(adds, "+.2f"),
         second=second,
-        then=f"{then:+.2f}",
+        then=numeral(then, "+.2f"),
     )
     if takes < 0:
         said += " " + say(
-            "What lowers it most is {least}: {takes}.", least=least, takes=f"{takes:+.2f}"
+            "What lowers it most is {least}: {takes}.", least=least, takes=numeral(takes, "+.2f")
         )
     return said
 

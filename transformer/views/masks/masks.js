@@ -28,11 +28,18 @@ const isKind =
 
 // Whether layers' windows differ, so that the masks of each are shown.
 const layersDiffer = ({ kind }) => kind === "self" && new Set(page.batch.windows).size > 1;
-// In an encoder, positions hide what is outside a layer's window, if it has one.
-const hasWindow = ({ stack, kind, layer }) =>
-  stack === "encoder" && kind === "self" && page.batch.windows[layer] !== null;
+// Positions hide what is outside a layer's window, if it has one; in an encoder, nothing else.
+const hasWindow = ({ kind, layer }) => kind === "self" && page.batch.windows[layer] !== null;
+const isWindow = (site) => site.stack === "encoder" && hasWindow(site);
 const nameOf = (which, site) =>
-  which === "causal" && hasWindow(site) ? say("window") : maskOf(which);
+  which === "causal" && isWindow(site) ? say("window") : maskOf(which);
+const hides = (site) => {
+  if (isWindow(site))
+    return say("Hides the keys that are too far from the query, before it and after it.");
+  return hasWindow(site)
+    ? say("Hides the keys that come after the query, and those that are too far before it.")
+    : say("Hides the keys that come after the query, in a decoder's self-attention only.");
+};
 
 const count = (many) => Array.from({ length: many }, (_, place) => [place, String(place)]);
 const LayerPick = () => {
@@ -144,11 +151,7 @@ const EachMask = ({ one, site }) => {
     </section>
     <section>
       <h3>${capital(nameOf("causal", site))}</h3>
-      <p>${
-        hasWindow(site)
-          ? say("Hides the keys that are too far from the query, before it and after it.")
-          : say("Hides the keys that come after the query, in a decoder's self-attention only.")
-      }</p>
+      <p>${hides(site)}</p>
       ${one("causal")}
     </section>
     <section>

@@ -13,7 +13,6 @@ import plotly.graph_objects as go
 from transformer.analysis.mask_removal import (
     BoolArray,
     Removal,
-    acting_masks,
     masks_of,
     masks_used,
     weight_on_padding,
@@ -42,6 +41,7 @@ _TITLES = {
     "padding": "Padding mask: no one reads keys that are padding",
     "causal": "Causal mask: no one reads keys that come later",
     "window": "Window: no one reads keys that are too far away",
+    "both": "Causal mask and window: no one reads keys that come later or are too far away",
     "combined": "Combined mask: what both masks allow",
 }
 
@@ -101,9 +101,11 @@ def mask_figure(
 
 
 def _named(batch: Batch, site: Site, which: str) -> str:
-    """A mask's name: in an encoder, positions hide what is outside a window."""
-    slides = site.stack == "encoder" and "causal" in acting_masks(batch.config, site)
-    return "window" if slides and which == "causal" else which
+    """A mask's name: positions hide the future, what is outside a window, or both."""
+    slides = site.kind == "self" and batch.config.window_of(site.layer) is not None
+    if which != "causal" or not slides:
+        return which
+    return "window" if site.stack == "encoder" else "both"
 
 
 def padded_batch(batch: Batch, *, stack: Annotated[str | None, STACK] = None) -> go.Figure:
@@ -154,7 +156,13 @@ def _tokens(batch: Batch, stack: str, real: BoolArray) -> dict[str, object]:
     }
 
 
-_FREED_TO = {"padding": "padding", "causal": "the future", "window": "keys outside the window"}
+_FREED_TO = {
+    "padding": "padding",
+    "causal": "the future",
+    "window": "keys outside the window",
+    "both": "the future and keys outside the window",
+}
+_MASK_NAMES = {"window": "window", "both": "causal mask"}
 
 
 def mask_removed(
@@ -187,7 +195,7 @@ def mask_removed(
     name = _named(batch, site, which)
     return matrix_figure(
         cells,
-        f"Weights without the {name if name == 'window' else f'{name} mask'}: {whose}",
+        f"Weights without the {_MASK_NAMES.get(name, f'{name} mask')}: {whose}",
         f"{100 * share:.1f} % of the weight would go to {_FREED_TO[name]}",
         view.query_labels,
         view.key_labels,

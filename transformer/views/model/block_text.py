@@ -148,7 +148,8 @@ def _on_positions(config: ModelConfig, stack: str) -> list[str]:
                 count=rotated,
             )
         )
-        said.append(say(SCALINGS[config.rotary_scaling].does, factor=config.rotary_factor))
+        factor = numeral(config.rotary_factor, "g")
+        said.append(say(SCALINGS[config.rotary_scaling].does, factor=factor))
         if not all(kind.rotates for kind in kinds):
             said.append(say("Some layers rotate nothing."))
     if config.window:
