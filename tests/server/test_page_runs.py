@@ -14,6 +14,7 @@ from transformer import Model
 from transformer.checks import InvalidRequest, check_number
 from transformer.inference import deadline
 from transformer.messages import speaking
+from transformer.server import slots
 from transformer.server.errors import MAX_SENTENCE, RunExpired, public_error
 from transformer.server.fields import WORDS, request_of_run, settings_of
 from transformer.server.guard import language_of
@@ -22,7 +23,6 @@ from transformer.server.page_runs import Regenerator, run_facts, run_of
 from transformer.server.presses import read_batch, works
 from transformer.server.resources import resource_app
 from transformer.server.service import Service
-from transformer.server.slots import Slots
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,8 @@ def test_every_server_has_the_same_examples_and_opens_with_them(here, there):
         assert run_of(there, {"model": name}) is there.store.run(run)
 
 
-def test_a_busy_server_asks_the_page_to_retry_a_regeneration(there):
-    there.shares["model"] = Slots(0, threads=0)
+def test_a_busy_server_asks_the_page_to_retry_a_regeneration(there, monkeypatch):
+    monkeypatch.setattr(slots, "MAX_THREADS_WAITING", 0)
     with pytest.raises(RunExpired, match="The server is busy with other requests"):
         Regenerator(there).make({"d" * 22: GOOD})
 

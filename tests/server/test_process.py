@@ -23,9 +23,9 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from transformer.server import PRIVATE
 from transformer.server.errors import BUSY, ENDING, public_error
-from transformer.server.http_server import listen
+from transformer.server.http_server import listen, watched
 from transformer.server.limits import MAX_WAITING
-from transformer.server.process import ShortLog, watched
+from transformer.server.process import ShortLog
 
 pytestmark = pytest.mark.slow
 

@@ -24,14 +24,13 @@ from transformer.server.class_routes import class_app, phone_routes, step_shower
 from transformer.server.classes import Classes
 from transformer.server.errors import NO_STORE, answer_errors
 from transformer.server.guard import API, RESOURCES, Guard
-from transformer.server.http_server import Server, url_of
+from transformer.server.http_server import Server, url_of, watched
 from transformer.server.lessons import teacher_routes
 from transformer.server.limits import MAX_TRAININGS, MAX_WAITING
 from transformer.server.modules import MODULES
 from transformer.server.modules import PREFIX as MODULES_PREFIX
 from transformer.server.page import build
 from transformer.server.pages import Pages, mount, policy_for
-from transformer.server.process import raise_file_limit, shorten_logs
 from transformer.server.programs import Programs, program_routes
 from transformer.server.requests import caller
 from transformer.server.resources import resource_app
@@ -67,8 +66,8 @@ def launch(
         check_tools()
     policy = policy_for(embed_on)
     process.limit_arenas()
-    raise_file_limit()
-    shorten_logs()
+    process.raise_file_limit()
+    process.shorten_logs()
     # uvicorn reads it; by default no proxy is trusted to state a client's address.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", PRIVATE if "SPACE_ID" in os.environ else "")
     service = Service(models, trainings, debug=debug)
@@ -116,7 +115,7 @@ async def application(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         """Gradio's own would start its queue, which nothing here uses."""
         sweeping = asyncio.create_task(sweep(service))
-        async with tools(page), process.watched():
+        async with tools(page), watched():
             yield
         sweeping.cancel()
 

@@ -6,7 +6,8 @@ import asyncio
 import os
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -15,7 +16,6 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from transformer.server import process
 from transformer.server.limits import (
     HEADERS_S,
     MAX_ADDRESS_CONNECTIONS,
@@ -122,12 +122,37 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        process.notify("READY=1")
+        notify("READY=1")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        process.notify("STOPPING=1")
+        notify("STOPPING=1")
         self._end()
         await super().shutdown(sockets)
+
+
+def notify(state: str) -> None:
+    """Tell systemd, if it started this process and asked for it (NOTIFY_SOCKET; see sd_notify)."""
+    if address := os.environ.get("NOTIFY_SOCKET"):
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+            told.connect(f"\0{address[1:]}" if address[0] == "@" else address)
+            told.send(state.encode())
+
+
+@asynccontextmanager
+async def watched() -> AsyncIterator[None]:
+    """While it runs, the event loop tells systemd's watchdog that it does, three times in
+    WATCHDOG_USEC."""
+
+    async def tell(every_s: float) -> None:
+        while True:
+            notify("WATCHDOG=1")
+            await asyncio.sleep(every_s)
+
+    within = int(os.environ.get("WATCHDOG_USEC", "0")) / 1e6
+    telling = asyncio.create_task(tell(within / 3)) if within else None
+    yield
+    if telling:
+        telling.cancel()
 
 
 def listen(host: str | None = None, port: int | None = None) -> socket.socket:

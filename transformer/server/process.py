@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import functools
 import gc
 import logging
 import os
-import socket
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from transformer.server.errors import place_of
@@ -66,31 +63,6 @@ def resident_bytes() -> int | None:
     except OSError:
         return None
     return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def notify(state: str) -> None:
-    """Tell systemd, if it started this process and asked for it (NOTIFY_SOCKET; see sd_notify)."""
-    if address := os.environ.get("NOTIFY_SOCKET"):
-        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-            told.connect(f"\0{address[1:]}" if address[0] == "@" else address)
-            told.send(state.encode())
-
-
-@asynccontextmanager
-async def watched() -> AsyncIterator[None]:
-    """While it runs, the event loop tells systemd's watchdog that it does, three times in
-    WATCHDOG_USEC."""
-
-    async def tell(every_s: float) -> None:
-        while True:
-            notify("WATCHDOG=1")
-            await asyncio.sleep(every_s)
-
-    within = int(os.environ.get("WATCHDOG_USEC", "0")) / 1e6
-    telling = asyncio.create_task(tell(within / 3)) if within else None
-    yield
-    if telling:
-        telling.cancel()
 
 
 def raise_file_limit() -> None:

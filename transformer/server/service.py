@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from transformer.checkpoint import CheckpointError
@@ -128,53 +128,41 @@ class Service:
         interventions: what to alter while reading. Raises ValueError for bad input.
         """
         check_interventions(interventions)
-        texts = check_texts(texts)
-        if self.model(name).config.family == "encoder-decoder":
-            settings = {"max_new_tokens": MAX_NEW_TOKENS, "trace_interventions": interventions}
-            batch: Batch = self._call(Model.translate_batch, name, texts, **settings)
-        else:
-            batch = self._call(Model.trace, name, texts, interventions)
-        return batch
+        texts, model = check_texts(texts), self.model(name)
+        if model.config.family != "encoder-decoder":
+            return on_cpu(model.trace(texts, interventions))
+        settings = {"max_new_tokens": MAX_NEW_TOKENS, "trace_interventions": interventions}
+        return on_cpu(model.translate_batch(texts, **settings))
 
     def translate(self, name: str, texts: Sequence[str], **settings: Any) -> list[Run]:
         """Several texts translated at once; each gets the run that it gets alone.
 
         Raises ValueError for bad input, or for a model that does not translate.
         """
-        self.model(name).check_translator()
+        model = self.model(name)
+        model.check_translator()
         check_whole("max_new_tokens", settings.get("max_new_tokens"), 1, MAX_NEW_TOKENS)
         check_interventions(settings.get("interventions"))
-        runs: list[Run] = self._call(Model.generate_batch, name, check_texts(texts), **settings)
-        return [_noted(run) for run in runs]
+        runs = model.generate_batch(check_texts(texts), **settings)
+        return [_noted(on_cpu(run)) for run in runs]
 
     def one_by_one(self, name: str, text: str, **settings: Any) -> str | None:
         """A text's sentences, each translated alone as the model learned them, joined; None for
         a single sentence."""
-        several = len(self.model(name).reader.sentences(text)) > 1
+        model = self.model(name)
         settings.pop("forced_tokens", None)  # they begin the whole text's translation
-        return self._call(Model.translate, name, text, **settings) if several else None
+        several = len(model.reader.sentences(text)) > 1
+        return model.translate(text, **settings) if several else None
 
     def read(self, name: str, text: str, interventions: Any = ()) -> Run:
         """One text, read and not continued. Raises ValueError for bad input."""
-        self.model(name)
+        model = self.model(name)
         check_interventions(interventions)
-        run: Run = self._call(Model.trace, name, check_input(text), interventions)
-        return run
+        return on_cpu(model.trace(check_input(text), interventions))
 
     def fill(self, name: str, text: str, n_best: int) -> Filled:
         """Predict each [MASK] of a text. Raises ValueError for bad input."""
-        self.model(name)
-        found: Filled = self._call(Model.fill, name, check_input(text), n_best)
-        return found
-
-    def _call(self, method: Callable[..., Any], name: str, *given: Any, **settings: Any) -> Any:
-        """The result of a model's method; runs and batches in main memory."""
-        found = method(self.model(name), *given, **settings)
-        if isinstance(found, list):
-            return [on_cpu(run) for run in found]
-        if isinstance(found, Run):
-            return on_cpu(found)
-        return on_cpu(found) if isinstance(found, Batch) else found
+        return self.model(name).fill(check_input(text), n_best)
 
     def _offer_usable(self) -> None:
         """Make each model's example; a model with which that fails is reported on stderr and not

@@ -71,7 +71,7 @@ class Place:
 class Slots:
     """The requests that run or wait for one thing that takes long.
 
-    at_once: how many run. waiting, threads: how many wait, and how many of these may hold a thread.
+    at_once: how many run. waiting: how many wait, besides MAX_THREADS_WAITING that hold a thread.
     begun: how many run or have stepped aside; by default as many as run. of_address: how many of
     them may be of one address. slice_s: seconds after which one steps aside. patience_s: seconds
     that a task waits before it is refused. last: a request with a place here may not wait for
@@ -83,14 +83,13 @@ class Slots:
         at_once: int,
         *,
         waiting: int = MAX_WAITING,
-        threads: int = MAX_THREADS_WAITING,
         begun: int | None = None,
         of_address: float = math.inf,
         slice_s: float = math.inf,
         patience_s: float | None = None,
         last: bool = False,
     ) -> None:
-        self.at_once, self.waiting, self.threads = at_once, waiting, threads
+        self.at_once, self.waiting = at_once, waiting
         self.begun, self.of_address = begun or at_once, of_address
         self.slice_s, self.patience_s, self.last = slice_s, patience_s, last
         self._places: list[Place] = []  # in the order in which they came
@@ -211,7 +210,7 @@ class Slots:
 
     def _make_room(self, place: Place) -> Place | None:
         """The waiting request that the new one displaces, if any. Raises Busy."""
-        own, room = place.caller, self.threads if place.holds_thread else self.waiting
+        own, room = place.caller, MAX_THREADS_WAITING if place.holds_thread else self.waiting
         peers = [
             one for one in self._places if not one.began and one.holds_thread == place.holds_thread
         ]
