@@ -104,18 +104,17 @@ class _DecoderSource(LogitSource):
     def __init__(self, model: DecoderOnly, rows: list[list[int]], hooks: Sequence[Hook]) -> None:
         super().__init__(model, rows)
         self.model, self.hooks = model, hooks
-        self.cache: KeyValueCache | None = KeyValueCache()
-        self.begun = False  # the cache holds all but each row's last token
+        self.cache: KeyValueCache | None = None  # of all but each row's last token
 
     def logits(self) -> Tensor:
         """(B, V), for the token after each row."""
-        longest = max(map(len, self.rows))
-        if self.cache is None or longest > self.most:
+        if max(map(len, self.rows)) > self.most:
             self.cache = None
-            seen = [row[start:] for row, start in zip(self.rows, self.starts(), strict=True)]
-            return self._read(seen)[:, -1]
-        fresh = [row[-1:] for row in self.rows] if self.begun else self.rows
-        self.begun = True
+            fresh = [row[start:] for row, start in zip(self.rows, self.starts(), strict=True)]
+        elif self.cache is None:
+            self.cache, fresh = KeyValueCache(), self.rows
+        else:
+            fresh = [row[-1:] for row in self.rows]
         return self._read(fresh)[:, -1]
 
     def _read(self, rows: list[list[int]]) -> Tensor:
