@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from kit.models import tiny
 
 from transformer import Break
-from transformer.analysis.rotary import angles_of
+from transformer.analysis.rotary import angles_of, rotates
 from transformer.analysis.rotary import rotated_pair as a_pair_of
 from transformer.model.rotary import RotarySettings, frequencies_of
+from transformer.views.attention.heatmap import attention_heatmap
 from transformer.views.positions.rotary import (
     VIEW,
     rotary_angles,
@@ -99,6 +100,8 @@ def test_each_layer_is_shown_with_its_own_rotation(tokenizer):
         np.testing.assert_allclose(found.q_before, record.q[0, 1, 5], atol=1e-5)
         np.testing.assert_allclose(found.k_before, record.k[0, 1, 2], atol=1e-5)
         assert found.score_at(5, 2) == pytest.approx(found.score, abs=1e-5)
+        assert rotates(run, "decoder.0.self")
+        assert not rotates(still, "decoder.0.self")
     nope = tiny("nope", "decoder", tokenizer, positions="rotary", layer_types=(
         "full_attention_nope", "full_attention",
     ))  # fmt: skip
@@ -115,6 +118,22 @@ def test_a_rotary_score_depends_on_distance_alone(run):
     line, here = drawn.data
     assert line.y[2] == pytest.approx(here.y[0], abs=1e-4)
     assert max(line.y) - min(line.y) > 1e-3
+
+
+@pytest.mark.parametrize("broken", [None, "no-scale", "model-scale"])
+@pytest.mark.parametrize("cap", [None, 0.5])
+def test_the_score_by_distance_is_the_one_that_the_run_had(tokenizer, cap, broken):
+    model = tiny("capped", "decoder", tokenizer, positions="rotary", score_cap=cap)
+    breaks = [Break(broken)] if broken and cap is None else []
+    run = model.trace("the fox said hello", interventions=breaks)
+    drawn = rotary_distance(run, "decoder.1.self", 1, 5, 3)
+    assert ("√d" in drawn.layout.yaxis.title.text) == (cap is None)
+    titled = attention_heatmap(run, "decoder.1.self", 1, stage="scores").layout.title.subtitle.text
+    assert ("√d" in titled) == (cap is None)
+    line, here = drawn.data
+    assert here.y[0] == pytest.approx(float(run.trace["decoder.1.self"].scores[0, 1, 5, 3]))
+    assert line.y[2] == pytest.approx(here.y[0], abs=1e-4)
+    assert drawn.layout.meta["moved"] < 1e-4
 
 
 def test_networks_without_rotary_positions_have_no_rotary_picture(run, tiny_model):

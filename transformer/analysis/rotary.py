@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer.checks import check_whole
+from transformer.interventions.descriptions import Break
 from transformer.model.rotary import Rotation
 from transformer.model.sites import Site
 from transformer.runs.head_data import SiteLike, array, check_head, labels_of
@@ -26,8 +27,8 @@ class RotatedPair:
 
     q, k: (D,), as they meet, and q_before, k_before, rotated back. query, key: their positions.
     angles: (max_len, R / 2), radians from 0 to 2 pi, of each position and pair. longer: by which a
-    rotation also multiplies (YaRN, LongRoPE). score: the network's own, before the mask; divisor:
-    of scores.
+    rotation also multiplies (YaRN, LongRoPE). score: the network's own, before the mask; divisor,
+    cap: of scores.
     """
 
     site: Site
@@ -43,6 +44,7 @@ class RotatedPair:
     longer: float
     score: float
     divisor: float
+    cap: float | None
 
     @property
     def n_pairs(self) -> int:
@@ -55,12 +57,13 @@ class RotatedPair:
             rotated(self.q_before, self.angles[query], self.longer),
             rotated(self.k_before, self.angles[key], self.longer),
         )
-        return float(q @ k) / self.divisor
+        score = float(q @ k) / self.divisor
+        return score if self.cap is None else self.cap * math.tanh(score / self.cap)
 
 
 def rotates(run: Run, site: SiteLike) -> bool:
-    """Whether this attention rotates queries and keys."""
-    if run.config.positions != "rotary":
+    """Whether this attention rotates queries and keys, each by its own place."""
+    if run.config.positions != "rotary" or _broken(run) & {"no-rotation", "shuffled-positions"}:
         return False
     found = run.trace.find(site)
     return found.kind == "self" and run.config.rotary_of(found.layer) is not None
@@ -108,8 +111,20 @@ def rotated_pair(
         q=q, k=k, q_before=rotated(q, -angles[at], 1 / longer),
         k_before=rotated(k, -angles[other], 1 / longer), angles=angles, longer=longer,
         score=float(record.scores[0, head, at, other]),
-        divisor=math.sqrt(run.config.score_size),
+        divisor=_divisor(run), cap=run.config.score_cap,
     )  # fmt: skip
+
+
+def _broken(run: Run) -> set[str]:
+    return {one.what for one in run.request.interventions if isinstance(one, Break)}
+
+
+def _divisor(run: Run) -> float:
+    """What the run divided scores by."""
+    broken = _broken(run)
+    if "no-scale" in broken:
+        return 1.0
+    return math.sqrt(run.config.d_model if "model-scale" in broken else run.config.score_size)
 
 
 def rotated(vector: Doubles, angles: Doubles, longer: float) -> Doubles:

@@ -50,8 +50,8 @@ RANGES: tuple[Range, ...] = get_args(Range)
 LOG_FLOOR = 1e-4  # weights below this share the darkest colour of the log scale
 
 _STAGE_TITLES = {
-    "scores": "scores q·k/√d, before the mask",
-    "masked": "scores q·k/√d, masked",
+    "scores": "{scores}, before the mask",
+    "masked": "{scores}, masked",
     "weights": "weights, each row sums to 1",
 }
 
@@ -99,10 +99,11 @@ def attention_heatmap(
             **shown,
         )
     of = {"site": str(view.site), **view.site._asdict(), "head": view.head}
+    scores = "scores q·k/√d" if run.config.scores_from_heads else "scores"
     return matrix_figure(
         cells,
         head_title(view),
-        _STAGE_TITLES[stage],
+        _STAGE_TITLES[stage].format(scores=scores),
         *labels,
         meta=of | {"stage": stage, "scale": scale, "row": row, "range": range_},
     )

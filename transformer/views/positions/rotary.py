@@ -122,6 +122,7 @@ def rotary_distance(
     steps = range(0, last - found.query + 1)
     together = [found.score_at(found.query + step, found.key + step) for step in steps]
     moved = max(abs(score - found.score) for score in together)
+    score = say("score q·k/√d") if run.config.scores_from_heads else say("score")
     line = go.Scatter(
         x=list(distances), y=scores, mode="lines", name=say("the same two, this far apart"),
         line={"color": BLUE, "width": 2}, hovertemplate="%{x}: %{y:.4f}",
@@ -136,7 +137,7 @@ def rotary_distance(
         "by their distance",
         f"moved on together by up to {len(together) - 1} places, the score changes by {moved:.1e}",
         xaxis=style.axis(say("tokens from key to query")),
-        yaxis=style.axis(say("score q·k/√d"), showgrid=True),
+        yaxis=style.axis(score, showgrid=True),
         showlegend=True,
         legend={"orientation": "h", "y": -0.25},
         meta={"moved": moved, "score": found.score},
