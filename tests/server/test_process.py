@@ -1,6 +1,7 @@
 """A server among strangers: its descriptors, its log, whose address it believes, and its end."""
 
 import asyncio
+import itertools
 import json
 import logging
 import resource
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
+from unittest import mock
 
 import httpx
 import psutil
@@ -21,7 +23,7 @@ from kit.client import called
 from kit.serving import Server
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from transformer.server import PRIVATE
+from transformer.server import PRIVATE, sweep
 from transformer.server.errors import BUSY, ENDING, public_error
 from transformer.server.http_server import listen, watched
 from transformer.server.limits import MAX_WAITING
@@ -268,3 +270,20 @@ def test_a_fault_that_repeats_is_logged_once_and_without_its_values(monkeypatch)
     assert logged("another") is not None
     now = 61.0
     assert logged("a fault: x") == f"{first} (3 more before)"
+
+
+def test_a_sweep_that_fails_is_logged_and_not_the_last(monkeypatch, capsys):
+    monkeypatch.setattr("transformer.server.SWEEP_S", 0.001)
+    service = mock.Mock()
+    service.sweep.side_effect = itertools.chain([KeyError(WORDS)], itertools.repeat(None))
+
+    async def sweeps() -> None:
+        sweeping = asyncio.create_task(sweep(service))
+        while service.sweep.call_count < 2 and not sweeping.done():
+            await asyncio.sleep(0.001)
+        assert sweeping.cancel()
+
+    aio.run(sweeps())
+    logged = capsys.readouterr().err
+    assert logged.startswith("a mistake: KeyError in ")
+    assert WORDS not in logged

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -22,7 +23,7 @@ from transformer.server.addresses import BelowPath, code_maker, hosts_for, path_
 from transformer.server.api import check_tools, endpoints_of, tools
 from transformer.server.class_routes import class_app, phone_routes, step_shower
 from transformer.server.classes import Classes
-from transformer.server.errors import NO_STORE, answer_errors
+from transformer.server.errors import NO_STORE, answer_errors, place_of
 from transformer.server.guard import API, RESOURCES, Guard
 from transformer.server.http_server import Server, url_of, watched
 from transformer.server.lessons import teacher_routes
@@ -161,7 +162,10 @@ async def sweep(service: Service) -> None:
 
     while True:
         await asyncio.sleep(SWEEP_S)
-        await asyncio.to_thread(work)
+        try:
+            await asyncio.to_thread(work)
+        except Exception as error:  # the next one may succeed
+            print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
 
 
 def status_routes(service: Service) -> APIRouter:
