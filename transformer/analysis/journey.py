@@ -4,7 +4,7 @@ prediction of each layer, and the prediction without a head; and which token is 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,8 +15,9 @@ from transformer.analysis.logit_contribution import LogitContribution, WrittenAt
 from transformer.analysis.logit_lens import lens_logits
 from transformer.analysis.text_before import TextBefore
 from transformer.checks import check_whole
+from transformer.inference.decode_session import DecodeSession
+from transformer.inference.generation import generate
 from transformer.inference.loaded import LoadedModel, Prepared, hooks_for
-from transformer.inference.stream import Stream
 from transformer.interventions.descriptions import Ablate, Intervention
 from transformer.interventions.hooks import hooks_of
 from transformer.model.hooks import Hook, Point
@@ -117,32 +118,34 @@ def continuation(
     """Ids that the likeliest tokens after `position` are, to the end of the sentence, at most
     N_WRITTEN; with one head switched off if `site` names its place, or on again if it is off.
 
-    Empty for an encoder, for an unknown head, and where the text up to there is read as other
-    tokens by itself.
+    Empty for an encoder and for an unknown head.
     """
     position = model.last_read(run) if position is None else position
     if run.config.family == "encoder":
         return ()
-    forced = run.ids[run.n_prompt : position + 1]
-    text = run.request.text
-    if position + 1 < run.n_prompt:
-        specials = (one for one in run.ids[: position + 1] if not model.tokenizer.is_special(one))
-        text = model.tokenizer.decode(specials)
-    interventions = tuple(run.request.interventions)
+    interventions = run.request.interventions
     if site is not None:
         interventions = _switched(interventions, Site.parse(site), head)
+    prompt, forced = run.ids[: run.n_prompt], run.ids[run.n_prompt : position + 1]
+    source, ids = list(run.source_ids), run.ids[: position + 1]
     try:
-        request = dataclasses.replace(run.request, text=text).greedy(
-            max_new_tokens=len(forced) + N_WRITTEN,
-            forced_tokens=forced,
-            interventions=interventions,
+        request = run.request.greedy(
+            max_new_tokens=len(forced), forced_tokens=forced, interventions=interventions
         )
-        stream = Stream(model, request)
+        hooks = hooks_for(model, request, Prepared(source, list(prompt)))
     except ValueError:
         return ()
-    if stream.prompt_ids != run.ids[: min(position + 1, run.n_prompt)]:
-        return ()
-    return tuple(_sentence(model, stream, len(forced)))
+    steps = generate(
+        model.generator_network,
+        [ids],
+        sources=[source] if source else None,
+        max_new_tokens=N_WRITTEN,
+        end_id=model.tokenizer.end_id,
+        more_ends=model.tokenizer.end_ids,
+        session=DecodeSession(model.engine) if model.engine and not hooks else None,
+        hooks=hooks,
+    )
+    return tuple(_sentence(model, (step.token for (step,) in steps if step)))
 
 
 def _switched(made: Sequence[Intervention], at: Site, head: int) -> tuple[Intervention, ...]:
@@ -160,14 +163,12 @@ def _switched(made: Sequence[Intervention], at: Site, head: int) -> tuple[Interv
     return tuple(left) if is_off else (*left, Ablate(at.stack, at.layer, (head,), at.kind))
 
 
-def _sentence(model: LoadedModel, stream: Stream, n_forced: int) -> Iterator[int]:
-    for place, step in enumerate(stream):
-        if place < n_forced:
-            continue
-        if step.token in model.tokenizer.end_ids:
+def _sentence(model: LoadedModel, tokens: Iterable[int]) -> Iterator[int]:
+    for token in tokens:
+        if token in model.tokenizer.end_ids:
             return
-        yield step.token
-        if any(end in model.tokenizer.label(step.token) for end in SENTENCE_ENDS):
+        yield token
+        if any(end in model.tokenizer.label(token) for end in SENTENCE_ENDS):
             return
 
 
