@@ -8,7 +8,7 @@ import { followStack, forgotten, readPosition } from "./selection.js";
 import { headNumbers, weightsOfRow } from "./head_numbers.js";
 import { numeral, say } from "./messages.js";
 import { useAnswer, useEvent, usePart } from "./part.js";
-import { html, useLayoutEffect, useRef, useState } from "./preact.js";
+import { html, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 import { chosenRow, page, sameToken, setKey, setQuery, tracedFrom } from "./store.js";
 import { inText, ReadingInWords, sourceOf, Token, weightAt, WORD } from "./text.js";
 
@@ -47,7 +47,8 @@ const useReading = (part, token) => {
   const source = token && sourceOf(token);
   const wanted = source && { stack: token.stack, index: token.index, run, ...source };
   const { answer, asked } = useAnswer(part, reading, wanted);
-  return token && answer && asked.run === run ? { token: asked, reading: answer } : null;
+  const isShown = Boolean(token && answer && asked.run === run);
+  return useMemo(() => (isShown ? { token: asked, reading: answer } : null), [answer, isShown]);
 };
 
 // The network's guesses for the gaps of a text, {place: label}; places: joined by commas.
@@ -72,9 +73,12 @@ const wordsOf = (labels, special) => {
   return words;
 };
 
+const point = (token) => {
+  if (!sameToken(token, page.pointed)) page.pointed = token;
+};
+
 // The tokens of a stack. read: see useReading; lit: the tokens of the cell that is pointed at,
-// {query, key}; written: the last place that is shown; point(token): the pointer is on a token, or on
-// none; ghost: what would follow; guesses: see guessed.
+// {query, key}; written: the last place that is shown; ghost: what would follow; guesses: see guessed.
 const Tokens = ({
   facts,
   stack,
@@ -83,7 +87,6 @@ const Tokens = ({
   read,
   lit,
   written,
-  point,
   ghost = "",
   guesses = {},
 }) => {
@@ -209,14 +212,11 @@ export const Text = ({ facts, Arcs = null }) => {
   const ghost = ends && next.asked?.run === facts.run ? inText(next.answer.labels) : "";
   const gaps = isStory && ready && facts.hidden?.length;
   const told = useAnswer(part, guessed, gaps && { run: facts.run, places: facts.hidden.join() });
-  const guesses = gaps && told.asked?.run === facts.run ? told.answer : {};
-  const point = (token) => {
-    if (!sameToken(token, pointed)) page.pointed = token;
-  };
+  const guesses = gaps && told.asked?.run === facts.run ? told.answer : undefined;
   const translates = facts.source_labels.length > 0;
   const chosen = page.query && labelsOf(facts, page.query.stack)[page.query.index] !== undefined;
   const isForgotten = ready && !pointed && page.query && chosenRow(page.query.stack) === null;
-  const shown = { facts, read, lit, point };
+  const shown = { facts, read, lit };
   return html`<div class=${`whole-text ${read ? "reading" : ""}`} data-state=${facts.state}
     data-run=${facts.run ?? ""} ...${part.attributes({ reads: read && `${read.token.stack}.${read.token.index}` })}>
     <div class="source" hidden=${!translates}>

@@ -114,3 +114,19 @@ export const weightsOfToken = (isInSight) => (token) => {
   if (!of || token.index < tracedFrom(token.stack)) return null;
   return asks ? (isInSight() ? ofPicture : ofHead)(of) : ofMean(of, "all");
 };
+
+// Every head's weight on the second token; null without one.
+export const useReaders = (part) => {
+  const { query, key, run } = page;
+  const kind = query?.stack === key?.stack ? "self" : "cross";
+  const isRead = query && key && [query, key].every((one) => one.index >= tracedFrom(one.stack));
+  const wanted = isRead && {
+    run: run.run,
+    stack: query.stack,
+    query: query.index,
+    kind,
+    key: key.index,
+  };
+  const found = useAnswer(part, (data) => askOnce("readers", data), wanted);
+  return wanted && JSON.stringify(found.asked) === JSON.stringify(wanted) ? found.answer : null;
+};

@@ -138,6 +138,15 @@ const Writes = ({ place, texts }) => {
 
 // ---- the card ----
 
+// What the network would write without a head, for `useTexts`, on pointer down on the head.
+const textAsked = (position, at) => {
+  const { run } = page.run;
+  return { run, position, site: siteName(at), head: at.head };
+};
+export const askTexts = ({ position }, at) =>
+  page.run.stack === "decoder" &&
+  void askOnce("continuation", textAsked(position, at)).catch(() => {});
+
 // What the network would write at a place with the head and without, [labels, labels]; null where it writes
 // nothing.
 const useTexts = (part, answer, place, at) => {
@@ -153,7 +162,7 @@ const useTexts = (part, answer, place, at) => {
     const without = await withoutHead(data);
     return [answer, without].map(({ likeliest: [{ label }] }) => ({ labels: [label] }));
   };
-  const wanted = place !== null && { run, position: place, site: siteName(at), head: at.head };
+  const wanted = place !== null && textAsked(place, at);
   const { answer: written, asked } = useAnswer(part, both, wanted);
   const isCurrent = wanted && JSON.stringify(asked) === JSON.stringify(wanted);
   const texts = isCurrent && written.map(({ labels }) => labels);

@@ -13,7 +13,6 @@ import {
   setQuery,
   tracedFrom,
 } from "../../web/store.js";
-import { askOnce } from "../../web/ask.js";
 import { isAblated } from "../../web/runs.js";
 import { capital, numeral, say, sayWith } from "../../web/messages.js";
 import { headName, kindOf, siteName } from "../../web/sites.js";
@@ -21,7 +20,7 @@ import { knownName, SmallHead } from "../../web/head_grid.js";
 import { weightsOfRow } from "../../web/head_numbers.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { fontPx } from "../../web/theme.js";
-import { useAnswer, openSection, mounted, usePart } from "../../web/part.js";
+import { openSection, mounted, usePart } from "../../web/part.js";
 import { effect, html, signal, useMemo } from "../../web/preact.js";
 import { Token, WORD } from "../../web/text.js";
 import {
@@ -34,10 +33,11 @@ import {
   useAtlas,
   useMetrics,
   useNumbers,
+  useReaders,
 } from "../attention/numbers.js";
 import { shared, useJourney } from "./next_words.js";
 import { newShown, useCell } from "../attention/cell.js";
-import { HeadCard, useAgreement } from "./head_card.js";
+import { askTexts, HeadCard, useAgreement } from "./head_card.js";
 import { layerGeometryOf, partsOf } from "./geometry.js";
 import { OneLayer, Picture } from "./layers.js";
 
@@ -47,22 +47,6 @@ const LOOK = { stage: "weights", scale: "sqrt", range: "fixed" };
 const BELOW_PX = 56; // the text under the cells
 
 // ---- who reads what ----
-
-// Every head's weight on the second token, {answer, asked}; null without one.
-const useReaders = (part) => {
-  const { query, key, run } = page;
-  const kind = query?.stack === key?.stack ? "self" : "cross";
-  const isRead = query && key && [query, key].every((one) => one.index >= tracedFrom(one.stack));
-  const wanted = isRead && {
-    run: run.run,
-    stack: query.stack,
-    query: query.index,
-    kind,
-    key: key.index,
-  };
-  const { answer, asked } = useAnswer(part, (data) => askOnce("readers", data), wanted);
-  return wanted && JSON.stringify(asked) === JSON.stringify(wanted) ? answer : null;
-};
 
 const Readers = ({ found }) => {
   /** @type {(token: any) => any} */
@@ -96,15 +80,14 @@ const cellInWords = (numbers, { row, column }, off) => {
   return say("{from} reads {to}, {weight}", { from: query[row], to: key[column], weight });
 };
 
-const Large = ({ part, view, at, row }) => {
-  const { shown, cell, atlases } = view;
+const Large = ({ part, height, shown, cell, at, row }) => {
   const keys = readStack(at);
   const { key } = page;
   const column = key && key.stack === keys ? key.index - tracedFrom(keys) : null;
   const chosen = { row, column };
   const lit = cell.over ?? chosen;
   const place = at.layer * page.run.n_heads + at.head;
-  const atlas = atlases[at.kind];
+  const atlas = knownAtlas(at);
   const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
   // A cell is a query and a key: which other heads read it?
   const pin = ({ row: from, column: to }) => {
@@ -112,7 +95,7 @@ const Large = ({ part, view, at, row }) => {
     if (to !== null) setKey(cell.tokenOf(keys, to));
   };
   const room = (box) => ({
-    side: { width: box.clientWidth, height: view.height - BELOW_PX },
+    side: { width: box.clientWidth, height: height - BELOW_PX },
     ...{ top: 6, least: 280, bar: false, pan: true },
   });
   const masked = at.stack === "decoder" && at.kind === "self";
@@ -144,7 +127,6 @@ const useAtlases = (part, kinds) => {
   const [first, second] = kinds;
   useAtlas(part, kindAsked(first));
   useAtlas(part, second && kindAsked(second));
-  return Object.fromEntries(kinds.map((one) => [one.kind, knownAtlas(one)]));
 };
 
 // The height left in the window, within bounds; on a phone the content above is scrolled away.
@@ -177,21 +159,29 @@ const Steps = ({ layer, count, go }) => html`<div class="layer-steps">
   <button type="button" aria-label=${say("Next layer")} disabled=${layer === count - 1} onClick=${() => go(layer + 1)}>›</button>
 </div>`;
 
-const Side = ({ view, at, width, many }) => {
-  const { answer, height } = view;
+const Side = ({ view, at, width }) => {
+  const { answer, height, many } = view;
   const isNarrow = width < NARROW_PX;
   const go = (layer) => setHead({ ...firstHead(at), head: at.head, layer });
   const encoder = page.run.kinds.find(({ stack }) => stack !== page.run.stack);
-  const source = encoder && at.stack === page.run.stack ? () => setHead(firstHead(encoder)) : null;
-  const alone = layerGeometryOf({
-    ...{ width, layer: at.layer, nHeads: page.run.n_heads, kinds: view.kinds },
-    ...{ across: isNarrow ? ACROSS : Math.floor(width / HEAD_PX), type: fontPx() / 14 },
-  });
-  const open = html`<${OneLayer} view=${{ ...view, small: true }} at=${alone} />`;
-  const room = { width, height: height - (many ? alone.height : 0) };
+  const source = encoder && at.stack === page.run.stack ? encoder : null;
+  const type = fontPx() / 14;
+  const alone = useMemo(() => {
+    const across = isNarrow ? ACROSS : Math.floor(width / HEAD_PX);
+    const { kinds } = view;
+    return layerGeometryOf({
+      width,
+      layer: at.layer,
+      nHeads: page.run.n_heads,
+      kinds,
+      across,
+      type,
+    });
+  }, [view, width, at.layer, type]);
+  const open = html`<${OneLayer} view=${view} at=${alone} />`;
   return html`<div class="journey-side">
     ${(isNarrow || !source) && html`<${HeadKinds} at=${at} />`}
-    ${isNarrow ? html`<${Steps} layer=${at.layer} count=${at.n_layers} go=${go} />` : html`<${Picture} ...${{ view, source, room }} />`}
+    ${isNarrow ? html`<${Steps} layer=${at.layer} count=${at.n_layers} go=${go} />` : html`<${Picture} ...${{ view, source, width }} height=${height - (many ? alone.height : 0)} />`}
     ${(isNarrow || many) && open}
     ${answer.heads && html`<${Legend} answer=${answer} />`}
   </div>`;
@@ -232,48 +222,58 @@ const Questions = () => {
 
 // ---- all of it ----
 
+// The card of the chosen head, what goes with it, and where to go on.
+const HeadSide = ({ part, answer, isCurrent, shown, cell, found, height }) => {
+  const at = /** @type {any} */ (headShown());
+  const isOwn = at.stack === page.run.stack;
+  const row = chosenRow(at.stack) ?? (isOwn ? answer.position - tracedFrom(at.stack) : null);
+  useNumbers(part, shown, headAsked(at));
+  useMetrics(part);
+  const label = headLabel(at);
+  return html`<div class="head-side">
+    <${HeadCard} ...${{ part, answer, isCurrent, at, row, label }} numbers=${shown.numbers} />
+    ${found && html`<${Readers} found=${found} />`}
+    ${shared.isLarge && html`<${Large} ...${{ part, height, shown, cell, at, row }} />`}
+    <${Questions} />
+  </div>`;
+};
+
 const Body = ({ part, answer, asked, shown, cell }) => {
   const at = /** @type {any} */ (headShown());
   const { run } = page;
-  const kinds = run.kinds.filter(({ stack }) => stack === at.stack);
-  const atlases = useAtlases(part, kinds);
   const found = useReaders(part);
-  const told = toldOf(answer, at.stack);
-  const many = run.n_heads * at.n_layers * kinds.length > FEW;
-  const isOwn = at.stack === run.stack;
   const isWide = part.width >= WIDE_PX;
   const height = useMemo(
     () => heightLeft(part.element.current, !isWide),
     [run.run, part.width, page.projector],
   );
-  const view = {
-    ...{ answer: told, atlases, kinds, small: !many, chosen: at, shown, cell },
-    choose: (head) => {
-      part.startTimer();
-      setHead(head);
-    },
-    press: (head) => prefetch(headAsked(head)),
-    point: (head) => isOwn && (shared.preview = head),
-    lit: found && found.heads,
-    most: Math.max(0, ...partsOf(told, run.n_heads).map(({ amount }) => Math.abs(amount))),
-    height,
-  };
-  const width = isWide ? Math.round(SHARE * part.width) : part.width;
-  const row = chosenRow(at.stack) ?? (isOwn ? answer.position - tracedFrom(at.stack) : null);
-  useNumbers(part, shown, headAsked(at));
-  useMetrics(part);
-  const label = headLabel(at);
-  const { isLarge } = shared;
   const isCurrent = asked.run === run.run;
+  const view = useMemo(() => {
+    const told = toldOf(answer, at.stack);
+    const kinds = run.kinds.filter(({ stack }) => stack === at.stack);
+    const isOwn = at.stack === run.stack;
+    return {
+      ...{ answer: told, kinds, many: run.n_heads * at.n_layers * kinds.length > FEW },
+      choose: (head) => {
+        part.startTimer();
+        setHead(head);
+      },
+      press: (head) => {
+        prefetch(headAsked(head));
+        if (isCurrent) askTexts(answer, head);
+      },
+      point: (head) => isOwn && (shared.preview = head),
+      lit: found && found.heads,
+      most: Math.max(0, ...partsOf(told, run.n_heads).map(({ amount }) => Math.abs(amount))),
+      height,
+    };
+  }, [run, at.stack, answer, found, height, isCurrent]);
+  useAtlases(part, view.kinds);
+  const width = isWide ? Math.round(SHARE * part.width) : part.width;
   const columns = { gridTemplateColumns: isWide ? `${width}px minmax(0, 1fr)` : "minmax(0, 1fr)" };
   return html`<div class="journey-body" style=${columns}>
-    <${Side} ...${{ view, at, width, many }} />
-    <div class="head-side">
-      <${HeadCard} ...${{ part, answer, isCurrent, at, row, label }} numbers=${shown.numbers} />
-      ${found && html`<${Readers} found=${found} />`}
-      ${isLarge && html`<${Large} ...${{ part, view, at, row }} />`}
-      <${Questions} />
-    </div>
+    <${Side} ...${{ view, at, width }} />
+    <${HeadSide} ...${{ part, answer, isCurrent, shown, cell, found, height }} />
   </div>`;
 };
 

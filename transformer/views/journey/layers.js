@@ -3,13 +3,15 @@
 
 import { fontPx } from "../../web/theme.js";
 import { capital, numeral, say, percentText } from "../../web/messages.js";
-import { sameHead, shell, page } from "../../web/store.js";
+import { headShown, sameHead, setHead, shell, page } from "../../web/store.js";
 import { isAblated } from "../../web/runs.js";
+import { firstHead } from "../../web/selection.js";
 import { attentionOf, headName } from "../../web/sites.js";
 import { useButtonKeys, inPx } from "../../web/cells.js";
 import { knownName, SmallHead } from "../../web/head_grid.js";
-import { html } from "../../web/preact.js";
+import { computed, html, useMemo } from "../../web/preact.js";
 import { beginning, Token } from "../../web/text.js";
+import { knownAtlas } from "../attention/numbers.js";
 import { useFilling } from "./next_words.js";
 import { amountOf, bandsOf, geometryOf, segmentsOf } from "./geometry.js";
 
@@ -41,8 +43,9 @@ const nameOf = (head) => {
 // ---- heads ----
 
 // view: see Picture; box: its position in px, unless it is in a row.
-const HeadButton = ({ head, view, box, keys, isStop }) => {
-  const { answer, atlases, small, chosen, choose, point, lit } = view;
+const HeadButton = ({ head, view, small, box, keys }) => {
+  const { answer, choose, point, lit } = view;
+  const isChosen = useMemo(() => computed(() => sameHead(headShown(), head)), [head]).value;
   const { layer, kind } = head;
   const amount = amountOf(answer, head, page.run.n_heads);
   const name = nameOf(head);
@@ -56,28 +59,27 @@ const HeadButton = ({ head, view, box, keys, isStop }) => {
     !small && `cell ${cell.class}`,
   ];
   const style = { ...(box && inPx(box)), ...cell.style, "--weight": weight?.toFixed(3) };
-  const atlas = atlases[kind];
+  const atlas = knownAtlas(head);
   const place = layer * page.run.n_heads + head.head;
   const title = answer.heads?.[kind] ? inWords(name, amount, answer.target_label) : name;
   return html`<button type="button" class=${look.filter(Boolean).join(" ")} style=${style}
-    aria-label=${title} title=${title} aria-pressed=${String(sameHead(chosen, head))} tabindex=${isStop ? 0 : -1}
+    aria-label=${title} title=${title} aria-pressed=${String(isChosen)} tabindex=${isChosen ? 0 : -1}
     ...${keys} onClick=${() => choose(head)} onPointerDown=${() => view.press(head)}
     onPointerEnter=${(event) => event.pointerType === "mouse" && point(head)}
   >${small && atlas && html`<${SmallHead} class="small" ...${{ atlas, place }} />`}</button>`;
 };
 
 // Buttons of heads that the arrow keys walk. columns: lists of heads, top to bottom; boxOf(head).
-const Heads = ({ columns, view, boxOf = /** @type {any} */ (() => null) }) => {
+// small: whether each is a heatmap.
+const Heads = ({ columns, view, small, boxOf = /** @type {any} */ (() => null) }) => {
   const last = { row: columns[0].length - 1, column: columns.length - 1 };
-  const { chosen } = view;
-  const hasChosen = columns.flat().some((head) => sameHead(chosen, head));
   const keysOf = useButtonKeys(last, ({ row, column }) => view.choose(columns[column][row]));
   return columns.map((heads, column) =>
-    heads.map((head, row) => {
-      const isStop = hasChosen ? sameHead(chosen, head) : row + column === 0;
-      return html`<${HeadButton} key=${`${head.kind} ${head.layer} ${head.head}`} box=${boxOf(head)}
-        keys=${keysOf(row, column)} ...${{ head, view, isStop }} />`;
-    }),
+    heads.map(
+      (head, row) =>
+        html`<${HeadButton} key=${`${head.kind} ${head.layer} ${head.head}`} box=${boxOf(head)}
+          keys=${keysOf(row, column)} ...${{ head, view, small }} />`,
+    ),
   );
 };
 const headsOf = (kinds, layer) =>
@@ -138,20 +140,21 @@ const Flow = ({ at, view }) => {
 // ---- all of it ----
 
 /**
- * view: {answer, atlases: by kind, kinds, small: whether heads are heatmaps here, chosen, choose(head),
- * point(head), lit: weights by kind or null, most: the largest amount}. source: leads to the encoder.
+ * view: {answer, kinds, many: whether heads are too many to be heatmaps here, choose(head), press(head),
+ * point(head), lit: weights by kind or null, most: the largest amount}. source: the encoder, if it is elsewhere.
  * @param {Record<string, any>} props
  */
-export const Picture = ({ view, room, source }) => {
-  const { answer, kinds } = view;
+export const Picture = ({ view, width, height, source }) => {
+  const { answer, kinds, many } = view;
   const { n_heads: nHeads } = page.run;
   const nLayers = kinds[0].n_layers;
   const at = geometryOf({
-    ...room,
+    width,
+    height,
     nLayers,
     nHeads,
     kinds,
-    small: view.small,
+    small: !many,
     source: Boolean(source),
     type: fontPx() / 14,
   });
@@ -179,9 +182,10 @@ export const Picture = ({ view, room, source }) => {
       return html`<span class="caption" style=${box}>${kind === "self" ? say("self") : say("cross")}</span>`;
     });
   // The label next to a row.
-  const rowName = (words, { top, height }, width = 16) => {
-    const left = at.left - (width + 4) * at.type;
-    const box = { left, top: top + height / 2 - 9 * at.type, width: width * at.type };
+  const rowName = (words, row, wide = 16) => {
+    const left = at.left - (wide + 4) * at.type;
+    const top = row.top + row.height / 2 - 9 * at.type;
+    const box = { left, top, width: wide * at.type };
     return html`<span class="caption" style=${inPx(box)}>${words}</span>`;
   };
   const number = (head) =>
@@ -190,7 +194,7 @@ export const Picture = ({ view, room, source }) => {
   return html`<div class="picture-of" style=${inPx({ width: at.width, height: at.height })}
     role="group" aria-label=${say("Layers and heads; arrow keys move")} onPointerLeave=${() => view.point(null)}>
     <${Flow} ...${{ at, view }} />
-    ${source && html`<button type="button" class="source-stream" style=${inPx(at.source)} onClick=${source}>${say("the source, as the encoder gives it")}</button>`}
+    ${source && html`<button type="button" class="source-stream" style=${inPx(at.source)} onClick=${() => setHead(firstHead(source))}>${say("the source, as the encoder gives it")}</button>`}
     <${Embedding} at=${at} />
     ${layers.map((layer) => [
       title(layer),
@@ -199,7 +203,7 @@ export const Picture = ({ view, room, source }) => {
     ])}
     ${!inBox && rowName(say("MLP"), at.feedForward(0), 36)}
     ${Array.from({ length: nHeads }, (_, head) => number(head))}
-    <${Heads} ...${{ columns, view }} boxOf=${({ kind, layer, head }) => at.box(kind, layer, head)} />
+    <${Heads} ...${{ columns, view }} small=${!many} boxOf=${({ kind, layer, head }) => at.box(kind, layer, head)} />
     ${
       answer.lens.length > 0 &&
       html`<span class="caption origin" style=${inPx({ left: 0, top: at.lens, width: at.left - 8 })}>${say("it would say so far")}</span>`
@@ -218,7 +222,7 @@ export const OneLayer = ({ view, at }) => {
     onPointerLeave=${() => view.point(null)}>
     <div class="picture-of" style=${inPx({ width: at.width, height: at.height })}>
       <${Flow} ...${{ at, view }} />
-      <${Heads} ...${{ columns, view }} boxOf=${({ kind, head }) => at.box(kind, layer, head)} />
+      <${Heads} ...${{ columns, view }} small boxOf=${({ kind, head }) => at.box(kind, layer, head)} />
       <${FeedForward} ...${{ layer, view }} box=${at.feedForward()} words=${say("MLP")} />
     </div>
     ${after && html`<p class="after">${say("then it would say")} <${Token} label=${beginning(after, answer.position)} /> <small>${percentText(after.probability)}</small></p>`}
