@@ -102,9 +102,11 @@ const hoverLabels = (labels) => labels.map((label) => shortLabel(escapeLabel(lab
 /** @type {(numbers: HeadNumbers) => string[][]} */
 const readingTexts = ({ labels: { query, key } }) => {
   const keys = hoverLabels(key);
-  return hoverLabels(query).map((from) =>
-    keys.map((to) => say("{query} reads {key}", { query: from, key: to })),
-  );
+  const said = say("{query} reads {key}", { query: "\u0000", key: "\u0001" });
+  return hoverLabels(query).map((from) => {
+    const row = said.replace("\u0000", () => from);
+    return keys.map((to) => row.replace("\u0001", () => to));
+  });
 };
 
 // The numbers of a figure's cells: what is drawn, and what the hover label says by its template.
