@@ -128,7 +128,7 @@ export const useFollowed = (name, kind, grade, isReady) => {
   };
   useLayoutEffect(() => void follow(), [name, Boolean(read)]);
   useDocument(["pointerup", "keyup", "change"], follow, true);
-  useLayoutEffect(() => void follow(), [page.run, page.head, page.query]);
+  useLayoutEffect(() => void follow(), kind ? [page.run, page.head, page.query] : []);
 };
 
 const NumberForm = ({ state, answer }) => {

@@ -138,7 +138,8 @@ const Exports = () => {
     }
     setBusy(false);
   };
-  const { run, head } = page;
+  const { run } = page;
+  const head = isOpen && page.head;
   const disabled = !run?.run || isBusy;
   const chosen = Math.max(
     0,
