@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 from fastapi import FastAPI
 from kit import aio
+from kit.models import tiny
 
 import transformer
 from transformer import Model, bundled_names
@@ -266,6 +267,35 @@ def test_what_can_be_measured_is_what_is_recorded_or_the_network_says(ground, ti
         assert of(ground, measure, given) == pytest.approx(float(wanted), abs=1e-5), measure
     with pytest.raises(ValueError, match="head must be a whole number"):
         of(ground, "contribution", silent | {"head": 2})
+
+
+def test_tokens_of_a_text_that_has_slid_keep_their_numbers(tiny_model, experiments):
+    run = tiny_model.generate("the fox said hello to the dog and the cat", max_new_tokens=24)
+    start = run.trace_start
+    given = run.n_prompt - start  # of the traced tokens
+    assert start > 0
+    assert given > 2
+    ground = GradingContext(run=run, models=experiments.queries)
+    seen = transformer.with_lens(tiny_model, run)
+    best = seen.lens.ids[:, :given, 0]
+    agreed = (best[1] == best[-1]).double().mean()
+    assert of(ground, "lens_agreement", {"layers": 1}) == pytest.approx(agreed)
+    mean = sum(seen.surprisal[1:given]) / (given - 1)
+    assert of(ground, "mean_surprisal", {}) == pytest.approx(mean)
+    assert of(ground, "surprisal", {"token": start + 4}) == pytest.approx(seen.surprisal[4])
+    with pytest.raises(ValueError, match=f"token must be a whole number from {start} to"):
+        of(ground, "surprisal", {"token": start - 1})
+
+
+def test_weights_are_counted_in_networks_of_any_kind(tokenizer, experiments):
+    changes = dict(gated=True, n_heads=4, n_key_heads=2, head_size=6, attention_bias=False)
+    model = tiny("grouped", "decoder", tokenizer, feed_forward_bias=False, **changes)
+    ground = GradingContext(run=model.trace("the fox"), models=experiments.queries)
+    layer = model.network.decoder.layers[0]
+    for measure, part in (
+        ("attention_weights", layer.self_attention), ("feed_forward_weights", layer.feed_forward),
+    ):  # fmt: skip
+        assert of(ground, measure, {}) == sum(one.numel() for one in part.parameters())
 
 
 def test_what_the_network_says_is_graded_on_the_run(tiny_model, experiments):

@@ -149,7 +149,7 @@ class Best(Check):
         if "key" in self.free:
             return range(run.trace[Site.parse(self.arguments["site"])].pattern.shape[3])
         if self.of == "surprisal":  # nothing predicts the first token
-            return range(1, len(run.labels))
+            return range(run.trace_start + 1, len(run.labels))
         return range(run.n_prompt - 1, len(run.labels) - 1)
 
 

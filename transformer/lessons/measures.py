@@ -122,10 +122,12 @@ COUNTS: dict[str, tuple[str, Callable[[Run], float]]] = {
     "features": (mark("the number of features of a token"), lambda run: run.config.d_model),
     "feed_forward_weights": (
         mark("the number of weights of one feed-forward"),
-        lambda run: 2 * run.config.d_model * run.config.d_ff,
+        lambda run: (2 + run.config.gated) * run.config.d_model * run.config.d_ff,
     ),
     "attention_weights": (
-        mark("the number of weights of one attention"), lambda run: 4 * run.config.d_model**2,
+        mark("the number of weights of one attention"),
+        lambda run: 2 * run.config.d_model * run.config.d_head
+        * (run.config.n_heads + run.config.key_heads),
     ),
 }  # fmt: skip
 

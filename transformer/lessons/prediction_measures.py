@@ -67,14 +67,17 @@ def kept(context: GradingContext, token: int) -> float:
 def surprisal(context: GradingContext, token: int) -> float:
     """-log2 of the token's own probability, as the network gave it before it read the token."""
     found = context.models.with_lens(context.run).surprisal or ()
-    value = found[check_whole("token", token, 0, len(found) - 1)]
+    first = context.run.trace_start
+    value = found[check_whole("token", token, first, first + len(found) - 1) - first]
     return 0.0 if value is None else float(value)
 
 
 @measured(mark("the mean surprisal of the given text, in bits,"))
 def mean_surprisal(context: GradingContext) -> float:
     """Bits a token of the given text."""
-    found = (context.models.with_lens(context.run).surprisal or ())[: context.run.n_prompt]
+    run = context.run
+    n_given = max(0, run.n_prompt - run.trace_start)
+    found = (context.models.with_lens(run).surprisal or ())[:n_given]
     values = [one for one in found if one is not None]
     if not values:
         raise not_measurable("surprisal")
@@ -125,7 +128,7 @@ def lens_agreement(context: GradingContext, layers: int) -> float:
     lens = context.models.with_lens(context.run).lens
     if lens is None:
         raise not_measurable("logit lens")
-    best = lens.ids[:, : context.run.n_prompt, 0]
+    best = lens.ids[:, : context.run.n_prompt - context.run.trace_start, 0]
     check_whole("layers", layers, 0, len(best) - 1)
     return float((best[layers] == best[-1]).double().mean())
 
@@ -143,8 +146,9 @@ def layers_alike(model: Model, run: Run, token: int, other: str) -> int:
     assert isinstance(found, Run)
     stack = model.network.last_stack.name
     here, there = streams_of(model, run, stack), streams_of(model, found, stack)
+    row = token - run.trace_start
     differ = [
-        float((a[0, token] - b[0, -1]).norm() / b[0, -1].norm()) > EQUAL
+        float((a[0, row] - b[0, -1]).norm() / b[0, -1].norm()) > EQUAL
         for a, b in zip(here[1:], there[1:], strict=True)
     ]
     return differ.index(True) if True in differ else len(differ)
