@@ -109,42 +109,66 @@ def test_no_tab_of_a_model_is_too_tall(visit, address):
 
 PAGE_JS = "**/server/static/page.js"
 PLOTLY_JS = "**/plotly-cartesian.min.js"
+GRADIO_JS = "**/assets/index-*.js"
 
 
 @pytest.fixture
 def held(memory):
-    """A page whose script is held back until the test releases it."""
-    page, routes = memory(viewport={"width": 390, "height": 844}).new_page(), []
+    """A phone's page, and a function that holds back what it asks for by an address; it returns
+    one that lets it go."""
+    page = memory(viewport={"width": 390, "height": 844}).new_page()
     page.add_init_script(LAYOUT_SHIFT)
-    page.route(PAGE_JS, lambda route: routes.append(route))
 
-    def let_go():
-        while not routes:
-            page.wait_for_timeout(20)
-        routes[0].continue_()
+    def hold(address):
+        routes = []
+        page.route(address, lambda route: routes.append(route))
 
-    yield page, let_go
+        def let_go():
+            while not routes:
+                page.wait_for_timeout(20)
+            routes[0].continue_()
+
+        return let_go
+
+    yield page, hold
     page.context.close()
 
 
-def test_a_picture_is_shown_until_the_scripts_have_loaded(held, server):
-    page, let_go = held
-    page.route(PLOTLY_JS, lambda route: None)  # never answered
+def test_the_story_is_told_and_used_before_gradio_has_come(held, server):
+    page, hold = held
+    scripts, gradio = hold(PAGE_JS), hold(GRADIO_JS)
     page.goto(server.url, wait_until="commit")
     look = page.locator("#first-look")
     expect(look.locator("[role=status]")).to_have_text("The controls are being loaded.")
-    for picture in look.locator("img").all():
-        expect(picture).to_be_in_viewport()
-        assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 10
-    let_go()
-    # The heads can be used; the large one is the small one enlarged until Plotly has loaded.
-    expect(page.locator(".one-layer .head").first).to_be_attached()
+    expect(look).to_contain_text("Once upon a time")
+    picture = look.locator("img")
+    expect(picture).to_be_in_viewport()
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 10
+    scripts()
+    expect(look.locator(".next-word")).to_have_count(5)
+    expect(look.locator(".head-card li").first).not_to_be_empty()
+    page.locator(".one-layer .head:not([aria-pressed=true])").first.click()
+    chosen = look.locator(".one-layer .head[aria-pressed=true]").get_attribute("aria-label")
+    page.get_by_role("button", name="Without positions?").click()  # needs a tab of Gradio's
+    expect(look).to_be_visible()
+    gradio()
     expect(look).to_be_hidden()
-    shift = page.evaluate("layoutShift")
+    expect(page.locator(".breaks")).to_be_in_viewport()  # what was pressed
+    page.get_by_role("tab", name="Journey").click()
+    shown = page.locator("gradio-app .one-layer .head[aria-pressed=true]")
+    expect(shown).to_have_attribute("aria-label", chosen)
+
+
+def test_a_large_head_is_the_small_one_until_plotly_has_come(held, server):
+    page, hold = held
+    hold(PLOTLY_JS)  # never let go
+    page.goto(server.url)
+    look = page.locator("#first-look")
+    expect(look).to_be_hidden()
+    assert page.evaluate("layoutShift") <= 0.05
     page.locator(".enlarge").click()
     enlarged = page.locator(".large-box .first-head")
     expect(enlarged).to_be_visible()
-    assert shift <= 0.05
     box = enlarged.bounding_box()
     assert box is not None
     assert min(box["width"], box["height"]) > 200
@@ -159,7 +183,8 @@ def test_a_picture_is_shown_until_the_scripts_have_loaded(held, server):
 
 
 def test_a_link_never_flashes_the_stored_example(held, server):
-    page, let_go = held
+    page, hold = held
+    let_go = hold(PAGE_JS)
     page.goto(f"{server.url}#tab=masks", wait_until="commit")
     look = page.locator("#first-look")
     expect(look.locator("[role=status]")).to_be_visible()

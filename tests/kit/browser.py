@@ -26,7 +26,7 @@ POINTED = """([r, c]) => { const d = document.querySelector(".attention")?.datas
     return d.row === String(r) && d.column === String(c); }"""
 # The page has opened: nothing covers it, and the journey is drawn, or a link has led to a tab that
 # hides it, where it need not ever have been drawn.
-OPEN = """() => { const box = window.viz && document.querySelector(".journey");
+OPEN = """() => { const box = window.viz && document.querySelector("gradio-app .journey");
     return box && getComputedStyle(box).visibility === "visible" && (box.dataset.rev
         || (!viz.isOpening() && viz.run && !box.getClientRects().length)); }"""
 # The attention is of the shown run, unless another tab is open.

@@ -33,8 +33,9 @@ PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden
 EACH: dict[str, Any] = PRIVATE | {"trigger_mode": "multiple"}
 # Gradio runs this once a component is on the page. The status line shows any error.
 MOUNT = """
-import("{bundle}")
-  .then(({{ modules }}) => modules["{module}"].{mount}({{ element, props, trigger }}))
+Promise.all([import("page"), import("{bundle}")])
+  .then(([page, {{ modules }}]) => page.modules["server/static/first_look.js"]
+    .place("{name}", modules["{module}"].{mount}, {{ element, props, trigger }}))
   .then(() => document.dispatchEvent(new CustomEvent("mounted", {{ detail: element }})))
   .catch((error) => {{
     console.error(error);
@@ -69,6 +70,7 @@ def component(
         value=value,
         html_template=translate_html(markup, language()),
         js_on_load=MOUNT.format(
+            name=elem_id or name,
             bundle="later" if is_later(module) else "page",
             module=module,
             mount=f"mount.{name}" if script else "mount",

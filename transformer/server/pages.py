@@ -24,7 +24,6 @@ from transformer.analysis.atlas import atlas
 from transformer.checks import shortened
 from transformer.messages import ENGLISH, catalogue, language, languages, say, speaking
 from transformer.messages.catalogues import glossary_element, json_in_script, translate_html
-from transformer.runs.head_data import head_view
 from transformer.server.fields import cards, fields_schema
 from transformer.server.guard import API, path_of
 from transformer.server.lessons import offered
@@ -35,8 +34,7 @@ from transformer.server.page_runs import example_facts, first_head
 from transformer.server.requests import caller
 from transformer.server.service import Service
 from transformer.server.slots import Slots
-from transformer.views.attention.grid import data_url, mosaic, tiles
-from transformer.views.attention.heatmap import head_title
+from transformer.views.attention.grid import data_url, mosaic
 from transformer.views.drawing.style import FONT
 
 TEMPLATE = Path(__file__).parent / "static" / "page.html"
@@ -83,7 +81,7 @@ class Pages:
     """
 
     def __init__(self, service: Service, english: gr.Blocks, root: str = "") -> None:
-        self._service, self._base = service, f"{quote(root) or '.'}/"
+        self._base = f"{quote(root) or '.'}/"
         self._schema = {
             "cards": cards(service.models),
             "lessons": offered(service.models),
@@ -111,14 +109,12 @@ class Pages:
         script, later = (in_language(MODULES.address(name), language()) for name in (PAGE, LATER))
         parts = {
             **{name: html.escape(text) for name, text in self._first_look.items()},
-            "head_title": html.escape(first_title(self._service)),
             "tag": catalogue(language()).tag,
             "base": self._base,
             "title": html.escape(say(TITLE)),
             "config": json_in_script(description(config)),
             "info": json_in_script(info),
             "imports": json.dumps({"imports": {"page": f"./{script}", "later": f"./{later}"}}),
-            "script": script,
             "schema": json_in_script(fields_schema() | self._schema),
             "glossary": glossary_element(language()),
             "plotly": MODULES.address(PLOTLY_JS),
@@ -245,23 +241,12 @@ def description(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def first_title(service: Service) -> str:
-    """The title of the large picture of the first look, in the language of this context."""
-    name = next(iter(service.models))
-    run = service.store.run(service.example(name)[0])
-    return head_title(head_view(run, *first_head(example_facts(service, name)[0])))
-
-
 def first_look(service: Service) -> dict[str, str]:
-    """The page before its scripts have run, which takes seconds on a phone: the stored
-    example and its heads, as pictures."""
+    """The page before its scripts have come, which takes seconds on a phone: the stored example
+    and its heads, as a picture."""
     name = next(iter(service.models))
     run = service.store.run(service.example(name)[0])
-    site, head = first_head(example_facts(service, name)[0])
+    site, _ = first_head(example_facts(service, name)[0])
     small = atlas(run, site.stack, site.kind)
     few = np.bitwise_and(small.pixels, FEW_COLOURS, dtype=np.uint8)
-    return {
-        "text": run.text,
-        "heads": data_url(mosaic(small._replace(pixels=few))),
-        "head": data_url(tiles(small)[site.layer, head]),
-    }
+    return {"text": run.text, "heads": data_url(mosaic(small._replace(pixels=few)))}

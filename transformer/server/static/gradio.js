@@ -89,10 +89,13 @@ const tabButtons = () => {
   return found;
 };
 
+let wanted = ""; // the tab that was last asked for; Gradio may not have laid it out yet
+export const tabWanted = () => wanted;
 // Open a tab by its name, unless it is open; a server's answer would be the only other way. Returns
 // its button.
 /** @type {(name: string) => HTMLElement | undefined} */
 export const openTab = (name) => {
+  wanted = name;
   const button = tabButtons().get(name);
   if (button?.getAttribute("aria-selected") !== "true") button?.click();
   return button;
@@ -109,9 +112,10 @@ const leadDown = async (led) => {
   let reached = 0;
   await nextPaint(); // of the tab that a link has opened
   while (performance.now() < until) {
-    const tabs = document.getElementById("right");
+    const isCovered = document.querySelector("#first-look:not(.opened)");
+    const tabs = isCovered ? null : document.getElementById("right");
     const below = tabs && tabs.getBoundingClientRect().top > window.innerHeight / 2;
-    if (led ? !below : window.scrollY > 0) return;
+    if (tabs && (led ? !below : window.scrollY > 0)) return;
     if (window.scrollY < reached) return; // the visitor has scrolled up meanwhile
     if (below) {
       tabs.scrollIntoView({ block: "start" });

@@ -1,6 +1,7 @@
 // What the page needs before any of its parts: the address, the visit and its runs, and the fields of the
 // state that belong to the whole page.
 
+import "./first_look.js";
 import { isOpening, reopen } from "./link.js";
 import "../../web/runs.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
@@ -8,7 +9,7 @@ import "../../web/selection.js";
 import { SESSION, VISIT, session, storage } from "../../web/ask.js";
 import { controls, page, setQuery, emit, showWaiting } from "../../web/store.js";
 import { bindField, fields, setFields } from "../../web/fields.js";
-import { openTab, typed } from "./gradio.js";
+import { openTab, tabWanted, typed } from "./gradio.js";
 import { BACK, isConnectionLost } from "./presses.js";
 import { isEmbedded, withoutEmbed } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
@@ -76,7 +77,7 @@ let hasTabs = false;
 /** @type {(name: string) => void} */
 export const tabShown = (name) => {
   if (hasTabs) fields.tab = name;
-  else openTab(fields.tab);
+  else openTab(tabWanted());
   hasTabs = true;
 };
 effect(() => void openTab(fields.tab));

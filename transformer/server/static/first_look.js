@@ -1,0 +1,55 @@
+// The parts that a visitor sees first. Each is drawn in page.html's first look as soon as the page's scripts have
+// come, and moves to its place once Gradio has laid out the page, all of them in one frame.
+
+/** @typedef {import("../../web/store.js").Mounted} Mounted */
+/** @typedef {{ element: Element, moves: (place: Mounted) => void, place: Mounted | null }} Part */
+
+/** @type {Map<string, Part>} */
+const parts = new Map(); // by the id of its element
+
+// What Gradio will give to a component's script, from the description of the page.
+/** @type {(name: string) => any} */
+const describedProps = (name) => {
+  /** @type {any[]} */
+  const components = /** @type {any} */ (window).gradio_config.components;
+  const { props } = components.find(({ props: { elem_id: id } }) => id === name);
+  return { value: props.value, ...props.props };
+};
+
+// Draw them with what their modules export: {module: {mount}}. An address that says what is to be shown waits for
+// it, see link.js.
+/** @type {(modules: Record<string, any>) => void} */
+export const draw = (modules) => {
+  const places = document.querySelectorAll("#first-look:not(.opens) [data-part]");
+  for (const element of /** @type {NodeListOf<HTMLElement>} */ (places)) {
+    const { part: name = "", module = "" } = element.dataset;
+    const { mount } = modules[module];
+    element.replaceChildren(document.createElement("div"));
+    /** @type {Part["moves"]} */
+    let moves = () => {};
+    const placed = new Promise((done) => (moves = done));
+    parts.set(name, { element, moves, place: null });
+    const trigger = async (/** @type {string} */ event, /** @type {any} */ value) => {
+      const gradio = await placed;
+      gradio.props.value = value;
+      gradio.trigger(event, value);
+    };
+    (mount[name] ?? mount)({ element, props: describedProps(name), trigger });
+  }
+};
+
+// Gradio has made the element of a component: mount it there, unless it is drawn already.
+/** @type {(name: string, mount: (place: Mounted) => void, place: Mounted) => void} */
+export const place = (name, mount, given) => {
+  const part = parts.get(name);
+  if (!part) return mount(given);
+  part.place = given;
+  if ([...parts.values()].some((one) => !one.place)) return;
+  for (const one of parts.values()) {
+    const { element } = /** @type {Mounted} */ (one.place);
+    element.firstElementChild.replaceWith(/** @type {Node} */ (one.element.firstElementChild));
+    one.moves(/** @type {Mounted} */ (one.place));
+  }
+  parts.clear();
+  document.querySelector("#first-look")?.classList.add("opened");
+};
