@@ -154,6 +154,8 @@ def page_table(part: dict[str, Any]) -> str:
             f"{phone['click_ms']:.0f} ms",
         ],
     ]
+    if "controls_s" in desk:
+        rows.insert(4, seconds("until Gradio's controls can be used, too", "controls_s"))
     if "shift" in desk:
         shifts = [f"{one['shift']:.2f}" for one in (desk, phone)]
         on = f"; {part['projector']['shift']:.2f} on a projector"
