@@ -35,6 +35,7 @@ export const draw = (modules) => {
       gradio.trigger(event, value);
     };
     (mount[name] ?? mount)({ element, props: describedProps(name), trigger });
+    element.closest("#first-look")?.classList.add("drawn");
   }
 };
 
