@@ -67,13 +67,15 @@ def test_the_journey_and_bars_match_the_server_and_a_bar_forces_its_token(page, 
     assert came == beginning(page, said["next"], 4)
     adds = page.page.locator(".head-card li").filter(has_text=re.compile("adds"))
     expect(adds).to_contain_text(said["target_label"].removeprefix("␣"))
-    last = page.page.evaluate("viz.run.n_prompt - 1")
-    choose(page, last)
-    bar = bars(page).and_(page.page.locator("[aria-disabled=false]")).first
-    wanted = int(bar.get_attribute("data-id") or "")
-    bar.click()
-    page.page.wait_for_function("viz.run.forced_tokens.length === 1")
-    assert page.page.evaluate("viz.run.ids")[last + 1] == wanted
+    asked = page.page.evaluate("viz.controls.length")
+    for n_forced in (1, asked + 1):  # the first new token, and one more than were asked for
+        last = page.page.evaluate("viz.run.n_prompt") + n_forced - 2
+        choose(page, last)
+        bar = bars(page).and_(page.page.locator("[aria-disabled=false]")).first
+        wanted = int(bar.get_attribute("data-id") or "")
+        bar.click()
+        page.page.wait_for_function("n => viz.run.forced_tokens.length === n", arg=n_forced)
+        assert page.page.evaluate("viz.run.ids")[last + 1] == wanted
 
 
 def test_readers_work_by_keyboard_and_parts_open_their_tabs(page):

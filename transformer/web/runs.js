@@ -4,7 +4,7 @@
 import { say } from "./messages.js";
 import { html } from "./preact.js";
 import { headName, kindOf as kindWords } from "./sites.js";
-import { shell, page, on, reactive, requestsFor, setQuery } from "./store.js";
+import { controls, shell, page, on, reactive, requestsFor, setQuery } from "./store.js";
 import { shownFields } from "./fields.js";
 import { linkOf } from "./link_text.js";
 import { useAnswer } from "./part.js";
@@ -157,9 +157,13 @@ export const showRun = (facts) => {
   shell.apply({ ...views, ...linkOf(facts) }, facts);
 };
 
-// The shown text up to a step, then the given token ids, then what the network writes.
+// The shown text, whatever was typed since, up to a step; then the given token ids, of which the last may be one
+// more than the new tokens that are set; then what the network writes.
 /** @type {(forced: number[]) => void} */
-export const continueFrom = (forced) => alter(interventions(), forced, page.run.text); // whatever was typed since
+export const continueFrom = (forced_tokens) => {
+  const length = Math.max(controls.length, forced_tokens.length);
+  shell.generate({ alter: interventions(), forced_tokens, length }, page.run.text);
+};
 // Another token at a step of the shown run: the text goes on from there.
 export const branchAt = (step, id) => {
   const { ids, n_prompt: start } = page.run;
