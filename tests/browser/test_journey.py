@@ -110,6 +110,14 @@ def test_readers_work_by_keyboard_and_parts_open_their_tabs(page):
         page.tab("Journey")
         page.page.locator(part).first.click()
         expect(page.page.get_by_role("tab", name=tab, exact=True, selected=True)).to_be_visible()
+    page.tab("Journey")
+    page.page.locator(".all-tools[aria-expanded=true]").click()  # the tabs are hidden here again
+    page.page.locator(".to-masks").first.click()
+    back = page.page.get_by_role("tab", name="Journey")
+    back.press("Enter")
+    page.page.wait_for_selector("body.first")
+    page.page.evaluate("viz.nextPaint()")
+    expect(back).to_be_focused()
 
 
 def test_a_translator_has_its_source_above_and_a_phone_one_layer_at_a_time(page):

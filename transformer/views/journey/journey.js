@@ -1,5 +1,4 @@
-// The journey: one token's way through the network, each part's contribution to the next word, and the chosen
-// head large.
+// The journey: one token's way through the network, what each part adds to the next word, and the chosen head.
 
 import { readStack, firstHead } from "../../web/selection.js";
 import {
@@ -13,6 +12,7 @@ import {
   setQuery,
   tracedFrom,
 } from "../../web/store.js";
+import { fields } from "../../web/fields.js";
 import { isAblated } from "../../web/runs.js";
 import { capital, numeral, say, sayWith } from "../../web/messages.js";
 import { headName, kindOf, siteName } from "../../web/sites.js";
@@ -208,6 +208,9 @@ const QUESTIONS = [
 
 const hasTabs = signal(false); // kept while another tab is open
 effect(() => void globalThis.document?.body.classList.toggle("all-tabs", hasTabs.value));
+const isOnTab = () => globalThis.document?.activeElement?.matches("[role=tab]:focus-visible");
+// They stay for a visitor who has come from another by the keyboard.
+effect(() => void (fields.tab === "journey" && isOnTab() && (hasTabs.value = true)));
 
 const Questions = () => {
   const one = ({ says, go }) =>
