@@ -75,13 +75,16 @@ def test_every_tab_opens_as_it_was_left(page):
     page.tab("Masks")
     page.wait_drawn(".masks")
     page.show_masks("The fox.", "The dog ran.")
+    page.press(page.page.locator("#without-padding"), draws=".masks")
     page.press(page.page.locator(".sentence").nth(1), draws=".masks")
     page.wait_drawn(".mask-scores")
     with page.drawn(".mask-scores"):
         page.page.locator(".mask-scores .pick-head").select_option("2")
     page.tab("Prediction")
     page.tokens.nth(9).click()
-    address = page.wait_for_address("lines=", "&row=1", "&mask_head=2", "tab=prediction", "read=9")
+    address = page.wait_for_address(
+        "lines=", "&bare=true", "&row=1", "&mask_head=2", "tab=prediction", "read=9"
+    )
     title = page.page.locator(".step-title").inner_text()
     page.go("model=tiny-translator&tab=attention")
     page.go(urldefrag(address).fragment)
@@ -91,6 +94,7 @@ def test_every_tab_opens_as_it_was_left(page):
     page.tab("Masks")
     page.page.wait_for_selector(".mask-scores[data-row='1'][data-head='2']")
     assert page.page.locator("#lines textarea").input_value() == "The fox.\nThe dog ran."
+    assert page.page.locator("#without-padding").get_attribute("aria-pressed") == "true"
 
 
 def test_links_and_history_are_followed_without_a_reload(page):

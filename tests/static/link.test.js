@@ -65,6 +65,7 @@ test("what cannot be read in a link is said, and the rest is used", () => {
     assert.deepEqual(request, {});
   }
   assert.deepEqual(partsOf({ text: "" }).request, { text: "" });
-  const { lines, request } = partsOf({ model: "tiny", lines: "a", head: "3" });
-  assert.deepEqual([lines, request], ["a", { model: "tiny" }]);
+  const state = { model: "tiny", lines: "a", bare: "true", head: "3" };
+  const { lines, bare, request } = partsOf(state);
+  assert.deepEqual([lines, bare, request], ["a", true, { model: "tiny" }]);
 });

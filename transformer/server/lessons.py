@@ -165,7 +165,7 @@ def answer_of(given: Any, check: Check, run: Run) -> dict[str, Any]:
 
 def shown_by(service: Service, state: Mapping[str, Any]) -> GradingContext:
     """The run that a state of the page shows. Raises ValueError for a bad state."""
-    check_names("a state", state, {*REQUEST, "lines", *view_fields()})
+    check_names("a state", state, {*REQUEST, "lines", "bare", *view_fields()})
     run = run_of(service, {name: state[name] for name in REQUEST if name in state})
     check_places(run, state)
     return GradingContext(run=run, models=service.queries)

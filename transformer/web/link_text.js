@@ -97,7 +97,7 @@ const unpackedState = async (packed) => {
 
 const REQUEST = Object.keys(declared.request); // all that makes a run again
 /** @type {Record<string, string>} */
-const TYPES = { ...declared.request, lines: "text" };
+const TYPES = { ...declared.request, lines: "text", bare: "bool" };
 
 /** @typedef {Record<string, string>} State the page as one plain object of texts */
 /** @type {(names: string[], a: State, b: State) => boolean} */
@@ -111,9 +111,10 @@ export const sameRequest = (a, b) => sameFields(REQUEST, a, b);
 /** @type {(a: State, b: State) => boolean} */
 export const sameSettings = (a, b) => sameFields(["model", ...declared.settings], a, b);
 
-// What a state asks the server for, as plain values: lines, of its batch, and request, for its run, each only with what
-// the state has; views: its other fields; problems: a sentence for each that cannot be read.
-/** @type {(state: State) => { lines?: string, request: Record<string, any>, views: State, problems: string[] }} */
+// What a state asks the server for, as plain values: lines, of its batch, bare, whether that is without padding masks, and
+// request, for its run, each only with what the state has; views: its other fields; problems: a sentence for each that
+// cannot be read.
+/** @type {(state: State) => { lines?: string, bare?: boolean, request: Record<string, any>, views: State, problems: string[] }} */
 export const partsOf = (state) => {
   /** @type {Record<string, any>} */
   const values = {};
@@ -128,8 +129,8 @@ export const partsOf = (state) => {
       problems.push(error.message);
     }
   }
-  const { lines, ...request } = values;
-  return { lines, request, views, problems };
+  const { lines, bare, ...request } = values;
+  return { lines, bare, request, views, problems };
 };
 
 // The part of a link that leads to a run; a stored example is its model's.

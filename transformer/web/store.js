@@ -172,7 +172,8 @@ export const setRun = (facts) => {
 export const setBatch = (facts) => {
   const { batch, model, texts, example, padding_hidden: isHidden } = facts;
   const lines = texts.join("\n");
-  page.batch = { ...facts, link: example ? {} : { lines } };
+  const link = { lines, ...(!isHidden && { bare: "true" }) };
+  page.batch = { ...facts, link: example ? {} : link };
   remember(batch, { model, lines, bare: !isHidden });
 };
 

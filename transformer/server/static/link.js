@@ -77,7 +77,8 @@ export const apply = (state, facts = null, isHere = false) => {
 };
 shell.apply = apply;
 /** @type {(state: State) => boolean} */
-const isOfBatch = ({ lines }) => lines === undefined || lines === page.batch?.link?.lines;
+const isOfBatch = ({ lines, bare }) =>
+  lines === undefined || (lines === page.batch?.link.lines && bare === page.batch.link.bare);
 // Another model, with the texts that are in the boxes where they are the visitor's own; how things are drawn
 // stays, and so does the open tab. Nothing for the model that is shown. Gradio's list calls it, see
 // server/components.py.
@@ -143,7 +144,8 @@ const openState = async (wanted) => {
   const showStoredBatch = () => showBatch(example.batch);
   const showStoredRun = () => showText(example.run);
   if (lines === undefined) showStoredBatch();
-  else if (!(await made("batches", { model, lines }, showStoredBatch))) return null;
+  else if (!(await made("batches", { model, lines, bare: parts.bare }, showStoredBatch)))
+    return null;
   const asksForRun = example.own.text || Object.keys(parts.request).some((one) => one !== "model");
   if (facts) {
     showText(facts);
