@@ -5,6 +5,7 @@ import test from "node:test";
 import { colourValues, headNumbers } from "../../transformer/web/head_numbers.js";
 import { cellsOf, lookOf, partOf, placesOf } from "../../transformer/web/heatmap.js";
 import { apart, vectors } from "./vectors.js";
+import { stepsOf, workOutRow } from "../../transformer/views/attention/row_arithmetic.js";
 import { distribution, draws } from "../../transformer/views/journey/distribution.js";
 
 test("the figure of a head, filled in by the page, is that of Python", () => {
@@ -67,5 +68,23 @@ test("greedy decoding shows the network's probabilities and one candidate", () =
     const settings = { ...plain, ...change, top_k: 2 };
     assert.equal(draws(settings), false);
     assert.deepEqual(distribution(logits, settings), { probabilities: own, count: 1 });
+  }
+});
+
+test("a score is divided by what its network divides it by, and called so", () => {
+  const one = { keys: Float32Array.of(6, 8), values: Float32Array.of(1, 1), allowed: [1] };
+  const row = { q: Float32Array.of(1, 1), ...one, bias: null, cap: null };
+  /** @type {[number, boolean, RegExp, string][]} */
+  const networks = [
+    [2, false, /head's size/, "14.000 / √2 = 9.899"],
+    [4, true, /historical network/, "14.000 / √4 = 7.000"],
+    [1, false, /own:$/, "14.000 / √1 = 14.000"], // T5, GPT-Neo
+    [0.1 ** -2, false, /own:$/, "14.000 / √100 = 1.400"], // Granite
+  ];
+  for (const [score_size, historical, words, reckoning] of networks) {
+    const whole = { ...row, score_size, historical };
+    const [, [says, worked]] = stepsOf(whole, workOutRow(whole), 0);
+    assert.match(says, words);
+    assert.equal(worked, reckoning);
   }
 });

@@ -199,6 +199,7 @@ def answer_attention_math(
         "query_label": found.query_label,
         "key_labels": list(found.key_labels),
         "score_size": found.score_size,
+        "historical": item.config.score_scale is None and item.config.score_divisor == "d_model",
         "bias": found.bias,
         "cap": found.cap,
         "q": found.q,

@@ -61,6 +61,17 @@ const productsText = (left, right, digits) => {
   return (terms.length > 4 ? [...terms.slice(0, 3), "…", terms.at(-1)] : terms).join(" + ");
 };
 
+// The number whose root divides scores: as far as it is not rounding.
+/** @type {(size: number) => string} */
+export const rootOf = (size) => `√${numeral(String(Number(size.toPrecision(6))))}`;
+/** @type {(row: any) => string} */
+const dividedBy = ({ score_size: divisor, q, historical }) => {
+  if (divisor === q.length) return say("Divided by the root of the head's size:");
+  return historical
+    ? say("Divided by the root of d_model, as this historical network has it:")
+    : say("Divided by a number of this network's own:");
+};
+
 // The steps from the query and one key to its weight and the output, [[words, reckoning], ...].
 /** @type {(row: any, sums: Steps, key: number) => [string, string][]} */
 export const stepsOf = (row, sums, key) => {
@@ -97,12 +108,7 @@ export const stepsOf = (row, sums, key) => {
       say("Agreement, the sum of {size} products: q·k =", { size }),
       `${productsText(row.q, ofKey, 2)} = ${dot}`,
     ],
-    [
-      row.score_size === size
-        ? say("Divided by the root of the head's size:")
-        : say("Divided by the root of d_model, as this historical network has it:"),
-      `${dot} / √${row.score_size} = ${part}`,
-    ],
+    [dividedBy(row), `${dot} / ${rootOf(row.score_size)} = ${part}`],
     ...changes,
     [
       capital(say("mask")),
