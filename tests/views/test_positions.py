@@ -148,7 +148,8 @@ def test_a_fit_that_would_fit_anything_is_not_shown(run, translation):
 @pytest.mark.parametrize("kind", ["alibi", "relative", "relative-by-layer"])
 def test_a_head_shows_the_numbers_that_its_layer_adds_to_scores(kind, tokenizer):
     buckets = {} if kind == "alibi" else {"relative_buckets": 8}
-    model = tiny("biased", "decoder", tokenizer, positions=kind, **buckets)
+    scale = {"score_scale": 1.0} if buckets else {}  # as T5 has it
+    model = tiny("biased", "decoder", tokenizer, positions=kind, **buckets, **scale)
     run = model.trace("the fox said hello")
     at, stack, tables = torch.arange(len(run.ids)), model.network.decoder, set()
     for layer in (0, 1):
@@ -158,3 +159,8 @@ def test_a_head_shows_the_numbers_that_its_layer_adds_to_scores(kind, tokenizer)
             drawn = score_bias(run, f"decoder.{layer}.self", head).data[0].z
             np.testing.assert_allclose(drawn, own(at, at)[head].detach(), atol=1e-5)
     assert len(tables) == (2 if kind == "relative-by-layer" else 1)
+    answer, record = PICTURES["bias"].ask(run, given={}), run.trace["decoder.0.self"]
+    assert answer["product"] == ("q·k / √8" if kind == "alibi" else "q·k")
+    divisor = 8**0.5 if kind == "alibi" else 1
+    products = record.q[0, 0] @ record.k[0, 0].T / divisor
+    np.testing.assert_allclose(answer["before"].data[0].z, products, atol=1e-5)

@@ -23,7 +23,7 @@ const Bias = () => {
   return html`<div class="score-bias" hidden=${!page.run?.biases_scores} ...${part.attributes({ run: of?.run })}>
     <p class="bias-says">${answer?.says}</p>
     ${picture("bias", say("added for the distance"))}
-    <div class="two">${picture("before", "q·k")}${picture("after", say("scores before the mask"))}</div>
+    <div class="two">${picture("before", answer?.product ?? "q·k")}${picture("after", say("scores before the mask"))}</div>
   </div>`;
 };
 export const mount = mounted(Bias);

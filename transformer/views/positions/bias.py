@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import mark, say
+from transformer.messages import mark, numeral, say
 from transformer.model.positions import POSITIONS
 from transformer.runs.head_data import Head, HeadView, SiteLike, head_view
 from transformer.runs.run import Run
@@ -64,4 +64,6 @@ def answer_bias(
         return {"says": ""}
     does = POSITIONS[item.config.positions]
     figures = {part: score_bias(item, site, head, part) for part in ("before", "bias", "after")}
-    return {"says": say(does.does) if does.is_bias else "", **figures}
+    size = item.config.score_size
+    product = "q·k" if size == 1 else f"q·k / √{numeral(size, 'g')}"
+    return {"says": say(does.does) if does.is_bias else "", "product": product, **figures}
