@@ -139,9 +139,8 @@ def test_stages_scales_and_pictures_of_many_heads_are_switched(page, run):
     for stage, empty in (("scores", 0), ("masked", size * (size - 1) // 2)):
         page.switch("stages", stage)
         assert np.isnan(np.array(page.page.evaluate(Z), dtype=float)).sum() == empty
-    page.switch("stages", "weights")
-    page.switch("scales", "linear")
     page.switch("pictures", "flow")
+    page.switch("scales", "linear")
     for which in ("rollout", "joint", "mean"):
         page.switch("combining", which)
         weights = flow_weights(run, "decoder", which)
@@ -149,7 +148,8 @@ def test_stages_scales_and_pictures_of_many_heads_are_switched(page, run):
     page.press(page.page.locator(".depths label").first, draws=".attention")
     wanted = flow_weights(run, "decoder", layer=0)
     np.testing.assert_allclose(page.page.evaluate(Z)[6][:7], wanted[6, :7], atol=1e-5)
-    page.switch("pictures", "heatmap")
+    page.switch("pictures", "heatmap")  # with masked scores, which several heads have not
+    page.switch("stages", "weights")
     page.switch("ranges", "own")
     top = page.page.evaluate("document.querySelector('.attention .large').data[0].zmax")
     assert top == pytest.approx(float(run.trace["decoder.0.self"].pattern[0, 0].max()), abs=1e-5)

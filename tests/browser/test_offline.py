@@ -13,8 +13,10 @@ from kit.runs import HOSTILE, relabelled
 from kit.windows import opened_alone
 from playwright.sync_api import Browser, expect
 
-from transformer import with_lens
+from transformer import Ablate, with_lens
+from transformer.analysis.attention_flow import flow_allowed, flow_weights
 from transformer.analysis.row_arithmetic import row_arithmetic
+from transformer.views.attention.lines import alignment, query_lines
 from transformer.views.drawing import style
 from transformer.views.export import html
 from transformer.views.positions.inputs import input_parts
@@ -25,6 +27,16 @@ INKS = """() => [...document.querySelectorAll('.js-plotly-plot')].map(
 CELLS = """([title, trace]) => { const box = [...document.querySelectorAll('#more > details')]
     .find((one) => one.innerText.startsWith(title)).querySelector('.figure');
     return box.data[trace].z.map((row) => Array.from(row)); }"""
+# Whether the large picture hides so many cells, has these numbers, lines, hover labels.
+HIDES = """(count) => document.querySelector('.large').data[0].z
+    .flatMap((row) => [...row].filter(Number.isNaN)).length === count"""
+SHOWS = """(rows) => { const z = document.querySelector('.large')?.data?.[0].z;
+    return z && rows.every((row, at) => row.every(
+        (one, to) => Math.abs((z[at]?.[to] || 0) - one) < 1e-5)); }"""
+DRAWS = """(count) => document.querySelector('.lines')?.data?.filter(({ mode }) => mode === 'lines')
+    .reduce((sum, { x }) => sum + x.length / 3, 0) === count"""
+SAYS = """(labels) => JSON.stringify(labels) === JSON.stringify(document.querySelector('.lines')
+    ?.data?.filter(({ customdata }) => customdata).map(({ customdata }) => customdata))"""
 EMPTY = """() => [...document.querySelectorAll('.js-plotly-plot')].filter(
     (box) => !box.querySelector('.cartesianlayer .trace, .cartesianlayer image')).length"""
 
@@ -62,7 +74,6 @@ def see_all(tab: Any, pictures: str) -> None:
 
 def test_heads_stages_and_pointer_have_the_runs_numbers(page, scripted):
     page.locator(".more-button").click()
-    expect(page.get_by_role("radio", name="heatmap")).to_be_hidden()  # the others need a server
     page.get_by_role("radio", name="even").check()
     choose(page, 1, 1)
     record = scripted.trace["decoder.1.self"]
@@ -173,6 +184,38 @@ def test_each_layer_is_hidden_by_the_mask_of_its_own(browser, tokenizer, tmp_pat
         np.testing.assert_allclose(np.nan_to_num(shown(tab)) ** 2, weights, atol=2e-5)  # √ colours
         masks = tab.locator("#masks > *").all_inner_texts()
         assert ["layer 0" in one for one in masks[-2:]] == [True, False]
+        tab.locator(".more-button").click()
+        tab.get_by_role("radio", name="heads combined").check()
+        tab.get_by_role("radio", name="Rollout").check()
+        hidden = int((~flow_allowed(run, "decoder", "rollout")).sum())
+        tab.wait_for_function(HIDES, arg=hidden)
+
+
+def test_lines_and_many_heads_together_are_those_of_python(browser, tiny_encoder_decoder, tmp_path):
+    off = [Ablate("decoder", 0, heads=[0, 1]), Ablate("decoder", 1, heads=[1])]
+    run = tiny_encoder_decoder.generate("the fox said", max_new_tokens=5, interventions=off)
+    html.write(run, tmp_path / "off.html")
+    with opened_alone(browser, tmp_path / "off.html") as tab:
+        tab.wait_for_selector(".attention[data-rev]")
+        tab.get_by_role("radio", name="decoder self").click()
+        tab.locator(".more-button").click()
+        tab.get_by_role("radio", name="heads combined").check()
+        tab.get_by_role("radio", name="even").check()
+        for name, which in (("Rollout", "rollout"), ("Joint", "joint"), ("Mean", "mean")):
+            tab.get_by_role("radio", name=re.compile(f"^{name}")).check()
+            tab.wait_for_function(SHOWS, arg=flow_weights(run, "decoder", which).tolist())
+        tab.get_by_role("radio", name="decoder cross").click()
+        choose(tab, 1, 0)
+        tab.get_by_role("radio", name="alignment").check()
+        tab.wait_for_function(DRAWS, arg=len(run.labels) - 1)
+        tab.get_by_role("radio", name="all heads").check()
+        figure = alignment(run, "mean", "mean")
+        hover = [list(trace.customdata) for trace in figure.data if trace.customdata]
+        tab.wait_for_function(SAYS, arg=hover)
+        tab.get_by_role("radio", name="lines", exact=True).check()
+        tab.locator("#tokens [data-stack=decoder] [data-index='2']").click()
+        wanted = query_lines(run, "decoder.1.cross", 0, 2).layout.meta["links"]
+        tab.wait_for_function(DRAWS, arg=len(wanted))
 
 
 def test_a_batchs_page_shows_the_chosen_text(browser, batch, tmp_path):
@@ -209,5 +252,6 @@ def test_the_reader_chooses_the_language(browser, scripted, scripted_page):
             expect(tab.locator("#summary")).to_contain_text(f"; {summary}")
             expect(tab.locator(".large .ytitle")).to_have_text(axis)
             expect(tab.locator("#masks figcaption")).to_have_text(title)
+            expect(tab.locator(".stages legend")).to_have_text("Stade" if name == "fr" else "Stage")
             assert complaints(tab, "html") == []
         assert tab.url.endswith("#site=decoder.1.self&head=1")

@@ -6,6 +6,11 @@ import { colourValues, headNumbers } from "../../transformer/web/head_numbers.js
 import { cellsOf, lookOf, partOf, placesOf } from "../../transformer/web/heatmap.js";
 import { apart, vectors } from "./vectors.js";
 import { stepsOf, workOutRow } from "../../transformer/views/attention/row_arithmetic.js";
+import {
+  linesOfAlignment,
+  linesOfQueries,
+  linked,
+} from "../../transformer/views/attention/lines.js";
 import { distribution, draws } from "../../transformer/views/journey/distribution.js";
 
 test("the figure of a head, filled in by the page, is that of Python", () => {
@@ -23,6 +28,18 @@ test("the figure of a head, filled in by the page, is that of Python", () => {
     wanted.z.forEach((row, place) => assert.ok(apart(cells.z[place], row) < 1e-5, name));
     assert.ok(apart(cells.customdata.flat(2), wanted.numbers.flat(2)) < 1e-4, name);
     assert.deepEqual(cells.text, wanted.text);
+  }
+});
+
+test("lines between tokens, drawn by the page, are those of Python", () => {
+  assert.equal(vectors.lines.length, 10);
+  for (const { answer, columns, data, query = null, threshold, by } of vectors.lines) {
+    const numbers = headNumbers(answer);
+    const names = columns.data.map(({ customdata }) => customdata);
+    const lines = by
+      ? linesOfAlignment(numbers, names, by)
+      : linesOfQueries(numbers, names, query, threshold);
+    assert.deepEqual(linked(columns, lines, query).data, data, `${query} ${threshold} ${by}`);
   }
 });
 

@@ -96,6 +96,28 @@ def one_head(run: Run) -> dict[str, Any]:
     }
 
 
+def lines(run: Run, translation: Run) -> list[dict[str, Any]]:
+    """The page's data for lines between tokens, and Python's figure of them."""
+    found = []
+
+    def add(item: Run, site: str, picture: str, given: dict[str, Any], **shown: Any) -> None:
+        stack, _, kind = site.split(".")
+        numbers = PICTURES["heatmap"].ask(item, given={"site": site, "head": 1, "numbers": True})
+        columns = PICTURES["columns"].ask(item, given={"stack": stack, "kind": kind})[picture]
+        figure = json.loads(PICTURES[picture].ask(item, given=given)["figure"].to_json())
+        answer = {name: flat(value) for name, value in numbers.items()}
+        found.append({"answer": answer, "columns": columns, "data": figure["data"]} | shown)
+
+    for item, site in ((run, "decoder.1.self"), (translation, "decoder.0.cross")):
+        for query, threshold in product((None, 4), (0.05, 0.2)):
+            shown = {"query": query, "threshold": threshold}
+            add(item, site, "lines", {"site": site, "head": 1} | shown, **shown)
+    for by in ("written", "read"):
+        given = {"layer": 0, "head": 1, "by": by}
+        add(translation, "decoder.0.cross", "alignment", given, by=by)
+    return found
+
+
 def draws() -> list[dict[str, Any]]:
     """Logits, settings as the page has them, and what Python then draws from."""
     torch.manual_seed(7)
@@ -175,6 +197,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, run: Run, translation: Run
     vectors = {
         "head": one_head(run),
         "vectors": vectors_of_a_head(),
+        "lines": lines(run, translation),
         "draws": draws(),
         "css": {"font": FONT, "font-px": FONT_SIZE, "weights": " ".join(LIGHT.weights)},
         "clicks": clicks(),

@@ -33,7 +33,7 @@ SWEPT = [
 ]  # fmt: skip
 DRAWN = [one for one in SWEPT if not one.network]
 # Pictures without a figure: numbers and choices for a page's script.
-NO_FIGURE = {"atlas", "choices", "compare", "metrics", "readers", "used_mask"}
+NO_FIGURE = {"atlas", "choices", "columns", "compare", "metrics", "readers", "used_mask"}
 
 
 @pytest.fixture(scope="module")

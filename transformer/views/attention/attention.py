@@ -22,7 +22,7 @@ from transformer.views.attention.heatmap import (
     attention_heatmap,
     head_frame,
 )
-from transformer.views.attention.lines import alignment, query_lines
+from transformer.views.attention.lines import alignment, answer_columns, query_lines
 from transformer.views.declaration import Answer, View, picture
 from transformer.views.parameters import HEAD, KIND, ROW, SITE, STACK, Bool, Choice, Int, Text
 
@@ -188,6 +188,10 @@ VIEW = View(
             figure=head_grid,
             title="All heads",
             help="The weights of every head, layers across and heads down.",
+        ),
+        picture(
+            answer_columns,
+            help="Tokens in two columns, between which lines can be drawn.",
         ),
         picture(
             query_lines,

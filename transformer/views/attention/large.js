@@ -5,15 +5,14 @@ import { isAblated, SwitchOff } from "../../web/runs.js";
 import { isStill, Switch } from "../../web/controls.js";
 import { fieldsOf, pictureNamed, views } from "../../web/declared.js";
 import { fields } from "../../web/fields.js";
-import { useAnswer } from "../../web/part.js";
-import { capital, numeral, say } from "../../web/messages.js";
-import { attentionOf, headName, siteName } from "../../web/sites.js";
-import { Figure } from "../../web/figure.js";
+import { capital, say } from "../../web/messages.js";
+import { attentionOf, headName } from "../../web/sites.js";
 import { knownName, SmallHead } from "../../web/head_grid.js";
 import { STAGE_NAMES } from "../../web/head_numbers.js";
 import { Heatmap } from "../../web/heatmap.js";
 import { html, signal, useLayoutEffect, useRef, useState } from "../../web/preact.js";
-import { headShown, page, sameToken, setQuery, nextPaint } from "../../web/store.js";
+import { headShown, page, nextPaint } from "../../web/store.js";
+import { Lines } from "./lines.js";
 import { combined, headLabel, knownAtlas, pictureAsked, shownAs, useNumbers } from "./numbers.js";
 
 const LEAST_PX = 480; // the least side of the cells on a wide screen
@@ -21,7 +20,6 @@ const MOST_ABOVE_PX = 200; // on a phone the content above is scrolled away
 const SEEN_MS = 900; // of each stage, in motion
 const TOOLS_SHOW = window.matchMedia("(hover: none)"); // always: they are above the colour bar
 const TOOLS_PX = 34;
-const MOST_ROWS = 240; // of the table: lines of all queries can be thousands, the strongest come first
 
 export const isHeatmap = () => !["lines", "alignment"].includes(fields.picture);
 export const isOffered = (picture, kind) => picture !== "alignment" || kind === "cross";
@@ -50,7 +48,7 @@ const titleOf = (at) => {
   const [first, stage] = {
     heatmap: [capital(headName(at)), STAGE_NAMES[shown]],
     lines: [capital(headName(at)), say("lines")],
-    alignment: [title, whose[over]],
+    alignment: [capital(title), whose[over]],
     mean: [heads, averaged],
     rollout: [heads, layers],
     joint: [heads, layers],
@@ -63,69 +61,6 @@ const noteOf = (picture) =>
   picture === "lines"
     ? say("Faint lines show all queries until you choose a token, in the text or here at the left.")
     : picture === "flow" && say(pictureNamed(picture)?.help ?? "");
-
-// ---- lines ----
-
-// The numbers of the lines, one row per line; null without lines.
-const tableOf = (names, { from, to, links }) => {
-  const words = links
-    .slice(0, MOST_ROWS)
-    .map(([a, b, weight]) => [`${a} ${from[a]}`, `${b} ${to[b]}`, numeral(weight.toFixed(4))]);
-  return words.length === 0
-    ? null
-    : {
-        rows: words.map((_, place) => String(place)),
-        columns: [...names, say("weight")],
-        value: (row, column) => words[row][column],
-        corner: say("line"),
-      };
-};
-const spoken = ({ from, to, links }) =>
-  links
-    .slice(0, 12)
-    .map(([a, b, weight]) =>
-      say("{from} reads {to}, {weight}", {
-        from: from[a],
-        to: to[b],
-        weight: numeral(weight.toFixed(2)),
-      }),
-    )
-    .join("; ") || say("No line.");
-const linked = (meta) => ({
-  from: meta.query_labels ?? meta.target_labels,
-  to: meta.key_labels ?? meta.source_labels,
-  links: meta.links,
-});
-// Lines between two columns of tokens: of one head's queries, or an alignment.
-const Lines = ({ part, cell, at }) => {
-  const { picture, over_heads: over, by, threshold } = fields;
-  const isAlignment = picture === "alignment";
-  const row = cell.pin?.row ?? cell.rowOf(page.query);
-  const { run } = page.run;
-  const wanted = isAlignment
-    ? { layer: over === "all" ? "mean" : at.layer, head: over === "head" ? at.head : "mean", by }
-    : {
-        site: siteName(at),
-        head: at.head,
-        query: row >= 0 ? row : null,
-        threshold: Number(threshold),
-      };
-  const { answer } = useAnswer(part, picture, { run, ...wanted });
-  const meta = answer?.figure?.layout.meta ?? {};
-  const name = isAlignment ? say("Most-read source tokens") : say("Lines from queries to keys");
-  const columns = isAlignment ? [say("target"), say("source")] : [say("query"), say("key")];
-  const pick = ({ points: [{ x, y }] }) => {
-    if (isAlignment || x !== 0) return;
-    const token = cell.tokenOf(at.stack, y);
-    setQuery(sameToken(page.query, token) ? null : token);
-  };
-  return html`<div>
-    <${Figure} part=${part} name="lines" class="lines" figure=${answer?.figure}
-      wide=${name} on=${{ plotly_click: pick }}
-      label=${meta.links && `${name}. ${spoken(linked(meta))}`}
-      table=${({ layout }) => tableOf(columns, linked(layout.meta))} />
-  </div>`;
-};
 
 // ---- motion ----
 
@@ -227,7 +162,9 @@ export const Large = ({ view: { part, shown, cell } }) => {
   const meanwhile = atlas && html`<${SmallHead} class="first-head" ...${{ atlas, place }} />`;
   const motion = html`<${Motion} ...${{ part, turn }} hidden=${picture !== "heatmap"} />`;
   const note = noteOf(picture);
-  const look = { stage: picture === "heatmap" ? stage : "weights", scale, range };
+  // Numbers of several heads, which have no scores, are shown until those of the head arrive.
+  const isOfHead = picture === "heatmap" && shown.numbers?.scores !== null;
+  const look = { stage: isOfHead ? stage : "weights", scale, range };
   return html`<div class=${isTurning ? "large-side turning" : "large-side"} ref=${side}>
     <div class="large-head">
       <h3 class="large-title">${title}${label && html`<span class="head-label">${label}</span>`}</h3>

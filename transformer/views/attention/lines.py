@@ -1,15 +1,18 @@
 """Lines between two columns of tokens: from one head's queries to the keys that they read, and from
 each target token of a translation to the source token that it read most.
 
-`layout.meta` carries, for a page's own script, the labels of both columns as plain, unescaped text
+`layout.meta` carries, for a script, the labels of both columns as plain, unescaped text
 (query_labels and key_labels, or target_labels and source_labels) and links, each [position of the
 token that reads, position of the token that is read, weight].
+
+The page gets the columns alone, once for all heads: see `answer_columns`. It draws the lines of a
+head's numbers between them (attention/lines.js).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -21,7 +24,6 @@ from transformer.network_words import attention_name, head_name
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import (
     Head,
-    HeadView,
     SiteLike,
     check_head,
     head_view,
@@ -29,52 +31,79 @@ from transformer.runs.head_data import (
     sites_of,
 )
 from transformer.runs.run import Run
+from transformer.views.declaration import Answer
 from transformer.views.drawing import style
-from transformer.views.parameters import HEAD, QUERY, SITE, Choice, HeadOrMean, Number
+from transformer.views.parameters import HEAD, KIND, QUERY, SITE, STACK, Choice, HeadOrMean, Number
 
 ROW_PX, MIN_HEIGHT, TOP_PX, BELOW_PX = 24, 200, 72, 48
 COLUMN_PX = 106  # two columns of this width leave room for the lines on a phone
 N_BUCKETS = 8  # lines of similar weight are one trace: a trace a line would take seconds to draw
 MOST_LINES = 2000  # of all queries together; more are neither drawn in time nor told apart
+MOST_READINGS = 3  # in the hover label of a token
 _NO_NUMBER = "\u2007\u2008\u2007\u2007"  # as wide as "0.12"
 
-Link = tuple[int, int, float]  # positions of the token that reads and of the one read, the weight
+Link = tuple[int, int, float]  # places at the left and at the right, weight
+Reading = tuple[int | None, int, str]  # the same places, and what their hover labels say
 
 
-class _Column(NamedTuple):
-    """Tokens below a heading. hover: of each, ready for Plotly. linked: places where lines begin,
-    the others are muted. numbers: ready for Plotly, in front of each token."""
+def answer_columns(
+    run: Run | Batch,
+    *,
+    stack: Annotated[str, STACK],
+    kind: Annotated[str, KIND],
+) -> Answer:
+    """Figures without lines, by the name of the picture: of "lines", and for cross-attention of
+    "alignment"."""
+    columns = {"lines": _queries_and_keys(run, stack, kind, 0)}
+    return columns | ({"alignment": _translation(run, 0)} if kind == "cross" else {})
 
-    heading: str
-    labels: Sequence[str]
-    hover: Sequence[str]
-    linked: set[int]
-    numbers: Sequence[str] = ()
+
+def _queries_and_keys(run: Run | Batch, stack: str, kind: str, row: int) -> dict[str, Any]:
+    """Queries left, keys right with room for a number in front of each."""
+    view = head_view(run, sites_of(run, stack, kind)[0], 0, row)
+    strokes = {"all": _strokes((1, 3), (0.12, 0.62)), "one": _strokes((1, 8), (0.35, 1))}
+    tokens = {"query": view.query_labels, "key": view.key_labels}
+    columns = _columns(tokens, [say("query"), say("weight, key")], strokes)
+    keys = columns["data"][1]
+    keys["text"] = [f"{_NO_NUMBER} {text}" for text in keys["text"]]
+    columns["layout"]["margin"]["r"] += 44
+    return columns
 
 
-def _figure(
-    title: str,
-    subtitle: str,
-    sides: tuple[_Column, _Column],
-    lines: Sequence[go.Scatter],
-    meta: dict[str, Any],
-) -> go.Figure:
-    """A row per token, headings above row 0, no axes. lines: see `_lines`."""
-    left, right = (
-        max(60, 12 + max(style.fitted(label, COLUMN_PX)[1] for label in side.labels))
-        + 44 * bool(side.numbers)
-        for side in sides
-    )
-    n_rows = max(len(side.labels) for side in sides)
-    headings = go.Scatter(
-        x=[0, 1], y=[-1, -1], text=[side.heading for side in sides], mode="text",
-        hoverinfo="skip", textposition=["middle left", "middle right"], cliponaxis=False,
-        textfont={"size": style.FONT_SIZE, "color": style.LIGHT.muted},
-    )  # fmt: skip
-    figure = style.figure(
-        [*lines, *(_tokens(x, side) for x, side in enumerate(sides)), headings],
-        title,
-        subtitle,
+def _translation(run: Run | Batch, row: int) -> dict[str, Any]:
+    """The source left, the target right."""
+    tokens = dict(zip(("source", "target"), _tokens_of(run, row), strict=True))
+    return _columns(tokens, [say("source"), say("target")], {"all": _strokes((1, 6), (0.2, 1))})
+
+
+def _columns(
+    tokens: Mapping[str, Sequence[str]], headings: list[str], strokes: dict[str, Any]
+) -> dict[str, Any]:
+    """Two columns of tokens, by what one is called, below their headings; no axes.
+
+    strokes: of the lines, those of "all" tokens or of "one".
+    """
+    colours, n_rows = style.LIGHT, max(map(len, tokens.values()))
+    fitted = [[style.fitted(label, COLUMN_PX) for label in side] for side in tokens.values()]
+    left, right = (max(60, *(12 + width for _, width in side)) for side in fitted)
+    sides = [
+        {
+            "type": "scatter", "x": [x] * len(labels), "y": list(range(len(labels))),
+            "text": [text for text, _ in fitted[x]],
+            "mode": "markers+text", "textposition": "middle right" if x else "middle left",
+            "cliponaxis": False, "textfont": {"size": style.FONT_SIZE}, "marker": {"size": 6},
+            "customdata": [named(word, at, label) for at, label in enumerate(labels)],
+            "hovertemplate": "%{customdata}<extra></extra>",
+        }
+        for x, (word, labels) in enumerate(tokens.items())
+    ]  # fmt: skip
+    heading = {
+        "type": "scatter", "x": [0, 1], "y": [-1, -1], "text": headings, "mode": "text",
+        "hoverinfo": "skip", "textposition": ["middle left", "middle right"], "cliponaxis": False,
+        "textfont": {"size": style.FONT_SIZE, "color": colours.muted},
+    }  # fmt: skip
+    layout = style.layout(
+        "",
         showlegend=False,
         hovermode="closest",
         margin={"l": left, "r": right, "t": TOP_PX, "b": BELOW_PX},
@@ -84,53 +113,67 @@ def _figure(
             showticklabels=False, ticks="", showline=False, fixedrange=True,
         ),
         yaxis={"visible": False, "fixedrange": True, "range": [n_rows - 0.5, -1.5]},
-        meta=meta,
+        meta={
+            "labels": [list(labels) for labels in tokens.values()],
+            "strokes": strokes,
+            "colours": {"text": colours.text, "dot": colours.accent, "unlinked": colours.muted},
+        },
     )  # fmt: skip
-    figure.layout.title.update(xref="container", pad={"t": 12, "l": 12})  # not at the wide margin
-    return figure
+    return {"data": [*sides, heading], "layout": layout}
 
 
-def _tokens(x: int, side: _Column) -> go.Scatter:
-    """Tokens, each with a dot where its lines begin; x: 0 at the left, 1 at the right."""
-    colours = style.LIGHT
-    text, dot = (
-        [strong if at in side.linked else colours.muted for at in range(len(side.labels))]
-        for strong in (colours.text, colours.accent)
-    )
-    shown = [style.fitted(label, COLUMN_PX)[0] for label in side.labels]
-    if side.numbers:
-        shown = [f"{one} {label}" for one, label in zip(side.numbers, shown, strict=True)]
-    return go.Scatter(
-        x=[x] * len(shown), y=list(range(len(shown))), mode="markers+text", text=shown,
-        textposition="middle right" if x else "middle left", cliponaxis=False,
-        textfont={"size": style.FONT_SIZE, "color": text}, marker={"size": 6, "color": dot},
-        customdata=list(side.hover), hovertemplate="%{customdata}<extra></extra>",
-    )  # fmt: skip
-
-
-def _lines(
-    ends: Sequence[Link], widths: tuple[float, float], opacities: tuple[float, float]
-) -> list[go.Scatter]:
-    """One trace for all lines of similar weight. ends: (place at the left, at the right, weight);
-    widths in px and opacities: at weights 0 and 1."""
-    buckets: dict[int, list[Link]] = {}
-    for line in ends:
-        buckets.setdefault(min(N_BUCKETS - 1, int(line[2] * N_BUCKETS)), []).append(line)
-    traces = []
-    for bucket, members in sorted(buckets.items()):
+def _strokes(widths: tuple[float, float], opacities: tuple[float, float]) -> list[dict[str, Any]]:
+    """A trace for all lines of similar weight, still without any. widths in px and opacities: at
+    weights 0 and 1."""
+    found = []
+    for bucket in range(N_BUCKETS):
         share = (bucket + 0.5) / N_BUCKETS
         width, opacity = (low + share * (high - low) for low, high in (widths, opacities))
-        traces.append(
-            go.Scatter(
-                x=[0, 1, None] * len(members),
-                y=[y for left, right, _ in members for y in (left, right, None)],
-                mode="lines",
-                line={"width": width, "color": style.LIGHT.accent},
-                opacity=opacity,
-                hoverinfo="skip",
-            )
+        line = {"width": width, "color": style.LIGHT.accent}
+        found.append(
+            {"type": "scatter", "mode": "lines", "line": line, "opacity": opacity}
+            | {"hoverinfo": "skip"}
         )
-    return traces
+    return found
+
+
+def _linked(
+    columns: dict[str, Any],
+    links: Sequence[Link],
+    readings: Sequence[Reading],
+    query: int | None = None,
+) -> dict[str, Any]:
+    """The figure with its lines, as the page's script draws them. Tokens without one are muted.
+
+    query: the one whose lines they are, with the weights in front of the keys.
+    """
+    (*sides, heading), layout = columns["data"], columns["layout"]
+    meta, numbers = layout.pop("meta"), sides[1]["text"]
+    strokes = meta["strokes"]["all" if query is None else "one"]
+    lines = [stroke | {"x": [], "y": []} for stroke in strokes]
+    for left, right, weight in links:
+        line = lines[min(N_BUCKETS - 1, int(weight * N_BUCKETS))]
+        line["x"] += [0, 1, None]
+        line["y"] += [left, right, None]
+        if query is not None:
+            numbers[right] = numeral(weight, ".2f") + numbers[right][len(_NO_NUMBER) :]
+    for x, side in enumerate(sides):
+        linked = {link[x] for link in links} | ({query} if x == 0 else set())
+        for part, name in (("textfont", "text"), ("marker", "dot")):
+            shown = [meta["colours"][name if at in linked else "unlinked"] for at in side["y"]]
+            side[part]["color"] = shown
+        for place, name in enumerate(side["customdata"]):
+            said = [reading[2] for reading in readings if reading[x] == place]
+            side["customdata"][place] = "<br>".join([name, *said[:MOST_READINGS]])
+    drawn = [line for line in lines if line["x"]]
+    return {"data": [*drawn, *sides, heading], "layout": layout}
+
+
+def _titled(linked: dict[str, Any], title: str, subtitle: str, meta: dict[str, Any]) -> go.Figure:
+    figure = go.Figure(linked)
+    figure.update_layout(title={"text": title, "subtitle": {"text": subtitle}}, meta=meta)
+    figure.layout.title.update(xref="container", pad={"t": 12, "l": 12})  # not at the wide margin
+    return figure
 
 
 def named(column: str, position: int, label: str) -> str:
@@ -175,15 +218,16 @@ def query_lines(
     subtitle = f"all weights of at least {least}"
     if len(links) > MOST_LINES:
         subtitle = f"the strongest {MOST_LINES:,} of {len(links):,} weights of at least {least}"
-    faint = query is None
     attention = attention_name(view.site.stack, view.site.kind)
     name = head_name(view.head, view.is_off)
     whose = "all queries" if query is None else f"query {query}"
-    return _figure(
+    columns = _queries_and_keys(run, view.site.stack, view.site.kind, row)
+    queries, keys = (list(side["customdata"]) for side in columns["data"][:2])
+    readings = [(q, k, _reading(queries[q], keys[k], weight)) for q, k, weight in shown]
+    return _titled(
+        _linked(columns, shown, readings, query),
         f"Lines: {attention}, layer {view.site.layer}, {name}, {whose}",
         subtitle,
-        _queries_and_keys(view, query, shown),
-        _lines(shown, (1, 3) if faint else (1, 8), (0.12, 0.62) if faint else (0.35, 1)),
         meta={
             "query_labels": list(view.query_labels),
             "key_labels": list(view.key_labels),
@@ -192,27 +236,6 @@ def query_lines(
             "threshold": threshold,
         },
     )
-
-
-def _queries_and_keys(
-    view: HeadView, query: int | None, links: Sequence[Link]
-) -> tuple[_Column, _Column]:
-    queries = [[named("query", at, label)] for at, label in enumerate(view.query_labels)]
-    keys = [[named("key", at, label)] for at, label in enumerate(view.key_labels)]
-    for q, k, weight in links:
-        for texts in (queries[q], keys[k]):
-            if len(texts) < 4:  # the name and the three strongest lines
-                texts.append(_reading(queries[q][0], keys[k][0], weight))
-    asking = {link[0] for link in links} if query is None else {query}
-    read = {key: numeral(weight, ".2f") for _, key, weight in links}
-    numbers = {} if query is None else read
-    return (
-        _Column(say("query"), view.query_labels, list(map("<br>".join, queries)), asking),
-        _Column(
-            say("weight, key"), view.key_labels, list(map("<br>".join, keys)), set(read),
-            [numbers.get(key, _NO_NUMBER) for key in range(len(keys))],
-        ),
-    )  # fmt: skip
 
 
 # The tokens of a translation
@@ -255,24 +278,35 @@ def alignment(
     Raises ValueError, listing what is allowed, for a run without cross-attention and for an
     unknown layer, head, row or by.
     """
-    weights = alignment_weights(run, layer, head, row=row, by=by)
-    links = [
-        (target, int(read.argmax()), float(read.max()))
-        for target, read in enumerate(weights)
-        if np.nan_to_num(read).any()
+    weights = np.nan_to_num(alignment_weights(run, layer, head, row=row, by=by))
+    columns = _translation(run, row)
+    sources, targets = (list(side["customdata"]) for side in columns["data"][:2])
+    best = [np.argsort(-read, kind="stable")[:2].tolist() for read in weights]  # the first: a line
+    links: list[Link] = [
+        (source, target, float(weights[target, source]))
+        for target, (source, *_) in enumerate(best)
+        if weights[target, source]
     ]
-    source, target = _tokens_of(run, row)
+    linked, shift = {link[1] for link in links}, int(by == "written")
+    readings: list[Reading] = [
+        (source, target, _reading(targets[target - shift], sources[source], weight))
+        for target in linked
+        for source in best[target]
+        if (weight := float(weights[target, source]))
+    ]
+    why = say(_BY[by][1] if links else mark("switched off"))
+    readings += [(None, at, why) for at in range(len(targets)) if at not in linked]
     layers = "mean of all layers" if layer == "mean" else say("layer {layer}", layer=layer)
     heads = "mean of heads" if head == "mean" else say("head {head}", head=head)
-    return _figure(
+    source_labels, target_labels = _tokens_of(run, row)
+    return _titled(
+        _linked(columns, links, readings),
         f"Alignment: {layers}, {heads}",
         _BY[by][0],
-        _sources_and_targets(source, target, weights, links, by),
-        _lines([(read, reader, weight) for reader, read, weight in links], (1, 6), (0.2, 1)),
         meta={
-            "source_labels": list(source),
-            "target_labels": list(target),
-            "links": [list(link) for link in links],
+            "source_labels": list(source_labels),
+            "target_labels": list(target_labels),
+            "links": [[target, source, weight] for source, target, weight in links],
         },
     )
 
@@ -306,34 +340,3 @@ def _tokens_of(run: Run | Batch, row: int) -> tuple[Sequence[str], Sequence[str]
         for stack in ("encoder", "decoder")
     )
     return source, target
-
-
-def _sources_and_targets(
-    source: Sequence[str],
-    target: Sequence[str],
-    weights: NDArray[np.float32],
-    links: Sequence[Link],
-    by: str,
-) -> tuple[_Column, _Column]:
-    read = [link[1] for link in links]
-    linked = {link[0] for link in links}
-    sources = [named("source", position, label) for position, label in enumerate(source)]
-    targets = [named("target", position, label) for position, label in enumerate(target)]
-
-    def readings(position: int) -> str:
-        """The query with the two tokens that it reads most, or why it has no line."""
-        if position not in linked:
-            return say(_BY[by][1] if links else mark("switched off"))
-        query, row = targets[position - (by == "written")], weights[position]
-        best = np.argsort(-row, kind="stable")[:2]
-        return "<br>".join(_reading(query, sources[key], row[key]) for key in best)
-
-    of_sources = [
-        say("{token}<br>read most by {count} target tokens", token=name, count=read.count(position))
-        for position, name in enumerate(sources)
-    ]
-    of_targets = [f"{name}<br>{readings(position)}" for position, name in enumerate(targets)]
-    return (
-        _Column(say("source"), source, of_sources, set(read)),
-        _Column(say("target"), target, of_targets, linked),
-    )

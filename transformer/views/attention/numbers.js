@@ -32,10 +32,13 @@ export const combined = ({ kind }) => (kind === "self" ? fields.which : "mean");
 // What the large picture shows: "heatmap", "alignment", "lines", or how heads are combined.
 export const shownAs = (at) => (fields.picture === "flow" ? combined(at) : fields.picture);
 // A request for the numbers of the large picture.
-export const pictureAsked = (at) =>
-  fields.picture === "flow" ? flowAsked(at, combined(at), fields.depth) : headAsked(at);
+export const pictureAsked = (at) => {
+  const { picture, depth, over_heads: over } = fields;
+  if (picture === "flow") return flowAsked(at, combined(at), depth);
+  return picture === "alignment" && over !== "head" ? flowAsked(at, "mean", over) : headAsked(at);
+};
 
-const numbersOf = ({ name, data }) => askOnce(name, data, headNumbers);
+export const numbersOf = ({ name, data }) => askOnce(name, data, headNumbers);
 // On pointer down on a head, a tenth of a second before the click.
 export const prefetch = (wanted) => numbersOf(wanted).catch(() => {});
 // Set `shown` to the numbers that are wanted, once they arrive.

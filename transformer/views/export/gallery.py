@@ -15,8 +15,6 @@ from transformer.runs.external_attention import GIVEN
 from transformer.runs.run import Run
 from transformer.views.attention.attention_math import attention_math
 from transformer.views.attention.head_metrics import draw_metric, metrics_of
-from transformer.views.attention.heatmap import FLOW_NAMES, attention_flow
-from transformer.views.attention.lines import alignment
 from transformer.views.model.architecture import architecture
 from transformer.views.positions.encodings import position_similarity
 from transformer.views.positions.inputs import input_strips
@@ -74,8 +72,3 @@ def _of_attention(run: Run, stack: str, kind: str) -> Iterator[GalleryItem]:
         )
     if run.trace[stack, 0, kind].q is not None:
         yield GalleryItem("attention_math", attention_math(run, (stack, 0, kind), 0), name)
-    if kind == "cross":
-        yield GalleryItem("alignment", alignment(run, "mean", "mean"))
-    for which, words in FLOW_NAMES.items() if kind == "self" else [("mean", FLOW_NAMES["mean"])]:
-        figure = attention_flow(run, stack, which, kind, hover=False)
-        yield GalleryItem("flow", figure, f"{say(words)}, {name}")

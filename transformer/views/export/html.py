@@ -44,6 +44,7 @@ from transformer.runs.steps import GenerationStep
 from transformer.views.attention.attention import mask_answer
 from transformer.views.attention.head_metrics import answer_metrics
 from transformer.views.attention.heatmap import head_frame
+from transformer.views.attention.lines import answer_columns
 from transformer.views.drawing.style import dark_colours
 from transformer.views.export.bundle import bundle, read_module, read_style
 from transformer.views.export.gallery import gallery
@@ -91,22 +92,19 @@ def page(item: Run | Batch, site: str = "", head: int = 0) -> str:
 
 def _filled(data: str, sentences: set[str], n_texts: int) -> str:
     """The template with its parts. data: a pack's text, which says these sentences."""
-    # What may be chosen in the view of attention, with the one picture that needs no server.
-    view = VIEWS["attention"].schema()
-    options = view["controls"]["picture"]["options"]
-    view["controls"]["picture"]["options"] = {"heatmap": options["heatmap"]}
-    view["pictures"] = [one for one in view["pictures"] if one["name"] == "heatmap"]
     several = [Int(name="row", default=0, most=n_texts - 1, use="place")] if n_texts > 1 else []
     names = {name: catalogue(name).name for name in languages()}
     spoken = Choice(name="lang", title=mark("Language"), default=language(), options=names)
     selection = {one.name: one.schema() for one in (spoken, *several, *SELECTION)}
+    view = VIEWS["attention"].schema()
     schema = json_in_script({"views": [view], "page": selection, "dark": dark_colours()})
+    said = {json.loads(text) for text in re.findall(r'"(?:[^"\\]|\\.)*"', schema)}
     parts = {
         "style": "\n".join(map(read_style, STYLES)),
         "schema": schema,
         "data": data,
         "plotly": _plotly(),
-        "script": packed(_script(sentences.union(re.findall(r'"([^"\\]+)"', schema))).encode()),
+        "script": packed(_script(sentences | said).encode()),
         "open": bundle(OPEN),
     }
     # Split once, so that nothing inside a part is taken for a marker.
@@ -205,6 +203,8 @@ def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
         "shape": masks[0]["shape"],
         "masks": [pack.array(mask["allowed"]) for mask in masks],
         "figure": head_frame(view.query_labels, view.key_labels),
+        "combined": head_frame(view.query_labels, view.key_labels, combined=True),
+        "columns": answer_columns(run, stack=stack, kind=kind),
         "atlas": {"pixels": pack.array(small.pixels), "masked": pack.array(small.masked)},
         "metrics": answer_metrics(run, stack=stack, kind=kind),
         "layers": [heads_of(_read(run, record), pack) for record in records],

@@ -29,6 +29,7 @@ import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { Attention } from "../../attention/attention.js";
 import { Worked } from "../../attention/attention_math.js";
+import { flowWeights } from "./flow.js";
 import { said } from "./later.js";
 import { filled, flatAtlas, flatOf, gunzip, unpack } from "./pack.js";
 
@@ -108,24 +109,30 @@ const headOf = ({ shape, masks, figure, layers }, layer, head) => {
   const recorded = Object.entries(layers[layer]).map(([name, stored]) => [name, part(stored)]);
   return { shape, figure, allowed: flatOf(masks[layer]), ...Object.fromEntries(recorded) };
 };
-// The mean of all heads that are not ablated.
-const meanOf = (kind) => {
+// layer: null for all.
+const flowOf = (kind, which, layer) => {
+  const { shape, masks, combined: figure, layers } = kind;
   const heads = Array.from({ length: page.run.n_heads }, (_, head) => head);
-  const weights = (layer, head) => headNumbers(headOf(kind, layer, head)).weights;
-  const every = kind.layers.flatMap((_, layer) =>
+  const weights = layers.map((_, at) =>
     heads
-      .filter((head) => !isAblated({ ...kind, layer, head }))
-      .map((head) => weights(layer, head)),
+      .filter((head) => !isAblated({ ...kind, layer: at, head }))
+      .map((head) => headNumbers(headOf(kind, at, head)).weights),
   );
-  const mean = (_, at) => every.reduce((sum, one) => sum + one[at], 0) / Math.max(1, every.length);
-  const { shape, masks, figure } = kind;
-  const allowed = masks.map(flatOf).reduce((one, other) => one.map((bits, at) => bits | other[at]));
-  return { shape, figure, allowed, weights: weights(0, 0).map(mean) };
+  const last = layer === null ? layers.length : layer + 1;
+  const first = which === "mean" && layer !== null ? layer : 0;
+  const size = shape[0] * shape[1];
+  const combined = (/** @type {any[][]} */ all) => flowWeights(all.slice(first, last), which, size);
+  const allowed = new Uint8Array(Math.ceil(size / 8)); // where some path leads
+  combined(masks.map((mask) => [unpackBits(flatOf(mask), size)])).forEach((share, at) => {
+    allowed[at >> 3] |= Number(share > 0) << (7 - (at & 7));
+  });
+  return { shape, figure, allowed, weights: combined(weights) };
 };
 answerFrom({
   atlas: (of) => flatAtlas(kindOf(of).atlas),
   metrics: (of) => kindOf(of).metrics,
-  flow: (of) => meanOf(kindOf(of)),
+  columns: (of) => kindOf(of).columns,
+  flow: ({ which, layer, ...of }) => flowOf(kindOf(of), which, layer),
   heatmap({ site, head }) {
     const at = siteNamed("site", site, page.run);
     return headOf(kindOf(at), at.layer, head);

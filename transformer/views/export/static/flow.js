@@ -1,0 +1,39 @@
+// Attention weights of many heads combined, as by analysis/attention_flow.py: for a page without a server.
+
+/** @typedef {Float32Array | Float64Array} Matrix flat */
+
+/** @type {(every: Matrix[], size: number) => Float64Array} */
+const meanOf = (every, size) => {
+  const mean = new Float64Array(size);
+  for (const one of every) for (let at = 0; at < size; at += 1) mean[at] += one[at] / every.length;
+  return mean;
+};
+
+// The product of two square matrices with n rows.
+/** @type {(a: Matrix, b: Matrix, n: number) => Float64Array} */
+const product = (a, b, n) => {
+  const found = new Float64Array(n * n);
+  for (let row = 0; row < n; row += 1)
+    for (let at = 0; at < n; at += 1) {
+      const one = a[row * n + at];
+      if (!one) continue;
+      for (let to = 0; to < n; to += 1) found[row * n + to] += one * b[at * n + to];
+    }
+  return found;
+};
+
+// layers: of each layer the weights of the heads that are not ablated. which: "mean", or of all these layers
+// multiplied "rollout" or "joint". size: of a head.
+/** @type {(layers: Matrix[][], which: string, size: number) => Float32Array} */
+export const flowWeights = (layers, which, size) => {
+  if (which === "mean") return new Float32Array(meanOf(layers.flat(), size));
+  const n = Math.sqrt(size);
+  /** @type {Matrix[]} */
+  const through = layers.map((heads) => {
+    const share = which === "joint" ? 1 : 0.5 * Number(heads.length > 0);
+    const mean = meanOf(heads, size).map((weight) => share * weight);
+    for (let at = 0; at < n; at += 1) mean[at * (n + 1)] += 1 - share; // the residual connection
+    return mean;
+  });
+  return new Float32Array(through.reduce((below, layer) => product(layer, below, n)));
+};
