@@ -12,7 +12,7 @@ from kit.models import tiny
 from kit.training import recipe, written
 
 import transformer
-from transformer import Ablate, Model, Tokenizer
+from transformer import Ablate, EditMask, Model, Tokenizer
 from transformer.analysis.corpus import summary_of
 from transformer.analysis.masked_token import masked_token
 from transformer.inference.fill import MOST
@@ -126,6 +126,16 @@ def test_a_token_is_predicted_with_and_without_its_right_context(model):
     assert found.ids[:8] == tuple(both.topk(8).indices.tolist())
     assert set(left.topk(3).indices.tolist()) <= set(found.ids)
     assert len(set(found.ids)) == len(found.ids)
+
+
+def test_a_hidden_token_is_predicted_by_the_network_as_the_run_altered_it(model):
+    for alteration in (Ablate("encoder", 0), EditMask("encoder", forbid=[(2, 5), (5, 2)])):
+        run = model.trace("The [MASK] ran up the hill", interventions=[alteration])
+        place = run.ids.index(model.tokenizer.mask_id)
+        found = masked_token(model, run, place)
+        last = run.trace.residuals["encoder"][-1]
+        said = model.network.project(model.network.encoder.end(last))[0, place].softmax(dim=-1)
+        assert found.probabilities == pytest.approx(said[list(found.ids)].tolist(), abs=1e-5)
 
 
 def test_what_ends_every_text_of_a_bert_ends_its_left_side_too(tmp_path):

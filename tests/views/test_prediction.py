@@ -13,7 +13,7 @@ from kit.models import tiny, tokenizer_of
 from kit.runs import sampled_run
 from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from transformer import Candidate, Model, Request, Run, Search, with_lens
+from transformer import Break, Candidate, Model, Request, Run, Search, with_lens
 from transformer.inference.beam import BeamNode, Hypothesis
 from transformer.runs.request import method_words
 from transformer.tokenizer import MASK
@@ -154,6 +154,10 @@ def test_labels_are_shown_with_the_networks_own_scores(head):
     shares = scores.softmax(dim=-1).detach()
     shown = drawn.x if head == "text-labels" else np.array(drawn.z).T
     assert np.allclose(shown, shares, atol=1e-5)
+    bare = model.trace("the fox said", interventions=[Break("no-final-norm")])
+    last = bare.trace.residuals["encoder"][-1]
+    wanted = model.network.project(last)[0].detach()
+    assert np.allclose(answer_labels(queries(model), bare)["scores"], wanted, atol=1e-5)
     with pytest.raises(ValueError, match="no output layer that predicts tokens"):
         with_lens(model, run)
 

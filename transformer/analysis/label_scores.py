@@ -9,7 +9,10 @@ from torch import Tensor
 
 from transformer.analysis.logit_lens import streams_of
 from transformer.inference.loaded import LoadedModel
+from transformer.interventions.descriptions import Break
+from transformer.interventions.hooks import hooks_of
 from transformer.model.heads import HEADS, LABEL_PROBABILITIES
+from transformer.model.hooks import ForwardContext
 from transformer.runs.run import Run
 
 
@@ -26,7 +29,7 @@ class LabelScores:
 
 @torch.no_grad()
 def label_scores(model: LoadedModel, run: Run) -> LabelScores:
-    """The scores of a run's text, or of its tokens.
+    """The scores of a run's text, or of its tokens, with the run's breaks of the last norm.
 
     Raises ValueError for a model without a classifier, and for a run of another model.
     """
@@ -34,7 +37,9 @@ def label_scores(model: LoadedModel, run: Run) -> LabelScores:
     if not HEADS[config.head].labelled:
         raise ValueError(f"{model.name} has no head that scores labels")
     last = streams_of(model, run, network.last_stack.name)[-1].to(network.device, network.dtype)
-    scores = network.project(network.last_stack.end(last))[0].float().cpu()
+    breaks = [one for one in run.request.interventions if isinstance(one, Break)]
+    context = ForwardContext(hooks=hooks_of(breaks, config))
+    scores = network.project(network.last_stack.end(last, context))[0].float().cpu()
     return LabelScores(
         labels=config.labels,
         scores=scores,

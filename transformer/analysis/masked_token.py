@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
+from transformer.analysis.journey import altered
 from transformer.checks import check_whole
 from transformer.inference.fill import check_fills
 from transformer.inference.loaded import LoadedModel
@@ -36,8 +37,8 @@ class MaskedToken:
 
 @torch.no_grad()
 def masked_token(model: LoadedModel, run: Run, position: int) -> MaskedToken:
-    """Predict the token at `position` of the run's ids with it masked: from the whole text, and
-    from the text to its left.
+    """Predict the token at `position` of the run's ids with it masked and with the run's
+    interventions: from the whole text, and from the text to its left.
 
     Raises ValueError for another family, for a tokenizer without a token that masks, and for a
     position that the run does not have.
@@ -46,8 +47,12 @@ def masked_token(model: LoadedModel, run: Run, position: int) -> MaskedToken:
     check_whole("position", position, 0, len(run.ids) - 1)
     whole = [*run.ids[:position], mask, *run.ids[position + 1 :]]
     cut = [*whole[: position + 1], *_end(model, run, position)]
+    hooks = altered(model, run)
     both, from_left = (
-        network(torch.tensor([ids], device=model.device))[0, position].float().softmax(dim=-1).cpu()
+        network(torch.tensor([ids], device=model.device), hooks=hooks)[0, position]
+        .float()
+        .softmax(dim=-1)
+        .cpu()
         for ids in (whole, cut)
     )
     ids = both.topk(min(N_BEST, len(both))).indices.tolist()
