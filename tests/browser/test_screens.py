@@ -159,6 +159,28 @@ def test_the_story_is_told_and_used_before_gradio_has_come(held, server):
     expect(shown).to_have_attribute("aria-label", chosen)
 
 
+def test_a_link_to_a_text_is_opened_before_gradio_has_come(held, server):
+    page, hold = held
+    gradio = hold(GRADIO_JS)
+    page.add_init_script("""document.addEventListener("DOMContentLoaded", () => {
+        const look = () => {
+            const text = document.querySelector(".text-tokens");
+            if (text?.checkVisibility() && text.textContent.includes("Once")) window.flashed = true;
+            requestAnimationFrame(look);
+        };
+        look();
+    });""")
+    page.goto(f"{server.url}#text=The+fox&method=greedy&length=4", wait_until="commit")
+    text = page.locator("#first-look .text-tokens")
+    expect(text).to_contain_text("fox")
+    expect(page.locator("#first-look .head-card li").first).not_to_be_empty()
+    gradio()
+    expect(page.locator("#first-look")).to_be_hidden()
+    expect(page.locator("gradio-app .text-tokens")).to_contain_text("fox")
+    assert page.locator("#text textarea").input_value() == "The fox"
+    assert not page.evaluate("window.flashed")
+
+
 def test_a_large_head_is_the_small_one_until_plotly_has_come(held, server):
     page, hold = held
     hold(PLOTLY_JS)  # never let go

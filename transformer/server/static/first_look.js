@@ -16,11 +16,10 @@ const describedProps = (name) => {
   return { value: props.value, ...props.props };
 };
 
-// Draw them with what their modules export: {module: {mount}}. An address that says what is to be shown waits for
-// it, see link.js.
+// Draw them with what their modules export: {module: {mount}}.
 /** @type {(modules: Record<string, any>) => void} */
 export const draw = (modules) => {
-  const places = document.querySelectorAll("#first-look:not(.opens) [data-part]");
+  const places = document.querySelectorAll("#first-look [data-part]");
   for (const element of /** @type {NodeListOf<HTMLElement>} */ (places)) {
     const { part: name = "", module = "" } = element.dataset;
     const { mount } = modules[module];
@@ -52,5 +51,13 @@ export const place = (name, mount, given) => {
     one.moves(/** @type {Mounted} */ (one.place));
   }
   parts.clear();
-  document.querySelector("#first-look")?.classList.add("opened");
+  document.querySelector("#first-look:not(.opens)")?.classList.add("opened");
+};
+
+// An address that says what is to be shown has been opened: show it in the first look, if that is all of it, and
+// Gradio has still to come. Returns whether it is.
+export const shows = () => {
+  const isWhole = document.body.matches(".first:not(.projector, .embedded, .touring, .typing)");
+  if (parts.size && isWhole) document.querySelector("#first-look")?.classList.remove("opens");
+  return parts.size > 0 && isWhole;
 };

@@ -2,6 +2,7 @@
 
 import { effect } from "../../web/preact.js";
 import { shell, controls, nextPaint, page } from "../../web/store.js";
+import { shows } from "./first_look.js";
 
 const SETTLED_MS = 8000; // that a page is waited for which still moves
 
@@ -152,7 +153,8 @@ const isDrawn = () =>
 export const uncover = async () => {
   const cover = document.querySelector("#first-look.opens");
   const until = performance.now() + SETTLED_MS;
-  while (cover && page.run && !isDrawn() && performance.now() < until)
+  if (!cover || shows()) return;
+  while (page.run && !isDrawn() && performance.now() < until)
     await new Promise((done) => setTimeout(done, 50));
-  cover?.classList.replace("opens", "opened");
+  cover.classList.replace("opens", "opened");
 };

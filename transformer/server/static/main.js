@@ -1,7 +1,6 @@
 // What the page needs before any of its parts: the address, the visit and its runs, and the fields of the
 // state that belong to the whole page.
 
-import "./first_look.js";
 import { isOpening, reopen } from "./link.js";
 import "../../web/runs.js";
 import { effect, signal, untracked, html, useState, render } from "../../web/preact.js";
