@@ -9,7 +9,7 @@ import { declared } from "../../web/declared.js";
 import { TOO_LONG } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { isOwn, page as look, showProblem } from "../../web/store.js";
-import { mounted } from "../../web/part.js";
+import { mounted, useDocument } from "../../web/part.js";
 import { moveTo } from "./main.js";
 import { cardState } from "../../web/card.js";
 import { endTour, goToTour, opener } from "./tour.js";
@@ -133,11 +133,10 @@ const followLine = (line) => {
 
 const Projector = () => {
   const button = useRef(/** @type {any} */ (null));
+  const [line, setLine] = useState(/** @type {any} */ (null)); // until Gradio has come
   const { projector } = look;
-  useLayoutEffect(
-    () => (projector ? followLine(button.current.closest("#top")) : undefined),
-    [projector],
-  );
+  useDocument(["mounted"], () => setLine(button.current.closest("#top")));
+  useLayoutEffect(() => (projector && line ? followLine(line) : undefined), [projector, line]);
   return html`<button type="button" class="projector-button" aria-pressed=${projector} ref=${button}
     onClick=${() => (look.projector = !projector)}>${say("Projector")}</button>`;
 };
