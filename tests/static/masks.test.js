@@ -35,3 +35,12 @@ test("a click on a cell always turns it round", () => {
   });
   hand("masks", made); // Python: the network's mask with these edits is the same
 });
+
+test("a window hides what is too far away, until the whole mask is taken away", () => {
+  const shown = (edits, isCausal) =>
+    table(4, planOf([edits], isCausal, 2).planned).map((row) => row.map(Number).join(""));
+  assert.deepEqual(shown(noEdits(), true), ["1000", "1100", "0110", "0011"]);
+  assert.deepEqual(shown(noEdits(), false), ["1100", "1110", "0111", "0011"]);
+  const open = { ...noEdits(), without: new Set(["causal"]) };
+  assert.deepEqual(new Set(shown(open, true)), new Set(["1111"]));
+});

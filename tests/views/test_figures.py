@@ -178,6 +178,8 @@ def test_pictures_of_all_layers_hide_what_each_layer_does_not_read(tokenizer, ki
         np.testing.assert_allclose(np.nan_to_num(cells).sum(axis=1), 1, atol=1e-5)
     cells = attention_flow(run, "decoder", layer=1).data[0].z
     np.testing.assert_array_equal(~np.isnan(cells), own[1])
+    used = PICTURES["used_mask"].ask(run, given={"site": "decoder.1.self"})
+    assert used["window"] == (2 if kinds[-1] == "sliding" else None)
 
 
 def test_candidates_are_the_steps_own_numbers(run):

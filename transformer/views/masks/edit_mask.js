@@ -80,7 +80,8 @@ const isApplied = (edits) =>
 const boardOf = (used, { kind, layer, edits }) => {
   const at = (place) => edits.get(placeOf(kind, place)) ?? noEdits();
   const own = at(layer);
-  const plan = planOf(layer === "*" ? [own] : [at("*"), own], isCausal(kind));
+  const acting = layer === "*" ? [own] : [at("*"), own];
+  const plan = planOf(acting, isCausal(kind), used.window);
   const labels = { queries: used.query_labels, keys: used.key_labels };
   const across = labels.keys.length;
   const total = labels.queries.length * across;

@@ -13,11 +13,13 @@ from transformer.views.parameters import SITE
 
 
 def answer_used_mask(item: Run, *, site: Annotated[str, SITE]) -> Answer:
-    """The mask that an attention of the run used: one bit a cell, and its tokens."""
+    """The mask that an attention of the run used: one bit a cell, its tokens, and its window."""
     record = item.trace[site]
+    window = item.config.window_of(record.site.layer) if record.site.kind == "self" else None
     allowed = record.allowed[0].cpu().numpy()
     queries, keys = labels_of(item, record.site, 0)
-    return mask_answer(allowed) | {"query_labels": list(queries), "key_labels": list(keys)}
+    labels = {"query_labels": list(queries), "key_labels": list(keys)}
+    return mask_answer(allowed) | labels | {"window": window}
 
 
 VIEW = View(

@@ -108,9 +108,9 @@ export const editsByPlace = (interventions) =>
 
 // Apply edits to a mask in order. Returns functions of a cell: edit: its edit; planned: whether it is allowed
 // with the edits; before: without the last; and isRemoved(name): whether the mask "causal" or "padding" is
-// removed as a whole.
-/** @type {(acting: Edits[], isCausal: boolean) => Plan} */
-export const planOf = (acting, isCausal) => {
+// removed as a whole. window: the tokens that a query reads back (in an encoder also ahead), itself included.
+/** @type {(acting: Edits[], isCausal: boolean, window?: number | null) => Plan} */
+export const planOf = (acting, isCausal, window = null) => {
   /** @type {(name: string) => boolean} */
   const isRemoved = (name) => acting.some(({ without }) => without.has(name));
   /** @type {(some: Edits[]) => (query: number, key: number) => Said} */
@@ -119,10 +119,13 @@ export const planOf = (acting, isCausal) => {
   /** @type {(some: Edits[]) => OfCell} */
   const allowed = (some) => {
     const edited = said(some);
-    const isOpen = !isCausal || isRemoved("causal");
+    const isOpen = isRemoved("causal");
+    /** @type {OfCell} */
+    const mayRead = (query, key) =>
+      (!isCausal || key <= query) && Math.abs(query - key) < (window ?? Infinity);
     return (query, key) => {
       const edit = edited(query, key);
-      return edit ? edit === "allow" : isOpen || key <= query;
+      return edit ? edit === "allow" : isOpen || mayRead(query, key);
     };
   };
   return {
