@@ -182,6 +182,7 @@ def test_each_layer_is_hidden_by_the_mask_of_its_own(browser, tokenizer, tmp_pat
         choose(tab, 1, 1)
         weights = run.trace["decoder.1.self"].pattern[0, 1].numpy()
         np.testing.assert_allclose(np.nan_to_num(shown(tab)) ** 2, weights, atol=2e-5)  # √ colours
+        expect(tab.locator("#summary")).to_have_text("decoder, 2 layers × 2 heads × 16")
         masks = tab.locator("#masks > *").all_inner_texts()
         assert ["layer 0" in one for one in masks[-2:]] == [True, False]
         tab.locator(".more-button").click()
@@ -254,4 +255,6 @@ def test_the_reader_chooses_the_language(browser, scripted, scripted_page):
             expect(tab.locator("#masks figcaption")).to_have_text(title)
             expect(tab.locator(".stages legend")).to_have_text("Stade" if name == "fr" else "Stage")
             assert complaints(tab, "html") == []
+            names = "; ".join(tab.locator("#more summary").all_inner_texts())
+            assert ("Architecture; " in names, "\u202f: " in names) == (True, name == "fr")
         assert tab.url.endswith("#site=decoder.1.self&head=1")

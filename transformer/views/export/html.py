@@ -174,21 +174,27 @@ def summary(run: Run) -> str:
             n_layers=config.n_layers,
             n_heads=config.n_heads,
         )
-    changed = say(
-        "altered: {interventions}", interventions=", ".join(map(str, run.request.interventions))
-    )
-    made = say(
-        "{family}, {n_layers} layers × {n_heads} heads × {d_model}; {request}; seed "
-        "{seed}; {n_steps} tokens generated",
-        family=config.family,
-        n_layers=config.n_layers,
-        n_heads=config.n_heads,
-        d_model=config.d_model,
-        request=method_words(run.request),
-        seed=run.request.seed,
-        n_steps=len(run.steps),
-    )
-    return f"{made}; {changed}" if run.request.interventions else made
+    parts = [
+        say(
+            "{family}, {n_layers} layers × {n_heads} heads × {d_model}",
+            family=config.family,
+            n_layers=config.n_layers,
+            n_heads=config.n_heads,
+            d_model=config.d_model,
+        )
+    ]
+    if run.steps:
+        parts.append(
+            say(
+                "{request}; seed {seed}; {n_steps} tokens generated",
+                request=method_words(run.request),
+                seed=run.request.seed,
+                n_steps=len(run.steps),
+            )
+        )
+    if changes := ", ".join(map(str, run.request.interventions)):
+        parts.append(say("altered: {interventions}", interventions=changes))
+    return "; ".join(parts)
 
 
 def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
@@ -286,7 +292,7 @@ def _position_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
         size = matrix.shape[1]
         shown = sorted({0, 1, size // 8, size // 4, size // 2, size - 1})
         matrix_title, curves_title = (
-            f"{say(PICTURES[name].title)}: {stack_name(stack)}" for name in ("positions", "curves")
+            _titled(name, stack_name(stack)) for name in ("positions", "curves")
         )
         result.append(_drawn(encodings.position_matrix(run, stack), pack, matrix_title))
         result.append(_drawn(encodings.position_curves(run, shown, stack), pack, curves_title))
@@ -298,7 +304,7 @@ def _more_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
     for view, figure, part in gallery(run):
         if view in _WORKED_OUT:  # in the page
             figure.data[-1].z = None
-        title = ": ".join(filter(None, (capital(say(PICTURES[view].title)), part)))
+        title = _titled(view, part)
         one = _drawn(figure, pack, title) | {"view": view}
         if view == "similarity":
             stack = figure.layout.meta["stack"]
@@ -310,6 +316,11 @@ def _more_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
             both["z"] = {"sum": [token["z"], position["z"]]}
         result.append(one)
     return result
+
+
+def _titled(view: str, part: str) -> str:
+    title = capital(say(PICTURES[view].title))
+    return say("{title}: {part}", title=title, part=part) if part else title
 
 
 def _drawn(figure: go.Figure, pack: Pack, title: str) -> dict[str, Any]:
