@@ -162,6 +162,14 @@ def test_labels_are_shown_with_the_networks_own_scores(head):
         with_lens(model, run)
 
 
+def test_negative_scores_of_tokens_keep_their_colours():
+    one = dict(labels=("worth",), label_probabilities="none", head="token-labels")
+    model = tiny("scorer", "encoder", tokenizer_of([MASK]), **one)
+    (drawn,) = answer_labels(queries(model), model.trace("the fox said"))["figure"].data
+    assert np.min(drawn.z) < 0
+    assert drawn.zmin is None
+
+
 def first_cuts(
     logits: torch.Tensor, temperature: float, k: int | None, p: float | None, m: float | None
 ) -> dict[int, str]:

@@ -35,8 +35,8 @@ def labels(run: Run, found: LabelScores) -> go.Figure:
             height=140 + 32 * len(names),
         )
     cells = go.Heatmap(
-        z=found.probabilities.T.tolist(), colorscale="Viridis", zmin=0,
-        zmax=1 if found.are_probabilities else None,
+        z=found.probabilities.T.tolist(), colorscale="Viridis",
+        **({"zmin": 0, "zmax": 1} if found.are_probabilities else {}),  # a score may be negative
         customdata=[[[style.hover(name), style.hover(token)] for token in run.labels]
                     for name in found.labels],
         hovertemplate="%{customdata[1]}: %{customdata[0]} %{z:.3f}<extra></extra>",
