@@ -195,3 +195,12 @@ def test_the_words_of_an_encoding_contain_its_sizes(kind):
     part = "positions" if POSITIONS[kind].adds else "self"
     settings = dict(positions=kind, relative_buckets=8 if "relative" in kind else 0)
     assert "{" not in says(settings, part).does
+
+
+def test_layers_that_rotate_otherwise_than_the_scaling_says_are_named():
+    scaled = dict(positions="rotary", head_size=4, rotary_scaling="linear", rotary_factor=8.0)
+    kinds = dict(window=3, layer_types=("sliding_attention", "full_attention"))
+    for own, named in ((None, False), (50.0, True)):
+        words = says(scaled | kinds | {"sliding_rotary_base": own}, "self").does
+        assert "All pairs rotate 8 times slower" in words
+        assert ("Some layers rotate at a speed of their own." in words) == named

@@ -150,6 +150,8 @@ def _on_positions(config: ModelConfig, stack: str) -> list[str]:
         )
         factor = numeral(config.rotary_factor, "g")
         said.append(say(SCALINGS[config.rotary_scaling].does, factor=factor))
+        if config.sliding_rotary_base is not None and any(kind.slides for kind in kinds):
+            said.append(say("Some layers rotate at a speed of their own."))
         if not all(kind.rotates for kind in kinds):
             said.append(say("Some layers rotate nothing."))
     if config.window:
