@@ -7,6 +7,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 from kit import prefork
+from kit.models import tiny
 from kit.runs import HOSTILE, relabelled
 from kit.windows import opened_alone
 from playwright.sync_api import expect
@@ -93,6 +94,17 @@ def test_a_cell_shows_tokens_and_in_a_frame_every_head(browser, tiny_encoder_dec
             expect(said).to_contain_text(f"query {row} {run.labels[row]} reads key {column} ")
             weight = float(said.inner_text().rsplit("weight ", 1)[1])
             assert weight == pytest.approx(float(weights[row, column]), abs=0.011)
+
+
+def test_the_small_heads_are_a_row_for_each_head(browser, tokenizer, tmp_path):
+    run = tiny("three", "encoder", tokenizer, n_layers=3).trace("the fox said")
+    (tmp_path / "cell.html").write_text(f"<meta charset=utf-8>{run._repr_html_()}", "utf-8")
+    with opened_alone(browser, tmp_path / "cell.html") as tab:
+        heads = tab.frame_locator("iframe").locator("#grid button")
+        expect(heads).to_have_count(6)
+        boxes = [one.bounding_box() for one in heads.all()]
+        assert len({round(box["y"]) for box in boxes[:3]}) == 1
+        assert [boxes[3][side] - boxes[0][side] > 20 for side in "xy"] == [False, True]
 
 
 def test_the_notebook_runs_from_its_own_folder():
