@@ -12,7 +12,7 @@ import httpx
 import pytest
 from kit.browser import WAIT_MS, Visit
 from kit.serving import Server
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from transformer.server.errors import BUSY, ENDING
 from transformer.server.limits import AT_ONCE
@@ -147,6 +147,22 @@ def test_a_refusal_is_shown_and_the_text_kept(page):
     page.page.unroute_all()
     page.set_length(1)
     page.page.locator("#generate").click()
+    wait_for_status(page.page, "1 token in")
+
+
+def test_an_answered_press_is_not_asked_for_once_the_server_is_back(page):
+    held: list[Route] = []
+    page.page.route("**/ready", lambda route: held.append(route))
+    page.page.route("**/resources/runs*", lambda route: route.abort())
+    with page.page.expect_request("**/ready"):
+        page.enter("The little dog")
+    page.page.unroute("**/resources/runs*")
+    page.set_length(1)
+    page.page.locator("#generate").click()
+    wait_for_status(page.page, "1 token in")
+    held[0].continue_()
+    page.page.wait_for_function("!viz.isConnectionLost()")
+    page.page.unroute_all()
     wait_for_status(page.page, "1 token in")
 
 

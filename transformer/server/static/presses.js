@@ -55,7 +55,8 @@ const waitForServer = async () => {
     if (status !== "ok") continue;
     if (!import.meta.url.includes(version)) return window.location.reload();
     isLost = false;
-    return showWaiting(BACK);
+    if (page.status.text === LOST) showWaiting(BACK); // unless another press has been answered meanwhile
+    return undefined;
   }
 };
 
