@@ -119,6 +119,12 @@ def test_links_and_history_are_followed_without_a_reload(page):
     shows(page, "The fox")
     page.wait_drawn(".prediction")
     assert page.page.evaluate("window.before")
+    # a picture that the next run does not have is not asked for
+    page.go("model=tiny-translator&tab=attention&site=decoder.1.cross&picture=alignment")
+    page.wait_drawn(".attention")
+    page.go("model=tiny&text=The+fox&length=2&tab=attention")
+    page.wait_drawn(".attention")
+    expect(page.page.get_by_role("alert")).to_be_hidden()
 
 
 def test_looking_runs_nothing_and_the_link_can_be_copied(visit, server):

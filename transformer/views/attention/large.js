@@ -150,7 +150,7 @@ export const Large = ({ view: { part, shown, cell } }) => {
     if (!looked.value) return;
     side.current.scrollIntoView({ block: "nearest", behavior: isStill() ? "instant" : "smooth" });
   }, [looked.value]);
-  if (!at) return html`<div class="large-side" ref=${side}></div>`;
+  if (!at || !isOffered(picture, at.kind)) return html`<div class="large-side" ref=${side}></div>`;
 
   const ofOne =
     ["heatmap", "lines"].includes(picture) || (picture === "alignment" && over === "head");
