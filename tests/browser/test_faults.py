@@ -140,6 +140,7 @@ def test_a_refusal_is_shown_and_the_text_kept(page):
     refusing(page.page, "**/resources/heatmap?*", str(ENDING))
     page.head(1, 1).click()
     assert page.wait_for_alert() == str(ENDING)
+    expect(page.page.locator("#attention .first-head")).to_be_visible()  # no other head's cells
     refusing(page.page, "**/resources/runs*", str(BUSY))
     page.enter("My own words")
     expect(page.page.get_by_role("alert")).to_have_text(str(BUSY))

@@ -229,10 +229,11 @@ export const useDocument = (names, listener, first = false) => {
 // The answer to a request of this part, {answer, asked}: the previous one while the next is loading, null
 // before the first; asked: its data. question: the endpoint's name, or a function that returns the answer.
 // data: null requests nothing. It is requested only while the part is visible, and a refusal is shown in the
-// page's status. take(answer, data): called in the same draw.
+// page's status; it is requested again after the part was out of sight. take(answer, data): called in the same draw,
+// with null after a refusal.
 /** @type {(part: Part, question: string | ((data: any) => Promise<any>), data: any, take?: (answer: any, data: any) => void) => {answer: any, asked: any}} */
 export const useAnswer = (part, question, data, take = () => {}) => {
-  const [found, setFound] = useState({ answer: null, asked: null, key: "null" });
+  const [found, setFound] = useState({ answer: null, asked: null, key: "null", isRefused: false });
   const me = useRef(0);
   const key = JSON.stringify(data || null);
   useLayoutEffect(() => {
@@ -244,15 +245,19 @@ export const useAnswer = (part, question, data, take = () => {}) => {
       (answer) => {
         if (mine !== me.current) return;
         take(answer, data);
-        setFound({ answer, asked: data, key });
+        setFound({ answer, asked: data, key, isRefused: false });
       },
       ({ message }) => {
         if (mine !== me.current) return;
         showProblem(message);
-        part.setPending(me, false);
+        take(null, data);
+        setFound((before) => ({ ...before, key, isRefused: true }));
       },
     );
   }, [key, found.key, part.seen]);
+  useLayoutEffect(() => {
+    if (found.isRefused && !part.seen) setFound({ ...found, key: "null", isRefused: false });
+  }, [part.seen]);
   useLayoutEffect(() => () => part.setPending(me, false), []);
   return found;
 };

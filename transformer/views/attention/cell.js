@@ -13,6 +13,7 @@ import { Token } from "../../web/text.js";
  * @property {import("../../web/head_numbers.js").HeadNumbers | null} numbers
  * @property {string} queries the stack of the rows' tokens
  * @property {string} keys the stack of the columns' tokens
+ * @property {number} refusals how often numbers were refused: the picture of those before is taken away
  * @typedef {{row: number | null, column: number | null}} Cell
  */
 
@@ -101,7 +102,7 @@ const newCell = (shown, pinned) => {
 };
 
 /** @type {() => Shown} */
-export const newShown = () => reactive({ numbers: null, queries: "", keys: "" });
+export const newShown = () => reactive({ numbers: null, queries: "", keys: "", refusals: 0 });
 /** @type {(shown: Shown, pinned?: { value: any }) => any} */
 export const useCell = (shown, pinned = undefined) => {
   const cell = useMemo(() => newCell(shown, pinned ?? signal(null)), []);

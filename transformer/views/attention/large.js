@@ -174,7 +174,7 @@ export const Large = ({ view: { part, shown, cell } }) => {
     </div>
     ${
       isHeatmap()
-        ? html`<div class=${isOff ? "panned off" : "panned"}><${Heatmap} numbers=${shown.numbers} lit=${cell.lit()}
+        ? html`<div class=${isOff ? "panned off" : "panned"}><${Heatmap} key=${shown.refusals} numbers=${shown.numbers} lit=${cell.lit()}
             keys="attention-keys" room=${room(part.element.current)} ...${cell.moves}
             ...${{ part, meanwhile, look, title }} /></div>`
         : html`<${Lines} ...${{ part, cell, at }} />`

@@ -103,7 +103,7 @@ const Large = ({ part, height, shown, cell, at, row }) => {
   const name = capital(headName(at));
   return html`<div class="chosen-head">
     <div class=${`head-large panned ${isOff ? "off" : ""}`}>
-      <${Heatmap} part=${part} numbers=${shown.numbers} look=${LOOK}
+      <${Heatmap} key=${shown.refusals} part=${part} numbers=${shown.numbers} look=${LOOK}
         title=${knownName(name, isOff)} keys="journey-keys" room=${room} lit=${lit}
         start=${() => chosen} over=${cell.moves.over} pin=${pin}
         meanwhile=${meanwhile} />
