@@ -216,7 +216,8 @@ const redrawCells = (box, { data, layout }) => {
   looks.set(box, now);
   const { calcdata, _fullData, _fullLayout: drawn } = box;
   const isWhole = ["xaxis", "yaxis"].every((one) => isSame(layout[one].range, drawn?.[one].range));
-  if (!calcdata || before !== now || !isWhole) return false;
+  const isRows = Array.isArray(z); // else packed by Python, which Plotly unpacks
+  if (!calcdata || before !== now || !isWhole || !isRows) return false;
   const numbers = { z, customdata, text };
   for (const trace of [box.data[0], _fullData[0]]) Object.assign(trace, numbers);
   const number = (one) => (Number.isNaN(one) ? undefined : one); // as Plotly reads them
