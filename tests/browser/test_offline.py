@@ -92,6 +92,11 @@ def test_heads_stages_and_pointer_have_the_runs_numbers(page, scripted):
     weight = f"{float(record.pattern[0, 1, 5, 3]):.4f}"
     expect(page.locator(".readout [data-field=weight]")).to_have_text(weight)
     expect(page.locator(".to-arithmetic")).to_be_hidden()  # a view that is not here
+    page.mouse.click(*large.evaluate(PLACE, [3, 5]))
+    expect(page.locator(".pin-note")).to_contain_text("Esc lets go")
+    page.mouse.move(1, 1)
+    page.keyboard.press("Escape")
+    expect(page.locator(".readout [data-field=weight]")).to_have_text("–")
 
 
 def test_a_rows_arithmetic_has_the_numbers_of_python(page, scripted):

@@ -37,3 +37,11 @@ export const flowWeights = (layers, which, size) => {
   });
   return new Float32Array(through.reduce((below, layer) => product(layer, below, n)));
 };
+
+// A bit a value, set where it is above 0; the inverse of unpackBits in web/ask.js.
+/** @type {(values: Matrix) => Uint8Array} */
+export const packBits = (values) => {
+  const bits = new Uint8Array(Math.ceil(values.length / 8));
+  values.forEach((value, at) => (bits[at >> 3] |= Number(value > 0) << (7 - (at & 7))));
+  return bits;
+};

@@ -12,7 +12,7 @@ import { everyField, siteNamed, wholeNumber } from "../../../web/declared.js";
 import { PredictedToken, before, predictedPosition, readPosition } from "../../../web/selection.js";
 import { plainQuery, stateOf } from "../../../web/link_text.js";
 import { capital, numeral, say, sayWith } from "../../../web/messages.js";
-import { usePart } from "../../../web/part.js";
+import { useDocument, usePart } from "../../../web/part.js";
 import { takePlotlyFrom } from "../../../web/plots.js";
 import {
   batch as together,
@@ -24,12 +24,12 @@ import {
   useMemo,
   useState,
 } from "../../../web/preact.js";
-import { headShown, page, setQuery, setRun } from "../../../web/store.js";
+import { emit, headShown, page, setQuery, setRun } from "../../../web/store.js";
 import { Token } from "../../../web/text.js";
 import { Text } from "../../../web/tokens.js";
 import { Attention } from "../../attention/attention.js";
 import { Worked } from "../../attention/attention_math.js";
-import { flowWeights } from "./flow.js";
+import { flowWeights, packBits } from "./flow.js";
 import { said } from "./later.js";
 import { filled, flatAtlas, flatOf, gunzip, unpack } from "./pack.js";
 
@@ -122,11 +122,8 @@ const flowOf = (kind, which, layer) => {
   const first = which === "mean" && layer !== null ? layer : 0;
   const size = shape[0] * shape[1];
   const combined = (/** @type {any[][]} */ all) => flowWeights(all.slice(first, last), which, size);
-  const allowed = new Uint8Array(Math.ceil(size / 8)); // where some path leads
-  combined(masks.map((mask) => [unpackBits(flatOf(mask), size)])).forEach((share, at) => {
-    allowed[at >> 3] |= Number(share > 0) << (7 - (at & 7));
-  });
-  return { shape, figure, allowed, weights: combined(weights) };
+  const paths = combined(masks.map((mask) => [unpackBits(flatOf(mask), size)]));
+  return { shape, figure, allowed: packBits(paths), weights: combined(weights) };
 };
 answerFrom({
   atlas: (of) => flatAtlas(kindOf(of).atlas),
@@ -252,6 +249,9 @@ const followRow = (texts) => {
 const Page = ({ model: name, texts }) => {
   useLayoutEffect(followDarkness, []);
   useLayoutEffect(followAddress, []);
+  useDocument(["keydown"], ({ key }) => {
+    if (key === "Escape") together(() => (emit("escape"), setQuery(null))); // as on the server's page
+  });
   const { run, summary, steps, masks, positions, more } = texts[row.value];
   const model = html`<span id="model">${name}</span>`;
   const choices = texts.map(({ typed }, number) => [number, typed]);
