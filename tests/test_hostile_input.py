@@ -11,7 +11,7 @@ import pytest
 from kit import serving
 from kit.client import called
 
-from transformer.messages.catalogues import ENGLISH, catalogue, languages
+from transformer.messages import ENGLISH, catalogue, languages
 from transformer.server.guard import ASKED
 from transformer.server.limits import MAX_REQUEST_BYTES, MAX_REQUEST_VALUES
 

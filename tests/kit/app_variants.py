@@ -26,23 +26,25 @@ def brackets() -> None:
     from babel.messages.catalog import Catalog
     from babel.messages.pofile import write_po
 
-    from transformer.messages import HOLE, catalogues
+    from transformer import messages
+    from transformer.messages import HOLE
 
     def bracketed(sentence: str) -> str:
         filled = HOLE.sub(r"⟧{\1}⟦", sentence)
         return f"⟦{filled}⟧".replace("⟦⟧", "")
 
     made = Catalog(locale="eo")
-    for one in catalogues.read_catalog(catalogues.FOLDER / "de.po"):
+    for one in messages.read_catalog(messages.FOLDER / "de.po"):
         if one.id:
             said = [bracketed(form) for form in ((one.id,) if isinstance(one.id, str) else one.id)]
             made.add(one.id, said[0] if len(said) == 1 else said, auto_comments=one.auto_comments)
     with tempfile.TemporaryDirectory() as folder:  # what is read there is remembered
-        catalogues.FOLDER = Path(folder)
-        with (catalogues.FOLDER / "eo.po").open("wb") as file:
+        before, messages.FOLDER = messages.FOLDER, Path(folder)
+        with (messages.FOLDER / "eo.po").open("wb") as file:
             write_po(file, made)
-        catalogues.catalogue("eo")
-        catalogues.languages()
+        messages.catalogue("eo")
+        messages.languages()
+        messages.FOLDER = before
 
 
 def slow_tokens() -> None:

@@ -12,9 +12,9 @@ from babel.numbers import get_decimal_symbol, get_group_symbol
 import transformer
 from transformer.lessons import FOLDER as LESSONS
 from transformer.lessons import read_folder
-from transformer.messages import speaking
-from transformer.messages.catalogues import FOLDER, catalogue, glossary, languages
+from transformer.messages import FOLDER, catalogue, languages, speaking
 from transformer.messages.sources import problems, sentences, sources
+from transformer.messages.templates import glossary
 from transformer.server.page_models import model_card
 from transformer.views.registry import VIEWS
 

@@ -10,6 +10,9 @@ import pytest
 from transformer import messages
 from transformer.checks import InvalidRequest
 from transformer.messages import (
+    Catalogue,
+    catalogue,
+    languages,
     mark,
     negotiate_language,
     numeral,
@@ -18,14 +21,8 @@ from transformer.messages import (
     say_n,
     speaking,
 )
-from transformer.messages.catalogues import (
-    Catalogue,
-    catalogue,
-    html_sentences,
-    languages,
-    translate_html,
-)
 from transformer.messages.sources import SAYING
+from transformer.messages.templates import html_sentences, translate_html
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "transformer"
@@ -75,7 +72,7 @@ def shouted(tmp_path, monkeypatch):
         'msgid "{n} token"\nmsgid_plural "{n} tokens"\n'
         'msgstr[0] "ONE"\nmsgstr[1] "{n} FEW"\nmsgstr[2] "{n} MANY"\n'
     )
-    monkeypatch.setattr("transformer.messages.catalogues.FOLDER", tmp_path)
+    monkeypatch.setattr("transformer.messages.FOLDER", tmp_path)
     languages.cache_clear(), catalogue.cache_clear()
     yield
     languages.cache_clear(), catalogue.cache_clear()
@@ -154,7 +151,7 @@ def test_only_the_texts_of_a_template_are_translated(monkeypatch):
     said = ["Edit the mask", "Rows: query; columns: key."]
     assert list(html_sentences(TEMPLATE)) == said
     known = Catalogue(messages={sentence: f"⟦{sentence}⟧" for sentence in said})
-    monkeypatch.setattr("transformer.messages.catalogues.catalogue", lambda _: known)
+    monkeypatch.setattr("transformer.messages.templates.catalogue", lambda _: known)
     found = translate_html(TEMPLATE, "xx")
     assert '<h3 class="title">⟦Edit the mask⟧</h3>' in found
     assert found.replace("⟦", "").replace("⟧", "").split() == TEMPLATE.split()

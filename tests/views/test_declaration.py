@@ -13,8 +13,7 @@ import pytest
 from kit import own_view as written
 from kit.client import asking
 
-from transformer import views
-from transformer.messages import catalogues
+from transformer import messages, views
 from transformer.runs.batch import Batch
 from transformer.runs.run import Run
 from transformer.server.errors import place_of
@@ -75,8 +74,8 @@ def own_view(tmp_path: Path) -> Iterator[None]:
     views.__path__.remove(str(tmp_path))
     for name in ("own_lengths", "own_letters"):
         del VIEWS[name], PICTURES[name], sys.modules[f"transformer.views.{name}"]
-    catalogues._MORE.remove(tmp_path / "own_letters")
-    catalogues.catalogue.cache_clear()
+    messages._MORE.remove(tmp_path / "own_letters")
+    messages.catalogue.cache_clear()
 
 
 def test_a_new_view_answers_requests_and_is_exported(own_view, run):

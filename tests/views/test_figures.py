@@ -14,8 +14,9 @@ from transformer import Break
 from transformer.analysis.atlas import atlas
 from transformer.analysis.mask_removal import masks_of, without_mask
 from transformer.analysis.masked_token import MaskedToken
+from transformer.views.attention.flow import attention_flow
 from transformer.views.attention.grid import head_grid
-from transformer.views.attention.heatmap import SCALES, attention_flow, attention_heatmap
+from transformer.views.attention.heatmap import SCALES, attention_heatmap
 from transformer.views.drawing import style
 from transformer.views.learn import MOST, learning_curves
 from transformer.views.masks.masks import mask_figure, mask_removed, padded_batch

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from transformer.command_line import Parser
-from transformer.messages.catalogues import FOLDER
+from transformer.messages import FOLDER
 from transformer.messages.sources import problems, updated
 
 

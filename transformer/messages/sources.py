@@ -18,14 +18,8 @@ from pathlib import Path
 from babel.messages.catalog import Catalog, Message
 from babel.messages.pofile import write_po
 
-from transformer.messages import HOLE
-from transformer.messages.catalogues import (
-    FOLDER,
-    OF_SCRIPTS,
-    html_sentences,
-    locale_of,
-    read_catalog,
-)
+from transformer.messages import FOLDER, HOLE, OF_SCRIPTS, locale_of, read_catalog
+from transformer.messages.templates import html_sentences
 
 NETWORK, VIEWS = FOLDER.parent / "model", FOLDER.parent / "views"
 _WORDS = ("title", "does", "short")  # fields of the network's tables that the page shows

@@ -15,7 +15,7 @@ from typing import Any
 import gradio as gr
 
 from transformer.messages import language, say
-from transformer.messages.catalogues import translate_html
+from transformer.messages.templates import translate_html
 from transformer.server.fields import SETTINGS
 from transformer.server.modules import PACKAGE, is_later
 from transformer.views.declaration import View

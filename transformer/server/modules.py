@@ -29,8 +29,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from transformer.messages import ENGLISH, catalogue, languages
-from transformer.messages.catalogues import json_in_script, script_catalogue
 from transformer.messages.sources import of_script, sentences
+from transformer.messages.templates import json_in_script, script_catalogue
 from transformer.server.errors import CLOSED, public_error
 from transformer.server.fields import fields_schema
 from transformer.views.declaration import View, tabs

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from transformer.analysis.atlas import atlas
 from transformer.checks import shortened
 from transformer.messages import ENGLISH, catalogue, language, languages, say, speaking
-from transformer.messages.catalogues import glossary_element, json_in_script, translate_html
+from transformer.messages.templates import glossary_element, json_in_script, translate_html
 from transformer.server.fields import cards, fields_schema
 from transformer.server.guard import API, path_of
 from transformer.server.lessons import offered

@@ -15,7 +15,7 @@ from typing import Any
 
 from transformer import views
 from transformer.checks import shortened
-from transformer.messages.catalogues import add_catalogues
+from transformer.messages import add_catalogues
 from transformer.views.declaration import Picture, View
 
 VIEWS: dict[str, View] = {}

@@ -3,7 +3,7 @@
 // (views/export/bundle.py).
 
 /**
- * @typedef {{ decimal: string, group: string, group_from: number }} Signs see catalogues.py
+ * @typedef {{ decimal: string, group: string, group_from: number }} Signs see messages/__init__.py
  * @typedef {{ forms: string, messages: Record<string, string | string[]> } & Signs} Known
  */
 /** @type {Known} */

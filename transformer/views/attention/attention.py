@@ -4,130 +4,14 @@ figures and as numbers."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
-
-from transformer.analysis.atlas import atlas as small_pictures
-from transformer.analysis.attention_flow import flow_allowed, flow_weights
 from transformer.messages import mark
-from transformer.runs.batch import Batch
-from transformer.runs.head_data import Head, head_view, sites_of
-from transformer.runs.run import Run
-from transformer.views.attention.grid import head_grid
-from transformer.views.attention.heatmap import (
-    FLOW_NAMES,
-    attention_flow,
-    attention_heatmap,
-    head_frame,
-)
+from transformer.views.attention.flow import WHICH, answer_flow, attention_flow
+from transformer.views.attention.grid import answer_atlas, head_grid
+from transformer.views.attention.heatmap import answer_heatmap, attention_heatmap
 from transformer.views.attention.lines import alignment, answer_columns, query_lines
-from transformer.views.declaration import Answer, View, picture
-from transformer.views.parameters import HEAD, KIND, ROW, SITE, STACK, Bool, Choice, Int, Text
-
-_STAGE = Choice(
-    title=mark("Stage"),
-    options={"scores": mark("scores"), "masked": mark("masked scores"), "weights": mark("weights")},
-    default="weights",
-    link="stage",
-)
-_SCALE = Choice(
-    title=mark("Colour"),
-    options={
-        "linear": mark("even"),
-        "sqrt": mark("boost small weights"),
-        "log": mark("boost more (log)"),
-    },
-    default="sqrt",
-    link="scale",
-)
-_RANGE = Choice(
-    title=mark("Range"),
-    options={"fixed": mark("0 to 1"), "own": mark("to this picture's largest")},
-    default="fixed",
-    link="range",
-)
-_WHICH = Choice(
-    title=mark("Combined as"),
-    options=FLOW_NAMES,
-    default="mean",
-    link="which",
-)
-_NUMBERS = Bool(use="request")
-FEWER = 2  # queries and keys are sent in place of so many times as many scores, or more
-
-
-def answer_atlas(
-    item: Run | Batch,
-    *,
-    stack: Annotated[str, STACK],
-    kind: Annotated[str, KIND],
-) -> Answer:
-    """Small pictures of all heads: uint8 (L, H, Sq, Sk) and which pixels are masked (L, Sq, Sk)."""
-    return small_pictures(item, stack, kind).answer()
-
-
-def answer_heatmap(
-    item: Run | Batch,
-    *,
-    site: Annotated[str, SITE],
-    head: Annotated[Head, HEAD],
-    stage: Annotated[str, _STAGE],
-    scale: Annotated[str, _SCALE],
-    range: Annotated[str, _RANGE],
-    row: Annotated[int, ROW],
-    numbers: Annotated[bool, _NUMBERS],
-) -> Answer:
-    """One head large: `attention_heatmap`; or its `head_frame` and its numbers, from which a page
-    draws it at any stage and scale.
-
-    numbers: the mask and the scores, or the queries and keys of which the scores are made, where
-    these are many fewer; the weights follow from them, but of a head that is switched off.
-    """
-    if not numbers:
-        figure = attention_heatmap(
-            item, site, head, stage=stage, scale=scale, range_=range, row=row, hover=False
-        )
-        return {"figure": figure}
-    view = head_view(item, site, head, row)
-    frame = head_frame(view.query_labels, view.key_labels)
-    answer, vectors = mask_answer(view.allowed) | {"figure": frame}, view.vectors
-    if view.is_off:
-        return answer | {"scores": view.scores, "weights": view.weights}
-    if vectors is None or FEWER * sum(part.size for part in vectors) > view.allowed.size:
-        return answer | {"scores": view.scores}
-    return answer | dict(zip(("queries", "keys"), vectors, strict=True))
-
-
-def mask_answer(allowed: NDArray[np.bool_]) -> Answer:
-    """A mask, one bit a cell."""
-    return {"shape": list(allowed.shape), "allowed": np.packbits(allowed)}
-
-
-def answer_flow(
-    item: Run | Batch,
-    *,
-    stack: Annotated[str, STACK],
-    which: Annotated[str, replace(_WHICH, use="request")],
-    kind: Annotated[str, KIND],
-    layer: Annotated[int | None, Int(title="Layer", use="selection")],
-    scale: Annotated[str, _SCALE],
-    range: Annotated[str, _RANGE],
-    row: Annotated[int, ROW],
-    numbers: Annotated[bool, _NUMBERS],
-) -> Answer:
-    """Many heads combined: the figure of `attention_flow`, or its `head_frame`, the weights and the
-    mask."""
-    place = item, stack, which, kind, layer
-    if not numbers:
-        figure = attention_flow(*place, hover=False, scale=scale, range_=range, row=row)
-        return {"figure": figure}
-    weights = flow_weights(*place, row).astype("float32")
-    view = head_view(item, sites_of(item, stack, kind)[0], 0, row)
-    frame = head_frame(view.query_labels, view.key_labels, combined=True)
-    return mask_answer(flow_allowed(*place, row)) | {"figure": frame, "weights": weights}
-
+from transformer.views.declaration import View, picture
+from transformer.views.parameters import Choice, Text
 
 VIEW = View(
     name="attention",
@@ -156,7 +40,7 @@ VIEW = View(
             default="heatmap",
             link="picture",
         ),
-        replace(_WHICH, name="which"),
+        replace(WHICH, name="which"),
         Choice(
             name="depth",
             title=mark("Layers"),

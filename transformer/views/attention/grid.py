@@ -6,7 +6,7 @@ import base64
 import struct
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,7 +17,9 @@ from transformer.messages import say
 from transformer.network_words import attention_name
 from transformer.runs.batch import Batch
 from transformer.runs.run import Run
+from transformer.views.declaration import Answer
 from transformer.views.drawing import style
+from transformer.views.parameters import KIND, STACK
 
 
 def head_grid(run: Run | Batch, stack: str, kind: str, *, row: int = 0) -> go.Figure:
@@ -86,6 +88,16 @@ def _scale() -> go.Scatter:
     scale = {"colorscale": style.WEIGHTS, "colorbar": bar}
     marker = {"color": [0], "cmin": 0, "cmax": 1, **scale}
     return go.Scatter(x=[None], y=[None], mode="markers", marker=marker | {"showscale": True})
+
+
+def answer_atlas(
+    item: Run | Batch,
+    *,
+    stack: Annotated[str, STACK],
+    kind: Annotated[str, KIND],
+) -> Answer:
+    """Small pictures of all heads: uint8 (L, H, Sq, Sk) and which pixels are masked (L, Sq, Sk)."""
+    return atlas(item, stack, kind).answer()
 
 
 def _gap(small: Atlas) -> int:

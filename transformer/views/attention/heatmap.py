@@ -1,4 +1,4 @@
-"""Attention, large, as a heatmap of query x key: one head, or many combined.
+"""One head's attention, large, as a heatmap of query x key.
 
 What the figure carries, besides the cells:
 
@@ -16,13 +16,12 @@ The page gets this figure without the numbers, once for all looks: see `head_fra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.analysis.attention_flow import flow_allowed, flow_weights
 from transformer.checks import check_choice
 from transformer.messages import capital, mark, numeral, say
 from transformer.network_words import attention_name, head_name
@@ -34,9 +33,9 @@ from transformer.runs.head_data import (
     HeadView,
     SiteLike,
     head_view,
-    sites_of,
 )
 from transformer.runs.run import Run
+from transformer.views.declaration import Answer
 from transformer.views.drawing import style
 from transformer.views.drawing.matrix import (
     cell_hover,
@@ -44,10 +43,36 @@ from transformer.views.drawing.matrix import (
     matrix_figure,
     matrix_layout,
 )
+from transformer.views.parameters import HEAD, ROW, SITE, Bool, Choice
 
 SCALES: tuple[Scale, ...] = get_args(Scale)
 RANGES: tuple[Range, ...] = get_args(Range)
 LOG_FLOOR = 1e-4  # weights below this share the darkest colour of the log scale
+
+STAGE = Choice(
+    title=mark("Stage"),
+    options={"scores": mark("scores"), "masked": mark("masked scores"), "weights": mark("weights")},
+    default="weights",
+    link="stage",
+)
+SCALE = Choice(
+    title=mark("Colour"),
+    options={
+        "linear": mark("even"),
+        "sqrt": mark("boost small weights"),
+        "log": mark("boost more (log)"),
+    },
+    default="sqrt",
+    link="scale",
+)
+RANGE = Choice(
+    title=mark("Range"),
+    options={"fixed": mark("0 to 1"), "own": mark("to this picture's largest")},
+    default="fixed",
+    link="range",
+)
+NUMBERS = Bool(use="request")
+FEWER = 2  # queries and keys are sent in place of so many times as many scores, or more
 
 _STAGE_TITLES = {
     "scores": "{scores}, before the mask",
@@ -109,6 +134,9 @@ def attention_heatmap(
     )
 
 
+COMBINED = "<br>%{customdata:.4f}<extra></extra>"  # of a hover label over many heads
+
+
 def head_frame(
     query_labels: Sequence[str], key_labels: Sequence[str], *, combined: bool = False
 ) -> dict[str, Any]:
@@ -117,7 +145,7 @@ def head_frame(
     The page fills in z, the range of the colours, customdata and text (web/heatmap.js).
     `layout.meta.looks`: the colours of scores and, by scale, those of weights.
     """
-    ending = _NUMBER if combined else _numbers()
+    ending = COMBINED if combined else _numbers()
     cells = {
         "type": "heatmap",
         "hoverongaps": True,
@@ -199,62 +227,38 @@ def head_title(view: HeadView) -> str:
     )
 
 
-_NUMBER = "<br>%{customdata:.4f}<extra></extra>"
-FLOW_NAMES = {
-    "mean": mark("Mean of heads"),
-    "rollout": mark("Rollout"),
-    "joint": mark("Joint attention"),
-}
-_SUBTITLES = {
-    "mean": "mean weight, each row sums to 1",
-    "rollout": "mean of heads and residual, multiplied over the layers",
-    "joint": "mean of heads without the residual, multiplied over the layers",
-}
-
-
-def attention_flow(
-    run: Run | Batch,
-    stack: str,
-    which: str = "mean",
-    kind: str = "self",
-    layer: int | None = None,
+def answer_heatmap(
+    item: Run | Batch,
     *,
-    scale: str = "linear",
-    range_: str = "fixed",
-    row: int = 0,
-    hover: bool = True,
-) -> go.Figure:
-    """Many heads combined as one heatmap, see `flow_weights`; meta holds the labels and `which`.
+    site: Annotated[str, SITE],
+    head: Annotated[Head, HEAD],
+    stage: Annotated[str, STAGE],
+    scale: Annotated[str, SCALE],
+    range: Annotated[str, RANGE],
+    row: Annotated[int, ROW],
+    numbers: Annotated[bool, NUMBERS],
+) -> Answer:
+    """One head large: `attention_heatmap`; or its `head_frame` and its numbers, from which a page
+    draws it at any stage and scale.
 
-    scale, range_, row, hover: as of `attention_heatmap`. Errors as `flow_weights`.
+    numbers: the mask and the scores, or the queries and keys of which the scores are made, where
+    these are many fewer; the weights follow from them, but of a head that is switched off.
     """
-    shown = flow_weights(run, stack, which, kind, layer, row).astype(np.float32)
-    check_choice("scale", scale, SCALES)
-    check_choice("range_", range_, RANGES)
-    view = head_view(run, sites_of(run, stack, kind)[0], 0, row)
-    labels = view.query_labels, view.key_labels
-    told = cell_hover(*labels, _NUMBER, shown) if hover else {"hoverinfo": "none"}
-    return matrix_figure(
-        weight_cells(
-            shown, flow_allowed(run, stack, which, kind, layer, row), scale, range_, **told
-        ),
-        _title(which, run, stack, kind, layer),
-        _SUBTITLES[which],
-        *labels,
-        meta={
-            "which": which, "stack": stack, "kind": kind,
-            "scale": scale, "range": range_, "row": row,
-        },
-    )  # fmt: skip
+    if not numbers:
+        figure = attention_heatmap(
+            item, site, head, stage=stage, scale=scale, range_=range, row=row, hover=False
+        )
+        return {"figure": figure}
+    view = head_view(item, site, head, row)
+    frame = head_frame(view.query_labels, view.key_labels)
+    answer, vectors = mask_answer(view.allowed) | {"figure": frame}, view.vectors
+    if view.is_off:
+        return answer | {"scores": view.scores, "weights": view.weights}
+    if vectors is None or FEWER * sum(part.size for part in vectors) > view.allowed.size:
+        return answer | {"scores": view.scores}
+    return answer | dict(zip(("queries", "keys"), vectors, strict=True))
 
 
-def _title(which: str, run: Run | Batch, stack: str, kind: str, layer: int | None) -> str:
-    """A title that names the layers that are averaged or multiplied."""
-    attention = attention_name(stack, kind)
-    if which == "mean":
-        layers = "all layers" if layer is None else say("layer {layer}", layer=layer)
-        return f"Mean of all heads, {attention}, {layers}"
-    title = "Attention rollout" if which == "rollout" else "Joint attention"
-    last = len(sites_of(run, stack, "self")) - 1 if layer is None else layer
-    layers = "layer 0" if last == 0 else f"layers 0 to {last}"
-    return f"{title}, {attention}, {layers}"
+def mask_answer(allowed: NDArray[np.bool_]) -> Answer:
+    """A mask, one bit a cell."""
+    return {"shape": list(allowed.shape), "allowed": np.packbits(allowed)}

@@ -23,8 +23,8 @@ import torch
 from transformer.analysis.atlas import atlas
 from transformer.interventions.descriptions import to_dict
 from transformer.messages import capital, catalogue, language, languages, mark, said_later, say
-from transformer.messages.catalogues import json_in_script, script_catalogue, translate_page
 from transformer.messages.sources import of_script
+from transformer.messages.templates import json_in_script, script_catalogue, translate_page
 from transformer.model.functional import masked_softmax
 from transformer.model.trace import AttentionRecord
 from transformer.network_words import attention_name, stack_name
@@ -41,9 +41,8 @@ from transformer.runs.head_data import (
 from transformer.runs.request import method_words
 from transformer.runs.run import Run
 from transformer.runs.steps import GenerationStep
-from transformer.views.attention.attention import mask_answer
 from transformer.views.attention.head_metrics import answer_metrics
-from transformer.views.attention.heatmap import head_frame
+from transformer.views.attention.heatmap import head_frame, mask_answer
 from transformer.views.attention.lines import answer_columns
 from transformer.views.drawing.style import dark_colours
 from transformer.views.export.bundle import bundle, read_module, read_style

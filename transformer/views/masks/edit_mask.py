@@ -7,7 +7,7 @@ from typing import Annotated
 from transformer.messages import mark
 from transformer.runs.head_data import labels_of
 from transformer.runs.run import Run
-from transformer.views.attention.attention import mask_answer
+from transformer.views.attention.heatmap import mask_answer
 from transformer.views.declaration import Answer, View, picture
 from transformer.views.parameters import SITE
 

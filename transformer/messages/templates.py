@@ -1,0 +1,79 @@
+"""What a page in a language is sent with: HTML templates, scripts' sentences, the glossary."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Set
+from functools import cache
+from typing import Any
+
+from transformer.messages import ENGLISH, FOLDER, catalogue
+
+GLOSSARIES = FOLDER / "glossary"
+
+# A whole script or style; or a text between two tags, with the space around it.
+_PART = re.compile(r"<(script|style)\b.*?</\1>|(?<=>)(\s*)([^<>]*?)(\s*)(?=<)", re.DOTALL)
+_WORD = re.compile(r"[^\W\d_]{2}")
+_PLACEHOLDER = re.compile(r"/\*\w+\*/")
+_SPACE = re.compile(r"\s+")
+
+
+@cache
+def glossary(language: str) -> dict[str, dict[str, Any]]:
+    """The field's terms in a language, or in English: {term: {"words", "says", "other"?}}."""
+    path = GLOSSARIES / f"{language}.toml"
+    if not path.is_file():
+        path = GLOSSARIES / f"{ENGLISH}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def html_sentences(text: str) -> Iterator[str]:
+    """Every text between two tags of a template, with single spaces; none is marked."""
+    for part in _PART.finditer(text):
+        if _WORD.search(_PLACEHOLDER.sub("", part[3] or "")):
+            yield _SPACE.sub(" ", part[3])
+
+
+def translate_html(text: str, language: str) -> str:
+    """A template in another language; sentences missing from the catalogue stay English."""
+    known = catalogue(language).messages
+
+    def part_of(part: re.Match[str]) -> str:
+        found = known.get(_SPACE.sub(" ", part[3] or ""))
+        return f"{part[2]}{found}{part[4]}" if isinstance(found, str) else part[0]
+
+    return _PART.sub(part_of, text)
+
+
+def glossary_element(language: str) -> str:
+    """The <script> element with a language's glossary, which terms.js reads."""
+    content = json_in_script(glossary(language))
+    return f'<script type="application/json" id="glossary">{content}</script>'
+
+
+def json_in_script(content: object) -> str:
+    """JSON that cannot close the <script> element it is put into."""
+    return json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def script_catalogue(language: str, sentences: Set[str]) -> dict[str, Any]:
+    """A language as messages.js takes it: how it writes numbers, and its translations of these
+    sentences, where it has any."""
+    known = catalogue(language)
+    return {
+        "forms": known.forms,
+        "decimal": known.decimal,
+        "group": known.group,
+        "group_from": known.group_from,
+        "messages": {
+            key: known.messages[key] for key in sorted(sentences) if key in known.messages
+        },
+    }
+
+
+def translate_page(text: str, language: str) -> str:
+    """A whole HTML page in another language."""
+    tag = f'lang="{catalogue(language).tag}"'
+    return translate_html(text, language).replace('lang="en"', tag, 1)
