@@ -217,27 +217,3 @@ def test_a_link_never_flashes_the_stored_example(held, server):
     expect(page.get_by_role("tab", name="Masks")).to_have_attribute("aria-selected", "true")
     page.wait_for_timeout(1000)
     assert page.evaluate("layoutShift") <= 0.05
-
-
-# Counts the frames that are asked for.
-ASKED = """window.asked = 0;
-const give = window.requestAnimationFrame;
-window.requestAnimationFrame = (draw) => ((window.asked += 1), give(draw));"""
-# Whether none is in half a second, of ten seconds.
-RESTS = """async () => {
-    for (let times = 0; times < 20; times += 1) {
-        const before = window.asked;
-        await new Promise((done) => setTimeout(done, 500));
-        if (before > 0 && window.asked === before) return true;
-    }
-    return false;
-}"""
-
-
-def test_a_page_at_rest_asks_for_no_frames(memory, server):
-    page = memory().new_page()
-    page.add_init_script(ASKED)
-    page.goto(server.url)
-    page.wait_for_selector(".journey[data-rev]")
-    assert page.evaluate(RESTS)
-    page.context.close()

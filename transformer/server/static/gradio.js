@@ -6,12 +6,6 @@ import { shows } from "./first_look.js";
 
 const SETTLED_MS = 8000; // that a page is waited for which still moves
 
-// Gradio 6.31 counts the seconds that it loads for in each frame, and never stops: no frame is given to its clock,
-// which is not shown.
-const CLOCK = /performance\.now\(\)-.+\/1e3/;
-const { requestAnimationFrame: give } = window;
-window.requestAnimationFrame = (draw) => (CLOCK.test(String(draw)) ? 0 : give(draw));
-
 // ---- setting them: an event of the header's, which Gradio answers by itself; see components.py ----
 
 /** @typedef {Record<string, any>} Changes values, or Gradio's updates, of controls by name */
