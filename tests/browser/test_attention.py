@@ -22,8 +22,6 @@ from transformer.server.page_models import EXAMPLES
 EXAMPLE = EXAMPLES["decoder"]
 # The values of the large picture, the row's dotted line and all.
 Z = "() => document.querySelector('.attention .large').calcdata[0][0].z.map(row => [...row])"
-# The picture of the cells, without axes.
-IMAGE = "document.querySelector('.attention .heatmaplayer image').href.baseVal"
 # Each small picture has seen cells and masked ones.
 PAINTED = """() => [...document.querySelectorAll(".head-grid canvas")].filter(canvas => {
     const { width, height } = canvas;
@@ -153,19 +151,6 @@ def test_stages_scales_and_pictures_of_many_heads_are_switched(page, run):
     page.switch("ranges", "own")
     top = page.page.evaluate("document.querySelector('.attention .large').data[0].zmax")
     assert top == pytest.approx(float(run.trace["decoder.0.self"].pattern[0, 0].max()), abs=1e-5)
-
-
-def test_another_heads_cells_are_drawn_between_axes_that_stay(page):
-    label = page.page.locator(".attention .xtick text").first.element_handle()
-    before = page.page.evaluate(IMAGE)
-    page.press(page.head(1, 2), draws=".attention")
-    assert label.evaluate("label => label.isConnected")
-    shown = page.page.evaluate(IMAGE)
-    page.point_at(6, 2)
-    expect(page.page.locator(".attention .hovertext")).to_contain_text(page.read("weight"))
-    for scale in ("linear", "sqrt"):  # in other colours all is drawn again
-        page.switch("scales", scale)
-    assert page.page.evaluate(IMAGE) == shown != before
 
 
 def test_the_table_has_every_heads_numbers_is_sorted_and_chooses_a_head(page, run):

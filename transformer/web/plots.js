@@ -204,28 +204,6 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
   return shown;
 };
 
-/** @type {WeakMap<any, string>} */
-const looks = new WeakMap(); // of drawn heatmaps: all but their numbers
-// Draw the cells of a heatmap again if nothing but their numbers has changed; whether that was so. Plotly would
-// draw axes, labels and the colour bar again, too, which takes four fifths of its time.
-/** @type {(box: any, figure: any) => boolean} */
-const redrawCells = (box, { data, layout }) => {
-  const [{ type, z, customdata, text, ...look }, ...others] = data;
-  if (type !== "heatmap" || others.length || look.zmin === undefined) return false;
-  const [before, now] = [looks.get(box), JSON.stringify([look, layout])];
-  looks.set(box, now);
-  const { calcdata, _fullData, _fullLayout: drawn } = box;
-  const isWhole = ["xaxis", "yaxis"].every((one) => isSame(layout[one].range, drawn?.[one].range));
-  const isRows = Array.isArray(z); // else packed by Python, which Plotly unpacks
-  if (!calcdata || before !== now || !isWhole || !isRows) return false;
-  const numbers = { z, customdata, text };
-  for (const trace of [box.data[0], _fullData[0]]) Object.assign(trace, numbers);
-  const number = (one) => (Number.isNaN(one) ? undefined : one); // as Plotly reads them
-  Object.assign(calcdata[0][0], { z: z.map((row) => Array.from(row, number)), text });
-  for (const { plot } of drawn._basePlotModules) plot(box);
-  return true;
-};
-
 // Draw a figure made in Python: as wide as the page, or wider if its layout says so. Titles are the page's
 // own headings. height: px; fit: for square cells, see squareCells, or a function of the box; change: a last
 // touch to the figure; config(plotly): Plotly's.
@@ -256,7 +234,7 @@ export const drawPicture = async (
   fitTexts(figure);
   box.style.height = `${layout.height}px`;
   layout.paper_bgcolor = paperColour(); // of saved pictures too
-  if (!redrawCells(box, figure)) await plotly.react(box, figure.data, layout, config(plotly));
+  await plotly.react(box, figure.data, layout, config(plotly));
   return figure;
 };
 
