@@ -1,7 +1,8 @@
 """The page: start-up, first pictures, and a click on a head, in real Chromium, as it is and as a
 phone of the middle class would have it: a processor 4 times as slow, 10 Mbit/s, 40 ms away.
 The page is usable once its card says what the chosen head does and the next-token bars are drawn;
-Gradio's controls come after that.
+Gradio's controls come after that. A page of Gradio's with a text box and a button is loaded in turn
+with it.
 
     python -m benchmarks.page [--rounds 3] [--port 7899]
 
@@ -24,7 +25,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchmarks import command_line, results, served
+from benchmarks import command_line, results, served, wait
 from benchmarks.report import page_table
 from tools.chromium import ARGUMENTS, LAYOUT_SHIFT, find
 
@@ -55,6 +56,12 @@ USABLE = """const look = () => {
 };
 requestAnimationFrame(look);"""
 
+BARE = """import sys, gradio as gr
+with gr.Blocks() as page:
+    gr.Textbox(label="Text")
+    gr.Button("Generate", elem_id="generate")
+page.launch(server_port=int(sys.argv[1]), quiet=True)"""
+
 
 def main() -> None:
     """Print the figures as a table and add them to the JSON."""
@@ -69,10 +76,15 @@ def main() -> None:
         with served(options.port) as (_, start_s):
             starts.append(start_s)
     url = f"http://127.0.0.1:{options.port}/"
-    with served(options.port), chromium() as browser:
+    bare_url = f"http://127.0.0.1:{options.port + 1}/"
+    with served(options.port), _bare(options.port + 1), chromium() as browser:
         seen = {}
         for name, settings in (("desk", DESK), ("phone", PHONE)):
-            loads = [_first_pictures(browser, settings, url) for _ in range(options.rounds)]
+            loads = [
+                {"bare_s": _bare_s(browser, settings, bare_url)}
+                | _first_pictures(browser, settings, url)
+                for _ in range(options.rounds)
+            ]
             seen[name] = {
                 part: statistics.median(load[part] for load in loads) for part in loads[0]
             }
@@ -90,6 +102,19 @@ def main() -> None:
     }
     print(page_table(part))
     results.add("page", part, options.json)
+
+
+@contextmanager
+def _bare(port: int) -> Iterator[None]:
+    """A page of Gradio's with nothing of ours."""
+    quiet = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
+    process = subprocess.Popen([sys.executable, "-c", BARE, str(port)], env=quiet)
+    try:
+        wait(port, process)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def _import_s() -> float:
@@ -117,6 +142,15 @@ def _opened(browser: Browser, settings: dict[str, Any]) -> Iterator[Page]:
         tools.send("Network.emulateNetworkConditions", line)
     yield page
     context.close()
+
+
+def _bare_s(browser: Browser, settings: dict[str, Any], url: str) -> float:
+    """Seconds from the request until the controls of a page of Gradio's alone can be used."""
+    with _opened(browser, settings) as page:
+        page.add_init_script(USABLE)
+        page.goto(url, wait_until="commit")
+        page.wait_for_function("window.controlsMs")
+        return float(page.evaluate("controlsMs / 1000"))
 
 
 def _first_pictures(browser: Browser, settings: dict[str, Any], url: str) -> dict[str, float]:

@@ -130,32 +130,38 @@ def load_table(part: dict[str, Any]) -> str:
 
 def page_table(part: dict[str, Any]) -> str:
     """Start-up, first pictures and a click, in Chromium."""
-    start, bare = part["start_s"], part["imports_s"]
+    start, imports = part["start_s"], part["imports_s"]
     desk, phone = part["desk"], part["phone"]
+    bare = "bare_s" if "bare_s" in desk else ""
 
-    def seconds(what: str, name: str) -> list[str]:
-        return [what, f"{desk[name]:.2f} s", f"{phone[name]:.2f} s"]
+    def seconds(what: str, name: str, beside: str = "") -> list[list[str]]:
+        """None for what was not measured then; beside: what it is a multiple of."""
+        told = [
+            f"{one[name]:.2f} s" + (f" ({_ratio(one[name], one[beside])} times)" if beside else "")
+            for one in (desk, phone)
+            if name in one
+        ]
+        return [[what, *told]] if told else []
 
     rows = [
-        ["`import torch, gradio` alone", f"{bare:.2f} s", ""],
+        ["`import torch, gradio` alone", f"{imports:.2f} s", ""],
         [
             "`python app.py` until the page answers",
-            f"{start:.2f} s ({_ratio(start, bare)} times)",
+            f"{start:.2f} s ({_ratio(start, imports)} times)",
             "",
         ],
-        seconds("from the request to the first picture", "picture_s"),
-        seconds("until it is of use: the journey, a head large, the bars", "usable_s")
-        if "usable_s" in desk  # measured on a page that opened on all heads until then
-        else seconds("to all heads", "heads_s"),
-        seconds("until the journey is painted", "head_s"),
+        *seconds("from the request to the first picture", "picture_s"),
+        *seconds("to all heads", "heads_s"),
+        *seconds("until it is of use: the text, the journey, its card, the bars", "usable_s", bare),
+        *seconds("until Gradio's controls are of use, too", "controls_s", bare),
+        *seconds("a page of Gradio's with a text box and a button alone", "bare_s"),
+        *seconds("until the journey is painted", "head_s"),
         [
             "a click on a head until it is painted",
             f"{desk['click_ms']:.0f} ms",
             f"{phone['click_ms']:.0f} ms",
         ],
     ]
-    if "controls_s" in desk:
-        rows.insert(4, seconds("until Gradio's controls can be used, too", "controls_s"))
     if "shift" in desk:
         shifts = [f"{one['shift']:.2f}" for one in (desk, phone)]
         on = f"; {part['projector']['shift']:.2f} on a projector"

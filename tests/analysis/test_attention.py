@@ -18,7 +18,7 @@ from transformer.analysis.row_arithmetic import TOLERANCE, row_arithmetic
 from transformer.interventions.descriptions import without_padding_mask
 from transformer.server.store import RunStore
 from transformer.views.attention.attention_math import attention_math
-from transformer.views.attention.heatmap import attention_flow
+from transformer.views.attention.flow import attention_flow
 from transformer.views.masks.masks import mask_removed, sentence_of
 from transformer.views.registry import PICTURES
 
