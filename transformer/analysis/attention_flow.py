@@ -66,11 +66,11 @@ def flow_allowed(
     row: int = 0,
 ) -> NDArray[np.bool_]:
     """(Tq, Tk), True = some layer of the mean may attend, or some path through the layers of a
-    product may. Arguments as of `flow_weights`."""
+    product may; not what no token reads, as padding. Arguments as of `flow_weights`."""
     masks = [head_view(run, site, 0, row).allowed for site in sites_of(run, stack, kind)]
     if which == "mean":
         return masks[layer] if layer is not None else np.logical_or.reduce(masks)
-    residual = np.eye(len(masks[0]), dtype=np.bool_) if which == "rollout" else False
+    residual = np.diag(masks[0].any(axis=0)) if which == "rollout" else False
     through = masks[0] | residual
     for mask in masks[1 : None if layer is None else layer + 1]:
         through = (mask | residual).astype(np.float32) @ through.astype(np.float32) > 0
