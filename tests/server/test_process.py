@@ -148,14 +148,13 @@ def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server):
         answer = called(client, "generate", *LONG[:2], 120, *LONG[3:])
         run = json.loads(answer.split("data: ", 1)[1])[0]["run"]
 
-        def streamed(forged: str | None = None) -> str:
-            headers = {} if forged is None else {"x-forwarded-for": forged}
-            with server.client(headers=headers) as own:
+        def streamed(own: httpx.Client) -> str:
+            with own:
                 event = own.post(f"{API}/call/generate", json={"data": LONG}).json()["event_id"]
                 return own.get(f"{API}/call/generate/{event}").text
 
         def question(place: int) -> httpx.Response:
-            data = {"run": run, "other": "Twice", "position": 100}
+            data = {"run": run, "other": "Twice", "position": 100 + place}
             headers = {"x-session": f"s{place}"}
             return client.post("resources/patching", json=data, headers=headers)
 
@@ -166,12 +165,15 @@ def test_a_forged_address_gains_nothing_and_shutdown_answers_everyone(server):
         def said(text: str) -> str:
             return str(json.loads(text.split("event: error\ndata: ")[1])["error"])
 
-        streams = [pool.submit(streamed) for _ in range(MAX_WAITING + 20)]
+        # Made before: that takes longer than an answer.
+        callers = [server.client() for _ in range(MAX_WAITING + 20)]
+        forgers = [server.client(headers={"x-forwarded-for": f"10.0.0.{n}"}) for n in range(12)]
+        streams = [pool.submit(streamed, own) for own in callers]
         while lines()["model"]["waiting"] < MAX_WAITING:
             time.sleep(0.01)
         ready = client.get("ready")
         assert (ready.status_code, ready.json()["status"]) == (503, "full")
-        forged = [pool.submit(streamed, f"10.0.0.{place}") for place in range(12)]
+        forged = [pool.submit(streamed, own) for own in forgers]
         questions = [pool.submit(question, place) for place in range(2)]
         while sum(lines()["experiments"].values()) < 2 or not any(it.done() for it in forged):
             time.sleep(0.01)
