@@ -37,11 +37,7 @@ PHONE: dict[str, Any] = {
     "device_scale_factor": 3, "is_mobile": True, "has_touch": True,
 }  # fmt: skip
 SLOWER, BYTES_A_S, DELAY_MS = 4, 10e6 / 8, 40
-# The first picture that is no text; what is painted later, and larger, comes after it in the list.
-SERVED = """() => new Promise(done => new PerformanceObserver(list => {
-    const found = list.getEntries().find(({ url }) => url.startsWith("data:image/png"));
-    if (found) done(found.startTime);
-}).observe({ type: "largest-contentful-paint", buffered: true }))"""
+PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
 DRAWN = ".journey[data-rev]"
 SETTLED = ":is(.journey, .attention)[data-rev]:visible"
 SETTLED_MS = 1500  # until nothing moves any more
@@ -154,18 +150,17 @@ def _bare_s(browser: Browser, settings: dict[str, Any], url: str) -> float:
 
 
 def _first_pictures(browser: Browser, settings: dict[str, Any], url: str) -> dict[str, float]:
-    """Seconds from the request to the served picture, until the page is of use, until Gradio's
+    """Seconds from the request to the first paint, until the page is of use, until Gradio's
     controls are, and until the journey is painted; and how far what is seen moves meanwhile."""
     with _opened(browser, settings) as page:
         page.add_init_script(USABLE + LAYOUT_SHIFT)
         page.goto(url, wait_until="commit")
-        picture = float(page.evaluate(SERVED))
         page.wait_for_selector(DRAWN, state="attached")
         page.wait_for_function("window.controlsMs")
         large = float(page.locator(DRAWN).get_attribute("data-first-ms") or "nan")
         page.wait_for_timeout(SETTLED_MS)
         return {
-            "picture_s": picture / 1000,
+            "picture_s": page.evaluate(PAINTED),
             "usable_s": page.evaluate("usableMs / 1000"),
             "controls_s": page.evaluate("controlsMs / 1000"),
             "head_s": large / 1000,

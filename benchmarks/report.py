@@ -150,7 +150,7 @@ def page_table(part: dict[str, Any]) -> str:
             f"{start:.2f} s ({_ratio(start, imports)} times)",
             "",
         ],
-        *seconds("from the request to the first picture", "picture_s"),
+        *seconds("from the request to the first paint", "picture_s"),
         *seconds("to all heads", "heads_s"),
         *seconds("until it is of use: the text, the journey, its card, the bars", "usable_s", bare),
         *seconds("until Gradio's controls are of use, too", "controls_s", bare),
