@@ -135,7 +135,7 @@ def page_table(part: dict[str, Any]) -> str:
     bare = "bare_s" if "bare_s" in desk else ""
 
     def seconds(what: str, name: str, beside: str = "") -> list[list[str]]:
-        """None for what was not measured then; beside: what it is a multiple of."""
+        """A row, or none if it was not measured then; beside: of what it is told as a multiple."""
         told = [
             f"{one[name]:.2f} s" + (f" ({_ratio(one[name], one[beside])} times)" if beside else "")
             for one in (desk, phone)

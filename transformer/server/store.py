@@ -155,8 +155,9 @@ class MemoryBudget:
     def sweep(self) -> None:
         """Evict what is too old, and what has no room beside what was memoized on runs."""
         with self._without_old():
-            for one in self._of(RUNS):
+            for one in (runs := self._of(RUNS)):
                 one.n_bytes = ENTRY_BYTES + size_of(one.value) + memoized_bytes(one.value)
+            if runs:
                 self._make_room(RUNS)
 
     def held(self) -> dict[str, dict[str, int]]:
