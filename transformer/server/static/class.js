@@ -92,6 +92,7 @@ const useShown = (held, step, fail) => {
   const wanted = JSON.stringify([held?.code, step.name, step.step, step.phase]);
   const latest = useRef(wanted);
   latest.current = wanted;
+  const sent = useRef(Promise.resolve()); // one after the other: the last one stays on the phones
   const show = async () => {
     const isShown = () => latest.current === wanted;
     while (isShown() && step.name && (isOpening() || !page.run?.run)) await pause(LOADING_MS);
@@ -99,7 +100,7 @@ const useShown = (held, step, fail) => {
     const shown = step.name ? { ...step, run: page.run.run } : {};
     await ask("show_step", { ...held, ...shown }).catch(fail);
   };
-  useLayoutEffect(() => void show(), [wanted]);
+  useLayoutEffect(() => void (sent.current = sent.current.then(show)), [wanted]);
 };
 
 /** @type {(held: any, fail: (error: any) => void) => any} the answers to what is asked; null: not yet */

@@ -107,11 +107,13 @@ const Question = ({ asked, send, tell }) => {
 const Phone = () => {
   const [asked, setAsked] = useState(/** @type {any} */ (WAITING));
   const [problem, tell] = useState("");
-  useLayoutEffect(() => void follow(setAsked, tell), []);
+  // The answer to a request may come after that to a later one: an older question is not shown again.
+  const take = (next) => setAsked((shown) => (next.rev < shown.rev ? shown : next));
+  useLayoutEffect(() => void follow(take, tell), []);
   const send = async (answer) => {
     setAsked({ ...asked, answer });
     try {
-      setAsked(await ask("class/answer", { code, phone, name: asked.name, answer }));
+      take(await ask("class/answer", { code, phone, name: asked.name, answer }));
       tell("");
     } catch ({ message }) {
       tell(message);
