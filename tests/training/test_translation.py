@@ -77,6 +77,7 @@ def test_a_translator_learns_its_pairs(trained):
 def test_sentences_come_back_in_their_order_however_they_are_put_together(
     tiny_encoder_decoder, monkeypatch, beams
 ):
+    monkeypatch.setattr("transformer.training.evaluate.LONGER", 1)  # few of them end before
     sentences = ["The fox said hello.", "A", "Le renard", "b!", "The forest was quiet", "é"]
     found = translate(tiny_encoder_decoder, sentences, beams=beams)
     assert len(set(found)) > 1

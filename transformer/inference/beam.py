@@ -37,8 +37,9 @@ class _Live:
 
 @dataclass(slots=True, eq=False)
 class _Row:
-    """One source's search: its live hypotheses, finished ones, and the tree."""
+    """One source's search of at most n_steps: its live hypotheses, finished ones, and the tree."""
 
+    n_steps: int
     result: BeamResult = field(default_factory=BeamResult)
     alive: list[_Live] = field(default_factory=lambda: [_Live()])
     done: bool = False
@@ -52,17 +53,18 @@ def beam_search(
     start: Sequence[int],
     end_id: int,
     beams: int,
-    max_new_tokens: int,
+    max_new_tokens: int | Sequence[int],
     length_penalty: float = 1.0,
 ) -> list[BeamResult]:
     """Search for each source, all in one batch; a row's result does not depend on the others.
 
-    start: the ids that every target begins with.
+    start: the ids that every target begins with. max_new_tokens: for all sources, or one for each,
+    then at least 1.
 
     At each step every live hypothesis is extended by every token and the `beams` best continue. A
     hypothesis that takes the end token is finished. A row stops when `beams` hypotheses are
-    finished, so that one beam is greedy decoding. After the last step, or past the request's
-    deadline, unfinished hypotheses are ranked with the finished ones.
+    finished, so that one beam is greedy decoding. After its last step, or past the request's
+    deadline, its unfinished hypotheses are ranked with the finished ones.
     Raises ValueError for settings out of range.
     Source: Graves 2012; the length penalty as in Wu et al. 2016, with plain length.
     """
@@ -70,12 +72,14 @@ def beam_search(
     check_number("length_penalty", length_penalty, 0.0, MAX_LENGTH_PENALTY)
     if not sources or not all(sources):
         raise ValueError("beam search needs at least one source, each of at least one token")
-    search = _Search(model, sources, start, end_id, beams, length_penalty)
-    n_steps = min(max_new_tokens, model.config.output_max_len - len(start) + 1)
-    for step in range(n_steps):
+    limits = [max_new_tokens] * len(sources) if isinstance(max_new_tokens, int) else max_new_tokens
+    room = model.config.output_max_len - len(start) + 1
+    n_steps = [min(limit, room) for limit in limits]
+    search = _Search(model, sources, n_steps, start, end_id, beams, length_penalty)
+    for step in range(max(n_steps)):
         if not search.active or (step and deadline.is_over()):
             break
-        search.step(is_last=step == n_steps - 1)
+        search.step()
     return search.finish()
 
 
@@ -86,6 +90,7 @@ class _Search:
         self,
         model: EncoderDecoder,
         sources: Sequence[Sequence[int]],
+        n_steps: Sequence[int],
         start: Sequence[int],
         end_id: int,
         beams: int,
@@ -97,17 +102,17 @@ class _Search:
         self.is_text = text_in(sources, model.device)
         self.memory = model.encode(self.source, src_is_text=self.is_text)
         self.cache = KeyValueCache()
-        self.rows = [_Row() for _ in sources]
+        self.rows = [_Row(n) for n in n_steps]
         self.active = self.rows  # those that are not done
         self.last = torch.tensor([list(start)] * len(sources), device=model.device)
 
-    def step(self, *, is_last: bool) -> None:
+    def step(self) -> None:
         """Extend and rank; the remaining hypotheses are the next step's batch."""
         extensions = self._extensions()
         counts = [len(row.alive) for row in self.active]
         first, origins = 0, list[int]()
         for row, count in zip(self.active, counts, strict=True):
-            parents = self._advance(row, extensions[first : first + count], is_last=is_last)
+            parents = self._advance(row, extensions[first : first + count])
             if not row.done:
                 origins += [first + parent for parent in parents]
             first += count
@@ -131,9 +136,7 @@ class _Search:
         best = torch.stack(log_probabilities.topk(count, dim=-1), dim=-1)  # token ids are exact
         return [[(gain, int(token)) for gain, token in row] for row in best.tolist()]
 
-    def _advance(
-        self, row: _Row, extensions: list[list[tuple[float, int]]], *, is_last: bool
-    ) -> list[int]:
+    def _advance(self, row: _Row, extensions: list[list[tuple[float, int]]]) -> list[int]:
         """Sort a row's best extensions into ended, live and cut; returns the live ones' parents."""
         choices = [
             (live.score + gain, parent, token)
@@ -157,8 +160,9 @@ class _Search:
                 parents.append(parent)
             nodes.append(BeamNode(token=token, parent=before.node, score=score, state=state))
         row.result.steps.append(nodes)
-        row.alive = alive
-        row.done = (len(row.result.hypotheses) >= self.beams and not is_last) or not alive
+        is_last = len(row.result.steps) == row.n_steps
+        row.alive = alive if is_last or len(row.result.hypotheses) < self.beams else []
+        row.done = is_last or not row.alive
         return parents
 
     def _move(self, origins: list[int], *, same_sources: bool) -> None:
@@ -184,11 +188,10 @@ class _Search:
         )
 
     def finish(self) -> list[BeamResult]:
-        """Finish rows that ran out of tokens; returns all results, best hypotheses first."""
+        """Finish rows that ran out of steps; returns all results, best hypotheses first."""
         for row in self.rows:
-            if not row.done:
-                for live in row.alive:
-                    self._finish(row, live.ids, live.score, ended=False)
+            for live in row.alive:
+                self._finish(row, live.ids, live.score, ended=False)
             row.result.hypotheses.sort(key=lambda hypothesis: -hypothesis.normalised)
             del row.result.hypotheses[self.beams :]
         return [row.result for row in self.rows]

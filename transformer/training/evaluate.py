@@ -239,7 +239,7 @@ def translate(
             start=tokenizer.target_start,
             end_id=tokenizer.end_id,
             beams=beams,
-            max_new_tokens=len(sources[part[-1]]) + LONGER,
+            max_new_tokens=[len(sources[index]) + LONGER for index in part],
             length_penalty=length_penalty,
         )
         for index, beam in zip(part, found, strict=True):
