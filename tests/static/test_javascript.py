@@ -119,16 +119,21 @@ def lines(run: Run, translation: Run) -> list[dict[str, Any]]:
 
 
 def draws() -> list[dict[str, Any]]:
-    """Logits, settings as the page has them, and what Python then draws from."""
+    """Logits, one of which is likely and of padding, settings as the page has them, and what Python
+    then draws from; count: what has a probability in its float32."""
     torch.manual_seed(7)
     found = []
     for temperature, top_k, top_p in product((0.05, 0.7, 1, 2), (0, 1, 5, 99), (1, 0.9, 0.3)):
         logits = (3 * torch.randn(1, 40)).round(decimals=1)  # some are equal
         sampling = Sampling(temperature=temperature, top_k=top_k or None, top_p=top_p)
-        drawn = apply_sampling(logits.double(), sampling).softmax(dim=-1)
+        logits[0, 3] = 7.0
+        left = logits.index_fill(-1, torch.tensor(3), -torch.inf)
+        drawn = apply_sampling(left.double(), sampling).softmax(dim=-1)
+        count = int((apply_sampling(left, sampling).softmax(dim=-1) > 0).sum())
         settings = {"method": "sample", "temperature": temperature, "top_k": top_k, "top_p": top_p}
         found.append(
-            {"logits": logits[0].tolist(), "settings": settings} | {"drawn": drawn[0].tolist()}
+            {"logits": logits[0].tolist(), "settings": settings, "never": 3}
+            | {"drawn": drawn[0].tolist(), "count": count}
         )
     return found
 

@@ -4,11 +4,10 @@
 /** @typedef {ArrayLike<number>} Logits of every token of the vocabulary */
 /** @typedef {{method: string, temperature: number, top_k: number, top_p: number}} Settings top_k 0 and top_p 1: off */
 
-/** @type {(logits: Logits, temperature: number, isKept: (logit: number, id: number) => boolean) => Float64Array} */
-const softmax = (logits, temperature, isKept) => {
+// highest: of the logits that are kept.
+/** @type {(logits: Logits, temperature: number, highest: number, isKept: (logit: number, id: number) => boolean) => Float64Array} */
+const softmax = (logits, temperature, highest, isKept) => {
   const found = new Float64Array(logits.length);
-  let highest = -Infinity;
-  for (let id = 0; id < logits.length; id += 1) if (logits[id] > highest) highest = logits[id];
   let sum = 0;
   for (let id = 0; id < logits.length; id += 1) {
     if (isKept(logits[id], id)) sum += found[id] = Math.exp((logits[id] - highest) / temperature);
@@ -17,13 +16,20 @@ const softmax = (logits, temperature, isKept) => {
   return found;
 };
 /** @type {(logits: Logits) => Float64Array} */
-export const probabilitiesOf = (logits) => softmax(logits, 1, () => true);
+export const probabilitiesOf = (logits) => {
+  let highest = -Infinity;
+  for (let id = 0; id < logits.length; id += 1) if (logits[id] > highest) highest = logits[id];
+  return softmax(logits, 1, highest, () => true);
+};
 
 /** @type {WeakMap<object, Float64Array>} */
 const ordered = new WeakMap(); // a slider requests the same logits repeatedly
-/** @type {(logits: Logits) => Float64Array} */
-const inOrder = (logits) => {
-  if (!ordered.has(logits)) ordered.set(logits, Float64Array.from(logits).sort().reverse());
+/** @type {(logits: Logits, never: number | null) => Float64Array} */
+const inOrder = (logits, never) => {
+  if (!ordered.has(logits)) {
+    const allowed = Float64Array.from(logits).filter((_, id) => id !== never);
+    ordered.set(logits, allowed.sort().reverse());
+  }
   return /** @type {Float64Array} */ (ordered.get(logits));
 };
 
@@ -45,20 +51,25 @@ const nucleus = (sorted, count, temperature, topP) => {
 export const draws = ({ method, temperature }) => method === "sample" && temperature > 0;
 
 /**
- * {probabilities, count}: the sampling probability of each token, and how many tokens can be sampled. Without
+ * {probabilities, count}: the sampling probability of each token, and how many tokens can be sampled: those whose
+ * probability is not 0 in the server's float32. never: the padding's id, which is not sampled, or null. Without
  * sampling, the network's probabilities.
- * @type {(logits: Logits, settings: Settings) => {probabilities: Float64Array, count: number}}
+ * @type {(logits: Logits, settings: Settings, never: number | null) => {probabilities: Float64Array, count: number}}
  */
-export const distribution = (logits, settings) => {
+export const distribution = (logits, settings, never) => {
   const { temperature, top_k: topK, top_p: topP } = settings;
   if (!draws(settings)) return { probabilities: probabilitiesOf(logits), count: 1 };
-  const sorted = inOrder(logits);
+  const sorted = inOrder(logits, never);
   const all = sorted.length;
   const lowest = topK > 0 ? sorted[Math.min(topK, all) - 1] : -Infinity;
   const left = topK > 0 ? sorted.findLastIndex((one) => one >= lowest) + 1 : all; // ties are kept
-  const count = topP < 1 ? nucleus(sorted, left, temperature, topP) : left;
-  const cut = sorted[count - 1];
-  let ties = count - sorted.indexOf(cut); // of those as likely as the last, the first ids are kept
-  const isKept = (/** @type {number} */ one) => one > cut || (one === cut && ties-- > 0);
-  return { probabilities: softmax(logits, temperature, isKept), count };
+  const kept = topP < 1 ? nucleus(sorted, left, temperature, topP) : left;
+  const cut = sorted[kept - 1];
+  let ties = kept - sorted.indexOf(cut); // of those as likely as the last, the first ids are kept
+  const isKept = (/** @type {number} */ one, /** @type {number} */ id) =>
+    id !== never && (one > cut || (one === cut && ties-- > 0));
+  const probabilities = softmax(logits, temperature, sorted[0], isKept);
+  let count = 0;
+  for (const one of probabilities) if (Math.fround(one) > 0) count += 1;
+  return { probabilities, count };
 };

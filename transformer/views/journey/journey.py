@@ -62,6 +62,7 @@ def answer_journey(
         "target_label": tokens.label(found.target),
         "stack": stack,
         "logits": array(found.logits),
+        "never": item.config.output_padding_id,
         "likeliest": _likeliest(tokens, found.logits, N_LIKELIEST),
         "next": _next(tokens, item, found),
         "lens": [{**_named(tokens, one), "probability": p} for one, p in lens],

@@ -178,13 +178,16 @@ export const countInWords = (settings, count, { logits }) => {
 const Drawn = ({ answer, preview }) => {
   const settings = settingsNow();
   const all = Object.values(settings);
-  const drawn = useMemo(() => distribution(answer.logits, settings), [answer, ...all]);
+  const drawn = useMemo(
+    () => distribution(answer.logits, settings, answer.never),
+    [answer, ...all],
+  );
   const own = useMemo(() => probabilitiesOf(answer.logits), [answer]);
   const without = useMemo(
     () =>
       preview?.logits && {
         own: probabilitiesOf(preview.logits),
-        drawn: distribution(preview.logits, settings).probabilities,
+        drawn: distribution(preview.logits, settings, answer.never).probabilities,
       },
     [preview, ...all],
   );

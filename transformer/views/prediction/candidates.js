@@ -12,25 +12,26 @@ import { countInWords, settingsNow, tokenInWords, tokensShown } from "../journey
 const SHOWN = 10;
 const LEAST_MOVE = 0.005; // of a bar that has a tick where it was
 
-// All on the likeliest token.
-/** @type {(own: Float64Array) => Float64Array} */
-const greedy = (own) => {
-  const taken = new Float64Array(own.length);
-  taken[own.indexOf(Math.max(...own))] = 1;
-  return taken;
+// All on the likeliest token that may be taken.
+/** @type {(own: Float64Array, never: number | null) => Float64Array} */
+const greedy = (own, never) => {
+  let best = never === 0 ? 1 : 0;
+  for (let id = best; id < own.length; id += 1) if (id !== never && own[id] > own[best]) best = id;
+  return new Float64Array(own.length).fill(1, best, best + 1);
 };
 // {states: each token's probability in each; count: of tokens that can be drawn; whyCut(id)}.
-const statesOf = (logits, settings) => {
+const statesOf = ({ logits, never }, settings) => {
   const own = probabilitiesOf(logits);
+  const cutPadding = (id) => (id === never ? say("padding is never taken") : null);
   if (settings.method === "beam") return { states: [own], count: 1, whyCut: () => null };
   if (!draws(settings)) {
-    const taken = greedy(own);
-    return { states: [own, taken, taken], count: 1, whyCut: () => null };
+    const taken = greedy(own, never);
+    return { states: [own, taken, taken], count: 1, whyCut: cutPadding };
   }
-  const by = (filters) => distribution(logits, { ...settings, ...filters });
+  const by = (filters) => distribution(logits, { ...settings, ...filters }, never);
   const [warmed, first, drawn] = [by({ top_k: 0, top_p: 1 }), by({ top_p: 1 }), by({})];
   const whyCut = (id) => {
-    if (drawn.probabilities[id] > 0) return null;
+    if (id === never || drawn.probabilities[id] > 0) return cutPadding(id);
     return first.probabilities[id] > 0 ? say("cut by top-p") : say("cut by top-k");
   };
   const states = [own, warmed.probabilities, drawn.probabilities];
@@ -74,7 +75,7 @@ const Temperature = () => html`<label>${say("Temperature (0 = greedy)")}
 export const Candidates = ({ answer }) => {
   const settings = settingsNow();
   const { states, count, whyCut } = useMemo(
-    () => statesOf(answer.logits, settings),
+    () => statesOf(answer, settings),
     [answer, ...Object.values(settings)],
   );
   const { position } = answer;
