@@ -94,7 +94,7 @@ def test_a_class_answers_a_step_of_a_lesson(opened):
     one.goto(address)
     code = address[-6:]
     two.goto(address.replace(code, code.lower()))
-    expect(window.locator(".class-count")).to_have_text("0 of 2 phones have answered.")
+    expect(window.locator(".class-count")).to_have_text("Phones that have answered: 0 of 2.")
     teacher.keyboard.press("Escape")
     expect(teacher.locator(".class-room h3")).to_be_focused()
 
@@ -158,7 +158,7 @@ def test_a_class_answers_a_step_of_a_lesson(opened):
             one.unroute(ANSWERS)
         for phone in (one, two):
             phone.locator(f".options.{look} label:has(:enabled)").nth(3).click()
-        expect(teacher.locator(".class-count")).to_have_text("2 of 2 phones have answered.")
+        expect(teacher.locator(".class-count")).to_have_text("Phones that have answered: 2 of 2.")
         assert marks(teacher, place, sign) == []
         move(teacher, teacher.get_by_role("button", name="Show me the answer"))
         expect(teacher.locator(".class-bars .right")).to_have_count(1)

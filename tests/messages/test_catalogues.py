@@ -40,6 +40,25 @@ def test_hardly_a_sentence_is_left_in_english(language):
     assert len(same) < SAME * len(said), same
 
 
+COUNTED = re.compile(
+    r"(?<!× )\{(\w+)\} (?:first |other )?"
+    r"(cells|heads|keys|layers|phones|queries|rows|runs|sentences|texts|tokens)\b"
+)
+NEVER_ONE = {  # limits, totals, what is said of two or more
+    "count heads", "count texts", "max_len tokens", "most phones", "most texts", "n runs",
+    "n texts", "n_heads heads", "n_read tokens", "n_tokens tokens", "rows rows", "rows tokens",
+    "there tokens", "total keys", "vocab rows", "vocab tokens",
+}  # fmt: skip
+
+
+def test_what_may_be_one_has_a_singular():
+    """No "1 tokens": its sentence has plural forms, which every language fills."""
+    with (FOLDER / "de.po").open("rb") as file:
+        without_forms = [message.id for message in read_po(file) if isinstance(message.id, str)]
+    found = {(" ".join(each), one) for one in without_forms for each in COUNTED.findall(one)}
+    assert [one for counted, one in found if counted not in NEVER_ONE] == []
+
+
 @pytest.mark.parametrize("language", languages()[1:])
 def test_a_tab_is_identified_by_its_name(language):
     known = catalogue(language)

@@ -240,14 +240,15 @@ def read_batch(service: Service, visitor: str, asked: Mapping[str, Any]) -> Upda
     facts = batch_facts(batch, service.store.put(batch, visitor), padding_hidden=padding_hidden)
     count, length = batch.ids.shape
     done = say_n(
-        "{n} sentence, padded to {length} tokens each.",
-        "{n} sentences, padded to {length} tokens each.",
+        "{n} sentence, padded to {length} each.",
+        "{n} sentences, padded to {length} each.",
         count,
-        length=length,
+        length=say_n("{n} token", "{n} tokens", length),
     )
     if batch.target_ids is not None:
         done += " " + say(
-            "Their translations are padded to {length} tokens.", length=batch.target_ids.shape[1]
+            "Their translations are padded to {length}.",
+            length=say_n("{n} token", "{n} tokens", batch.target_ids.shape[1]),
         )
     if not padding_hidden:
         done += " " + say("The batch was read without the padding mask.")

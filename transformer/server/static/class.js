@@ -167,7 +167,7 @@ export const Class = ({ left, lesson, step, words, state, solve, end }) => {
   });
   const given = (tally?.counts ?? []).reduce((sum, [, count]) => sum + count, 0);
   const all = tally?.phones ?? 0;
-  const count = html`<p class="class-count">${say("{n} of {all} phones have answered.", { n: given, all })}</p>`;
+  const count = html`<p class="class-count">${say("Phones that have answered: {n} of {all}.", { n: given, all })}</p>`;
   const isAsked = tally?.kind && tally.name.startsWith(`${lesson}.${step}.`);
   useVotes(isAsked ? tally : null);
   // The most frequent guess counts as the class's.

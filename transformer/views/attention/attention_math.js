@@ -4,7 +4,7 @@ import { isAblated } from "../../web/runs.js";
 import { fields } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
 import { headLookedAt } from "../../web/selection.js";
-import { numeral, say, sayWith, tinyNumber } from "../../web/messages.js";
+import { numeral, say, sayN, sayWith, tinyNumber } from "../../web/messages.js";
 import { mounted, useAnswer, usePart } from "../../web/part.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
 import { headShown, labelsOf, tracedFrom } from "../../web/store.js";
@@ -96,7 +96,7 @@ const KeyLine = ({ at, shown: { row, sums }, widest, chosen, choose }) => {
     ])}${bar(sums.weights[at], widest)}
   </tr>`;
 };
-const restInWords = (rest) => say("the other {count} keys", { count: rest.length });
+const restInWords = (rest) => sayN("the other {n} key", "the other {n} keys", rest.length);
 const Table = ({ shown, chosen, choose }) => {
   const { row, sums, order } = shown;
   const [most, rest] = [order.slice(0, MOST_ROWS), order.slice(MOST_ROWS)];

@@ -117,7 +117,7 @@ const Table = ({ found: { metrics, heads }, of, by }) => {
 
 const introduction = ({ heads, n_rows: rows, n_left_out: out, n_repeats: repeats }, kind) =>
   [
-    say("{count} heads over {rows} rows of this text; {labelled} have a label.", {
+    say("Heads: {count}; with a label: {labelled}; rows of this text: {rows}.", {
       count: heads.length,
       rows,
       labelled: heads.filter(({ label }) => label).length,
@@ -130,10 +130,10 @@ const introduction = ({ heads, n_rows: rows, n_left_out: out, n_repeats: repeats
       ),
     kind !== "cross" &&
       (repeats
-        ? say(
-            "Induction and Duplicate are means over the {repeats} rows whose token stood in " +
-              "the text before.",
-            { repeats },
+        ? sayN(
+            "Induction and Duplicate are of the {n} row whose token stood in the text before.",
+            "Induction and Duplicate are means over the {n} rows whose token stood in the text before.",
+            repeats,
           )
         : say(
             "No token of this text stood in it before, so Induction and Duplicate have no number.",
@@ -204,11 +204,12 @@ const Ranking = () => {
 const finding = () => {
   const heads = knownHeads();
   return heads
-    ? say("{attention}: {labelled} of {count} stand out", {
-        attention: attentionOf(/** @type {any} */ (headShown())),
-        labelled: heads.filter(({ label }) => label).length,
-        count: heads.length,
-      })
+    ? sayN(
+        "{attention}: {n} of {count} stands out",
+        "{attention}: {n} of {count} stand out",
+        heads.filter(({ label }) => label).length,
+        { attention: attentionOf(/** @type {any} */ (headShown())), count: heads.length },
+      )
     : null;
 };
 export const mount = mounted(Ranking, finding);

@@ -1,7 +1,7 @@
 // One row of attention computed step by step, and the steps as text. Deliberately independent of the softmax
 // of the attention pictures, in float64.
 
-import { capital, numeral, say, tinyNumber } from "../../web/messages.js";
+import { capital, numeral, say, sayN, tinyNumber } from "../../web/messages.js";
 import { shortenLabels, thinLabels } from "../../web/labels.js";
 
 /**
@@ -122,10 +122,11 @@ export const stepsOf = (row, sums, key) => {
       `${smallText(sums.exps[key])} / ${numberText(sums.total)} = ${smallText(sums.weights[key])}`,
     ],
     [
-      say(
-        "Output, dimension 0: the weighted sum of the values' dimension 0 ({count} keys, largest " +
+      sayN(
+        "Output, dimension 0: the weighted sum of the values' dimension 0 ({n} key):",
+        "Output, dimension 0: the weighted sum of the values' dimension 0 ({n} keys, largest " +
           "weight first):",
-        { count: mix.length },
+        mix.length,
       ),
       `${products} = ${numberText(sums.output[0])}`,
     ],

@@ -22,7 +22,16 @@ import torch
 
 from transformer.analysis.atlas import atlas
 from transformer.interventions.descriptions import to_dict
-from transformer.messages import capital, catalogue, language, languages, mark, said_later, say
+from transformer.messages import (
+    capital,
+    catalogue,
+    language,
+    languages,
+    mark,
+    said_later,
+    say,
+    say_n,
+)
 from transformer.messages.sources import of_script
 from transformer.messages.templates import json_in_script, script_catalogue, translate_page
 from transformer.model.functional import masked_softmax
@@ -167,28 +176,27 @@ def content(run: Run, pack: Pack) -> dict[str, Any]:
 def summary(run: Run) -> str:
     """The model's shape and the run's settings in one line."""
     config = run.config
+    layers = say_n("{n} layer", "{n} layers", config.n_layers)
+    heads = say_n("{n} head", "{n} heads", config.n_heads)
     if run.stopped == GIVEN:
-        return say(
-            "{n_layers} layers × {n_heads} heads of attention made elsewhere",
-            n_layers=config.n_layers,
-            n_heads=config.n_heads,
-        )
+        return say("{layers} × {heads} of attention made elsewhere", layers=layers, heads=heads)
     parts = [
         say(
-            "{family}, {n_layers} layers × {n_heads} heads × {d_model}",
+            "{family}, {layers} × {heads} × {d_model}",
             family=config.family,
-            n_layers=config.n_layers,
-            n_heads=config.n_heads,
+            layers=layers,
+            heads=heads,
             d_model=config.d_model,
         )
     ]
     if run.steps:
         parts.append(
-            say(
-                "{request}; seed {seed}; {n_steps} tokens generated",
+            say_n(
+                "{request}; seed {seed}; {n} token generated",
+                "{request}; seed {seed}; {n} tokens generated",
+                len(run.steps),
                 request=method_words(run.request),
                 seed=run.request.seed,
-                n_steps=len(run.steps),
             )
         )
     if changes := ", ".join(map(str, run.request.interventions)):

@@ -2,7 +2,7 @@
 
 import { unpackBits } from "../../web/ask.js";
 import { alter, experiment, interventions } from "../../web/runs.js";
-import { capital, say } from "../../web/messages.js";
+import { capital, say, sayN } from "../../web/messages.js";
 import { attentionOf } from "../../web/sites.js";
 import { KindButtons, Select } from "../../web/controls.js";
 import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
@@ -115,12 +115,18 @@ const boardOf = (used, { kind, layer, edits }) => {
 };
 const inWords = ({ applied, where, count, total }) =>
   applied
-    ? say("{where}: {count} of {total} cells are allowed, as in the run that is shown.", {
-        where,
+    ? sayN(
+        "{where}: {n} of {total} cells is allowed, as in the run that is shown.",
+        "{where}: {n} of {total} cells are allowed, as in the run that is shown.",
         count,
-        total,
-      })
-    : say("{where}: {count} cells would be allowed. Not yet applied.", { where, count });
+        { where, total },
+      )
+    : sayN(
+        "{where}: {n} cell would be allowed. Not yet applied.",
+        "{where}: {n} cells would be allowed. Not yet applied.",
+        count,
+        { where },
+      );
 
 // ---- the part ----
 

@@ -110,7 +110,7 @@ export const Board = ({ part, shown, change }) => {
     leave: () => setAt(null),
   });
   const under = (event) => change && cellUnder(event, canvas.current, cell, labels);
-  const name = say("Mask of {where}: {queries} queries by {keys} keys", {
+  const name = say("Mask of {where}, queries by keys: {queries} × {keys}", {
     where: shown.where,
     queries: queries.length,
     keys: keys.length,

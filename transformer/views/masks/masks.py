@@ -19,7 +19,7 @@ from transformer.analysis.mask_removal import (
     without_mask,
 )
 from transformer.checks import check_choice
-from transformer.messages import mark, numeral, say
+from transformer.messages import mark, numeral, say, say_n
 from transformer.model.sites import Site
 from transformer.network_words import attention_name
 from transformer.runs.batch import Batch
@@ -209,11 +209,13 @@ def sentence_of(found: Removal) -> str:
     share = f"{numeral(100 * found.mean_freed_weight, '.1f')} %"
     if not found.freed.any():
         return say("Here the mask hides nothing.")
-    start = say(
+    start = say_n(
+        "Without the mask, {share} of the weight of the {n} query that is text would go to what it "
+        "hides.",
         "Without the mask, {share} of the weight would go to what it hides, on average over the "
-        "{count} queries that are text.",
+        "{n} queries that are text.",
+        count,
         share=share,
-        count=count,
     )
     if found.which == "padding" and (site.stack, site.kind) == ("decoder", "self"):
         right = say(

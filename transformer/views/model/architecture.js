@@ -4,7 +4,7 @@ import { inPx } from "../../web/cells.js";
 import { fields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { shell, page, setHead } from "../../web/store.js";
-import { capital, say, wholeText } from "../../web/messages.js";
+import { capital, say, sayN, wholeText } from "../../web/messages.js";
 import { stackOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, useEvent, usePart, openSection } from "../../web/part.js";
@@ -60,7 +60,9 @@ const groupsOf = (blocks) => {
   for (const block of blocks) {
     const { stack, times, kind } = block;
     const where =
-      times > 1 || INSIDE.includes(kind) ? say("in each of {times} layers", { times }) : "";
+      times > 1 || INSIDE.includes(kind)
+        ? sayN("in {n} layer", "in each of {n} layers", times)
+        : "";
     const last = groups[groups.length - 1];
     if (stack === last?.stack && where === last.where) last.blocks.push(block);
     else {

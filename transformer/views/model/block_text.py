@@ -156,8 +156,13 @@ def _on_positions(config: ModelConfig, stack: str) -> list[str]:
             said.append(say("Some layers rotate nothing."))
     if config.window:
         n_read = config.window if stack == "decoder" else 2 * config.window - 1
-        window = numeral(n_read)
-        said.append(say("A token reads at most {window} tokens, itself included.", window=window))
+        said.append(
+            say_n(
+                "A token reads at most {n} token, itself included.",
+                "A token reads at most {n} tokens, itself included.",
+                n_read,
+            )
+        )
         if not all(kind.slides for kind in kinds):
             said.append(say("In some layers it reads all."))
     return list(filter(None, said))

@@ -35,10 +35,11 @@ def sampling(chosen: HeadAtQuery) -> Topic:
     step = run.steps[min(max(at, 0), len(run.steps) - 1)]
     settings, is_forced = request.sampling, step.index < len(request.forced_tokens)
     penalty, text = request.repetition_penalty, run.ids[: run.n_prompt + step.index]
-    taken = say(
+    taken = say_n(
+        "Step {step}: the network read {n} token, and {token} was taken.",
         "Step {step}: the network read {n} tokens, and {token} was taken.",
+        step.window[1] - step.window[0],
         step=step.index,
-        n=numeral(step.window[1] - step.window[0]),
         token=quoted(run.candidate_labels[step.token]),
     )
     if is_forced:

@@ -237,7 +237,7 @@ const Matrix = ({ common, place }) => {
   const picture = (name, { answer }, change) =>
     html`<${Figure} part=${part} name=${name} figure=${answer?.figure} change=${change} />`;
   return html`<div class="positions" ...${part.attributes(facts)}>
-    <p>${sayWith("By itself, attention weighs tokens by what they are, not by where they stand; a causal mask reveals something about their order. So each position has a vector of its own, one row of this matrix, which is added to the token's vector before the first layer. This run used the first {used} rows; they are marked in each picture.", { used: html`<b class="used">${used}</b>` })}</p>
+    <p>${sayWith("By itself, attention weighs tokens by what they are, not by where they stand; a causal mask reveals something about their order. So each position has a vector of its own, one row of this matrix, which is added to the token's vector before the first layer. The rows that this run used ({used}, from the first on) are marked in each picture.", { used: html`<b class="used">${used}</b>` })}</p>
     <div class="positions-head">
       <${KindButtons} name=${say("Stack")} kinds=${stacks} wordsOf=${stackOf} chosen=${place}
         choose=${(index) => (fields.stack = index)} />

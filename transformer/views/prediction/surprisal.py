@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.messages import numeral, say
+from transformer.messages import numeral, say, say_n
 from transformer.model.summary import last_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -125,11 +125,12 @@ def _n_given(run: Run) -> int:
 
 def in_words(found: dict[str, Any]) -> str:
     """The summary as a sentence without its full stop."""
-    return say(
-        "mean {mean_bits} bits per token; perplexity {perplexity}, over {n_tokens} tokens",
+    return say_n(
+        "{mean_bits} bits; perplexity {perplexity}, of {n} token",
+        "mean {mean_bits} bits per token; perplexity {perplexity}, over {n} tokens",
+        found["n_tokens"],
         mean_bits=numeral(found["mean_bits"], ".2f"),
         perplexity=numeral(found["perplexity"], ".2f"),
-        n_tokens=found["n_tokens"],
     )
 
 

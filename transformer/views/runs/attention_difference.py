@@ -140,7 +140,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> list[Shared]:
     if not any(pair.same for pair in pairs):
         raise NothingShared(
             "nothing_shared",
-            "the two texts have no token in common; got {n_a} tokens in A and {n_b} in B",
+            "the two texts have no token in common; tokens in A: {n_a}, in B: {n_b}",
             n_a=len(a),
             n_b=len(b),
         )

@@ -11,7 +11,7 @@ import { thinLabels } from "../../../web/labels.js";
 import { everyField, siteNamed, wholeNumber } from "../../../web/declared.js";
 import { PredictedToken, before, predictedPosition, readPosition } from "../../../web/selection.js";
 import { plainQuery, stateOf } from "../../../web/link_text.js";
-import { capital, numeral, say, sayWith } from "../../../web/messages.js";
+import { capital, numeral, say, sayN, sayWith } from "../../../web/messages.js";
 import { useDocument, usePart } from "../../../web/part.js";
 import { takePlotlyFrom } from "../../../web/plots.js";
 import {
@@ -174,11 +174,12 @@ const Prediction = ({ steps, start }) => {
   const step = steps[at];
   const go = (value) => setQuery(before(start + Number(value)));
   const seen = () =>
-    say("This step read tokens {first} to {last}; {count} tokens could be drawn.", {
-      first: step.window[0],
-      last: step.window[1] - 1,
-      count: step.n_kept,
-    });
+    sayN(
+      "This step read tokens {first} to {last}; {n} token could be drawn.",
+      "This step read tokens {first} to {last}; {n} tokens could be drawn.",
+      step.n_kept,
+      { first: step.window[0], last: step.window[1] - 1 },
+    );
   return html`<section id="prediction" aria-labelledby="prediction-title" hidden=${!steps.length}>
     <h2 id="prediction-title">${say("Prediction")}</h2>
     ${step ? html`<${PredictedToken} of=${read} />` : html`<p class="asked">${say("No step of this run chose what follows this token.")}</p>`}
