@@ -1,7 +1,9 @@
 """Learn and lessons: a network is trained and opened, and a lesson is graded."""
 
+import re
+
 import pytest
-from kit.browser import Visit
+from kit.browser import Visit, held_back
 from kit.serving import second, tiny_model
 from playwright.sync_api import Page, expect
 
@@ -192,6 +194,31 @@ def test_a_link_to_a_step_alone_opens_what_the_step_shows(visit):
     address = seen.wait_for_address("tab=masks")
     assert "lesson=twice.4" in address
     assert page.evaluate("history.length") == before  # nothing that Back would lead back to
+
+
+def test_an_answer_that_comes_late_changes_nothing(visit, ground):
+    seen = visit(f"{second().url}#lesson=twice.2", tab="Journey")
+    page = seen.page
+    expect(page.locator(".card-title")).to_have_text("A token")
+    for _ in range(2):
+        page.locator(".card-hint").click()
+    solved = held_back(page, "/solve")
+    with page.expect_request(re.compile("/solve")):
+        page.locator(".card-solve").click()
+    turn(seen, "A number")
+    address = page.url
+    solved()
+    seen.wait_for_link()
+    assert page.url == address
+
+    page.get_by_label("few", exact=True).click()
+    graded, box = held_back(page, "/grade"), page.get_by_label("Your answer:")
+    for typed in ("0", str(len(ground.run.labels) - 7)):
+        box.fill(typed)
+        box.press("Enter")
+    verdict(page, "Right.")
+    graded()
+    verdict(page, "Right.")
 
 
 def test_a_recorded_training_plays_and_one_press_breaks_its_best_head(visit):

@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, TimeoutError, expect
+from playwright.sync_api import APIResponse, Locator, Page, Route, TimeoutError, expect
 
 from transformer.views.declaration import tab_name
 
@@ -66,6 +67,28 @@ SECTIONS = {part: name for parts in PARTS.values() for part, name in parts.items
     "#view-corpus .panel": "corpus", ".compare": "compare", ".targets": "targets",
 }  # fmt: skip
 COLOURS = ("color-contrast", "link-in-text-block")  # axe-core's rules about colours
+
+
+def held_back(page: Page, name: str) -> Callable[[], None]:
+    """The next response to a request of this name is held back, until the returned function is
+    called.
+    """
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        url = urlsplit(route.request.url)  # the browser alone may know the host's name
+        here = url._replace(netloc=f"127.0.0.1:{url.port}").geturl()
+        headers = {**route.request.headers, "host": url.netloc}
+        held.append((route, route.fetch(url=here, headers=headers)))
+
+    def let_through() -> None:
+        ((route, response),) = held
+        with page.expect_event("requestfinished"):
+            route.fulfill(response=response)
+        page.evaluate("new Promise(requestAnimationFrame)")
+
+    page.route(re.compile(re.escape(name)), hold, times=1)
+    return let_through
 
 
 # Mark one of all texts that look alike: the same kind of element with the same colours on and

@@ -112,6 +112,7 @@ const Guide = () => {
   const name = card ? `${deck.name}.${place}` : "";
   const latest = useRef(name);
   latest.current = name;
+  const latestAnswer = useRef(/** @type {any} */ (null));
   const state = useAnswers(name);
 
   const asked = () => ({
@@ -120,19 +121,22 @@ const Guide = () => {
     run: page.run.run,
   });
   const grade = async (answer) => {
+    latestAnswer.current = answer;
+    const isLast = () => latest.current === name && latestAnswer.current === answer;
     try {
       const { right, says } = await ask("grade", { ...asked(), answer });
-      if (latest.current !== name) return;
+      if (!isLast()) return;
       state.tell(right, says);
       if (right) setSolved(deck.name, (place ?? 0) + 1);
       else if ("token" in answer) goToAnswer({}); // its shading is what is asked about
     } catch ({ message }) {
-      if (latest.current === name) state.tell(null, message);
+      if (isLast()) state.tell(null, message);
     }
   };
   const solve = async () => {
     try {
       const { state: shown, trains, number, option } = await ask("solve", asked());
+      if (latest.current !== name) return;
       if (shown) goToAnswer(shown);
       if (trains) {
         await nextPaint();
@@ -141,9 +145,9 @@ const Guide = () => {
       if (shown) return;
       const answer = option === undefined ? { number: Math.round(number * 100) / 100 } : { option };
       state.give(answer);
-      return await grade(answer);
+      await grade(answer);
     } catch ({ message }) {
-      return showProblem(message);
+      if (latest.current === name) showProblem(message);
     }
   };
   const followed = card && !isGuessing(card, state) ? (card.check ?? "") : "";
