@@ -11,19 +11,18 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Response
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import JSONResponse, Response
 
 from transformer.inference.engines.compiled import engine_words
 from transformer.inference.model import Model
 from transformer.server import process
 from transformer.server.addresses import BelowPath, code_maker, hosts_for, path_below, root_path
 from transformer.server.api import check_tools, endpoints_of, tools
-from transformer.server.class_routes import class_app, phone_routes, step_shower
+from transformer.server.class_routes import class_routes, phone_routes, step_shower
 from transformer.server.classes import Classes
-from transformer.server.errors import NO_STORE, answer_errors, place_of
+from transformer.server.errors import HANDLERS, place_of
 from transformer.server.guard import API, RESOURCES, Guard
 from transformer.server.http_server import Server, url_of, watched
 from transformer.server.lessons import teacher_routes
@@ -124,19 +123,19 @@ async def application(
     origins = {"allow_origins": ["*"]} if hosts is None else {"allow_origin_regex": LOCAL_ORIGIN}
     app = FastAPI(
         openapi_url=None,
+        exception_handlers=HANDLERS,
         middleware=[
             Middleware(CORSMiddleware, allow_methods=["*"], allow_headers=["*"], **origins),
             *([Middleware(BelowPath, root=below)] if below else []),
             Middleware(guard.around),
         ],
     )
-    answer_errors(app)
     app.include_router(status_routes(service))
     app.add_api_route("/", pages.answer, methods=["GET", "HEAD"])
     app.mount(f"/{MODULES_PREFIX.rstrip('/')}", MODULES)
     host, port = bound.getsockname()[:2] if bound else (None, None)
     classes = Classes(service.budget)
-    app.mount(f"{RESOURCES}/class", class_app(classes))
+    app.include_router(class_routes(classes), prefix=f"{RESOURCES}/class")
     questions = {"code": code_maker(host, port, root), "show_step": step_shower(service, classes)}
     app.mount(RESOURCES, resource_app(service, **questions))
     app.include_router(program_routes(programs), prefix=API)
@@ -173,9 +172,9 @@ def status_routes(service: Service) -> APIRouter:
     router, began = APIRouter(), time.monotonic()
 
     @router.api_route("/health", methods=["GET", "HEAD"])
-    async def health() -> Response:
+    async def health() -> dict[str, Any]:
         kept = service.budget.held()
-        return _status({
+        return {
             "status": "ok",
             "models": list(service.models),
             "engines": {
@@ -189,23 +188,19 @@ def status_routes(service: Service) -> APIRouter:
             "weight_bytes": {name: it.weight_bytes for name, it in service.models.items()},
             "memory_bytes": process.resident_bytes(),
             "allocations": service.budget.failures(),
-        })  # fmt: skip
+        }
 
     @router.api_route("/ready", methods=["GET", "HEAD"])
-    async def ready() -> Response:
+    async def ready(response: Response) -> dict[str, Any]:
         is_full = service.shares["model"].counts()["waiting"] >= MAX_WAITING
-        return _status({"status": "full" if is_full else "ok", "version": MODULES.version})
+        response.status_code = 503 if is_full else 200
+        return {"status": "full" if is_full else "ok", "version": MODULES.version}
 
     @router.post("/leave", status_code=204)
-    async def leave() -> Response:
+    async def leave() -> None:
         service.requests.leave(caller().session)
-        return Response(status_code=204)
 
     return router
-
-
-def _status(facts: dict[str, Any]) -> Response:
-    return JSONResponse(facts, 200 if facts["status"] == "ok" else 503, {"cache-control": NO_STORE})
 
 
 __all__ = ["Service", "application", "launch"]

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from fastapi import APIRouter, Response
+from starlette.responses import HTMLResponse
 
 from transformer.checks import check_choice, check_names
 from transformer.inference.deadline import current
@@ -24,8 +24,8 @@ from transformer.lessons.lesson import Step
 from transformer.lessons.measures import GradingContext
 from transformer.messages import catalogue, language, say
 from transformer.server.classes import GUESS, TASK, Answer, Class, Classes, Poll
-from transformer.server.errors import NO_STORE, Refused, answer_errors
-from transformer.server.guard import object_in
+from transformer.server.errors import Refused
+from transformer.server.guard import Data
 from transformer.server.lessons import context_of, step_of
 from transformer.server.limits import MAX_PHONES_WAITING
 from transformer.server.modules import MODULES, PHONE, in_language
@@ -154,36 +154,35 @@ def _to_teacher(one: Class) -> dict[str, Any]:
 # ---- the routes ----
 
 
-def class_app(classes: Classes) -> FastAPI:
-    """The requests of classes, to be mounted below the page's: open, tally and end for the teacher,
-    who holds the key; asked and answer for a phone, which names itself by a secret."""
-    app = FastAPI(openapi_url=None)
-    answer_errors(app)
+def class_routes(classes: Classes) -> APIRouter:
+    """The requests of classes: open, tally and end for the teacher, who holds the key; asked and
+    answer for a phone, which names itself by a secret."""
+    router = APIRouter()
     waiting = 0
 
     def taught(data: Mapping[str, Any]) -> Class:
         check_names("a class", data, ("code", "key"))
         return classes.owned(data.get("code"), data.get("key"))
 
-    @app.post("/open")
-    async def open_class(_: Request) -> Response:
+    @router.post("/open")
+    async def open_class() -> dict[str, Any]:
         one = classes.open()
-        return _answer({"code": one.code, "key": one.key})
+        return {"code": one.code, "key": one.key}
 
-    @app.post("/tally")
-    async def tally(request: Request) -> Response:
-        return _answer(_to_teacher(taught(await object_in(request))))
+    @router.post("/tally")
+    async def tally(data: Data) -> dict[str, Any]:
+        return _to_teacher(taught(data))
 
-    @app.post("/end")
-    async def end(request: Request) -> Response:
-        classes.end(taught(await object_in(request)))
-        return _answer({})
+    @router.post("/end")
+    async def end(data: Data) -> dict[str, Any]:
+        classes.end(taught(data))
+        return {}
 
-    @app.post("/asked")
-    async def asked(request: Request) -> Response:
+    @router.post("/asked")
+    async def asked(data: Data, response: Response) -> dict[str, Any]:
         """{"code", "phone", "seen"}: what is asked now, once it is another than what was seen."""
         nonlocal waiting
-        data, flag = await object_in(request), current().flag
+        flag = current().flag
         check_names("asked", data, ("code", "phone", "seen"))
         one = classes.find(data.get("code"))
         phone = one.join(data.get("phone"))
@@ -197,28 +196,22 @@ def class_app(classes: Classes) -> FastAPI:
                 await asyncio.sleep(random.uniform(*LOOK_S))
         finally:
             waiting -= 1
-        answer = _answer(_to_phone(classes.find(one.code), phone))
         if not has_room:  # for another phone
-            answer.headers["connection"] = "close"
-        return answer
+            response.headers["connection"] = "close"
+        return _to_phone(classes.find(one.code), phone)
 
-    @app.post("/answer")
-    async def answer(request: Request) -> Response:
+    @router.post("/answer")
+    async def answer(data: Data) -> dict[str, Any]:
         """{"code", "phone", "name", "answer"}: count it, if that is still asked."""
-        data = await object_in(request)
         check_names("answer", data, ("code", "phone", "name", "answer"))
         one = classes.find(data.get("code"))
         phone = one.join(data.get("phone"))
         poll = one.poll
         if poll and not poll.is_over and data.get("name") == poll.name:
             poll.answers[phone] = poll.check(data.get("answer"))
-        return _answer(_to_phone(one, phone))
+        return _to_phone(one, phone)
 
-    return app
-
-
-def _answer(content: Mapping[str, Any]) -> Response:
-    return JSONResponse(content, headers={"cache-control": NO_STORE})
+    return router
 
 
 def phone_routes(classes: Classes) -> APIRouter:

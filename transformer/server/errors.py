@@ -9,8 +9,9 @@ import sys
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Request, Response
 from starlette.responses import JSONResponse
 
 from transformer.checks import InvalidCall, InvalidRequest
@@ -123,17 +124,17 @@ def place_of(error: BaseException) -> str:
     return f"{type(error).__name__} in {place}"
 
 
-def answer_errors(app: FastAPI) -> None:
-    """Make an app answer errors of its routes by a code and a sentence, with their status."""
-
-    async def refused(_: Request, error: Exception) -> Response:
-        return error_response(getattr(error, "status", 400), error)
-
-    for kind in (ValueError, RecursionError):
-        app.add_exception_handler(kind, refused)
-
-
-def error_response(status: int, error: Exception) -> Response:
-    """An error as an answer."""
+def error_response(error: Exception) -> Response:
+    """An error as an answer: a code and a sentence, with its status."""
+    is_asked = isinstance(error, ValueError | RecursionError)  # by what was asked for
+    status = getattr(error, "status", 400) if is_asked else 500
     headers = {"cache-control": NO_STORE, **getattr(error, "headers", {})}
-    return JSONResponse(public_error(error), status, headers)
+    return JSONResponse(public_error(error if is_asked else MISTAKE), status, headers)
+
+
+async def _answer(_: Request, error: Exception) -> Response:
+    return error_response(error)
+
+
+# By which an app answers errors of its routes.
+HANDLERS: dict[Any, Any] = dict.fromkeys((ValueError, RecursionError, Exception), _answer)

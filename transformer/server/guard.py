@@ -16,10 +16,10 @@ import threading
 import traceback
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
 
-from fastapi import Request
+from fastapi import Depends, Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -33,11 +33,13 @@ from transformer.server.errors import (
     FOREIGN,
     MISTAKE,
     NO_HASH,
+    NO_STORE,
     TOO_LARGE,
     TOO_MANY,
     TOO_SLOW,
     UNREADABLE,
     Refused,
+    error_response,
     place_of,
     public_error,
 )
@@ -223,18 +225,11 @@ class Exchange:
     async def answer(self, refused: Refused) -> None:
         """Answer in place of the app: as a last line where lines have been sent; an answer that has
         begun otherwise is ended."""
-        content = json.dumps(public_error(refused)).encode()
         if not self.started:
-            headers = [(b"content-type", JSON.encode()), (b"cache-control", b"no-store")]
-            headers += [(name.encode(), value.encode()) for name, value in refused.headers.items()]
-            start = {"type": "http.response.start", "status": refused.status, "headers": headers}
-            await self.send(start)
-        elif self.has_lines:
-            content += b"\n"
-        else:
-            content = b""
-        if not self.finished:
-            await self.send({"type": "http.response.body", "body": content})
+            await error_response(refused)({"type": "http"}, self.receive, self.send)
+        elif not self.finished:
+            content = f"{json.dumps(public_error(refused))}\n" if self.has_lines else ""
+            await self.send({"type": "http.response.body", "body": content.encode()})
 
 
 def _wrong_method(allowed: str) -> Refused:
@@ -274,8 +269,8 @@ def language_of(scope: Scope) -> str:
 
 
 def safe_headers(headers: Iterable[tuple[bytes, bytes]], policy: str) -> list[tuple[bytes, bytes]]:
-    """An answer's headers with the policy added. Pages and JSON, which depend on the visitor's
-    language, are revalidated each time."""
+    """An answer's headers with the policy added. Pages, which depend on the visitor's language,
+    are revalidated each time, and JSON is not stored unless it says so."""
     kept = MutableHeaders(raw=list(headers))
     kind = kept.get("content-type", "")
     kept["x-content-type-options"] = "nosniff"
@@ -284,7 +279,7 @@ def safe_headers(headers: Iterable[tuple[bytes, bytes]], policy: str) -> list[tu
         kept["content-security-policy"] = policy
         kept["permissions-policy"] = PERMISSIONS
     if kind.startswith(("text/html", JSON)):
-        kept.setdefault("cache-control", "no-cache")
+        kept.setdefault("cache-control", NO_STORE if kind.startswith(JSON) else "no-cache")
         if "accept-language" not in kept.get("vary", "").lower():
             kept.add_vary_header("Accept-Language")
     if "location" in kept:  # without the host, which is what the request says
@@ -303,3 +298,6 @@ async def object_in(request: Request) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError(f"a request must be an object; got {type(data).__name__}")
     return data
+
+
+Data = Annotated[dict[str, Any], Depends(object_in)]  # of a route

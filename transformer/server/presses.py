@@ -18,7 +18,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Response
 from fastapi.responses import StreamingResponse
 
 from transformer.checks import check_names
@@ -27,7 +27,7 @@ from transformer.messages import say, say_n
 from transformer.runs.run import Run
 from transformer.server.errors import BUSY, public_error, reported
 from transformer.server.fields import NUMBERS, WORDS, settings_of
-from transformer.server.guard import LINES, object_in
+from transformer.server.guard import LINES, Data
 from transformer.server.page_models import controls_of, example_of, first_controls, is_offered
 from transformer.server.page_runs import (
     batch_facts,
@@ -81,10 +81,9 @@ def add_presses(app: FastAPI, service: Service) -> None:
         app.add_api_route(f"/{name}", _press(service.shares["model"], work), methods=["POST"])
 
     @app.post("/stop", status_code=204)
-    async def stop() -> Response:
+    async def stop() -> None:
         """Cancel a visitor's running request, which then answers with what it has."""
         service.requests.stop(caller().session)
-        return Response(status_code=204)
 
 
 def _object(data: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -97,8 +96,7 @@ def _object(data: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _press(slots: Slots, work: Work) -> Any:
     """A route that does this work for its JSON object once it may compute."""
 
-    async def press(request: Request) -> Response:
-        data = await object_in(request)
+    async def press(data: Data) -> Response:
         place = slots.join(caller())
         return StreamingResponse(_lines(place, lambda: work(data)), media_type=LINES)
 

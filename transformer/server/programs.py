@@ -36,7 +36,7 @@ from transformer.server.errors import (
     public_error,
     reported,
 )
-from transformer.server.guard import object_in
+from transformer.server.guard import Data
 from transformer.server.limits import MAX_CALLS, MAX_HASH
 from transformer.server.requests import set_caller
 from transformer.server.service import Service
@@ -193,9 +193,8 @@ def program_routes(programs: Programs) -> APIRouter:
         return programs.post(stream or call.event, call)
 
     @routes.post("/call/v2/{name}")
-    async def by_name(request: Request, name: str) -> Message:
+    async def by_name(request: Request, name: str, given: Data) -> Message:
         """Inputs by the names of the endpoint's parameters."""
-        given = await object_in(request)
         endpoint = programs.endpoints.get(name)
         known = inspect.signature(endpoint.function).parameters if endpoint else {}
         check_names(name, given, known)
@@ -206,18 +205,16 @@ def program_routes(programs: Programs) -> APIRouter:
         return await posted(request, name, inputs, None)
 
     @routes.post("/call/{name}")
-    async def by_place(request: Request, name: str) -> Message:
+    async def by_place(request: Request, name: str, sent: Data) -> Message:
         """Inputs in the order of the endpoint's parameters."""
-        sent = await object_in(request)
         session = sent.get("session_hash")
         if session is not None:
             check_session(session)
         return await posted(request, name, sent.get("data"), session)
 
     @routes.post("/queue/join")
-    async def join(request: Request) -> Message:
+    async def join(request: Request, sent: Data) -> Message:
         """As `call`, of a session, which reads all its answers on one stream."""
-        sent = await object_in(request)
         session, number = sent.get("session_hash"), sent.get("fn_index")
         check_session(session)
         if not isinstance(number, int) or number not in programs.numbers:
@@ -252,8 +249,7 @@ def program_routes(programs: Programs) -> APIRouter:
         return StreamingResponse(events(), media_type="text/event-stream")
 
     @routes.post("/cancel")
-    async def cancel(request: Request) -> Message:
-        sent = await object_in(request)
+    async def cancel(sent: Data) -> Message:
         programs.cancel(str(sent.get("event_id")), str(sent.get("session_hash")))
         return {"success": True}
 

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_flag, check_names, shortened
 from transformer.server import learning, lessons
-from transformer.server.errors import CLOSED, MISTAKE, NO_STORE, answer_errors, error_response
-from transformer.server.guard import ASKED, JSON, object_in
+from transformer.server.errors import CLOSED, HANDLERS, NO_STORE, Refused
+from transformer.server.guard import ASKED, JSON, Data
 from transformer.server.limits import MAX_ASKED, MAX_LISTED
 from transformer.server.page_runs import Regenerator
 from transformer.server.presses import add_presses
@@ -125,17 +125,11 @@ def resource_app(service: Service, **more: Question) -> FastAPI:
 
     more: questions besides those of `questions`.
     """
-    app = FastAPI(title="Resources", docs_url=None, redoc_url=None)
+    app = FastAPI(title="Resources", docs_url=None, redoc_url=None, exception_handlers=HANDLERS)
     regenerate = Regenerator(service)
     for name, question in (questions(service) | more).items():
         _add_routes(app, name, question, service, regenerate)
     add_presses(app, service)
-
-    answer_errors(app)
-
-    @app.exception_handler(Exception)
-    async def failed(_: Request, __: Exception) -> Response:
-        return error_response(500, MISTAKE)
 
     @app.get("/", include_in_schema=False)
     async def listed() -> Response:
@@ -143,7 +137,7 @@ def resource_app(service: Service, **more: Question) -> FastAPI:
 
     @app.api_route("/{name:path}", methods=["GET", "POST"], include_in_schema=False)
     async def closed(name: str) -> Response:
-        return error_response(404, CLOSED)
+        raise Refused(404, CLOSED)
 
     return app
 
@@ -157,9 +151,8 @@ def _add_routes(
     line = "idle" if is_idle else "files" if name == "export" else "questions"
     described: dict[str, Any] = {"response_class": Response}
 
-    async def post(request: Request) -> Response:
+    async def post(request: Request, data: Data) -> Response:
         """By an object in JSON; "made" in it says how runs that are not here were made."""
-        data = await object_in(request)
         if "made" in data:
             made = data.pop("made")
             remake = partial(service.budget.attempt, lambda: regenerate.make(made))
