@@ -76,17 +76,11 @@ def until(deadline: Deadline) -> Iterator[Deadline]:
 
 
 @contextmanager
-def renewed(
-    seconds: float,
-    yield_slot: YieldSlot | None = None,
-    flag: threading.Event | None = None,
-) -> Iterator[Deadline]:
-    """A new time limit for this block. Unless given, its flag and yield_slot are the outer
-    deadline's, as its request is."""
+def renewed(seconds: float, flag: threading.Event | None = None) -> Iterator[Deadline]:
+    """A new time limit for this block. Its flag is the outer deadline's, unless another is given,
+    and so are its yield_slot and its request."""
     outer = current()
-    with until(
-        Deadline(seconds, flag or outer.flag, yield_slot or outer.yield_slot, outer.request)
-    ) as deadline:
+    with until(Deadline(seconds, flag or outer.flag, outer.yield_slot, outer.request)) as deadline:
         yield deadline
 
 

@@ -182,7 +182,7 @@ def class_routes(classes: Classes) -> APIRouter:
     async def asked(data: Data, response: Response) -> dict[str, Any]:
         """{"code", "phone", "seen"}: what is asked now, once it is another than what was seen."""
         nonlocal waiting
-        flag = current().flag
+        deadline = current()
         check_names("asked", data, ("code", "phone", "seen"))
         one = classes.find(data.get("code"))
         phone = one.join(data.get("phone"))
@@ -191,7 +191,7 @@ def class_routes(classes: Classes) -> APIRouter:
         waiting += 1
         try:
             while one.rev == data.get("seen") and not one.is_over and time.monotonic() < give_up:
-                if flag is not None and flag.is_set():  # it has left
+                if not deadline.is_wanted():  # it has left
                     break
                 await asyncio.sleep(random.uniform(*LOOK_S))
         finally:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from transformer.analysis.ablation import broken_guess, head_importance, losses_without
@@ -12,19 +11,18 @@ from transformer.analysis.layer_at_position import layer_at_position
 from transformer.analysis.logit_lens import with_lens
 from transformer.analysis.patching import patch_effect
 from transformer.checks import InvalidRequest
-from transformer.inference.deadline import renewed
+from transformer.inference.deadline import until
 from transformer.inference.model import Model
 from transformer.model.sites import sites_of
 from transformer.runs.memo import memoize_on_run
 from transformer.runs.run import Run
-from transformer.server.errors import Busy
 from transformer.server.limits import (
     MAX_OPERATIONS,
     MAX_PREVIEW_OPERATIONS,
     MAX_SECONDS,
     PATIENCE_S,
 )
-from transformer.server.requests import taken
+from transformer.server.requests import taken, time_limit
 from transformer.server.slots import Slots
 from transformer.server.trainings import is_own
 
@@ -62,7 +60,7 @@ class Experiments:
     def losses_without(self, name: str) -> dict[str | None, float | None]:
         """See ablation.losses_without."""
         model = self.model(name)
-        with self._in_turn():
+        with taken(self._slots, PATIENCE_S), until(time_limit(MAX_SECONDS)):
             found = self._losses.get(name) or losses_without(model)
             if not is_own(name):
                 self._losses[name] = found
@@ -92,23 +90,12 @@ class Experiments:
                 operations=round(operations / 1e12, 1),
                 most=most / 1e12,
             )
-        with self._in_turn():
+        with taken(self._slots, PATIENCE_S):
             return self._ask(question, run, **arguments)
 
     def _ask(self, question: Callable[..., T], run: Run, **arguments: Any) -> T:
-        with renewed(MAX_SECONDS):
+        with until(time_limit(MAX_SECONDS)):
             return question(self.model(run.model), run, **arguments)
-
-    @contextmanager
-    def _in_turn(self) -> Iterator[None]:
-        with (
-            renewed(PATIENCE_S) as patience,
-            taken(self._slots, lambda: not patience.is_over()) as place,
-        ):
-            if not place.has:
-                raise Busy()
-            with renewed(MAX_SECONDS, place.yield_slot):
-                yield
 
 
 def _n_tokens(question: Callable[..., Any], run: Run, arguments: Mapping[str, Any]) -> int:

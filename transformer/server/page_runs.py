@@ -32,7 +32,7 @@ from transformer.server.errors import Busy, RunExpired
 from transformer.server.fields import request_of_run, settings_of, shown_first
 from transformer.server.limits import MAX_MADE, MAX_SECONDS
 from transformer.server.page_models import example_of
-from transformer.server.requests import caller, taken
+from transformer.server.requests import caller, taken, time_limit
 from transformer.server.service import Service, lines_of
 from transformer.server.trainings import SIGN
 from transformer.tokenizer import Tokenizer
@@ -275,10 +275,7 @@ class Regenerator:
         with one:
             if self._service.store.has(key):
                 return
-            with (
-                taken(self._service.shares["model"], lambda: not deadline.is_over()) as place,
-                deadline.renewed(MAX_SECONDS, place.yield_slot),
-            ):
+            with taken(self._service.shares["model"]), deadline.until(time_limit(MAX_SECONDS)):
                 make = batch_of if "lines" in asked else run_of
                 item = make(self._service, asked)
                 deadline.check()  # a part of a run is another run

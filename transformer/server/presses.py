@@ -121,10 +121,10 @@ async def _lines(place: Place, work: Callable[[], Iterator[Update]]) -> AsyncIte
         finally:
             put(None)
 
-    told, flag, ready = 0, current().flag, asyncio.wrap_future(place.ready)
+    told, deadline, ready = 0, current(), asyncio.wrap_future(place.ready)
     try:
         while not ready.done():
-            if flag is not None and flag.is_set():
+            if not deadline.is_wanted():
                 return
             if (before := place.slots.before(place)) != told:
                 yield written({"before": before})

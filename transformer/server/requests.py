@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import dataclasses
 import ipaddress
 import math
 import os
@@ -15,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from transformer.inference.deadline import Deadline, check, current, enter
+from transformer.inference.deadline import Deadline, check, current, enter, renewed
 from transformer.server import limits
+from transformer.server.errors import Busy
 from transformer.server.slots import Caller, Place, Slots
 
 T = TypeVar("T")
@@ -27,45 +26,40 @@ NICENESS = 15  # a thread without it gets thirty times the processor's time
 SLICE_S = 1.0  # that a request runs the network before it steps aside for those who wait
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """The request that a thread or task answers: its caller, and its slot."""
-
-    caller: Caller
-    place: Place | None = None
-
-
-_NONE = _Request(Caller())
-
-
-def _request() -> _Request:
-    """The request that the current deadline limits."""
-    request: _Request = current().request or _NONE
-    return request
-
-
-def _change(**of: Any) -> None:
-    """Go on with another caller or place, under the same deadline."""
-    deadline = copy.copy(current())
-    deadline.request = dataclasses.replace(_request(), **of)
-    enter(deadline)
+# A deadline's request is the Place in which it is computed or, before it has one, its Caller.
 
 
 def caller() -> Caller:
     """The address and session of the request that this thread or task answers."""
-    return _request().caller
+    request = current().request
+    return request.caller if isinstance(request, Place) else request or Caller()
 
 
 def set_caller(**of: str) -> None:
     """Set the address or session, or both, of the request that this task answers."""
-    _change(caller=caller()._replace(**of))
+    _set_request(caller()._replace(**of))
+
+
+def _set_request(request: Caller | Place) -> None:
+    """Go on with another request, under the same deadline."""
+    deadline = copy.copy(current())
+    deadline.request = request
+    enter(deadline)
+
+
+def time_limit(seconds: float, flag: threading.Event | None = None) -> Deadline:
+    """A new deadline of this thread's request, which steps aside for others as it is checked.
+    flag: the outer deadline's by default."""
+    outer = current()
+    yield_slot = outer.request.yield_slot if isinstance(outer.request, Place) else None
+    return Deadline(seconds, flag or outer.flag, yield_slot, outer.request)
 
 
 @contextmanager
 def using(place: Place) -> Iterator[None]:
     """Let this thread's request compute in a place within the block; it is left at the end."""
     outer = current()
-    _change(place=place)
+    _set_request(place)
     try:
         yield
     finally:
@@ -74,22 +68,24 @@ def using(place: Place) -> Iterator[None]:
 
 
 @contextmanager
-def taken(slots: Slots, is_wanted: Callable[[], bool] = lambda: True) -> Iterator[Place]:
+def taken(slots: Slots, patience_s: float = math.inf) -> Iterator[None]:
     """Block this thread until its request may compute here, and leave at the end.
 
-    The place that the request has here already is used. The place has `has` False if it was no
-    longer wanted. Raises Busy; AssertionError where the request has a `last` place elsewhere,
-    since two such requests could wait for each other.
+    The place that the request has here already is used. Raises Busy, also where it has waited for
+    so long or its client has left; AssertionError where it has a `last` place elsewhere, since two
+    such requests could wait for each other.
     """
-    held = _request().place
-    if held is not None and held.slots is slots:
-        yield held
+    held = current().request
+    if isinstance(held, Place) and held.slots is slots:
+        yield
         return
-    assert held is None or not held.slots.last, "holds a place elsewhere"
-    place = slots.join(caller(), holds_thread=True)
-    with using(place):
-        place.wait(is_wanted)
-        yield place
+    assert not (isinstance(held, Place) and held.slots.last), "holds a place elsewhere"
+    with using(place := slots.join(caller(), holds_thread=True)):
+        with renewed(patience_s) as patience:
+            place.wait(lambda: not patience.is_over())
+        if not place.has:
+            raise Busy()
+        yield
 
 
 def address_of(host: str) -> str:
@@ -122,13 +118,13 @@ async def in_thread(shares: Mapping[str, Slots], name: str, work: Callable[[], T
 
     While it waits it holds no thread. Raises Busy.
     """
-    place = await shares[name].placed(caller())
-    try:
+
+    def wanted() -> T:
         check()
-    except BaseException:
-        place.leave()
-        raise
-    return await begin_in_thread(place, work, low_priority=name in ("files", "idle"))
+        return work()
+
+    place = await shares[name].placed(caller())
+    return await begin_in_thread(place, wanted, low_priority=name in ("files", "idle"))
 
 
 def begin_in_thread(
@@ -188,12 +184,11 @@ class OpenRequests:
     @contextmanager
     def open(self, visitor: str, seconds: float = limits.MAX_SECONDS) -> Iterator[Deadline]:
         """Register a visitor's request while the block runs; gives its deadline."""
-        request, flag = _request(), current().flag or threading.Event()
+        flag = current().flag or threading.Event()
         with self._lock:
             self._open.append((visitor, flag))
         try:
-            yield_slot = None if request.place is None else request.place.yield_slot
-            yield Deadline(seconds, flag, yield_slot, request)
+            yield time_limit(seconds, flag)
         finally:
             with self._lock:
                 self._open.remove((visitor, flag))
