@@ -57,6 +57,34 @@ def test_networks_of_other_families_go_through_all_tabs(page):
             expect(page.page.locator(".shared-keys")).to_have_text(shared)
 
 
+def test_a_mask_of_all_layers_hides_no_more_than_the_widest(page):
+    """The third layer of Gemma's alone has no window; the others read six tokens."""
+    page.go("model=tiny-gemma3&tab=what-if")
+    page.wait_drawn(".maskedit")
+    length = len(page.labels())
+    board = page.page.locator(".maskedit")
+    for layer, window in (("1", 6), ("*", length)):
+        page.page.locator(".edit-layer").select_option(layer)
+        allowed = sum(min(place + 1, window) for place in range(length))
+        expect(board).to_have_attribute("data-allowed", str(allowed))
+        note = re.compile("hides the least" if layer == "*" else "^$")
+        expect(board.locator(".mask-note")).to_have_text(note)
+    assert length > 6
+
+
+def test_windows_are_said_where_the_text_is_a_triangle(page):
+    for name, reads, hidden in (
+        ("tiny-gemma3", "at most 6 tokens, itself included. In some layers it reads all.", 15),
+        ("tiny-modernbert", "at most 5 tokens, itself included.", 12),  # |i - j| > 2 of 6 x 6
+    ):
+        page.go(f"model={name}&tab=masks")
+        page.wait_drawn(".future")
+        expect(page.page.locator(".future p").last).to_have_text(f"A token reads {reads}")
+        assert page.page.locator(".future td.hidden").count() == hidden
+    expect(page.page.locator(".future h3")).to_have_text("What each token may read")
+    expect(page.page.locator(".future p").first).to_contain_text("one for what is too far away")
+
+
 def test_a_translator_goes_from_and_to_the_languages_that_are_chosen(page, visit):
     english, french = NAMES["NllbTokenizer"]
     page.go("model=tiny-nllb&tab=attention")

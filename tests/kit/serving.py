@@ -168,11 +168,19 @@ def bundled() -> Server:
 @functools.cache
 def second() -> Server:
     """A server that offers "tiny", "tiny-translator", checkpoints of other projects ("tiny-llama",
-    "tiny-gemma3", "tiny-bloom", "tiny-bert", "tiny-classifier", "tiny-roberta", "tiny-marian",
-    "tiny-t5", "tiny-nllb", and "many-heads" of 20 layers x 18 heads), the views of own_view.py and
-    the lessons of LESSONS."""
+    "tiny-gemma3", "tiny-bloom", "tiny-bert", "tiny-classifier", "tiny-roberta", "tiny-modernbert",
+    "tiny-marian", "tiny-t5", "tiny-nllb", and "many-heads" of 20 layers x 18 heads), the views of
+    own_view.py and the lessons of LESSONS."""
     from kit import own_view
-    from kit.hf_folders import byte_fallback, byte_level, roberta, t5, word_piece, write
+    from kit.hf_folders import (
+        byte_fallback,
+        byte_level,
+        modern_bert,
+        roberta,
+        t5,
+        word_piece,
+        write,
+    )
 
     from benchmarks.scale import write_model
 
@@ -187,13 +195,15 @@ def second() -> Server:
     classifier = folder / "tiny-classifier"
     write(classifier, "bert", 0, word_piece, head="ForSequenceClassification", id2label=labels)
     write(folder / "tiny-roberta", "roberta", tokenizer=roberta)
+    near = {"layer_types": ["sliding_attention"] * 2}  # all layers read five tokens
+    write(folder / "tiny-modernbert", "modernbert", 1, tokenizer=modern_bert, **near)
     write(folder / "tiny-marian", "marian")
     write(folder / "tiny-t5", "t5", 1, tokenizer=t5)
     write(folder / "tiny-nllb", "m2m_100", tokenizer="NllbTokenizer")
     write_model(folder / "many-heads", 20, 18, 40, 6)
     names = (
         "tiny-llama", "tiny-gemma3", "tiny-bloom", "tiny-bert", "tiny-classifier", "tiny-roberta",
-        "tiny-marian", "tiny-t5", "tiny-nllb", "many-heads",
+        "tiny-modernbert", "tiny-marian", "tiny-t5", "tiny-nllb", "many-heads",
     )  # fmt: skip
     offered = [first / "tiny", first / "tiny-translator", *(folder / name for name in names)]
     more = ["--views", str(folder / "views"), "--lessons", str(LESSONS)]

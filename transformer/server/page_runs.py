@@ -23,6 +23,7 @@ from transformer.inference.stream import Stream
 from transformer.interventions.descriptions import to_dict, without_padding_mask
 from transformer.learning.exercises import EXERCISES
 from transformer.messages import mark, numeral, say, say_n
+from transformer.model.config import ModelConfig
 from transformer.model.positions import POSITIONS
 from transformer.model.sites import Site
 from transformer.runs.batch import Batch
@@ -70,6 +71,7 @@ def run_facts(run: Run, key: str, model: Model) -> dict[str, Any]:
         "probabilities": [step.chosen.probability for step in run.steps],
         "trace_start": run.trace_start,
         "kinds": kinds_of(run),
+        "windows": windows_of(run.config),
         "n_heads": run.config.n_heads,
         "heads_per_key": run.config.heads_per_key,
         "stacks": list(run.position_matrices),
@@ -173,7 +175,7 @@ def batch_facts(batch: Batch, key: str, *, padding_hidden: bool = True) -> dict[
         "lengths": batch.padding.sum(dim=1).tolist(),
         "kinds": kinds_of(batch),
         "n_heads": next(iter(batch.trace.records.values())).pattern.shape[1],
-        "windows": [config.window_of(layer) for layer in range(config.n_layers)],
+        "windows": windows_of(config),
     }
 
 
@@ -187,6 +189,11 @@ def example_facts(service: Service, name: str) -> tuple[dict[str, Any], dict[str
     run = run_facts(store.run(run_key), run_key, model)
     run |= {"example": True, "opening": shown_first(name, model.config, example=True)}
     return run, batch_facts(store.batch(batch_key), batch_key) | {"example": True}
+
+
+def windows_of(config: ModelConfig) -> list[int | None]:
+    """The window of each layer's self-attention; None = it reads all."""
+    return [config.window_of(layer) for layer in range(config.n_layers)]
 
 
 def kinds_of(item: Run | Batch) -> list[dict[str, Any]]:

@@ -28,6 +28,7 @@ import { batch as together, signal, untracked } from "./preact.js";
  * @property {boolean} is_rotary whether it rotates queries and keys
  * @property {boolean} biases_scores whether it adds a number for their distance to scores
  * @property {boolean} adds_positions whether it adds a vector to each token
+ * @property {(number | null)[]} windows of each layer's self-attention; null: it reads all
  * @property {number} n_prompt how many tokens were given
  * @property {number} trace_start the first token that the recorded attention is of
  * @property {number[]} ids

@@ -38,6 +38,7 @@ const NOTES = {
     "Without the padding mask, padding is read like text. A single text has no padding, so " +
       "nothing changes here; for several texts read together, see the Masks tab.",
   ),
+  widest: say("The layers have different masks; shown is the one that hides the least."),
   row: say("A row with nothing allowed reads all keys equally."),
 };
 // A cell in words, or a label: query or key -1.
@@ -75,6 +76,11 @@ const cellWords = ({ query, key }, { labels, lineEdit, edit, planned }) => {
 const isApplied = (edits) =>
   JSON.stringify(masksOf(edits)) === JSON.stringify(masksOf(editsByPlace(interventions())));
 
+// A layer without a window, if there are such; else all have the same.
+const widestLayer = ({ kind }) =>
+  kind === "self" ? Math.max(0, page.run.windows.indexOf(null)) : 0;
+const layersDiffer = ({ kind }) => kind === "self" && new Set(page.run.windows).size > 1;
+
 // used: the mask of the shown run's attention. layer: "*" for every layer; these edits are applied before a
 // layer's own, as in the network.
 const boardOf = (used, { kind, layer, edits }) => {
@@ -85,9 +91,9 @@ const boardOf = (used, { kind, layer, edits }) => {
   const labels = { queries: used.query_labels, keys: used.key_labels };
   const across = labels.keys.length;
   const total = labels.queries.length * across;
-  // "Every layer" shows the first layer's mask, which edits of that layer may change.
+  // "Every layer" shows the mask of one, which edits of that layer may change.
   const applied = isApplied(edits);
-  const shows = applied && !(layer === "*" && isEdited(at("0")));
+  const shows = applied && !(layer === "*" && isEdited(at(widestLayer(kind))));
   const cells = shows
     ? unpackBits(used.allowed, total)
     : Uint8Array.from({ length: total }, (_, cell) =>
@@ -146,7 +152,7 @@ const Editor = () => {
   const edits = edited ?? ofRun;
   const own = edits.get(place) ?? noEdits();
 
-  const wanted = { run, site: placeOf(kind, layer === "*" ? 0 : layer) };
+  const wanted = { run, site: placeOf(kind, layer === "*" ? widestLayer(kind) : layer) };
   const { answer, asked } = useAnswer(part, "used_mask", wanted);
   const isNew = asked?.run === run && asked.site === wanted.site;
   const last = useRef(/** @type {any} */ (null)); // kept until the next one arrives
@@ -158,6 +164,7 @@ const Editor = () => {
   const notes = shown
     ? [
         start > 0 && NOTES.slid,
+        layer === "*" && layersDiffer(kind) && NOTES.widest,
         isCausal(kind) && shown.isRemoved("causal") && NOTES.causal,
         shown.isRemoved("padding") && NOTES.padding,
         shown.hasEmptyRow && NOTES.row,
