@@ -19,7 +19,7 @@ from transformer.analysis.head_metrics import (
     named_after,
     strongest,
 )
-from transformer.views.attention.head_metrics import metrics_figure
+from transformer.views.attention.head_metrics import answer_metrics, metrics_figure
 
 
 def with_scores(
@@ -100,7 +100,7 @@ def test_every_metric_is_what_a_loop_over_the_cells_gives(translation, stack, ki
         assert head.most_read_key == int(weights[rows].sum(axis=0).argmax())
     with np.errstate(invalid="ignore"):  # its order is no number
         evenly = by_loops(allowed / allowed.sum(axis=1, keepdims=True), allowed, tokens)
-    for name, value in found.even.items():
+    for name, value in found.heads[-1].even.items():
         assert value == pytest.approx(evenly[name], abs=1e-5) or name == "order", name
 
 
@@ -108,7 +108,8 @@ def test_heads_are_compared_under_the_mask_of_their_own_layer(tokenizer):
     changes = dict(window=3, layer_types=("sliding_attention", "full_attention"))
     model = tiny("windowed", "decoder", tokenizer, **changes)
     run = model.trace("the fox said hello to the fox and the dog said hello to the fox")
-    found, evenly = head_metrics(run, "decoder", "self"), []
+    found = head_metrics(run, "decoder", "self")
+    said = answer_metrics(run, stack="decoder", kind="self")["even"]
     for head in found.heads:
         record = run.trace["decoder", head.layer, "self"]
         weights, allowed = record.pattern[0, head.head].double().numpy(), record.allowed[0].numpy()
@@ -120,9 +121,9 @@ def test_heads_are_compared_under_the_mask_of_their_own_layer(tokenizer):
         moved = with_scores(run, record.scores, tokens=run.labels)
         copies = head_metrics(moved, "decoder", "self").heads[head.head].shuffled
         assert (head.shuffled == copies) == (head.layer == 1)
-        evenly.append(head.even["first"])
-    assert found.even["first"] == pytest.approx(np.mean(evenly))
-    assert evenly[0] < evenly[-1] / 2
+        assert said[head.layer]["first"] == pytest.approx(head.even["first"], abs=1e-5)
+    subtitle = metrics_figure(run, "decoder", "self", "first").layout.title.subtitle.text
+    assert subtitle.startswith(f"a uniform head: {said[0]['first']:.2f}, {said[1]['first']:.2f}")
 
 
 @pytest.mark.parametrize("family", ["model", "encoder", "encoder_decoder"])
@@ -245,7 +246,7 @@ def test_a_text_that_repeats_nothing_has_no_such_number(run):
     found = head_metrics(plain, "decoder", "self")
     assert found.n_repeats == 0
     assert math.isnan(found.heads[0].values["induction"])
-    assert math.isnan(found.even["duplicate"])
+    assert math.isnan(found.heads[0].even["duplicate"])
     said = metrics_figure(plain, "decoder", "self", "induction").layout.title.subtitle.text
     assert said == "this text repeats no token with another between"
 
@@ -342,7 +343,7 @@ def test_the_picture_has_a_column_a_layer_and_a_row_a_head(run):
         np.testing.assert_allclose(figure.data[0].z, expected, atol=1e-6)
         title = figure.layout.title
         assert metric.title in title.text
-        assert f"a uniform head: {found.even[metric.name]:.2f}" in title.subtitle.text
+        assert f"a uniform head: {found.heads[0].even[metric.name]:.2f}" in title.subtitle.text
         if metric.against == "shuffled":
             most = max(head.shuffled[metric.name][1] for head in found.heads)
             assert f"keys shuffled: at most {most:.2f}" in title.subtitle.text

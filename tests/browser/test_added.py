@@ -72,6 +72,21 @@ def test_a_mask_of_all_layers_hides_no_more_than_the_widest(page):
     assert length > 6
 
 
+def test_a_uniform_head_is_one_of_the_chosen_heads_layer(page):
+    page.go("model=tiny-gemma3&tab=attention")
+    page.wait_drawn(".ranking")
+    length, titles = len(page.labels()), page.page.locator(".ranking-table thead th")
+    column = titles.all_inner_texts().index("Largest weight")
+    for layer, window in ((1, 6), (2, length)):
+        page.page.locator(f".rows tr[data-layer='{layer}'] .pick").first.click()
+        cells = page.page.locator(".baselines tr").first.locator("th, td")
+        expect(cells.first).to_have_text(f"a uniform head, layer {layer}")
+        weights = [1 / min(place + 1, window) for place in range(1, length)]
+        assert float(cells.nth(column).inner_text()) == pytest.approx(
+            sum(weights) / len(weights), abs=6e-4
+        )
+
+
 def test_windows_are_said_where_the_text_is_a_triangle(page):
     for name, reads, hidden in (
         ("tiny-gemma3", "at most 6 tokens, itself included. In some layers it reads all.", 15),

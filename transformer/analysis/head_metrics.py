@@ -7,7 +7,7 @@ makes early keys likely: see `Metrics`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -74,8 +74,8 @@ class Metrics:
     has the most, where layers have masks of their own.
 
     Two baselines, because neither fits all metrics:
-    - even: a head that gives every allowed key of a row the same weight, the mean over the layers
-    where these have masks of their own. It says what the mask and
+    - even: a head that gives every allowed key of a row the same weight, under the mask of the
+      layer: `HeadMetrics.even`. It says what the mask and
       the length alone make of a metric. It is also, exactly, what shuffling a row's weights among
       its allowed keys gives on average for a weight at a fixed position; entropy and the largest
       weight are not changed by such a shuffle at all, and so have this baseline only.
@@ -89,7 +89,6 @@ class Metrics:
     kind: str
     metrics: tuple[Metric, ...]
     heads: tuple[HeadMetrics, ...]
-    even: Mapping[str, float]
     n_rows: int
     n_repeats: int
     n_left_out: int
@@ -118,18 +117,11 @@ def head_metrics(run: Run, stack: str, kind: str) -> Metrics:
         kind=kind,
         metrics=tuple(ALL[name] for name in names),
         heads=tuple(heads),
-        even={name: mean_of(layer.even[name] for layer in under) for name in names},
         n_rows=n_rows,
         n_repeats=max(head.n_repeats for head in heads),
         n_left_out=len(masks[0]) - n_rows,
         n_shuffles=len(orders),
     )
-
-
-def mean_of(numbers: Iterable[float]) -> float:
-    """The mean without NaN; NaN of nothing."""
-    known = [number for number in numbers if not math.isnan(number)]
-    return sum(known) / len(known) if known else math.nan
 
 
 class _UnderMask:

@@ -48,11 +48,16 @@ const cells = (metrics, by, values) =>
     (metric) =>
       html`<td class=${by === metric.name ? "sorted" : ""}>${number(values(metric), metric)}</td>`,
   );
-const Baselines = ({ metrics, by }) => {
+// even: a uniform head's numbers in each layer; where the layers' masks differ, so do they, and those of the
+// chosen head's layer are shown.
+const Baselines = ({ metrics, by, even }) => {
+  const layer = even[page.head?.layer] ? page.head.layer : 0;
+  const differ = new Set(even.map((one) => JSON.stringify(one))).size > 1;
+  const uniform = differ ? say("a uniform head, layer {layer}", { layer }) : say("a uniform head");
   const line = (title, values) => html`<tr><th scope="row">${title}</th>
     ${cells(metrics, by, values)}<td class="label"></td></tr>`;
   return html`<tbody class="baselines">
-    ${line(say("a uniform head"), (metric) => metric.even)}
+    ${line(uniform, ({ name }) => even[layer][name])}
     ${line(say("keys shuffled, mean"), (metric) => metric.shuffled)}
     ${line(say("keys shuffled, most"), (metric) => metric.shuffled_most)}
   </tbody>`;
@@ -93,14 +98,14 @@ const sorted = (heads, by) => {
   return [...has.sort((a, b) => sign * compare(value(a), value(b))), ...lacks];
 };
 
-const Table = ({ found: { metrics, heads }, of, by }) => {
+const Table = ({ found: { metrics, heads, even }, of, by }) => {
   const [all, showAll] = useState(false);
   const shown = sorted(heads, by).slice(0, all ? heads.length : FIRST_ROWS);
   return html`<div class="wide ranking-wide" tabindex="0" role="region"
       aria-label=${say("What each head does, in numbers")}>
       <table class="ranking-table">
         <${Titles} ...${{ metrics, by }} />
-        <${Baselines} ...${{ metrics, by }} />
+        <${Baselines} ...${{ metrics, by, even }} />
         <tbody class="rows">${shown.map(
           (one) =>
             html`<${HeadRow} key=${`${one.layer}.${one.head}`} ...${{ one, metrics, by, of }} />`,

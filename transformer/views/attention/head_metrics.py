@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from transformer.analysis.head_metrics import (
     HeadMetrics,
     Metrics,
     head_metrics,
-    mean_of,
     strongest,
 )  # fmt: skip
 from transformer.checks import check_choice
@@ -46,6 +45,9 @@ def answer_metrics(
     return {
         "metrics": [_metric(found, metric) for metric in found.metrics],
         "heads": [_head(head, labels) for head in found.heads],
+        "even": [
+            {name: _plain(value) for name, value in even.items()} for even in _even(found)
+        ],  # by layer
         "finding": _finding(item, found),
         "rule": _rule(),
     } | {name: getattr(found, name) for name in ("n_rows", "n_repeats", "n_left_out", "n_shuffles")}
@@ -107,19 +109,24 @@ def metrics_of(item: Run, stack: str, kind: str) -> Metrics:
 
 
 def _metric(found: Metrics, metric: Metric) -> dict[str, Any]:
-    """A metric's words, and its baselines: the uniform one, and that of the shuffled copies (their
-    mean over all heads, and the largest of all)."""
+    """A metric's words, and its baseline of the shuffled copies: their mean over all heads, and the
+    largest of all."""
     name = metric.name
-    shuffled = [head.shuffled[name] for head in found.heads if name in head.shuffled]
+    shuffled = [head.shuffled[name][0] for head in found.heads if name in head.shuffled]
+    means = [mean for mean in shuffled if not math.isnan(mean)]
     return {
         "name": name,
         "title": say(metric.title),
         "unit": say(metric.unit) if metric.unit else "",
         "definition": say(metric.definition),
-        "even": _plain(found.even[name]),
-        "shuffled": _plain(mean_of(mean for mean, _ in shuffled)),
+        "shuffled": _plain(sum(means) / len(means) if means else math.nan),
         "shuffled_most": _plain(_largest_shuffled(found, name)),
     }
+
+
+def _even(found: Metrics) -> list[Mapping[str, float]]:
+    """A uniform head's numbers in each layer."""
+    return list({head.layer: head.even for head in found.heads}.values())
 
 
 def _largest_shuffled(found: Metrics, metric: str) -> float:
@@ -177,7 +184,8 @@ def draw_metric(found: Metrics, metric: str) -> go.Figure:
 def _baselines(found: Metrics, metric: str) -> str:
     if ALL[metric].repeats and not found.n_repeats:
         return "this text repeats no token with another between"
-    parts = [] if math.isnan(found.even[metric]) else [f"a uniform head: {found.even[metric]:.2f}"]
+    even = [f"{one[metric]:.2f}" for one in _even(found) if not math.isnan(one[metric])]
+    parts = [f"a uniform head: {', '.join(dict.fromkeys(even))}"] if even else []
     if ALL[metric].against == "shuffled":
         most = numeral(_largest_shuffled(found, metric), ".2f")
         parts.append(f"keys shuffled: at most {most}")
