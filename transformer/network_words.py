@@ -9,7 +9,11 @@ _ATTENTIONS = {
     ("decoder", "self"): mark("decoder self-attention"),
     ("decoder", "cross"): mark("decoder cross-attention"),
 }
-_STACKS = {"encoder": mark("encoder"), "decoder": mark("decoder")}
+_STACKS = {
+    "encoder": mark("encoder"),
+    "decoder": mark("decoder"),
+    "encoder-decoder": mark("encoder and decoder"),
+}
 _WITHOUT = {"causal": mark("without the causal mask"), "padding": mark("without the padding mask")}
 
 
@@ -27,7 +31,7 @@ def head_name(head: int | str, is_off: bool = False) -> str:
 
 
 def stack_name(stack: str) -> str:
-    """ "decoder"."""
+    """ "decoder"; of a family with both "encoder and decoder"."""
     return say(_STACKS[stack])
 
 

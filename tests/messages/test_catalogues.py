@@ -10,12 +10,14 @@ from babel.messages.pofile import read_po
 from babel.numbers import get_decimal_symbol, get_group_symbol
 
 import transformer
+from transformer import Ablate
 from transformer.lessons import FOLDER as LESSONS
 from transformer.lessons import read_folder
 from transformer.messages import FOLDER, catalogue, languages, speaking
 from transformer.messages.sources import problems, sentences, sources
 from transformer.messages.templates import glossary
 from transformer.server.page_models import model_card
+from transformer.views.export.html import summary
 from transformer.views.registry import VIEWS
 
 PATHS = sorted(FOLDER.glob("*.po"))
@@ -57,6 +59,17 @@ def test_what_may_be_one_has_a_singular():
         without_forms = [message.id for message in read_po(file) if isinstance(message.id, str)]
     found = {(" ".join(each), one) for one in without_forms for each in COUNTED.findall(one)}
     assert [one for counted, one in found if counted not in NEVER_ONE] == []
+
+
+@pytest.mark.parametrize(("language", "of_english"), [("fr", r"[^\u202f];"), ("zh", "[,;] ")])
+def test_a_list_and_a_family_are_in_the_language(language, of_english, tiny_encoder_decoder):
+    changes = [Ablate("encoder", 0, [1]), Ablate("decoder", 1, [0])]
+    run = tiny_encoder_decoder.generate(
+        "the fox", max_new_tokens=2, temperature=0.7, top_k=5, interventions=changes
+    )
+    with speaking(language):
+        said = summary(run)
+    assert re.findall(f"{of_english}|(?:en|de)coder", said) == []
 
 
 @pytest.mark.parametrize("language", languages()[1:])

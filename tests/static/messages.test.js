@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { known, numeral, say, sayN } from "../../transformer/web/messages.js";
+import { known, numeral, say, sayList, sayN } from "../../transformer/web/messages.js";
 import { page } from "../../transformer/web/store.js";
 import { beginning } from "../../transformer/web/text.js";
 
@@ -13,6 +13,7 @@ Object.assign(known, {
   group_from: 5,
   messages: {
     "no {name}; got {got}": "{got}: NOT {name}",
+    "{before}; {part}": "{before}；{part}",
     "{n} token": ["ONE", "{n} FEW", "{n} MANY"],
   },
 });
@@ -23,6 +24,11 @@ test("a sentence is looked up, and its values are filled in once", () => {
     say("not translated %{x} {yet}", { x: 1, yet: "still" }),
     "not translated %{x} still",
   );
+});
+
+test("a list has the signs of the language", () => {
+  const lists = [[], ["a"], ["a", "{part}", "c"]].map((parts) => sayList(parts, ";"));
+  assert.deepEqual(lists, ["", "a", "a；{part}；c"]);
 });
 
 test("a number takes its form", () => {

@@ -23,7 +23,7 @@ from transformer.interventions.checks import (
     check_site,
     indices_of,
 )
-from transformer.messages import mark, say, say_n
+from transformer.messages import mark, say, say_list, say_n
 from transformer.model.config import ModelConfig
 from transformer.model.sites import Site, sites_of
 from transformer.network_words import attention_name, without_mask
@@ -349,7 +349,7 @@ def _mask_words(
     said = [without_mask(name) for name in without]
     said += [say_n("{n} allowed", "{n} allowed", n_allowed)] if n_allowed else []
     said += [say_n("{n} forbidden", "{n} forbidden", n_forbidden)] if n_forbidden else []
-    return say("mask of {where}: {said}", where=where, said=", ".join(said) or say("unchanged"))
+    return say("mask of {where}: {said}", where=where, said=say_list(said or [say("unchanged")]))
 
 
 def _patch_words(

@@ -12,7 +12,7 @@ shown. Commands and library errors are English.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -177,6 +177,11 @@ def _later(function: Callable[_P, str]) -> Callable[_P, str]:
     return told
 
 
+def mark(sentence: str) -> str:
+    """The sentence itself: marked for the catalogues, to be said where it is shown."""
+    return sentence
+
+
 @_later
 def say(sentence: str, /, **values: object) -> str:
     """The sentence in this request's language, with its placeholders filled in."""
@@ -190,16 +195,22 @@ def say_n(one: str, many: str, n: int, /, **values: object) -> str:
     return filled(known.form(one, many, n), {"n": numeral(n)} | values)
 
 
+_LISTS = {",": mark("{before}, {part}"), ";": mark("{before}; {part}")}
+
+
+def say_list(parts: Iterable[str], sign: str = ",") -> str:
+    """Parts one after another, between them this language's comma, or semicolon with ";"."""
+    first, *others = parts
+    for part in others:
+        first = say(_LISTS[sign], before=first, part=part)
+    return first
+
+
 def say_error(error: BaseException) -> str:
     """An error's text in this request's language; English unless it is an InvalidRequest."""
     if isinstance(error, InvalidRequest):
         return error.translated(catalogue(_LANGUAGE.get()).one, numeral)
     return str(error)
-
-
-def mark(sentence: str) -> str:
-    """The sentence itself: marked for the catalogues, to be said where it is shown."""
-    return sentence
 
 
 def numeral(value: Any, form: str = ",") -> str:

@@ -17,7 +17,7 @@ from transformer.checks import (
     shortened,
 )
 from transformer.interventions.descriptions import Intervention, interventions_of, to_dict
-from transformer.messages import numeral, say
+from transformer.messages import numeral, say, say_list
 
 MAX_NEW_TOKENS = 4096
 MAX_SEED = 2**32 - 1
@@ -187,7 +187,7 @@ def _sampled(sampling: Sampling) -> str:
         for field in fields(sampling)
         if (value := getattr(sampling, field.name)) is not None
     ]
-    return say("sampled: {settings}", settings=", ".join(parts))
+    return say("sampled: {settings}", settings=say_list(parts))
 
 
 # Other libraries' names of settings, and what to use here.

@@ -34,6 +34,17 @@ const filled = (sentence, values) =>
  */
 export const say = (sentence, values = {}) => filled(found(sentence), values);
 
+// Parts one after another, between them this language's comma, or semicolon with ";".
+/** @type {(parts: string[], sign?: "," | ";") => string} */
+export const sayList = ([first = "", ...others], sign = ",") =>
+  others.reduce(
+    (before, part) =>
+      sign === ";"
+        ? say("{before}; {part}", { before, part })
+        : say("{before}, {part}", { before, part }),
+    first,
+  );
+
 /**
  * The sentence as a list of parts, for values that are elements.
  * @param {string} sentence

@@ -1,7 +1,7 @@
 // What is altered in the network of the shown run, as plain values; asking for a run with other alterations; and the
 // runs of this visit.
 
-import { say } from "./messages.js";
+import { say, sayList } from "./messages.js";
 import { html } from "./preact.js";
 import { headName, kindOf as kindWords } from "./sites.js";
 import { controls, shell, page, on, reactive, requestsFor, setQuery } from "./store.js";
@@ -146,7 +146,8 @@ export const runName = ({ number, facts }) => {
       say("branched at token {n_prompt}", { n_prompt: facts.n_prompt + forced.length - 1 }),
     );
   parts.push(...altered.map(({ says }) => says));
-  return `${number}: “${excerpt(text).replace(/\s+/g, " ")}” (${parts.join("; ")})`;
+  const begins = excerpt(text).replace(/\s+/g, " ");
+  return say("{number}: “{text}” ({facts})", { number, text: begins, facts: sayList(parts, ";") });
 };
 
 // Show a run again, as the shown one is; the network does not run while the server has it.

@@ -2,7 +2,7 @@
 
 import { views } from "../../web/declared.js";
 import { weightsOfRow } from "../../web/head_numbers.js";
-import { numeral, say } from "../../web/messages.js";
+import { numeral, say, sayList } from "../../web/messages.js";
 import { useEvent, openSection } from "../../web/part.js";
 import { html, signal, useMemo, useSignalEffect } from "../../web/preact.js";
 import { page, reactive, sameToken, setQuery, tracedFrom } from "../../web/store.js";
@@ -32,7 +32,7 @@ const inWords = ({ row, column }, { labels, scores, weights, allowed }) => {
   const told = [say("weight {weight}", { weight: numeral(weights[place].toFixed(4)) })];
   if (scores) told.push(say("score {score}", { score: numeral(scores[place].toFixed(2)) }));
   told.push(allowed[place] ? say("allowed") : say("hidden by the mask"));
-  return `${reads}: ${told.join(", ")}`;
+  return say("{title}: {part}", { title: reads, part: sayList(told) });
 };
 
 /**

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from transformer.analysis.corpus.dossier import clusters
 from transformer.analysis.head_measures import ALL
 from transformer.analysis.model_queries import ModelQueries
-from transformer.messages import mark, numeral, say, say_n
+from transformer.messages import mark, numeral, say, say_list, say_n
 from transformer.network_words import attention_name
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, view
@@ -100,9 +100,9 @@ def _points(
     heads = [one for one in (found or {}).get("heads", ()) if one["kind"] == kind]
     member: dict[Any, tuple[int, str]] = {}
     for at, cluster in enumerate(clusters(heads)):
-        traits = ", ".join(say(ALL[name].title) for name in cluster.traits)
+        traits = [say(ALL[name].title) for name in cluster.traits]
         group = at if at < len(SHAPES) and len(cluster.heads) > 1 else len(SHAPES)
-        own = group, traits or say("nothing in particular")
+        own = group, say_list(traits or [say("nothing in particular")])
         member |= dict.fromkeys(cluster.heads, own)
     points = []
     for one in heads:

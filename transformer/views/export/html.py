@@ -30,6 +30,7 @@ from transformer.messages import (
     mark,
     said_later,
     say,
+    say_list,
     say_n,
 )
 from transformer.messages.sources import of_script
@@ -183,7 +184,7 @@ def summary(run: Run) -> str:
     parts = [
         say(
             "{family}, {layers} × {heads} × {d_model}",
-            family=config.family,
+            family=stack_name(config.family),
             layers=layers,
             heads=heads,
             d_model=config.d_model,
@@ -199,9 +200,10 @@ def summary(run: Run) -> str:
                 seed=run.request.seed,
             )
         )
-    if changes := ", ".join(map(str, run.request.interventions)):
+    if run.request.interventions:
+        changes = say_list(map(str, run.request.interventions))
         parts.append(say("altered: {interventions}", interventions=changes))
-    return "; ".join(parts)
+    return say_list(parts, ";")
 
 
 def _attention(run: Run, stack: str, kind: str, pack: Pack) -> dict[str, Any]:
@@ -286,8 +288,10 @@ def _mask_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
         for view, *others in alike.values():
             title = say("Mask: {attention}", attention=attention_name(stack, kind))
             if len(alike) > 1:
-                layers = ", ".join(str(one.site.layer) for one in (view, *others))
-                title = f"{title}, {say('layer {layer}', layer=layers)}"
+                listed = ", ".join(str(one.site.layer) for one in (view, *others))
+                n_alike = 1 + len(others)
+                layers = say_n("layer {listed}", "layers {listed}", n_alike, listed=listed)
+                title = say_list([title, layers])
             figure = mask_heatmap(view.query_labels, view.key_labels, view.allowed, title)
             result.append(_drawn(figure, pack, title))
     return result

@@ -4,7 +4,7 @@ import { inPx } from "../../web/cells.js";
 import { fields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { shell, page, setHead } from "../../web/store.js";
-import { capital, say, sayN, wholeText } from "../../web/messages.js";
+import { capital, say, sayList, sayN, wholeText } from "../../web/messages.js";
 import { stackOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
 import { mounted, useAnswer, useEvent, usePart, openSection } from "../../web/part.js";
@@ -68,7 +68,7 @@ const groupsOf = (blocks) => {
     else {
       const names = stack === last?.stack ? [where || say("after the layers")] : [stackOf(stack)];
       if (stack !== last?.stack && where) names.push(where);
-      groups.push({ stack, where, title: capital(names.join(", ")), blocks: [block] });
+      groups.push({ stack, where, title: capital(sayList(names)), blocks: [block] });
     }
   }
   return groups;
@@ -138,7 +138,7 @@ const Architecture = () => {
     plotly_click: ({ points }) => open(blockOf(points[0].customdata)),
   };
   const drawing = say("Drawing of the network: {blocks}", {
-    blocks: blocks.map(({ title }) => title).join(", "),
+    blocks: sayList(blocks.map(({ title }) => title)),
   });
   const inColumns = layout && layout.width + SPARE_PX <= part.width;
   return html`<div class=${inColumns ? "architecture in-columns" : "architecture"}

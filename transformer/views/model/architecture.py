@@ -14,7 +14,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.colors import hex_to_rgb
 
-from transformer.messages import lines, mark, numeral, say, say_n
+from transformer.messages import lines, mark, numeral, say, say_list, say_n
 from transformer.model.config import ModelConfig
 from transformer.model.primitives import PLACEMENTS
 from transformer.model.summary import blocks
@@ -130,7 +130,8 @@ def _hover(config: ModelConfig, box: Box) -> str:
     said, block = text_of(config, box.block), box.block
     where = stack_name(block.stack)
     if block.in_layer:
-        where = f"{where}, {say_n('in {n} layer', 'in each of {n} layers', block.times)}"
+        times = say_n("in {n} layer", "in each of {n} layers", block.times)
+        where = say_list([where, times])
     told = [
         f"<b>{said.title}</b> ({where})",
         shape_of(block),

@@ -10,7 +10,7 @@ import {
   useGone,
 } from "../../web/runs.js";
 import { before, predictedPosition, tokenAt } from "../../web/selection.js";
-import { numeral, percentText, say, sayWith } from "../../web/messages.js";
+import { numeral, percentText, say, sayList, sayWith } from "../../web/messages.js";
 import { mounted, openSection, useAnswer, usePart } from "../../web/part.js";
 import { html, useRef, useState } from "../../web/preact.js";
 import { page, setQuery, showProblem } from "../../web/store.js";
@@ -45,7 +45,7 @@ const runTree = (entries) => {
 // ---- the runs of one prompt as a tree: where each leaves the text of an earlier one ----
 
 const settingsOf = ({ facts }) =>
-  [facts.how, ...facts.interventions.map(({ says }) => says)].join("; ");
+  sayList([facts.how, ...facts.interventions.map(({ says }) => says)], ";");
 // Running text: spaces as spaces.
 const plain = (labels) => labels.join("").replaceAll("␣", " ");
 const wordsOf = ({ entry, leaves, parent }) => {
@@ -126,7 +126,7 @@ const Tree = ({ entries, gone }) => {
     const name = runOf(node);
     const isGone = gone.includes(name);
     const tabindex = name === stop ? 0 : -1;
-    const words = [where, own || say("the same text"), told].filter(Boolean).join(", ");
+    const words = sayList([where, own || say("the same text"), told].filter(Boolean));
     const below = node.children.map((child) => item(child, level + 1));
     return html`<li key=${name} class="branch" role="treeitem" data-run=${name} tabindex=${tabindex}
       aria-level=${level} aria-selected=${String(name === run)}

@@ -7,6 +7,7 @@ import {
   numeral,
   percentText,
   say,
+  sayList,
   sayN,
 } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
@@ -53,10 +54,11 @@ const Side = ({ text: { name, a, b, pairs }, side, label }) => {
 };
 
 const List = ({ text, many }) => {
-  const counts = Object.entries(SAID)
-    .filter(([how]) => text.counts[how])
-    .map(([how, said]) => said(text.counts[how]))
-    .join(", ");
+  const counts = sayList(
+    Object.entries(SAID)
+      .filter(([how]) => text.counts[how])
+      .map(([how, said]) => said(text.counts[how])),
+  );
   const label = capital(LISTS[text.name]);
   return html`<div class="compare-text">
     <p class="hint">${many ? HEADS[text.name](counts) : asSentence(counts)}</p>
