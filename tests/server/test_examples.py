@@ -13,9 +13,10 @@ from PIL import Image
 
 import transformer
 from transformer import with_lens
-from transformer.server import build, presses
+from transformer.server import presses
 from transformer.server.fields import read_tour
 from transformer.server.lessons import shown_by
+from transformer.server.page import build
 from transformer.server.page_models import EXAMPLES, example_of, is_offered
 from transformer.server.page_runs import example_facts, first_head
 from transformer.server.pages import first_look

@@ -19,7 +19,7 @@ from transformer.inference.engines.compiled import engine_words
 from transformer.inference.model import Model
 from transformer.server import process
 from transformer.server.addresses import BelowPath, code_maker, hosts_for, path_below, root_path
-from transformer.server.api import check_tools, endpoints_of, tools
+from transformer.server.api import check_tools, endpoint_blocks, endpoints_of, tools
 from transformer.server.class_routes import class_routes, phone_routes, step_shower
 from transformer.server.classes import Classes
 from transformer.server.errors import HANDLERS, place_of
@@ -29,7 +29,7 @@ from transformer.server.lessons import teacher_routes
 from transformer.server.limits import MAX_TRAININGS, MAX_WAITING
 from transformer.server.modules import MODULES
 from transformer.server.modules import PREFIX as MODULES_PREFIX
-from transformer.server.page import build
+from transformer.server.page import TITLE
 from transformer.server.pages import Pages, mount, policy_for
 from transformer.server.programs import Programs, program_routes
 from transformer.server.requests import caller
@@ -104,18 +104,18 @@ async def application(
     the path below which it is served; the guard. To be made in an event loop: where none runs,
     Gradio makes one and leaves it open.
     """
-    root, page = root_path(), build(service)
+    root, endpoints = root_path(), endpoints_of(service)
     below = path_below(root)
-    pages = Pages(service, page, below)
-    endpoints = endpoints_of(service)
-    numbers = {number: it.api_name for number, it in page.fns.items() if it.api_name in endpoints}
+    blocks = endpoint_blocks(service, endpoints, TITLE)
+    pages = Pages(service, blocks.app_id, below)
+    numbers = {number: str(it.api_name) for number, it in blocks.fns.items()}
     programs = Programs(service, endpoints, numbers)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         """Gradio's own would start its queue, which nothing here uses."""
         sweeping = asyncio.create_task(sweep(service))
-        async with tools(page), watched():
+        async with tools(blocks), watched():
             yield
         sweeping.cancel()
 
@@ -142,7 +142,7 @@ async def application(
     app.include_router(link_routes(service))
     app.include_router(teacher_routes(service))
     app.include_router(phone_routes(classes))
-    mount(app, page, service.shares["pages"], below, mcp)
+    mount(app, blocks, service.shares["pages"], below, mcp)
     app.router.lifespan_context = lifespan
 
     def end() -> None:

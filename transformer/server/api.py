@@ -11,7 +11,7 @@ import functools
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib import metadata
@@ -75,10 +75,11 @@ def endpoints_of(service: Service) -> dict[str, Endpoint]:
     }
 
 
-def add_endpoints(service: Service) -> None:
-    """Describe the endpoints to Gradio, which calls them as tools; within a `gr.Blocks`.
+def endpoint_blocks(service: Service, endpoints: Mapping[str, Endpoint], title: str) -> gr.Blocks:
+    """The endpoints alone, as Gradio describes them and calls them as tools.
 
-    Calls of other programs are answered by `programs`.
+    Calls of other programs are answered by `programs`. Apart from the page, whose frontend would
+    make something of each input and output.
     """
 
     def add(endpoint: Endpoint) -> None:
@@ -93,8 +94,10 @@ def add_endpoints(service: Service) -> None:
         # Not in Gradio's queue, which is not started; see `application`.
         api(tool, api_name=endpoint.name, queue=False)
 
-    for endpoint in endpoints_of(service).values():
-        add(endpoint)
+    with gr.Blocks(title=title, analytics_enabled=False) as blocks:
+        for endpoint in endpoints.values():
+            add(endpoint)
+    return blocks
 
 
 def look_endpoints(service: Service) -> list[Callable[..., Any]]:

@@ -12,7 +12,6 @@ import gradio as gr
 
 from transformer.inference.model import Model
 from transformer.messages import catalogue, languages, mark, say
-from transformer.server.api import add_endpoints
 from transformer.server.components import (
     PRIVATE,
     calling,
@@ -112,10 +111,9 @@ def _of_model(model: Model) -> dict[str, Any]:
 
 
 def build(service: Service) -> gr.Blocks:
-    """The page in the language of this context, and its API; see `pages.mount`."""
+    """The page in the language of this context."""
     with gr.Blocks(title=say(TITLE), fill_width=True, analytics_enabled=False) as page:
         _lay_out(service)
-        add_endpoints(service)
     return page
 
 

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transformer.analysis.atlas import atlas
 from transformer.checks import shortened
-from transformer.messages import ENGLISH, catalogue, language, languages, say, speaking
+from transformer.messages import catalogue, language, languages, say, speaking
 from transformer.messages.templates import glossary_element, json_in_script, translate_html
 from transformer.server.fields import cards, fields_schema
 from transformer.server.guard import API, path_of
@@ -65,22 +65,20 @@ POLICY = "; ".join(
 
 # scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
 ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
-# The parts of Gradio's description that each language's layout replaces.
-OF_LANGUAGE = ("title", "components", "layout", "dependencies", "page")
 # The headers that a description depends on: the address at which the page is seen.
 SEEN_AT = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
-KEPT = 32  # descriptions, of 0.3 MB at most
+KEPT = 32  # descriptions, of 0.05 MB at most
 FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
 
 
 class Pages:
     """The page in every language, made at the start.
 
-    english: as it is mounted. root: the path below which it is served, "/viz"; "" for none. To be
-    made in an event loop, as `gr.Blocks` are.
+    app_id: that of the Blocks that are mounted. root: the path below which it is served, "/viz"; ""
+    for none. To be made in an event loop, as `gr.Blocks` are.
     """
 
-    def __init__(self, service: Service, english: gr.Blocks, root: str = "") -> None:
+    def __init__(self, service: Service, app_id: int, root: str = "") -> None:
         self._base = f"{quote(root) or '.'}/"
         self._schema = {
             "cards": cards(service.models),
@@ -88,21 +86,19 @@ class Pages:
             "controls": first_controls(next(iter(service.models.values()))),
         }
         self._first_look = first_look(service)
-        shared: Mapping[str, Any] = english.get_config_file()
+        seen = {"current_page": "", "username": None, "deep_link_state": "none", "app_id": app_id}
         self.assets: dict[str, Asset] = {}
         for name in languages():
             with speaking(name):
-                page = english if name == ENGLISH else build(service)
-                own: Mapping[str, Any] = page.get_config_file()
-                config = {**shared, **{part: own[part] for part in OF_LANGUAGE}}
-                text = self._markup(config, page.get_api_info())
+                text = self._markup({**build(service).get_config_file(), **seen})
             self.assets[name] = Asset(plain=text.encode(), type="text/html")
 
     def answer(self, request: Request) -> Response:
         """The page in the language of a request."""
         return self.assets[language()].answer(request.headers, "no-cache")
 
-    def _markup(self, config: Mapping[str, Any], info: Any) -> str:
+    def _markup(self, config: Mapping[str, Any]) -> str:
+        """The page. config: as Gradio's frontend reads it."""
         files = GRADIO_FILES.findall(GRADIO_PAGE.read_text("utf-8"))
         if len(files) != 2:
             raise RuntimeError(f"Gradio's page has one script and one style sheet; got {files}")
@@ -112,8 +108,7 @@ class Pages:
             "tag": catalogue(language()).tag,
             "base": self._base,
             "title": html.escape(say(TITLE)),
-            "config": json_in_script(description(config)),
-            "info": json_in_script(info),
+            "config": json_in_script(config),
             "imports": json.dumps({"imports": {"page": f"./{script}", "later": f"./{later}"}}),
             "schema": json_in_script(fields_schema() | self._schema),
             "glossary": glossary_element(language()),
@@ -185,12 +180,12 @@ def policy_for(embed_on: Sequence[str]) -> str:
     return " ".join((POLICY, *embed_on))  # it ends with those that may
 
 
-def mount(app: FastAPI, page: gr.Blocks, slots: Slots, root: str = "", mcp: bool = False) -> None:
-    """Mount a page of Gradio's, with how it looks and without what it might keep. slots: see
-    `Descriptions`."""
+def mount(app: FastAPI, blocks: gr.Blocks, slots: Slots, root: str = "", mcp: bool = False) -> None:
+    """Mount Gradio's frontend and what describes the API, with how the page looks and without what
+    Gradio might keep. slots: see `Descriptions`."""
     gr.mount_gradio_app(
         app,
-        page,
+        blocks,
         path="/",
         root_path=root,  # else Gradio takes a whole address from GRADIO_ROOT_PATH
         mcp_server=mcp,
@@ -212,33 +207,6 @@ def mount(app: FastAPI, page: gr.Blocks, slots: Slots, root: str = "", mcp: bool
     for path in Descriptions.paths:
         app.router.routes += [Route(path, descriptions), Route(f"{path}/", descriptions)]
     app.router.routes.append(gradio)
-
-
-def description(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Gradio's description of a page, as its frontend reads it, without the inputs and outputs of
-    `gr.api`: nothing of them is seen, and the frontend would make something of each."""
-    unseen = {part["id"] for part in config["components"] if part["type"] == "api"}
-
-    def seen(node: dict[str, Any]) -> dict[str, Any]:
-        children = [seen(part) for part in node.get("children", ()) if part["id"] not in unseen]
-        return node | {"children": children} if "children" in node else node
-
-    return {
-        **config,
-        "components": [part for part in config["components"] if part["id"] not in unseen],
-        "layout": seen(config["layout"]),
-        "page": {
-            name: part
-            | {
-                "components": [number for number in part["components"] if number not in unseen],
-                "layout": seen(part["layout"]),
-            }
-            for name, part in config["page"].items()
-        },
-        "current_page": "",
-        "username": None,
-        "deep_link_state": "none",
-    }
 
 
 def first_look(service: Service) -> dict[str, str]:
