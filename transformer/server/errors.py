@@ -64,6 +64,9 @@ CLOSED = InvalidCall(
 )
 
 
+CAUSED = (ValueError, RecursionError)  # by what was asked; all else is a fault of the server
+
+
 class Refused(InvalidRequest):
     """A request that is refused with another HTTP status than 400. headers: of the answer."""
 
@@ -89,12 +92,13 @@ class RunExpired(Refused):
 
 
 def public_error(error: Exception, names: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The code and the sentence of an error, as one line; a very long one is cut in the middle.
+    """The code and the sentence of an error, as one line; a very long one is cut in the middle. Of
+    a fault of the server nothing is said.
 
     names: what the page calls the settings that a sentence may name.
     """
-    if isinstance(error, RecursionError):
-        error = TOO_DEEP
+    if not isinstance(error, ValueError):
+        error = TOO_DEEP if isinstance(error, CAUSED) else MISTAKE
     if isinstance(error, InvalidRequest) and names and error.values.get("name") in names:
         values = {**error.values, "name": say(names[str(error.values["name"])])}
         error = InvalidRequest(error.code, error.sentence, **values)
@@ -106,10 +110,9 @@ def public_error(error: Exception, names: Mapping[str, str] | None = None) -> di
 
 def reported(error: Exception) -> dict[str, str]:
     """`public_error` of an exception; a fault of the server is logged, without values."""
-    if isinstance(error, ValueError | RecursionError):
-        return public_error(error)
-    print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
-    return public_error(MISTAKE)
+    if not isinstance(error, CAUSED):
+        print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
+    return public_error(error)
 
 
 def place_of(error: BaseException) -> str:
@@ -126,10 +129,9 @@ def place_of(error: BaseException) -> str:
 
 def error_response(error: Exception) -> Response:
     """An error as an answer: a code and a sentence, with its status."""
-    is_asked = isinstance(error, ValueError | RecursionError)  # by what was asked for
-    status = getattr(error, "status", 400) if is_asked else 500
+    usual = 400 if isinstance(error, CAUSED) else 500
     headers = {"cache-control": NO_STORE, **getattr(error, "headers", {})}
-    return JSONResponse(public_error(error if is_asked else MISTAKE), status, headers)
+    return JSONResponse(public_error(error), getattr(error, "status", usual), headers)
 
 
 async def _answer(_: Request, error: Exception) -> Response:
@@ -137,4 +139,4 @@ async def _answer(_: Request, error: Exception) -> Response:
 
 
 # By which an app answers errors of its routes.
-HANDLERS: dict[Any, Any] = dict.fromkeys((ValueError, RecursionError, Exception), _answer)
+HANDLERS: dict[Any, Any] = dict.fromkeys((*CAUSED, Exception), _answer)

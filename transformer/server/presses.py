@@ -25,7 +25,7 @@ from transformer.checks import check_names
 from transformer.inference.deadline import Deadline, current, until
 from transformer.messages import say, say_n
 from transformer.runs.run import Run
-from transformer.server.errors import BUSY, public_error, reported
+from transformer.server.errors import BUSY, CAUSED, public_error, reported
 from transformer.server.fields import NUMBERS, WORDS, settings_of
 from transformer.server.guard import LINES, Data
 from transformer.server.page_models import controls_of, example_of, first_controls, is_offered
@@ -170,7 +170,7 @@ def generate(
 
         try:
             yield from service.budget.attempt_steps(steps)
-        except (ValueError, RecursionError) as error:
+        except CAUSED as error:
             yield {"status": problem(error), "running": False}
 
 
@@ -233,7 +233,7 @@ def read_batch(service: Service, visitor: str, asked: Mapping[str, Any]) -> Upda
     try:
         with service.requests.open(visitor) as deadline, until(deadline):
             batch = service.budget.attempt(lambda: batch_of(service, asked))
-    except (ValueError, RecursionError) as error:
+    except CAUSED as error:
         return {"status": problem(error)}
     facts = batch_facts(batch, service.store.put(batch, visitor), padding_hidden=padding_hidden)
     count, length = batch.ids.shape

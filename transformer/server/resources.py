@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from transformer.checks import check_flag, check_names, shortened
 from transformer.server import learning, lessons
-from transformer.server.errors import CLOSED, HANDLERS, NO_STORE, Refused
+from transformer.server.errors import CAUSED, CLOSED, HANDLERS, NO_STORE, Refused
 from transformer.server.guard import ASKED, JSON, Data
 from transformer.server.limits import MAX_ASKED, MAX_LISTED
 from transformer.server.page_runs import Regenerator
@@ -43,8 +43,6 @@ ARRAYS = "application/x-arrays"
 QUALITY = 5  # of brotli: as quick as gzip's 6, and a tenth smaller
 LARGEST = 2**18  # bytes that are compressed: more is a picture's numbers, and would take too long
 DTYPES = {"b": "uint8", "u": "uint8", "i": "<i4"}  # that a browser has arrays of; else float32
-SUBJECTS = {"batch": ["batch"], "model": ["model"], "runs": ["run", "other"]}  # else a run
-
 
 Question = Callable[[dict[str, Any]], Answer]  # plain values in, an answer out
 
@@ -70,33 +68,31 @@ def answer(service: Service, picture: Picture, data: Mapping[str, Any]) -> Answe
     Raises ValueError for what it cannot be asked, RunExpired for a run that is no longer kept.
     """
     given = dict(data)
-    of = _subjects(service, picture, given)
+    of = [find(given.pop(name, None)) for name, find in _subjects(service, picture).items()]
+    if picture.lens:
+        of[0] = service.queries.with_lens(of[0])
     if picture.subject != "runs" and "other" in given:
         check_input(given["other"])
     network = [service.queries] if picture.network else []
     try:
         return picture.ask(*network, *of, given=given)
     except Exception as error:
-        if not service.debug or isinstance(error, ValueError | RecursionError):
+        if not service.debug or isinstance(error, CAUSED):
             raise
         traceback.print_exc()
         return {"figure": of_text("".join(traceback.format_exception(error)))}
 
 
-def _subjects(service: Service, picture: Picture, given: dict[str, Any]) -> list[Any]:
-    """The run, batch or model of a picture, taken out of `given`."""
+def _subjects(service: Service, picture: Picture) -> dict[str, Callable[[Any], Any]]:
+    """How a picture's run, batch or model is named in a question, and how it is found by its id."""
     store = service.store
-    if picture.subject == "model":
-        return [given.pop("model", None)]
-    if picture.subject == "batch":
-        return [store.batch(given.pop("batch", None))]
-    if picture.subject == "run or batch":
-        return [store.any(given.pop("run", None))]
-    run = store.run(given.pop("run", None))
-    found = [service.queries.with_lens(run) if picture.lens else run]
-    if picture.subject == "runs":
-        found.append(store.run(given.pop("other", None)))
-    return found
+    of: dict[str, dict[str, Callable[[Any], Any]]] = {
+        "model": {"model": lambda name: name},
+        "batch": {"batch": store.batch},
+        "run or batch": {"run": store.any},
+        "runs": {"run": store.run, "other": store.run},
+    }
+    return of.get(picture.subject, {"run": store.run})
 
 
 def kept(service: Service, data: Mapping[str, Any]) -> Answer:
@@ -179,7 +175,7 @@ def _add_routes(
         return Response(body, headers=sent)
 
     if picture is not None:
-        subjects = SUBJECTS.get(picture.subject, ["run"])
+        subjects = [*_subjects(service, picture)]
         told = [] if picture.subject == "model" else subjects
         known = {one.name: one for one in picture.parameters}
 
