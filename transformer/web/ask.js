@@ -84,11 +84,33 @@ export const takeLeft = (name) => {
 export const VISIT = "viz-visit"; // in sessionStorage, from one page to the next
 const before = takeLeft(VISIT);
 export const isReloaded = before !== null;
-const drawn = () =>
-  [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0"));
+// A name that nobody guesses.
+/** @type {() => string} */
+export const drawnName = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((one) => one.toString(16).padStart(2, "0"))
+    .join("");
 /** @type {string} */
-export const session = before ?? drawn().join("");
+export const session = before ?? drawnName();
 export const SESSION = "x-session"; // the header that carries the session's name
+
+/** @type {(ms: number) => Promise<void>} */
+export const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+// Post an object to the server; more: of fetch.
+/** @type {(name: string, data: object, more?: { signal?: AbortSignal, headers?: Record<string, string> }) => Promise<Response>} */
+export const post = (name, data, { signal: aborts, headers } = {}) =>
+  fetch(`resources/${name}${askedIn("", LANGUAGE)}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", [SESSION]: session, ...headers },
+    body: JSON.stringify(data),
+    signal: aborts,
+  });
+// What the server says in an answer that refuses.
+/** @type {(answer: Response) => Promise<string>} */
+export const refusal = async (answer) => {
+  const { detail } = await answer.json().catch(() => ({}));
+  return typeof detail === "string" ? detail : say("The server refused the request.");
+};
 
 // Arrays follow the JSON text of an answer, each at a multiple of 8 bytes; see server/resources.py.
 /** @type {(buffer: ArrayBuffer) => any} */
@@ -120,19 +142,17 @@ const pictureQuery = (name, data) => {
 /** @type {(name: string, data: Record<string, any>) => Promise<any>} */
 const send = async (name, data) => {
   const query = pictureQuery(name, data);
-  const url = `resources/${name}${askedIn(query ?? "", LANGUAGE)}`;
   const headers = { accept: `${ARRAYS}, application/json`, [SESSION]: session };
-  const body = { method: "POST", body: JSON.stringify(data) };
-  const json = { "content-type": "application/json", ...headers };
-  const asked = query === null ? { ...body, headers: json } : { headers };
-  const answer = await fetch(url, asked).catch(() => {
+  const asked =
+    query === null
+      ? post(name, data, { headers })
+      : fetch(`resources/${name}${askedIn(query, LANGUAGE)}`, { headers });
+  const answer = await asked.catch(() => {
     throw new Error(say("The server did not answer; is it still running?"));
   });
   if (!answer.ok) {
-    const { detail } = await answer.json().catch(() => ({}));
-    const sentence = typeof detail === "string" ? detail : say("The server refused the request.");
     const after = 1000 * Number(answer.headers.get("retry-after"));
-    throw Object.assign(new Error(sentence), { status: answer.status, after });
+    throw Object.assign(new Error(await refusal(answer)), { status: answer.status, after });
   }
   return answer.headers.get("content-type") === ARRAYS
     ? unpacked(await answer.arrayBuffer())
@@ -158,8 +178,8 @@ const reply = async (name, data) => {
       const gone = status === GONE;
       if (!gone && !(after && Date.now() + after < giveUp)) throw error;
       if (gone && (!made || times === TIMES)) throw new Error(RUN_GONE, { cause: error });
-      const pause = gone && times ? PAUSE_MS : after; // others are first
-      if (pause) await new Promise((done) => setTimeout(done, pause));
+      const rest = gone && times ? PAUSE_MS : after; // others are first
+      if (rest) await pause(rest);
       if (gone) times += 1;
     }
   }

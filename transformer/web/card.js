@@ -1,5 +1,6 @@
 // A card of the tour or of a lesson: its words, what it asks, its hints and the verdict.
 
+import { pause } from "./ask.js";
 import { useDocument } from "./part.js";
 import { fields } from "./fields.js";
 import { numberOf, say } from "./messages.js";
@@ -103,7 +104,7 @@ const ANSWERS = {
   run: () => ({}),
 };
 
-const pause = () => new Promise((done) => setTimeout(done, 50));
+const LOOK_MS = 50; // between two looks whether the page is ready
 // Grade what the visitor does in the pictures as an answer to this card, once the page is as the card sets
 // it. kind: of the question, "" for none yet.
 /** @type {(name: string, kind: string, grade: (answer: any) => void, isReady: () => boolean) => void} */
@@ -117,7 +118,7 @@ export const useFollowed = (name, kind, grade, isReady) => {
     const isShown = () => latest.current === name;
     card.waits = true;
     await nextPaint();
-    while (isShown() && !isReady()) await pause();
+    while (isShown() && !isReady()) await pause(LOOK_MS);
     card.waits = false;
     if (!isShown()) return;
     const answer = read();

@@ -1,6 +1,6 @@
 // A class whose phones answer the shown step: the way there, the answers as they come, and its end.
 
-import { ask, storage } from "../../web/ask.js";
+import { ask, pause, storage } from "../../web/ask.js";
 import { inOrder, isExplained, isGuessing } from "../../web/card.js";
 import { numeral, say } from "../../web/messages.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
@@ -15,8 +15,6 @@ const LOOK_MS = 1000; // between two looks at the answers
 const LOADING_MS = 50;
 const OVER = 404;
 const MOST = 8; // numbers, tokens or heads that have a bar
-
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 // ---- the answers ----
 

@@ -1,10 +1,12 @@
 // Gradio's own controls, from the page's scripts.
 
+import { pause } from "../../web/ask.js";
 import { effect } from "../../web/preact.js";
 import { shell, controls, nextPaint, page } from "../../web/store.js";
 import { shows } from "./first_look.js";
 
 const SETTLED_MS = 8000; // that a page is waited for which still moves
+const LOOK_MS = 50; // between two looks at it
 
 // ---- setting them: an event of the header's, which Gradio answers by itself; see components.py ----
 
@@ -123,7 +125,7 @@ const leadDown = async (led) => {
       led = true; // the page may still be too short to lead all the way
       reached = window.scrollY;
     }
-    await new Promise((done) => setTimeout(done, 50));
+    await pause(LOOK_MS);
   }
 };
 let arrived = false;
@@ -154,7 +156,6 @@ export const uncover = async () => {
   const cover = document.querySelector("#first-look.opens");
   const until = performance.now() + SETTLED_MS;
   if (!cover || shows()) return;
-  while (page.run && !isDrawn() && performance.now() < until)
-    await new Promise((done) => setTimeout(done, 50));
+  while (page.run && !isDrawn() && performance.now() < until) await pause(LOOK_MS);
   cover.classList.replace("opens", "opened");
 };

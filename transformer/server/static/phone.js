@@ -1,6 +1,6 @@
 // The page of a class's phones: what is asked now, and what this phone answers.
 
-import { ask, lasting } from "../../web/ask.js";
+import { ask, drawnName, lasting, pause } from "../../web/ask.js";
 import { numberOf, numeral, say } from "../../web/messages.js";
 import { html, render, useLayoutEffect, useState } from "../../web/preact.js";
 import { Marked, Token } from "../../web/text.js";
@@ -17,8 +17,7 @@ const code = place.dataset.code ?? "";
 const phoneOf = () => {
   const kept = lasting?.getItem(KEPT) ?? "";
   if (kept.startsWith(`${code}.`)) return kept.slice(code.length + 1);
-  const drawn = [...crypto.getRandomValues(new Uint8Array(16))];
-  const phone = drawn.map((one) => one.toString(16).padStart(2, "0")).join("");
+  const phone = drawnName();
   lasting?.setItem(KEPT, `${code}.${phone}`);
   return phone;
 };
@@ -28,7 +27,6 @@ const WAITING = {
   name: "",
   says: say("Look at the screen: the next question comes here by itself."),
 };
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 // Ask over and over what is asked, until the class is over.
 const follow = async (take, tell) => {

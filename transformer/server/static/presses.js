@@ -2,7 +2,7 @@
 // under way at a time, and one of batches: a new press ends the one before. The answer is lines of JSON, see
 // server/presses.py.
 
-import { LANGUAGE, SESSION, askedIn, session } from "../../web/ask.js";
+import { pause, post, refusal } from "../../web/ask.js";
 import { resetFields } from "../../web/fields.js";
 import { declared } from "../../web/declared.js";
 import { say, sayN } from "../../web/messages.js";
@@ -49,7 +49,7 @@ const heard = (coming) => {
 const waitForServer = async () => {
   isLost = true;
   for (;;) {
-    await new Promise((done) => setTimeout(done, LOOK_MS));
+    await pause(LOOK_MS);
     const answer = await fetch("ready").catch(() => null);
     const { status, version } = (await answer?.json().catch(() => null)) ?? {};
     if (status !== "ok") continue;
@@ -61,15 +61,6 @@ const waitForServer = async () => {
 };
 
 // ---- an answer ----
-
-/** @type {(name: string, data: object, signal?: AbortSignal) => Promise<Response>} */
-const post = (name, data, signal) =>
-  fetch(`resources/${name}${askedIn("", LANGUAGE)}`, {
-    method: "POST",
-    headers: { "content-type": "application/json", [SESSION]: session },
-    body: JSON.stringify(data),
-    signal,
-  });
 
 /** @type {(body: ReadableStream<Uint8Array>) => AsyncGenerator<Line>} */
 async function* linesOf(body) {
@@ -84,13 +75,6 @@ async function* linesOf(body) {
     for (const line of lines) if (line) yield JSON.parse(line);
   }
 }
-
-/** @type {(answer: Response | null) => Promise<string>} */
-const refusal = async (answer) => {
-  if (!answer) return LOST;
-  const { detail } = await answer.json().catch(() => ({}));
-  return typeof detail === "string" ? detail : say("The server refused the request.");
-};
 
 // ---- what an answer shows ----
 
@@ -158,8 +142,9 @@ export const press = async (name, data, take = () => {}) => {
   underway[kind]?.abort();
   const mine = new AbortController();
   underway[kind] = mine;
-  const answer = await heard(post(name, data, mine.signal)).catch(() => null);
-  const problem = await (answer?.ok ? read(answer, take) : refusal(answer));
+  const answer = await heard(post(name, data, { signal: mine.signal })).catch(() => null);
+  const said = answer && (answer.ok ? read(answer, take) : refusal(answer));
+  const problem = (await said) ?? LOST;
   if (underway[kind] !== mine) return false; // another press has ended it
   underway[kind] = null;
   if (kind === "text") setWriting(null);

@@ -1,6 +1,7 @@
 // The large picture of attention: a heatmap of a head or of many, or lines between tokens; its title and its
 // switches.
 
+import { pause } from "../../web/ask.js";
 import { isAblated, SwitchOff } from "../../web/runs.js";
 import { isStill, Switch } from "../../web/controls.js";
 import { fieldsOf, pictureNamed, views } from "../../web/declared.js";
@@ -82,7 +83,7 @@ const Motion = ({ part, turn, hidden }) => {
       do await nextPaint();
       while (mine === ticket.current && !isDrawn(stage));
       turn(false);
-      if (stage !== "weights") await new Promise((done) => setTimeout(done, SEEN_MS));
+      if (stage !== "weights") await pause(SEEN_MS);
       if (mine !== ticket.current || fields.stage !== stage) return;
     }
   };
