@@ -252,7 +252,7 @@ def test_each_visit_has_its_own_network_that_no_other_visit_can_use(service):
             page = presses.example_page(service, other, model, {})
             assert page["controls"]["model"]["value"] == (model if other == name else "tiny")
             problems = "".join(page["problems"])
-            assert ("in a visit: it belonged to that visit alone" in problems) == (other != name)
+            assert ("opens only in the visit that trained it" in problems) == (other != name)
     assert [own for _, own in service.names("somebody else")] == ["tiny"]
 
 
@@ -264,5 +264,5 @@ def test_a_visits_networks_are_deleted_soon_after_it(service, monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: now + limits.LEFT_AGE_S + 1)
     service.sweep()
     assert service.budget.held()["models"]["count"] == 0
-    with pytest.raises(ValueError, match="belonged to that visit alone"):
+    with pytest.raises(ValueError, match="opens only in the visit that trained it"):
         service.model(one, "me")

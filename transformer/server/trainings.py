@@ -221,8 +221,8 @@ class OwnModels:
         if own is None or (who and who != own.visitor):
             raise InvalidRequest(
                 "model_expired",
-                "model {name} was trained in a visit: it belonged to that visit alone, and "
-                "is gone with it; train one anew in the tab Learn",
+                "model {name} opens only in the visit that trained it, and only as long as the "
+                "server keeps it; train one anew in the tab Learn",
                 name=shortened(name.partition(SIGN)[0]),
             )
         return own
