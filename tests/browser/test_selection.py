@@ -2,6 +2,7 @@
 nothing unselected is marked, ablated heads read nothing, and Esc closes one thing."""
 
 import re
+from urllib.parse import urldefrag
 
 import pytest
 from kit.browser import Visit
@@ -200,8 +201,14 @@ def test_a_second_token_is_requested_until_chosen(door):
     who.click()  # a different second token for the same token
     expect(notice).to_be_visible()
     door.tokens.nth(11).click()
-    expect(page.locator(".readers h3")).to_contain_text("␣L")
+    readers = page.locator(".readers h3")
+    expect(readers).to_contain_text("␣L")
     expect(notice).to_have_count(0)
+    link = urldefrag(door.wait_for_address("key=11")).fragment
+    door.go("model=stories&tab=journey&read=31")
+    expect(readers).to_have_count(0)
+    door.go(link)
+    expect(readers).to_contain_text("␣L")
 
 
 def test_numbers_and_words_are_not_cut(door):

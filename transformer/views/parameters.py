@@ -238,4 +238,5 @@ SELECTION = (
     Text(name="site", use="place"),  # of the chosen head
     Int(name="head", default=0, use="place"),
     Text(name="read", use="place"),  # the chosen token: the last one that is read
+    Text(name="key", use="place"),  # the key whose weight is asked about
 )

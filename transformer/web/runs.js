@@ -154,6 +154,7 @@ export const runName = ({ number, facts }) => {
 export const showRun = (facts) => {
   const views = shownFields();
   delete views.read; // a place in the run that was shown
+  delete views.key;
   delete views.cell;
   shell.apply({ ...views, ...linkOf(facts) }, facts);
 };

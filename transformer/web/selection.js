@@ -8,6 +8,7 @@ import {
   labelsOf,
   on,
   page,
+  setKey,
   setQuery,
   tracedFrom,
   setHead,
@@ -150,17 +151,31 @@ bindField(
   },
 );
 
-const tokenShown = () => {
-  if (!page.query || !page.run) return "";
-  const { stack, index } = page.query;
+/** @type {(token: import("./store.js").Query | null) => string} */
+const nameOf = (token) => {
+  if (!token || !page.run) return "";
+  const { stack, index } = token;
   return stack === page.run.stack ? String(index) : `${stack}.${index}`;
 };
-/** @type {(token: string) => void} */
-const choose = (token) => {
-  if (!page.run || token === "") return setQuery(null);
-  const [stack, index] = token.includes(".") ? token.split(".") : [page.run.stack, token];
+/** @type {(field: string, name: string) => import("./store.js").Query | null} */
+const tokenNamed = (field, name) => {
+  if (!page.run || name === "") return null;
+  const [stack, index] = name.includes(".") ? name.split(".") : [page.run.stack, name];
   const own = stack === page.run.stack;
   if (!own) oneOf("token's stack", stack, page.run.source_labels.length ? ["encoder"] : []);
-  return setQuery({ stack, index: wholeNumber("read", index, 0, labelsOf(stack).length - 1) });
+  return { stack, index: wholeNumber(field, index, 0, labelsOf(stack).length - 1) };
 };
-bindField("read", tokenShown, choose);
+bindField(
+  "read",
+  () => nameOf(page.query),
+  (name) => setQuery(tokenNamed("read", name)),
+);
+bindField(
+  "key",
+  () => nameOf(page.key),
+  (name) => {
+    const key = tokenNamed("key", name);
+    if (key) setKey(key);
+    else page.key = null;
+  },
+);
