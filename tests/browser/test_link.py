@@ -214,3 +214,12 @@ def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page):
     assert page.page.evaluate("viz.run.example && viz.run.model") == "tiny-translator"
     page.page.wait_for_timeout(500)  # longer than the address takes to follow
     assert "text=xxx" in page.page.url
+
+
+def test_the_address_of_a_refused_model_has_the_open_tab(page):
+    page.go("model=tiny&tab=masks")
+    page.text_box().fill("x" * 2001)
+    page.page.locator("#model input").click()
+    page.page.get_by_role("option", name="tiny-translator", exact=True).click()
+    expect(page.page.get_by_role("alert")).to_contain_text("at most 2,000 characters")
+    page.wait_for_address("model=tiny-translator", "tab=masks")

@@ -86,7 +86,7 @@ def view_fields() -> dict[str, Parameter]:
 def page_fields() -> dict[str, Parameter]:
     """The fields of the page itself, in the order in which they are shown."""
     names = {tab_name(tab): tab for tab in tabs(VIEWS.values())}
-    tab = Choice(name="tab", options=names, default=next(iter(names)), use="place")
+    tab = Choice(name="tab", options=names, default=next(iter(names)))
     return {one.name: one for one in (tab, *_PAGE)}
 
 

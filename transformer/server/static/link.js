@@ -203,7 +203,7 @@ const open = async (wanted) => {
   if (page.opening !== wanted) return;
   if (!views) entry = snapshot();
   page.opening = null;
-  if (views?.tab) showTabs();
+  if (views?.tab && !wanted.isChosen) showTabs();
 };
 
 // ---- the address ----
