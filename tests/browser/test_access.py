@@ -91,6 +91,8 @@ def look_at(page: Visit, tab: str) -> None:
         page.page.locator(".journey .head").last.hover()
         page.page.wait_for_selector(".next-words[data-without]")
     assert complaints(page.page, "body" if tab == "Journey" else "#right") == [], tab
+    # A button that is disabled would lose the focus.
+    assert page.page.locator(".html-container button:disabled").count() == 0
 
 
 def test_a_page_in_the_dark_is_dark_and_no_colour_too_pale(visit):

@@ -30,6 +30,7 @@ def saved(page: Visit, button: str) -> Download:
         page.page.locator(f".exports {button}").press("Enter")
     note = page.page.locator(".export-note")
     expect(note).to_contain_text(f"Saved {found.value.suggested_filename}")
+    expect(page.page.locator(f".exports {button}")).to_be_focused()
     return found.value
 
 

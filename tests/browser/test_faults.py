@@ -217,8 +217,9 @@ def test_a_generation_ends_when_stopped_or_when_its_page_is_closed(page, slow):
     page.set_length(200)
     page.enter("Once upon a time")
     page.page.wait_for_selector("#tokens [data-state=running] .generated")
-    page.page.locator("#stop").click()
+    page.page.locator("#stop").press("Enter")
     wait_for_status(page.page, "You stopped it.")
+    expect(page.page.locator("#generate")).to_be_focused()
     assert 0 < page.page.locator("#tokens .generated").count() < 200
     wait_for_running(slow, 0, LEFT_WITHIN_S)
     page.enter("The dog")

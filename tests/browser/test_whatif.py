@@ -108,8 +108,9 @@ def test_an_edited_mask_is_the_one_that_the_next_run_uses(whatif):
     expect(page.locator(".board-said")).to_contain_text("forbidden by you")
     edited = EditMask("decoder", forbid=[(2, 0), (None, 4)])
     promised = int(whatif.data(".maskedit", "allowed"))
-    page.get_by_role("button", name="Run with this mask").click()
+    page.get_by_role("button", name="Run with this mask").press("Enter")
     page.wait_for_function("() => viz.interventions().length === 1")
+    expect(page.get_by_role("button", name="Run with this mask", disabled=True)).to_be_focused()
     assert interventions_of(page.evaluate("viz.interventions()")) == (edited,)
     run = whatif.run(interventions=[edited])
     whatif.shows(run)
@@ -120,7 +121,8 @@ def test_each_card_has_the_text_without_its_part_and_a_press_takes_it_away(whati
     page, config = whatif.page, whatif.model.config
     page.wait_for_selector(f".breaks[data-texts='{len(breaks_of(config)) + 2}']")
     if whatif.data(".breaks", "measured") == "false":  # else a program has asked this server before
-        page.get_by_role("button", name="Measure what each costs").click()
+        page.get_by_role("button", name="Measure what each costs").press("Enter")
+        expect(page.locator(".breaks[data-measured=true] .measure")).to_be_focused()
     page.wait_for_selector(".breaks[data-measured=true]")
     wanted = losses_without(whatif.model)
     cards = {card.get_attribute("data-what"): card for card in page.locator(".what-card").all()}
@@ -155,7 +157,7 @@ def branch(whatif: WhatIf, step: int) -> Run:
     whatif.visit.tokens.nth(run.n_prompt + step - 1).click()
     page.wait_for_selector(f".branches[data-step='{step}']")
     old = whatif.visit.shown_run()
-    choice = page.locator(".choice:not(:disabled)").first
+    choice = page.locator(".choice[aria-disabled=false]").first
     token = int(str(choice.get_attribute("data-id")))
     choice.click()
     whatif.wait_for_run_after(old)

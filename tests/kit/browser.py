@@ -96,7 +96,8 @@ def held_back(page: Page, name: str) -> Callable[[], None]:
 LOOK = """parts => {
     document.querySelectorAll("[data-contrast]").forEach(one => delete one.dataset.contrast);
     const behind = new Map([[null, ""]]), seen = new Set();
-    const kind = one => `${one.localName} ${one.getAttribute("class")} ${one.disabled}`;
+    const kind = one => `${one.localName} ${one.getAttribute("class")} ${
+        one.disabled || one.ariaDisabled}`;
     const under = one => {
         if (!behind.has(one)) {
             const { backgroundColor, backgroundImage, opacity, filter } = getComputedStyle(one);

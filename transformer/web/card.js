@@ -173,6 +173,8 @@ const Verdict = ({
 const Check = ({ words, name, kind, state, answer, solve, write }) => {
   const { task, options = [], hints = [] } = words;
   const shown = state.hints;
+  const isHint = shown < hints.length;
+  const hint = () => state.set({ hints: shown + 1 });
   const order = inOrder(name, words, "options");
   const choose = (option) => {
     state.give({ option });
@@ -186,13 +188,11 @@ const Check = ({ words, name, kind, state, answer, solve, write }) => {
     <ol class="card-hints" aria-live="polite">${hints
       .slice(0, shown)
       .map((text) => html`<li><${Marked} text=${text} /></li>`)}</ol>
-    <button type="button" class="card-hint" hidden=${!kind || shown >= hints.length}
-      onClick=${() => state.set({ hints: shown + 1 })}>${say("Hint {n} of {count}", {
-        n: shown + 1,
-        count: hints.length + 1,
-      })}</button>
-    <button type="button" class="card-solve" hidden=${!kind || shown < hints.length}
-      onClick=${solve}>${say("Show me the answer")}</button>
+    <button type="button" class=${isHint ? "card-hint" : "card-solve"} hidden=${!kind} onClick=${isHint ? hint : solve}>${
+      isHint
+        ? say("Hint {n} of {count}", { n: shown + 1, count: hints.length + 1 })
+        : say("Show me the answer")
+    }</button>
     ${write && html`<button type="button" class="card-write" onClick=${write}>${say("Type your own text")}</button>`}
   </div>`;
 };
@@ -227,10 +227,10 @@ export const Card = ({
   useLayoutEffect(() => {
     const { activeElement: active, body } = document;
     const inCard = root.current.contains(active);
-    const lost = active === body || (inCard && active?.matches("[hidden], :disabled"));
+    const lost = active === body || (inCard && active?.matches("[hidden]"));
     if (isDrawn.current ? lost : focus) title.current.focus({ preventScroll: true });
     isDrawn.current = true;
-  }, [deck, place]);
+  }, [deck, place, isGuessing(words, check.state)]);
   const press = (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input")) return;
     if (event.key in LEAFING) leaf(LEAFING[event.key]);

@@ -7,8 +7,16 @@ export { render } from "./vendor/preact.js";
 export { useLayoutEffect, useMemo, useRef, useState } from "./vendor/hooks.js";
 export { batch, computed, effect, signal, untracked, useSignalEffect } from "./vendor/signals.js";
 
+// A disabled button keeps the focus, and its place in the tab order; a press does nothing.
+const focusable = ({ disabled, onClick, ...props }) => ({
+  ...props,
+  "aria-disabled": Boolean(disabled),
+  onClick: disabled ? null : onClick,
+});
+
 // An element whose text is only numbers is not translated.
-const element = (type, props, ...children) => {
+const element = (type, given, ...children) => {
+  const props = type === "button" && given && "disabled" in given ? focusable(given) : given;
   const text = children.filter((one) => ["string", "number"].includes(typeof one)).join("");
   const isNumber = typeof type === "string" && /\d/.test(text) && !/\p{L}/u.test(text);
   return h(type, isNumber ? { translate: false, ...props } : props, ...children);

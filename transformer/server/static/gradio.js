@@ -49,6 +49,13 @@ export const controlsSet = () => {
   sendWaiting();
 };
 
+// Whether Stop can be pressed; its focus goes to the button that generates.
+/** @type {(interactive: boolean) => void} */
+export const setStop = (interactive) => {
+  if (document.activeElement?.id === "stop") document.getElementById("generate")?.focus();
+  setControls({ stop: { __type__: "update", interactive } });
+};
+
 export const focusText = () => {
   /** @type {HTMLElement | null} */
   const box = document.querySelector("#text textarea");

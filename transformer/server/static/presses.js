@@ -17,7 +17,7 @@ import {
   showWaiting,
   showStatus,
 } from "../../web/store.js";
-import { setControls, uncover } from "./gradio.js";
+import { setControls, setStop, uncover } from "./gradio.js";
 
 /** @typedef {Record<string, any>} Line one of an answer */
 
@@ -84,8 +84,7 @@ const LONG_MS = 1500; // that a text is written before it is seen on a page that
 /** @type {(facts: any) => void} */
 const setWriting = (facts) => {
   const interactive = facts !== null;
-  if (interactive !== (page.writing !== null))
-    setControls({ stop: { __type__: "update", interactive } });
+  if (interactive !== (page.writing !== null)) setStop(interactive);
   page.writing = facts;
 };
 

@@ -145,7 +145,7 @@ const Bar = ({ token, place, own, drawn, without, step }) => {
   const told = tokenInWords(word, probability, { isNext, canBranch });
   const wide = (share) => ({ width: `${(100 * share).toFixed(2)}%` });
   return html`<li><button type="button" class="next-word" aria-label=${told} title=${told} data-id=${id}
-    aria-disabled=${String(!canBranch)} onClick=${() => canBranch && branchAt(step, id)}>
+    disabled=${!canBranch} onClick=${() => branchAt(step, id)}>
     <${Token} label=${word} /><span class="bars">
       <i class="drawn" style=${wide(drawn)} />
       ${without && html`<i class="without" style=${wide(without.drawn)} />`}

@@ -56,7 +56,7 @@ const Candidate = ({ token, position, states, whyCut }) => {
     canBranch,
   });
   return html`<li><button type="button" class="candidate" data-id=${id} aria-label=${said} title=${said}
-    aria-disabled=${String(!canBranch)} onClick=${() => canBranch && branchAt(step, id)}>
+    disabled=${!canBranch} onClick=${() => branchAt(step, id)}>
     <span class="name"><${Token} label=${word} />${isNext && " ✓"}</span>
     ${shares.map((share, at) => html`<${Bar} own=${shares[0]} ...${{ share }} why=${at === 2 ? whyCut(id) : null} />`)}
   </button></li>`;

@@ -117,7 +117,8 @@ const measureInWords = ({ about, n_texts: count, even }) =>
     { count, about: say(about), even: numeral(even.toFixed(2)) },
   );
 
-// The cost of each switch: the server's rows, without losses until they have been measured.
+// The cost of each switch: the server's rows, without losses until they have been measured. isMine: whether by
+// this visitor's press.
 const useCosts = (part) => {
   const { model } = page.run ?? {};
   const [measured, setMeasured] = useState(/** @type {any} */ ({}));
@@ -133,12 +134,12 @@ const useCosts = (part) => {
       showProblem(error.message);
     }
   };
-  return { found, measure, measuring: mine.measuring ?? false };
+  return { found, measure, measuring: mine.measuring ?? false, isMine: "model" in mine };
 };
 
 const Breaks = () => {
   const part = usePart();
-  const { found, measure, measuring } = useCosts(part);
+  const { found, measure, measuring, isMine } = useCosts(part);
   const { run, model, text } = page.run ?? {};
   const cases = found ? casesOf(found.rows) : [];
   const gap = run && !generates() ? readPosition() : null;
@@ -162,7 +163,7 @@ const Breaks = () => {
     ${
       found?.about &&
       html`<div class="whatif-buttons">
-        <button type="button" class="measure" hidden=${isMeasured} disabled=${measuring} onClick=${measure}>${say("Measure what each costs")}</button>
+        <button type="button" class="measure" hidden=${isMeasured && !isMine} disabled=${isMine} onClick=${measure}>${say("Measure what each costs")}</button>
         <span class="hint" role="status">${measuring ? say("Measuring each in turn …") : isMeasured && measureInWords(found)}</span>
       </div>`
     }
