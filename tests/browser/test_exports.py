@@ -75,3 +75,5 @@ def test_the_run_is_saved_in_four_formats_and_a_refusal_is_shown(page):
     page.page.locator(".exports [data-form=npz]").click()
     assert "no longer keeps this run" in page.wait_for_alert()
     expect(page.page.locator(".exports [data-form=npz]")).to_be_enabled()
+    saved(page, "[data-picture=svg]")
+    expect(page.page.get_by_role("alert")).to_be_hidden()

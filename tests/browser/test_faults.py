@@ -141,6 +141,9 @@ def test_a_refusal_is_shown_and_the_text_kept(page):
     page.head(1, 1).click()
     assert page.wait_for_alert() == str(ENDING)
     expect(page.page.locator("#attention .first-head")).to_be_visible()  # no other head's cells
+    page.page.unroute_all()
+    page.press(page.head(0, 1), draws=".attention")
+    expect(page.page.get_by_role("alert")).to_be_hidden()
     refusing(page.page, "**/resources/runs*", str(BUSY))
     page.enter("My own words")
     expect(page.page.get_by_role("alert")).to_have_text(str(BUSY))

@@ -214,6 +214,8 @@ def test_a_link_that_is_hostile_or_cannot_be_read_is_text_and_sentences(page):
     assert page.page.evaluate("viz.run.example && viz.run.model") == "tiny-translator"
     page.page.wait_for_timeout(500)  # longer than the address takes to follow
     assert "text=xxx" in page.page.url
+    page.tab("Masks")
+    expect(page.page.get_by_role("alert")).to_be_hidden()
 
 
 def test_the_address_of_a_refused_model_has_the_open_tab(page):

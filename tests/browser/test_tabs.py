@@ -53,8 +53,11 @@ def test_positions_are_those_of_the_chosen_dimensions_token_and_step(page, run):
     lines = "document.querySelector('[data-picture=token]').calcdata.map(l => l.map(p => p.y))"
     np.testing.assert_allclose(page.page.evaluate(lines)[2], input_parts(run).sum[3], atol=1e-6)
     page.wait_drawn(".position-shift")
+    type_into(page, ".steps-k", "0")
+    assert "got 0" in page.wait_for_alert()
     with page.drawn(".position-shift"):
         type_into(page, ".steps-k", "7")
+    expect(page.page.get_by_role("alert")).to_be_hidden()
     found = shift(run, 7)
     expect(page.page.locator(".shift-says")).to_contain_text(f"{100 * found.relative_miss:.1f} %")
 

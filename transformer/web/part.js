@@ -8,6 +8,22 @@ import { ask } from "./ask.js";
 import { asSentence, say } from "./messages.js";
 import { viewNamed } from "./declared.js";
 
+// ---- what a visitor presses ----
+
+let takeLastBack = () => {};
+// As a listener: an error is shown as a problem, until the next such listener is called.
+/** @type {(work: (...given: any[]) => any) => (...given: any[]) => Promise<void>} */
+export const trying =
+  (work) =>
+  async (...given) => {
+    takeLastBack();
+    try {
+      await work(...given);
+    } catch (error) {
+      takeLastBack = showProblem(error.message);
+    }
+  };
+
 // ---- a section: a part of a tab behind its heading, with its finding in one line ----
 
 // name: of the open section, "" for none. brought: how often a section was opened other than by its heading;
@@ -229,16 +245,18 @@ export const useDocument = (names, listener, first = false) => {
 // The answer to a request of this part, {answer, asked}: the previous one while the next is loading, null
 // before the first; asked: its data. question: the endpoint's name, or a function that returns the answer.
 // data: null requests nothing. It is requested only while the part is visible, and a refusal is shown in the
-// page's status; it is requested again after the part was out of sight. take(answer, data): called in the same draw,
+// page's status until something else is asked; it is requested again after the part was out of sight. take(answer, data): called in the same draw,
 // with null after a refusal.
 /** @type {(part: Part, question: string | ((data: any) => Promise<any>), data: any, take?: (answer: any, data: any) => void) => {answer: any, asked: any}} */
 export const useAnswer = (part, question, data, take = () => {}) => {
   const [found, setFound] = useState({ answer: null, asked: null, key: "null", isRefused: false });
   const me = useRef(0);
+  const takeBack = useRef(() => {}); // the last refusal
   const key = JSON.stringify(data || null);
   useLayoutEffect(() => {
     const mine = ++me.current;
     part.setPending(me, Boolean(data) && key !== found.key);
+    if (key !== found.key) takeBack.current();
     if (!data || key === found.key || !part.seen) return;
     const coming = typeof question === "string" ? ask(question, data) : question(data);
     coming.then(
@@ -249,7 +267,7 @@ export const useAnswer = (part, question, data, take = () => {}) => {
       },
       ({ message }) => {
         if (mine !== me.current) return;
-        showProblem(message);
+        takeBack.current = showProblem(message);
         take(null, data);
         setFound((before) => ({ ...before, key, isRefused: true }));
       },

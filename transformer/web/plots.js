@@ -166,8 +166,10 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
     for (const name of Object.keys(on))
       box.current.on(name, (told) => latest.current[name](told, box.current));
   };
+  const takeBack = useRef(() => {}); // the last problem
   const begin = async () => {
     begun.current = wanted;
+    takeBack.current();
     try {
       const isWanted = () => begun.current === wanted;
       const made = await draw(isWanted);
@@ -175,7 +177,7 @@ export const usePlot = ({ part, box, wanted, draw, on }) => {
       listen();
       setShown(made());
     } catch (error) {
-      showProblem(error.message);
+      takeBack.current = showProblem(error.message);
     }
     part.setPending(box, false);
   };

@@ -237,8 +237,15 @@ export const showStatus = ({ kind, text }) =>
   untracked(() => (page.status = { kind, text, rev: page.status.rev + 1 }));
 /** @type {(text: string) => void} */
 export const showWaiting = (text) => showStatus({ kind: "busy", text });
-/** @type {(text: string) => void} */
-export const showProblem = (text) => showStatus({ kind: "error", text });
+// Returns what takes it back, unless something else has been said since.
+/** @type {(text: string) => () => void} */
+export const showProblem = (text) => {
+  showStatus({ kind: "error", text });
+  const { rev } = untracked(() => page.status);
+  return () => {
+    if (untracked(() => page.status).rev === rev) showStatus({ kind: "done", text: "" });
+  };
+};
 // Append a problem to one that is shown already.
 /** @type {(text: string) => void} */
 export const addProblem = (text) => {

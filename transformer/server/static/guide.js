@@ -1,9 +1,9 @@
 // The shown card of the tour or of a lesson, in place of the controls above the text, and what answers
 // it: done on the page itself, graded on the visitor's own run; and the list of lessons.
 
-import { useAnswer, usePart, mounted, useDocument } from "../../web/part.js";
+import { useAnswer, usePart, mounted, useDocument, trying } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
-import { nextPaint, page, reactive, setQuery, showProblem } from "../../web/store.js";
+import { nextPaint, page, reactive, setQuery } from "../../web/store.js";
 import { say, sayN } from "../../web/messages.js";
 import { goToLesson, cardShown, endTour, goToAnswer, goToCard, opener } from "./tour.js";
 import {
@@ -54,7 +54,7 @@ const Lesson = ({ name, title, about, minutes, checks }) => {
   if (done) facts.push(say("{done} of {all} solved", { done, all: checks }));
   const forTeacher = say("For the teacher");
   const guide = `lessons/${encodeURIComponent(name)}/teacher${askedIn("", LANGUAGE)}`;
-  const open = () => goToLesson(name).catch(({ message }) => showProblem(message));
+  const open = trying(() => goToLesson(name));
   return html`<li class=${checks && done >= checks ? "solved" : ""}>
     <button type="button" class="lesson" onClick=${open}>${title}</button>
     <span class="lesson-facts">${facts.join(" · ")} · <a href=${guide} target="_blank"
@@ -133,7 +133,7 @@ const Guide = () => {
       if (isLast()) state.tell(null, message);
     }
   };
-  const solve = async () => {
+  const solve = trying(async () => {
     try {
       const { state: shown, trains, number, option } = await ask("solve", asked());
       if (latest.current !== name) return;
@@ -146,10 +146,10 @@ const Guide = () => {
       const answer = option === undefined ? { number: Math.round(number * 100) / 100 } : { option };
       state.give(answer);
       await grade(answer);
-    } catch ({ message }) {
-      if (latest.current === name) showProblem(message);
+    } catch (error) {
+      if (latest.current === name) throw error;
     }
-  };
+  });
   const followed = card && !isGuessing(card, state) ? (card.check ?? "") : "";
   useFollowed(name, followed, grade, () => !isOpening() && Boolean(page.run?.run));
   // Where the visitor writes a text, the question is what follows it, not what the network has added.

@@ -8,8 +8,8 @@ import { chooseModel, isInHub, linkText } from "./link.js";
 import { declared } from "../../web/declared.js";
 import { TOO_LONG } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
-import { isOwn, page as look, showProblem } from "../../web/store.js";
-import { mounted, useDocument } from "../../web/part.js";
+import { isOwn, page as look } from "../../web/store.js";
+import { mounted, useDocument, trying } from "../../web/part.js";
 import { moveTo } from "./main.js";
 import { cardState } from "../../web/card.js";
 import { endTour, goToTour, opener } from "./tour.js";
@@ -148,10 +148,7 @@ const LATER = "later"; // see modules.py
 
 // Take what a module of that file exports; where it cannot be loaded, the page says so.
 /** @type {(name: string, take: (exported: any) => void) => Promise<void>} */
-export const opened = (name, take) =>
-  import(LATER)
-    .then(({ modules }) => take(modules[name]))
-    .catch(({ message }) => showProblem(message));
+export const opened = trying(async (name, take) => take((await import(LATER)).modules[name]));
 
 const begin = ({ currentTarget }) => {
   opener.current = currentTarget;

@@ -91,9 +91,12 @@ export const chooseModel = (model) => {
 
 // ---- opening: the model's example comes from the server, then the state's own batch and run ----
 
+let takeBack = () => {};
+// Say them, until something else is shown.
 /** @type {(problems: string[]) => void} */
 const report = (problems) => {
-  if (problems.length) showProblem(problems.join(" "));
+  takeBack();
+  if (problems.length) takeBack = showProblem(problems.join(" "));
 };
 
 const UNREADABLE = asSentence(say("the link cannot be read; it may have been cut off"));
@@ -229,6 +232,7 @@ effect(() => {
   const state = snapshot();
   if (isOpening() || !page.run) return undefined;
   if (isWritten(state)) return undefined;
+  if (entry !== null) takeBack();
   const timer = setTimeout(write, PAUSE_MS, state, window.location.hash);
   return () => clearTimeout(timer);
 });

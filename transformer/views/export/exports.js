@@ -6,9 +6,9 @@ import { loadPlotly, paperColour, saveFile } from "../../web/plots.js";
 import { escapeLabel } from "../../web/labels.js";
 import { capital, numeral, say } from "../../web/messages.js";
 import { headName, siteName } from "../../web/sites.js";
-import { mounted } from "../../web/part.js";
+import { mounted, trying } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
-import { page, showProblem } from "../../web/store.js";
+import { page } from "../../web/store.js";
 
 const GRID_PX = 64; // of a head in the picture of all heads
 const EDGE_PX = 22; // its numbers
@@ -125,19 +125,19 @@ const Exports = () => {
     return () => follow.disconnect();
   }, [isOpen]);
 
-  const save = async (file) => {
+  const save = trying(async (file) => {
     setBusy(true);
     setNote(say("Making the file …"));
+    let said = "";
     try {
       const { blob, name } = await file();
       saveFile(blob, name);
-      setNote(say("Saved {name} ({size}).", { name, size: sizeOf(blob) }));
-    } catch ({ message }) {
-      setNote("");
-      showProblem(message);
+      said = say("Saved {name} ({size}).", { name, size: sizeOf(blob) });
+    } finally {
+      setNote(said);
+      setBusy(false);
     }
-    setBusy(false);
-  };
+  });
   const { run } = page;
   const head = isOpen && page.head;
   const disabled = !run?.run || isBusy;

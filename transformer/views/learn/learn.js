@@ -12,8 +12,8 @@ import { fields, staying } from "../../web/fields.js";
 import { ask, decodeBytes } from "../../web/ask.js";
 import { Control } from "../../web/controls.js";
 import { Figure } from "../../web/figure.js";
-import { mounted, useAnswer, usePart } from "../../web/part.js";
-import { isLive, RECORDED, trying, usePlaying, useProgress, useTraining } from "./training.js";
+import { mounted, useAnswer, usePart, trying } from "../../web/part.js";
+import { isLive, RECORDED, usePlaying, useProgress, useTraining } from "./training.js";
 
 // The heads of one attention as sent by the server; the rest: see HeadGrid.
 const SmallHeads = ({ picture, ...grid }) => {

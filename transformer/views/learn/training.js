@@ -5,21 +5,13 @@ import { isStill } from "../../web/controls.js";
 import { fields, followLinks } from "../../web/fields.js";
 import { fieldsOf } from "../../web/declared.js";
 import { useLayoutEffect, useMemo, useRef, useState } from "../../web/preact.js";
+import { trying } from "../../web/part.js";
 import { reactive, showProblem } from "../../web/store.js";
 import { cardState } from "../../web/card.js";
 
 export const RECORDED = "recorded-"; // see server/learning.py
 const TRAINING = "viz-training"; // in sessionStorage: the visitor's training, for a reload
 const [SOON_MS, SLOWLY_MS, OUT_OF_SIGHT_MS] = [400, 1500, 5000];
-
-// Show an error in the page's status; the part does not change.
-export const trying = (work) => async () => {
-  try {
-    await work();
-  } catch (error) {
-    showProblem(error.message);
-  }
-};
 
 /** @type {(facts: any) => boolean} */
 export const isLive = (facts) => ["waiting", "running", "paused"].includes(facts?.state);
@@ -62,11 +54,14 @@ export const useTraining = () =>
 export const useProgress = (part, facts, again) => {
   const [looks, setLooks] = useState(0);
   const { seen } = part;
-  const look = trying(async () => {
+  const look = () => {
     if (seen) return again();
-    await ask("learned", { id: facts.id }); // a training that nobody asks for is ended
-    return setLooks(looks + 1);
-  });
+    const asked = ask("learned", { id: facts.id }); // a training that nobody asks for is ended
+    return asked.then(
+      () => setLooks(looks + 1),
+      ({ message }) => showProblem(message),
+    );
+  };
   useLayoutEffect(() => {
     if (!isLive(facts)) return undefined;
     const pause = facts.state === "paused" || facts.before ? SLOWLY_MS : SOON_MS;

@@ -6,9 +6,9 @@ import { numeral, percentText, say, sayWith, tinyNumber } from "../../web/messag
 import { KindButtons, Select } from "../../web/controls.js";
 import { stackOf } from "../../web/sites.js";
 import { Figure } from "../../web/figure.js";
-import { Section, mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { Section, mounted, useAnswer, useEvent, usePart, trying } from "../../web/part.js";
 import { html, useMemo, useRef } from "../../web/preact.js";
-import { chosenRow, page, showProblem } from "../../web/store.js";
+import { chosenRow, page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
 // Shared adjustments of the figures; their titles are in the page.
@@ -154,12 +154,11 @@ const Shift = ({ common }) => {
     model.current = next;
   });
   const most = answer?.largest;
-  const step = ({ target: { value } }) => {
+  const step = trying(({ target: { value } }) => {
     const k = Number(value);
-    if (Number.isInteger(k) && k >= 1 && k <= most) fields.steps = k;
-    else {
+    if (!(Number.isInteger(k) && k >= 1 && k <= most)) {
       const got = value || say("(nothing)");
-      showProblem(
+      throw new Error(
         say("{name} must be a whole number from {lowest} to {highest}; got {got}", {
           name: "k",
           lowest: 1,
@@ -168,7 +167,8 @@ const Shift = ({ common }) => {
         }),
       );
     }
-  };
+    fields.steps = k;
+  });
   const facts = answer && { k: asked.k, miss: answer.largest_miss, relative: answer.relative_miss };
   return html`<div class="position-shift" ...${part.attributes(facts)}>
     <div class="positions-head">
@@ -262,13 +262,9 @@ const Curves = ({ common }) => {
   const dimensions = known.length ? known : [0];
   const wanted = common && { ...common, which: "curves", dimensions };
   const { answer, asked } = useAnswer(part, "positions", wanted);
-  const choose = ({ target }) => {
-    try {
-      fields.dimensions = parseDimensions(target.value, size);
-    } catch (error) {
-      showProblem(error.message);
-    }
-  };
+  const choose = trying(({ target }) => {
+    fields.dimensions = parseDimensions(target.value, size);
+  });
   return html`<div class="position-curves" ...${part.attributes({ run: asked?.run, dimensions })}>
     <div class="positions-head">
       <label>${say("Dimensions")} <input class="dimensions" type="text" inputmode="numeric"

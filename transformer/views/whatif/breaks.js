@@ -11,11 +11,11 @@ import {
   withAblation,
 } from "../../web/runs.js";
 import { asSentence, capital, numeral, percentText, say, sayWith } from "../../web/messages.js";
-import { mounted, useAnswer, usePart } from "../../web/part.js";
+import { mounted, useAnswer, usePart, trying } from "../../web/part.js";
 import { html, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { readPosition, tokenAt } from "../../web/selection.js";
 import { siteName } from "../../web/sites.js";
-import { headShown, page, showProblem } from "../../web/store.js";
+import { headShown, page } from "../../web/store.js";
 import { continued } from "../../web/text.js";
 
 const SHOWN = 60; // characters of a text, three lines of a card
@@ -125,15 +125,15 @@ const useCosts = (part) => {
   const known = useAnswer(part, "broken", model && { model });
   const mine = measured.model === model ? measured : {};
   const found = mine.found ?? (known.asked?.model === model ? known.answer : null);
-  const measure = async () => {
+  const measure = trying(async () => {
     setMeasured({ model, measuring: true });
     try {
       setMeasured({ model, found: await ask("broken", { model, measure: true }) });
     } catch (error) {
       setMeasured({});
-      showProblem(error.message);
+      throw error;
     }
-  };
+  });
   return { found, measure, measuring: mine.measuring ?? false, isMine: "model" in mine };
 };
 

@@ -7,9 +7,9 @@ import { Figure } from "../../web/figure.js";
 import { labelRoom } from "../../web/labels.js";
 import { PredictedToken, predictedIfChosen, tokenAt } from "../../web/selection.js";
 import { capital, colourEnds, numeral, say, sayWith } from "../../web/messages.js";
-import { mounted, useAnswer, useEvent, usePart } from "../../web/part.js";
+import { mounted, useAnswer, useEvent, usePart, trying } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
-import { page, showProblem } from "../../web/store.js";
+import { page } from "../../web/store.js";
 import { Token } from "../../web/text.js";
 
 const STACKS = { encoder: say("encoder"), decoder: say("decoder") };
@@ -155,8 +155,8 @@ const Patching = () => {
   const { of, ...question } = asked ?? {};
   const fits = asked && of === `${run.model} ${run.text}`;
   const map = useAnswer(part, "patching", fits && question);
-  const showMap = (choices) => {
-    if (!text.trim()) return showProblem(say("A patch needs another text: type one first."));
+  const showMap = trying((choices) => {
+    if (!text.trim()) throw new Error(say("A patch needs another text: type one first."));
     const what = wanted(choices, translates);
     return setAsked({
       run: run.run,
@@ -165,7 +165,7 @@ const Patching = () => {
       ...what,
       of: `${run.model} ${run.text}`,
     });
-  };
+  });
   const choose = (choices) => {
     setChosen(choices);
     if (asked) showMap(choices);
