@@ -231,6 +231,7 @@ def test_a_batchs_page_shows_the_chosen_text(browser, batch, tmp_path):
         texts = tab.get_by_role("group", name="Sentence of the batch").get_by_role("radio")
         assert texts.count() == len(batch.texts) > 1
         tab.get_by_role("radio", name=batch.texts[1], exact=True).check()
+        tab.wait_for_selector(".attention[data-run='1'][data-rev]")
         choose(tab, 1, 1)
         expect(tab).to_have_url(re.compile("#row=1&site=decoder.1.self&head=1$"))
         tokens = tab.locator("#tokens button.token")
