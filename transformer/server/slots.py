@@ -210,20 +210,20 @@ class Slots:
 
     def _make_room(self, place: Place) -> Place | None:
         """The waiting request that the new one displaces, if any. Raises Busy."""
-        own, room = place.caller, MAX_THREADS_WAITING if place.holds_thread else self.waiting
-        peers = [
-            one for one in self._places if not one.began and one.holds_thread == place.holds_thread
-        ]
+        room = MAX_THREADS_WAITING if place.holds_thread else self.waiting
+        waiting = [one for one in self._places if not one.began]
+        peers = [one for one in (*waiting, place) if one.holds_thread == place.holds_thread]
         callers = Counter(one.caller for one in peers)
-        if own.session and callers[own] >= MAX_VISITOR_WAITING:
+        if place.caller.session and callers[place.caller] > MAX_VISITOR_WAITING:
             raise Busy(YOURS_WAIT)
-        if len(peers) < room:
+        if len(peers) <= room:
             return None
         addresses = Counter(one.caller.address for one in peers)
-        most = max(callers, key=lambda one: (addresses[one.address], callers[one]), default=own)
-        n_address = addresses[own.address] + (own.address != most.address)
-        if (n_address, callers[own] + 1) >= (addresses[most.address], callers[most]):
+        # The newest of those who have most.
+        refused = max(
+            reversed(peers), key=lambda one: (addresses[one.caller.address], callers[one.caller])
+        )
+        if refused is place:
             raise Busy()
-        refused = next(one for one in reversed(peers) if one.caller == most)
         self._places.remove(refused)
         return refused

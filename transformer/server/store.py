@@ -42,11 +42,11 @@ SIGNS = (
 class Limits:
     """How much of one kind is kept, and how long.
 
-    most_bytes: reserved for this kind; None: it shares all the room that is not reserved. most:
+    most_bytes: reserved for this kind; inf: it shares all the room that is not reserved. most:
     entries. most_own: entries of one owner. age_s: seconds since any entry of its owner was used.
     """
 
-    most_bytes: int | None = None
+    most_bytes: float = math.inf
     most: float = math.inf
     most_own: float = math.inf
     age_s: float = math.inf
@@ -221,21 +221,20 @@ class MemoryBudget:
     def _make_room(self, kind: str) -> None:
         """Evict entries after one of this kind was added or has grown."""
         own = self.kinds[kind]
-        room = math.inf if own.most_bytes is None else own.most_bytes
-        self._evict(self._of(kind), own.most, room)
+        self._evict(self._of(kind), own.most, own.most_bytes)
         entries = self._entries.values()
-        shared = [one for one in entries if self.kinds[one.kind].most_bytes is None]
+        shared = [one for one in entries if self.kinds[one.kind].most_bytes == math.inf]
         reserved = sum(one.n_bytes for one in entries) - sum(one.n_bytes for one in shared)
         self._evict(shared, math.inf, self.most_bytes - reserved)
 
     def _evict(self, entries: Sequence[_Entry], most: float, most_bytes: float = math.inf) -> None:
         """Evict the least recently used until both limits are kept; never the last."""
-        n_bytes, left = sum(one.n_bytes for one in entries), list(entries)
-        while len(left) > 1 and (len(left) > most or n_bytes > most_bytes):
-            oldest = min(left, key=lambda one: one.used)
-            left.remove(oldest)
+        n_bytes, left = sum(one.n_bytes for one in entries), len(entries)
+        for oldest in sorted(entries, key=lambda one: one.used):
+            if left <= 1 or (left <= most and n_bytes <= most_bytes):
+                return
             del self._entries[oldest.kind, oldest.key]
-            n_bytes -= oldest.n_bytes
+            n_bytes, left = n_bytes - oldest.n_bytes, left - 1
 
 
 def is_out_of_memory(error: BaseException) -> bool:
