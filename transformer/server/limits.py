@@ -92,7 +92,7 @@ MAX_QUESTION_WAIT_S = _limit(
 RETRY_S = _limit(
     "retry", 2, "seconds after which a refused question may be asked again", "the page does so"
 )
-MAX_PAGES = _limit("pages", 1, "pages and descriptions of it made at once", WAIT)
+MAX_PAGES = _limit("pages", 1, "descriptions of the API made at once", WAIT)
 MAX_EVENTS = _limit("events", 8, "other requests answered at once", WAIT)
 MAX_CALLS = _limit("calls", 64, "calls of a program whose answers are not yet read", REFUSED)
 EXPORTS_AT_ONCE = _limit("exports_at_once", 2, "files made at once", WAIT)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode
@@ -16,7 +16,6 @@ from urllib.parse import parse_qs, quote, urlencode
 import gradio as gr
 import numpy as np
 from fastapi import FastAPI, Request, Response
-from starlette.datastructures import Headers
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -65,9 +64,6 @@ POLICY = "; ".join(
 
 # scheme://host or scheme://host:port, as Content-Security-Policy has it; "*." for all below a name.
 ORIGIN = re.compile(r"https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:(\d{1,5}|\*))?")
-# The headers that a description depends on: the address at which the page is seen.
-SEEN_AT = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
-KEPT = 32  # descriptions, of 0.05 MB at most
 FEW_COLOURS = 0xE0  # eight: the picture of all heads then takes a third of the bytes
 
 
@@ -121,52 +117,33 @@ class Pages:
 
 
 class Descriptions:
-    """Gradio's descriptions of the page and of the API, which all visitors share.
-
-    Each takes up to 50 ms: it is made once for all that it depends on, one at a time, in turn by
-    address. gradio: its app. slots: where they are made.
-    """
+    """Gradio's descriptions of the API, each of which takes it up to 15 ms: made one at a time, in
+    turn by address. gradio: its app. slots: where they are made."""
 
     paths = ("/config", f"{API}/info", f"{API}/openapi.json")
 
     def __init__(self, gradio: ASGIApp, slots: Slots) -> None:
         self._gradio, self._slots = gradio, slots
-        self._made: dict[Hashable, list[Message]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers, given = Headers(scope=scope), scope["query_string"].decode("latin-1")
-        asked = parse_qs(given, keep_blank_values=True)
+        asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         # Only these are passed on: `deep_link` would read a state that anybody on the machine may
         # have written, and Gradio keeps the API of no named page with its first caller's Host.
         is_info = path_of(scope).startswith(f"{API}/info")
         query = {"page": ""} if "page" in asked or is_info else {}
         query |= {"all_endpoints": "true"} if "all_endpoints" in asked else {}
-        scope = {**scope, "query_string": urlencode(query).encode()}
-        codings = headers.get("accept-encoding", "")
-        key = (
-            *(scope[part] for part in ("method", "path", "query_string", "scheme")),
-            *map(headers.get, SEEN_AT), "br" in codings, "gzip" in codings,
-        )  # fmt: skip
-        if key not in self._made:
-            place = await self._slots.placed(caller())
-            try:
-                if key not in self._made:
-                    self._made[key] = await self._rendered(scope, receive)
-            finally:
-                place.leave()  # before it is sent, since some clients read slowly
-        for message in self._made[key]:
-            await send({**message})  # what compresses an answer changes its messages
-        if len(self._made) > KEPT:
-            del self._made[next(iter(self._made))]
-
-    async def _rendered(self, scope: Scope, receive: Receive) -> list[Message]:
         messages: list[Message] = []
 
         async def keep(message: Message) -> None:
             messages.append(message)
 
-        await self._gradio(scope, receive, keep)
-        return messages
+        place = await self._slots.placed(caller())
+        try:
+            await self._gradio({**scope, "query_string": urlencode(query).encode()}, receive, keep)
+        finally:
+            place.leave()  # before it is sent, since some clients read slowly
+        for message in messages:
+            await send(message)
 
 
 def policy_for(embed_on: Sequence[str]) -> str:

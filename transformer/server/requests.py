@@ -147,7 +147,7 @@ def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Slots]:
 
     model: generation. experiments: what-if. files: exports. idle: what takes long and a thread of
     low priority answers. questions: all that the page's views ask. events: programs' calls that
-    read what there is. pages: descriptions of the page and the API, as they are made.
+    read what there is. pages: descriptions of the API, as they are made.
     """
 
     def shared(at_once: int, **settings: Any) -> Slots:
