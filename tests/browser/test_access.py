@@ -54,6 +54,27 @@ UNSAID = """() => {
   return found;
 }"""
 
+# Of each kind of control: what it is, where one that disappears leaves the focus to the whole page.
+LOST = """async () => {
+  const found = [], kinds = new Set();
+  const frames = () => new Promise((done) =>
+    requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))));
+  for (const one of document.querySelectorAll("button, summary, select, input, [role=treeitem]")) {
+    const kind = `${one.localName} ${one.className}`;
+    const isSeen = one.isConnected && one.checkVisibility({ visibilityProperty: true });
+    if (kinds.has(kind) || !isSeen || one.disabled) continue;
+    one.focus({ preventScroll: true });
+    if (document.activeElement !== one) continue;
+    kinds.add(kind);
+    one.style.setProperty("display", "none", "important");
+    await frames();
+    if (document.activeElement === document.body) found.push(kind);
+    one.style.removeProperty("display");
+    await frames();
+  }
+  return found;
+}"""
+
 
 def visible(page: Visit) -> list[str]:
     """What is said outside of the catalogue, each once."""
@@ -95,7 +116,7 @@ def look_at(page: Visit, tab: str) -> None:
     assert page.page.locator(".html-container button:disabled").count() == 0
 
 
-def test_a_page_in_the_dark_is_dark_and_no_colour_too_pale(visit):
+def test_dark_colours_are_not_too_pale_and_no_control_loses_the_focus(visit):
     page = visit(color_scheme="dark")
     page.page.get_by_role("button", name="Settings").click()
     paper = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -106,6 +127,7 @@ def test_a_page_in_the_dark_is_dark_and_no_colour_too_pale(visit):
         page.wait_drawn(first)
         whole = "body" if tab == "Journey" else "#right"
         assert complaints(page.page, whole, rules=COLOURS) == [], tab
+        assert page.page.evaluate(LOST) == [], tab
     page.tab("Attention")
     with page.drawn(".attention"):
         page.page.evaluate("document.body.classList.remove('dark')")

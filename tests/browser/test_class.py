@@ -99,7 +99,8 @@ def test_a_class_answers_a_step_of_a_lesson(opened):
     bars(teacher).to_have_text(["few0", "many2"])
     expect(two.get_by_role("status")).to_have_text("Envoyé. Vous pouvez encore changer de réponse.")
     assert complaints(teacher, "#tour-card") == []
-    move(teacher, teacher.get_by_role("button", name="Open the picture"))
+    teacher.get_by_role("button", name="Open the picture").press("Enter")
+    expect(teacher.locator(".card-title")).to_be_focused()
     expect(teacher.locator(".card-guessed")).to_have_text("Your guess: many")
 
     # the task, answered right and wrong; then its answer
@@ -110,7 +111,8 @@ def test_a_class_answers_a_step_of_a_lesson(opened):
         box.press("Enter")
     bars(teacher).to_have_text([f"{hidden}1", f"{hidden + 1}1"])
     expect(one.get_by_text("All later ones.")).to_have_count(0)
-    move(teacher, teacher.get_by_role("button", name="Show me the answer"))
+    teacher.get_by_role("button", name="Show me the answer").press("Enter")
+    expect(teacher.locator(".class-code")).to_be_focused()
     bars(teacher).to_have_text([f"{hidden} ✓1", f"{hidden + 1}1"])
     expect(one.get_by_role("status")).to_have_text(f"Right. The answer is {hidden}.")
     expect(two.get_by_role("status")).to_contain_text("Ce n’est pas juste.")

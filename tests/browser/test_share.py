@@ -42,7 +42,8 @@ def test_a_local_page_explains_how_to_serve_others(still):
     still.page.locator(".show-code").click()
     expect(still.page.locator(".code-says")).to_contain_text("python app.py --host 0.0.0.0")
     expect(still.page.locator(".code-picture")).to_be_hidden()
-    still.page.locator(".code-close").click()
+    still.page.locator(".code-close").press("Enter")
+    expect(still.page.locator(".menu-button")).to_be_focused()
 
 
 def test_a_presenters_keys_leaf_through_the_cards(still):

@@ -197,7 +197,9 @@ def test_branches_are_walked_without_running_the_network(writing):
     whatif.wait_for_run_after(first)
     whatif.shows(made)
     assert started == []
-    page.get_by_role("button", name="Reset").click()
+    page.get_by_role("button", name="Reset").press("Enter")
+    expect(page.locator(".altered")).to_be_hidden()
+    expect(page.locator(":focus")).to_be_visible()
     page.wait_for_function("() => viz.run.forced_tokens.length === 0")
     # a candidate of Prediction branches too
     whatif.visit.tab("Prediction")

@@ -30,6 +30,7 @@ const BY_HAND = {
   "web/preact.js": "what a browser that translates the page did to it",
   "server/static/main.js": "mounts what is above the page",
   "server/static/first_look.js": "mounts the first parts and moves them into Gradio's page",
+  "server/static/focus.js": "where the focus can go on the whole page",
   "server/static/guide.js": "presses Train, to show a step's answer",
   "server/static/gradio.js": "Gradio's own boxes, tabs and buttons",
   "server/static/phone.js": "mounts the page of a phone",

@@ -179,8 +179,9 @@ const Guide = () => {
     event.preventDefault(); // else the page would scroll
     leaf(by);
   });
-  // The focus comes from the button that began the tour, and goes back there.
+  // The focus comes from the button that began the tour, and goes back there; a list of lessons keeps it.
   const giveBack = () => {
+    if (cardState.isChoosing) return;
     opener.current?.focus();
     opener.current = null;
   };

@@ -13,6 +13,7 @@ import { BACK, isConnectionLost } from "./presses.js";
 import { isEmbedded, withoutEmbed } from "../../web/link_text.js";
 import { say } from "../../web/messages.js";
 import { useDocument } from "../../web/part.js";
+import { useFocus } from "./focus.js";
 import { TermTip } from "./terms.js";
 
 // ---- what outlives the page: the session, and what was typed or set and not yet run ----
@@ -133,6 +134,7 @@ const letGo = ({ key }) => {
 const Over = () => {
   useDocument(["keydown"], look, true); // before anything is closed
   useDocument(["keydown"], letGo);
+  useFocus();
   return html`<${TermTip} /><${EmbedLine} />`;
 };
 render(html`<${Over} />`, document.body.appendChild(document.createElement("div")));
