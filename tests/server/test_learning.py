@@ -174,6 +174,20 @@ def test_trainings_run_one_at_a_time_and_know_their_place_in_line(turns):
         turns.begin("one more", plan)
 
 
+def test_a_training_whose_process_still_starts_is_stopped_at_once(turns, monkeypatch):
+    monkeypatch.setattr(
+        Still, "begin", lambda self, plan, seconds, hear: vars(self).update(hear=hear)
+    )
+    monkeypatch.setattr(Still, "tell", lambda self, *command: None)
+    first, second = (turns.begin(name, Plan(**TINY)) for name in ("a", "b"))
+    process = first.trainer
+    turns.steer(first, "stop")
+    process.hear("running", None, None)
+    assert (first.state, first.why, second.trainer) == ("ended", STOPPED, None)
+    process.hear("ended", STOPPED, None)  # now it is free for the next one
+    assert (first.state, second.trainer) == ("ended", process)
+
+
 def test_a_visitor_has_one_training_that_no_other_can_find(turns):
     plan = Plan(**TINY)
     first, second = turns.begin("a", plan), turns.begin("a", plan)

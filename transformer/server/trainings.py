@@ -114,6 +114,8 @@ class Trainings:
         with self._lock:
             if training.trainer is not None:
                 training.trainer.tell(do)
+                if do == "stop" and training.state == WAITING:  # its process takes seconds to start
+                    training.state, training.why = ENDED, STOPPED
             elif do == "stop" and training.state == WAITING:
                 self._end(training, STOPPED)
 
@@ -167,6 +169,8 @@ class Trainings:
 
     def _hear(self, training: Training, state: str, why: Why | None, part: Record | None) -> None:
         """Take a message of its process."""
+        if training.state == ENDED and why is None:
+            return
         if state == PAUSED != training.state:
             training.rested_at = time.monotonic()
         training.state = state
