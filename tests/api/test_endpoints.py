@@ -16,6 +16,7 @@ from kit.serving import NAMES, Shared, running
 
 from transformer.analysis.ablation import head_importance, next_token
 from transformer.interventions.breaks import BREAKS, breaks_of
+from transformer.views.export import export
 
 pytestmark = pytest.mark.slow
 
@@ -205,3 +206,23 @@ def test_the_bits_of_a_long_text_are_over_the_bytes_that_were_read(client, serve
     assert got["n_bytes"] == len(model.tokenizer.to_bytes(ids[1:])) < len(text.encode()) / 2
     assert got["bits_per_byte"] == got["total_bits"] / got["n_bytes"]
     assert got["tokens"] == list(model.tokenizer.labels(ids))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "settings"),
+    [
+        ("model", 'Say "it\'s\n{0}"', {"max_new_tokens": 6, "temperature": 0.9, "seed": 5}),
+        ("model", TEXT, SETTINGS),
+        ("model", TEXT, {"max_new_tokens": 0, "interventions": [SILENCE]}),
+        ("translator", TEXT, {"max_new_tokens": 6, "beams": 3, "length_penalty": 0.5}),
+    ],
+)
+def test_the_exported_program_gets_the_run_of_the_page(server, name, text, settings):
+    run = vars(server)[name].generate(text, **settings)
+    site = str(run.trace.sites[-1])
+    made = export(run, form="py", site=site, head=1, address=server.url)
+    names: dict[str, Any] = {}
+    exec(made["text"], names)
+    names["client"].close()
+    assert names["run"]["tokens"] == list(run.tokens)
+    np.testing.assert_allclose(names["weights"], run.trace[site].pattern[0, 1], atol=1e-5)

@@ -12,7 +12,7 @@ MORE_OF_A_TRANSLATOR = ("Journey", "Attention", "Prediction")
 INK = "document.querySelector('.attention .large')._fullLayout.font.color"
 # Names of the field and of the code, what the tests' models say of themselves, Gradio's own slider.
 NAMES = re.compile(
-    r"softmax|exp|top-k|The boy saw a cat\. He ran after the"
+    r"softmax|exp|top-k|Python|The boy saw a cat\. He ran after the"
     r"|Decoder|Encoder|English|Esperanto|decoder\.0\.self0|[\d, ]+, top-k [\d; ]+"
     r"|aria-label: (?:Reset to default value|(?:number input|range slider) for )"  # Gradio's
     r"|gpt2432|transformer/\S+\.py|· [\w.]+|2For tests alone\..*"
@@ -23,7 +23,7 @@ UNSAID = """() => {
   const found = [];
   // tokens, the texts and the names of models, and what Gradio and Plotly say themselves
   const notOurs = "script, style, noscript, textarea, bdi, [hidden], #chips, #card, code, .token," +
-    "g[class*=tick], .heatmap-label, footer, .modebar, .overflow-menu, " +
+    "g[class*=tick], .heatmap-label, .modebar, .overflow-menu, " +
     "[role=tooltip], .glossary-list, .learn-controls option";
   let depth = 0;
   const outside = (text) => [...text].filter((c) => {

@@ -10,6 +10,7 @@ from playwright.sync_api import Download, expect
 import transformer
 
 SVG = "{http://www.w3.org/2000/svg}"
+FORMS = ("json", "npz", "csv", "html", "py")
 HOSTILE = "<b>x</b> =1+1 {{value}} ${value} </script>"
 
 
@@ -55,12 +56,12 @@ def test_pictures_are_those_of_the_open_tab_and_are_saved_as_png_and_svg(page):
     assert name == "tiny-the-matrix-position-by-dimension.svg"
 
 
-def test_the_run_is_saved_in_four_formats_and_a_refusal_is_shown(page):
+def test_the_run_is_saved_in_five_formats_and_a_refusal_is_shown(page):
     page.set_length(6)
     page.generate(HOSTILE)
     page.press(page.head(1, 2), draws=".attention")
     labels = page.labels()
-    files = {form: saved(page, f"[data-form={form}]") for form in ("json", "npz", "csv", "html")}
+    files = {form: saved(page, f"[data-form={form}]") for form in FORMS}
     name = "tiny-b-x-b-1-1-value-value-script"
     assert files["npz"].suggested_filename == f"{name}.npz"
     assert files["csv"].suggested_filename == f"{name}-decoder-1-self-head-2.csv"
@@ -71,6 +72,9 @@ def test_the_run_is_saved_in_four_formats_and_a_refusal_is_shown(page):
     assert text["csv"] == read.attention_csv("decoder.1.self", 2)
     assert text["html"].startswith("<!doctype html>")
     assert HOSTILE not in text["html"]
+    address = page.page.evaluate("location.origin + location.pathname")
+    assert f"client = Client({address!r})" in text["py"]
+    assert f"{HOSTILE!r}" in text["py"]
     page.page.evaluate("viz.run = { ...viz.run, run: 'gone' }")
     page.page.locator(".exports [data-form=npz]").click()
     assert "no longer keeps this run" in page.wait_for_alert()

@@ -170,7 +170,6 @@ def mount(app: FastAPI, blocks: gr.Blocks, slots: Slots, root: str = "", mcp: bo
         ssr_mode=False,
         run_history=False,
         enable_monitoring=False,
-        footer_links=["api"],
         theme=gr.themes.Base(
             primary_hue="blue", neutral_hue="slate",
             font=[name.strip(' "') for name in FONT.split(",")],  # the system's: none is fetched

@@ -108,7 +108,7 @@ def _file(service: Service, data: dict[str, Any]) -> Answer:
     """A kept run as a file; all but a single head's CSV hold the run's lens."""
     given = dict(data)
     run = service.store.run(given.pop("run", None))
-    check_names("export", given, ("form", "site", "head", "stage"))
+    check_names("export", given, ("form", "site", "head", "stage", "address"))
     csv = given.get("form") == "csv"
     return export(
         run if csv or run.config.head != "tokens" else service.queries.with_lens(run),

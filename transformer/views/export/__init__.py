@@ -9,6 +9,7 @@ import unicodedata
 
 from transformer.checks import InvalidRequest, check_choice
 from transformer.runs.head_data import head_csv
+from transformer.runs.request import request_to_dict
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer
 from transformer.views.export import html
@@ -23,13 +24,47 @@ _TYPES = {
     "npz": "application/zip",
     "html": "text/html",
     "csv": "text/csv",
+    "py": "text/x-python",
 }
+_PROGRAM = """\
+# The same run, asked of the page by a program: pip install gradio_client numpy
+import base64
+
+import numpy as np
+from gradio_client import Client
+
+client = Client({address!r})
+run = client.predict(
+    {arguments},
+    api_name="/{endpoint}",
+)
+print(run["text"])
+
+# What a head reads: a row for each query, a column for each key.
+head = client.predict(run["run"], {site!r}, {head}, packed=True, api_name="/attention")
+packed = head["weights"]
+weights = np.frombuffer(base64.b64decode(packed["base64"]), packed["dtype"])
+weights = weights.reshape(packed["shape"])
+print(weights.round(2))
+
+client.view_api()  # everything else that the page answers
+"""
 
 
-def export(run: Run, *, form: str, site: str = "", head: int = 0, stage: str = "weights") -> Answer:
-    """{"name", "type", and "text" or "base64"}: a file of form "json", "npz", "html" or "csv".
+def export(
+    run: Run,
+    *,
+    form: str,
+    site: str = "",
+    head: int = 0,
+    stage: str = "weights",
+    address: str = "http://127.0.0.1:7860",
+) -> Answer:
+    """{"name", "type", and "text" or "base64"}: the run in a form of "json", "npz", "html", "csv"
+    (one head) or "py" (a program that asks the page for it).
 
-    site, head: of "csv", which holds one head, and what "html" opens on. stage: of "csv".
+    site, head: the head of "csv" and "py", and what "html" opens on. stage: of "csv".
+    address: of the page, for "py".
     Raises ValueError for an unknown form or head, and for a run larger than MAX_EXPORT_BYTES.
     """
     check_choice("form", form, tuple(_TYPES))
@@ -37,6 +72,8 @@ def export(run: Run, *, form: str, site: str = "", head: int = 0, stage: str = "
     if form == "csv":
         content["text"] = _BYTE_ORDER_MARK + head_csv(run, site, head, stage=stage)
         place = f"-{_safe(site)}-head-{head}"
+    elif form == "py":
+        content["text"] = _program(run, address, site or str(run.trace.sites[0]), head)
     elif form == "html":
         content["text"] = html.page(run, site, head)
         _check_size(len(content["text"]), "page")
@@ -48,6 +85,20 @@ def export(run: Run, *, form: str, site: str = "", head: int = 0, stage: str = "
             run.to_npz(file := io.BytesIO())
             content["base64"] = base64.b64encode(file.getbuffer()).decode("ascii")
     return {"name": file_name(run, form, place), "type": _TYPES[form]} | content
+
+
+def _program(run: Run, address: str, site: str, head: int) -> str:
+    request, plain = run.request, request_to_dict(run.request, defaults=False)
+    text = plain.pop("text")
+    if request.max_new_tokens:
+        asked = {"max_new_tokens": request.max_new_tokens, **plain}
+    else:
+        asked = {name: plain[name] for name in ("interventions",) if name in plain}
+    named = (f"{name}={value!r}" for name, value in {"model": run.model, **asked}.items())
+    return _PROGRAM.format(
+        address=address, arguments=",\n    ".join((repr(text), *named)),
+        endpoint="generate" if request.max_new_tokens else "trace", site=site, head=head,
+    )  # fmt: skip
 
 
 def file_name(run: Run, form: str, place: str = "") -> str:

@@ -8,7 +8,7 @@ import { capital, numeral, say } from "../../web/messages.js";
 import { headName, siteName } from "../../web/sites.js";
 import { mounted, trying } from "../../web/part.js";
 import { html, useLayoutEffect, useState } from "../../web/preact.js";
-import { page } from "../../web/store.js";
+import { isOwn, page } from "../../web/store.js";
 
 const GRID_PX = 64; // of a head in the picture of all heads
 const EDGE_PX = 22; // its numbers
@@ -101,10 +101,12 @@ const pictureFile = async (picture, format) => {
   return { blob: await picture.draw(format), name: `${safe(name) || "picture"}.${format}` };
 };
 const runFile = async (form) => {
-  const head = ["csv", "html"].includes(form)
+  const head = ["csv", "html", "py"].includes(form)
     ? { site: siteName(page.head), head: page.head.head }
     : {};
-  const answer = await ask("export", { run: page.run.run, form, ...head });
+  const { origin, pathname } = window.location;
+  const address = form === "py" ? { address: origin + pathname } : {};
+  const answer = await ask("export", { run: page.run.run, form, ...head, ...address });
   const content = answer.base64 ? decodeBytes(answer.base64) : answer.text;
   return { blob: new Blob([content], { type: answer.type }), name: answer.name };
 };
@@ -167,6 +169,7 @@ const Exports = () => {
     <div class="export-row">
       <span class="what">${say("This run")}</span>
       ${form("json", "JSON")}${form("npz", "NPZ")}${form("html", say("Offline page"))}
+      ${!(run && isOwn(run.model)) && form("py", "Python")}
     </div>
     <p class="hint export-note" role="status">${note}</p>
   </details>`;
