@@ -57,7 +57,7 @@ def test_models_of_ever_new_sessions_stay_within_their_share(
     assert 1_000_000 < held["bytes"] <= 1_500_000
     newest = service.model(names[-1], "visitor 39")
     assert (newest.name, newest.most_recorded_bytes) == (names[-1], limits.MAX_RECORDED_BYTES)
-    with pytest.raises(ValueError, match="is gone with it; train one anew"):
+    with pytest.raises(ValueError, match="train one anew in the tab Learn"):
         service.model(names[0], "visitor 0")
 
 
@@ -78,7 +78,7 @@ def test_an_idle_visits_runs_are_evicted_before_its_model(
     assert again["labels"] == first["labels"]
     monkeypatch.setattr(time, "monotonic", lambda: now + limits.SILENT_S + limits.MAX_AGE_S + 2)
     service.sweep()
-    with pytest.raises(ValueError, match="is gone with it"):
+    with pytest.raises(ValueError, match="train one anew in the tab Learn"):
         service.model(name, "me")
 
 

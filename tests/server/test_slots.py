@@ -208,7 +208,7 @@ def test_a_short_request_does_not_wait_for_the_end_of_long_ones(tiny_model, monk
 
     long = [thread(lambda name=f"long {n}": generate(name)) for n in range(AT_ONCE)]
     aio.wait_until(lambda: service.shares["model"].counts()["running"] == AT_ONCE)
-    generate("short", max_new_tokens=2)
+    thread(lambda: generate("short", max_new_tokens=2)).join(WAIT_S)
     for each in long:
         each.join(WAIT_S)
     assert ended["short"] < min(ended["long 0"], ended["long 1"])
