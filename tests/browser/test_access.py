@@ -25,6 +25,7 @@ UNSAID = """() => {
   const notOurs = "script, style, noscript, textarea, bdi, [hidden], #chips, #card, code, .token," +
     "g[class*=tick], .heatmap-label, .modebar, .overflow-menu, " +
     "[role=tooltip], .glossary-list, .learn-controls option";
+  const NOT_SAID = /[a-z]{2}|^\\s*[,;:]|[,;:]\\s*$/; // words, and what joins them in English
   let depth = 0;
   const outside = (text) => [...text].filter((c) => {
     if (c === "⟦") depth += 1;
@@ -39,13 +40,13 @@ UNSAID = """() => {
       range.selectNodeContents(node);
       const option = node.parentElement.closest("option");
       const shown = (option?.parentElement ?? range).getClientRects().length;
-      if (/[a-z]{2}/.test(text) && shown) found.push(text);
+      if (NOT_SAID.test(text) && shown) found.push(text);
     } else if (node.nodeType === Node.ELEMENT_NODE && !node.matches(notOurs)) {
       const names = node.matches(".token") || node.querySelector("bdi") ? [] : undefined;
       for (const name of names ?? ["aria-label", "title", "placeholder"]) {
         const text = (node.getAttribute(name) ?? "")
           .replace(/⟦[^⟧]*⟧|\\u2068[^\\u2069]*\\u2069/g, "");
-        if (/[a-z]{2}/.test(text)) found.push(`${name}: ${text}`);
+        if (NOT_SAID.test(text)) found.push(`${name}: ${text}`);
       }
       node.childNodes.forEach(walk);
     }

@@ -369,4 +369,4 @@ def _patch_words(
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers)) or say("none")
+    return say_list(map(str, numbers)) if numbers else say("none")

@@ -1,7 +1,7 @@
 // The fields of a link and the views' declarations, written into the page by server/fields.py, and the values
 // that fields take. A declared field is {name, type, title, default, use, optional, options?, least?, most?}.
 
-import { say } from "./messages.js";
+import { say, sayList } from "./messages.js";
 import { siteName, sitesOf } from "./sites.js";
 
 const source = globalThis.document?.getElementById("view-schema");
@@ -83,7 +83,7 @@ export const oneOf = (name, text, allowed) => {
   throw new Error(
     say("The link's {name} must be one of {allowed}; got {text}.", {
       name,
-      allowed: allowed.join(", "),
+      allowed: sayList(allowed),
       text: shortened(text),
     }),
   );

@@ -3,7 +3,7 @@
 import { paintWords, weightWords } from "./theme.js";
 import { useButtonKeys } from "./cells.js";
 import { decodeBytes } from "./ask.js";
-import { capital, say, sayN } from "./messages.js";
+import { capital, say, sayList, sayN } from "./messages.js";
 import { html, useLayoutEffect, useMemo, useRef } from "./preact.js";
 import { headName } from "./sites.js";
 import { page } from "./store.js";
@@ -39,7 +39,7 @@ const sharers = (head, share) => {
   const first = head - (head % share);
   const others = Array.from({ length: share }, (_, at) => first + at).filter((one) => one !== head);
   const inOneRow = others.length > 2 && others.length - 1 === others[others.length - 1] - others[0];
-  return inOneRow ? `${others[0]}–${others[others.length - 1]}` : others.join(", ");
+  return inOneRow ? `${others[0]}–${others[others.length - 1]}` : sayList(others.map(String));
 };
 /** @type {(head: number, share: number) => string} */
 export const sharedKeys = (head, share) => {
@@ -128,7 +128,7 @@ const Head = ({
       : html`<${SmallHead} class="small" atlas=${atlas} place=${layer * nHeads + head} />`;
   const look = ["head", isAblated && "ablated", sign && "signed", apart].filter(Boolean).join(" ");
   return html`<button type="button" class=${look} aria-label=${known} aria-pressed=${String(isChosen)}
-    title=${sign ? `${known}: ${sign.label}` : known} tabindex=${isStop ? 0 : -1}
+    title=${sign ? say("{title}: {part}", { title: known, part: sign.label }) : known} tabindex=${isStop ? 0 : -1}
     onPointerDown=${press && (() => press(layer, head))} onClick=${() => choose(layer, head)} ...${keys}
   >${picture}${sign && html`<span class="sign" aria-hidden="true">${sign.sign}</span>`}</button>`;
 };

@@ -58,7 +58,7 @@ const Lesson = ({ name, title, about, minutes, checks }) => {
   return html`<li class=${checks && done >= checks ? "solved" : ""}>
     <button type="button" class="lesson" onClick=${open}>${title}</button>
     <span class="lesson-facts">${facts.join(" · ")} · <a href=${guide} target="_blank"
-      aria-label=${`${title}: ${forTeacher}`}>${forTeacher}</a></span>
+      aria-label=${say("{title}: {part}", { title, part: forTeacher })}>${forTeacher}</a></span>
     <p>${about}</p>
   </li>`;
 };

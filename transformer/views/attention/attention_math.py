@@ -14,7 +14,7 @@ from transformer.analysis.row_arithmetic import (
     RowArithmetic,
     row_arithmetic,
 )
-from transformer.messages import mark, numeral, say
+from transformer.messages import mark, numeral, say, say_list
 from transformer.network_words import attention_name
 from transformer.runs.batch import Batch
 from transformer.runs.head_data import SiteLike, head_view
@@ -160,7 +160,7 @@ def _traces(found: RowArithmetic) -> list[Any]:
         )
 
     def cells(matrix: Floats, name: str, axes: str) -> go.Heatmap:
-        hover = f"{name}, {say('dimension')} %{{x}}<br>%{{z:.4f}}<extra></extra>"
+        hover = say_list([name, f"{say('dimension')} %{{x}}"]) + "<br>%{z:.4f}<extra></extra>"
         return style.signed_cells(matrix, hover, xaxis=f"x{axes}", yaxis=f"y{axes}")
 
     output = found.output[None].astype(np.float32)

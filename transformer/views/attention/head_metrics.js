@@ -2,7 +2,7 @@
 
 import { looked } from "./large.js";
 import { askOnce } from "../../web/ask.js";
-import { capital, numeral, say, sayN } from "../../web/messages.js";
+import { capital, numeral, say, sayN, sayWith } from "../../web/messages.js";
 import { useAnswer, usePart, mounted } from "../../web/part.js";
 import { html, useState } from "../../web/preact.js";
 import { isAblated } from "../../web/runs.js";
@@ -70,17 +70,18 @@ const HeadRow = ({ one, metrics, by, of: { stack, kind } }) => {
     setHead({ stack, kind, layer, head });
     looked.value += 1; // the picture is above the table, on a small screen far above; the focus stays
   };
-  const read = label === say("reads one token") && [
-    ": ",
-    html`<${Token} label=${one.key_label} />`,
-    html`<small>${` ${say("at {place}", { place: one.key })}`}</small>`,
-  ];
+  const key = html`<${Token} label=${one.key_label} /><small>${` ${say("at {place}", { place: one.key })}`}</small>`;
+  const does =
+    label === say("reads one token")
+      ? sayWith("{title}: {part}", { title: label, part: key })
+      : label;
+  const told = isAblated({ stack, kind, layer, head }) ? say("switched off") : does;
   return html`<tr class=${chosen ? "chosen" : ""} data-layer=${layer} data-head=${head}
     onClick=${choose}>
     <th scope="row"><button type="button" class="pick" aria-pressed=${String(chosen)}
       aria-label=${say("Show {head}", { head: headName(one) })}>${headName(one)}</button></th>
     ${cells(metrics, by, ({ name }) => one.values[name])}
-    <td class="label">${isAblated({ stack, kind, layer, head }) ? say("switched off") : label}${read}</td>
+    <td class="label">${told}</td>
   </tr>`;
 };
 

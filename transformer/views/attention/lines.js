@@ -6,7 +6,7 @@ import { askOnce } from "../../web/ask.js";
 import { fields } from "../../web/fields.js";
 import { Figure } from "../../web/figure.js";
 import { weightsOfRow } from "../../web/head_numbers.js";
-import { numeral, say, sayList } from "../../web/messages.js";
+import { asSentence, numeral, say, sayList } from "../../web/messages.js";
 import { useAnswer } from "../../web/part.js";
 import { html, useMemo } from "../../web/preact.js";
 import { page, sameToken, setQuery } from "../../web/store.js";
@@ -165,6 +165,6 @@ export const Lines = ({ part, cell, at }) => {
   return html`<div>
     <${Figure} part=${part} name="lines" class="lines" figure=${shown?.figure}
       wide=${name} on=${{ plotly_click: pick }}
-      label=${shown && `${name}. ${sayList(spoken, ";") || say("No line.")}`} table=${() => table} />
+      label=${shown && `${asSentence(name)} ${sayList(spoken, ";") || say("No line.")}`} table=${() => table} />
   </div>`;
 };

@@ -178,7 +178,7 @@ def _titled(linked: dict[str, Any], title: str, subtitle: str, meta: dict[str, A
 
 def named(column: str, position: int, label: str) -> str:
     """A token for a hover label: "query 3: cat"; column: "query", "key", "source" or "target"."""
-    return f"{say(column)} {position}: {style.hover(label)}"
+    return say("{title}: {part}", title=f"{say(column)} {position}", part=style.hover(label))
 
 
 def _reading(query: str, key: str, weight: float) -> str:

@@ -82,7 +82,9 @@ def _bars(series: Series, labels: Sequence[str]) -> go.Bar:
         marker={"color": colour, "pattern": {"shape": "/" if hatched else ""}},
         customdata=[numeral(value, ".4f") for value in values],
         hovertext=[style.hover(text) for text in labels],
-        hovertemplate=f"%{{hovertext}}<br>{name}: %{{customdata}}<extra></extra>",
+        hovertemplate="%{hovertext}<br>"
+        + say("{title}: {part}", title=name, part="%{customdata}")
+        + "<extra></extra>",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import say
+from transformer.messages import say, say_list
 from transformer.views.drawing import style
 
 HATCHES = 44
@@ -82,9 +82,10 @@ def cell_hover(
 
 def hover_template(query_labels: Sequence[str], key_labels: Sequence[str], ending: str) -> str:
     """The hover label of `cell_hover`."""
-    where = f"{say('query')} %{{y:d}}, {say('key')} %{{x:d}}"
+    where = say_list([f"{say('query')} %{{y:d}}", f"{say('key')} %{{x:d}}"])
     few = max(len(query_labels), len(key_labels)) <= TEXT_LIMIT
-    return f"{where}: %{{text}}{ending}" if few else where + ending
+    told = say("{title}: {part}", title=where, part="%{text}") if few else where
+    return told + ending
 
 
 def hatching(n_rows: int, n_columns: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from transformer.messages import numeral, signs
+from transformer.messages import numeral, say_list, signs
 
 MAX_TICKS = 32  # an axis: more labels cannot be read and take longer to draw than the cells
 TICK_CHARACTERS = 14
@@ -87,7 +87,9 @@ def ends(bound: float) -> dict[str, str]:
 
 def cell_hover(rows: str, columns: str, value: str) -> str:
     """The hover template of a heatmap, from the names of its axes and of its numbers."""
-    return f"{rows} %{{y}}, {columns} %{{x}}<br>{value} %{{z:.4f}}<extra></extra>"
+    return (
+        say_list([f"{rows} %{{y}}", f"{columns} %{{x}}"]) + f"<br>{value} %{{z:.4f}}<extra></extra>"
+    )
 
 
 def signed_cells(

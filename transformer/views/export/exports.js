@@ -27,7 +27,9 @@ const nameOf = (box) => {
   );
   const title = before.at(-1)?.textContent.trim();
   const label = before.at(-1)?.querySelector(".head-label")?.textContent; // its last part
-  return (label && title ? `${title.slice(0, -label.length)}: ${label}` : title) || "picture";
+  const named =
+    label && title && say("{title}: {part}", { title: title.slice(0, -label.length), part: label });
+  return named || title || "picture";
 };
 // {name, box, draw(format)} of every picture of the page.
 const picturesSeen = () => {

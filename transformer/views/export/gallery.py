@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from transformer.messages import say
+from transformer.messages import say, say_list
 from transformer.network_words import attention_name, stack_name
 from transformer.runs.external_attention import GIVEN
 from transformer.runs.run import Run
@@ -68,7 +68,7 @@ def _of_attention(run: Run, stack: str, kind: str) -> Iterator[GalleryItem]:
         if all(math.isnan(head.values[metric.name]) for head in found.heads):
             continue  # such as of repeats, where nothing is repeated
         yield GalleryItem(
-            "metrics", draw_metric(found, metric.name), f"{say(metric.title)}, {name}"
+            "metrics", draw_metric(found, metric.name), say_list([say(metric.title), name])
         )
     if run.trace[stack, 0, kind].q is not None:
         yield GalleryItem("attention_math", attention_math(run, (stack, 0, kind), 0), name)

@@ -288,7 +288,7 @@ def _mask_figures(run: Run, pack: Pack) -> list[dict[str, Any]]:
         for view, *others in alike.values():
             title = say("Mask: {attention}", attention=attention_name(stack, kind))
             if len(alike) > 1:
-                listed = ", ".join(str(one.site.layer) for one in (view, *others))
+                listed = say_list(str(one.site.layer) for one in (view, *others))
                 n_alike = 1 + len(others)
                 layers = say_n("layer {listed}", "layers {listed}", n_alike, listed=listed)
                 title = say_list([title, layers])

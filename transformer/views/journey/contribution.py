@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from transformer.analysis.journey import journey
 from transformer.analysis.logit_contribution import LogitContribution
 from transformer.analysis.model_queries import ModelQueries
-from transformer.messages import mark, numeral, say
+from transformer.messages import mark, numeral, say, say_list
 from transformer.network_words import attention_name
 from transformer.runs.run import Run
 from transformer.views.declaration import Answer, view
@@ -37,11 +37,11 @@ def contribution(found: LogitContribution, label: str) -> go.Figure:
     limit = style.bound_of(cells, 1e-6)
     trace = style.signed_cells(
         cells,
-        "%{customdata}: %{z:+.4f}<extra></extra>",
+        say("{title}: {part}", title="%{customdata}", part="%{z:+.4f}") + "<extra></extra>",
         colorscale=style.EFFECTS,
         bound=limit,
         bar=say("adds to the logit"),
-        customdata=[[f"{row}, {column}" for column in columns] for row in rows],
+        customdata=[[say_list([row, column]) for column in columns] for row in rows],
         texttemplate="%{z:+.2f}" if len(columns) <= NUMBERS_UP_TO else None,
         textfont={"size": style.FONT_SIZE},
         hoverongaps=False,

@@ -2,7 +2,7 @@
 // under them, and each contribution to it.
 
 import { fontPx } from "../../web/theme.js";
-import { capital, numeral, say, percentText } from "../../web/messages.js";
+import { capital, numeral, say, sayList, percentText } from "../../web/messages.js";
 import { headShown, sameHead, setHead, shell, page } from "../../web/store.js";
 import { isAblated } from "../../web/runs.js";
 import { firstHead } from "../../web/selection.js";
@@ -37,7 +37,7 @@ export const share = (amount, most) => ({
 const nameOf = (head) => {
   const name = capital(headName(head));
   const isOne = page.run.kinds.filter(({ stack }) => stack === head.stack).length === 1;
-  return knownName(isOne ? name : `${name}, ${attentionOf(head)}`, isAblated(head));
+  return knownName(isOne ? name : sayList([name, attentionOf(head)]), isAblated(head));
 };
 
 // ---- heads ----

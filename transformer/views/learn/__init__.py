@@ -77,7 +77,8 @@ def _curve(
 ) -> go.Scatter:
     return go.Scatter(
         x=list(steps), y=list(values), name=name, line_color=colour, marker_size=4,
-        hovertemplate=f"{say('step')} %{{x}}: %{{y:{number}}}<extra>{style.escape(name)}</extra>",
+        hovertemplate=say("{title}: {part}", title=f"{say('step')} %{{x}}", part=f"%{{y:{number}}}")
+        + f"<extra>{style.escape(name)}</extra>",
         **{"mode": "lines+markers"} | more,
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ from transformer.analysis.mask_removal import (
     without_mask,
 )
 from transformer.checks import check_choice
-from transformer.messages import mark, numeral, say, say_n
+from transformer.messages import mark, numeral, say, say_list, say_n
 from transformer.model.sites import Site
 from transformer.network_words import attention_name
 from transformer.runs.batch import Batch
@@ -146,12 +146,12 @@ def _tokens(batch: Batch, stack: str, real: BoolArray) -> dict[str, object]:
         for row, labels in enumerate(batch.queries(stack, row) for row in range(n_rows))
     ]
     small = length <= TEXT_LIMIT
+    where = say_list([f"{say('sentence')} %{{y:d}}", f"{say('position')} %{{x:d}}"])
     return {
         "text": text if small else None,
         "texttemplate": "%{text}" if small else None,
         "textfont": {"size": style.FONT_SIZE, "color": style.LIGHT.text},
-        "hovertemplate": f"{say('sentence')} %{{y:d}}, {say('position')} %{{x:d}}"
-        + (": %{text}" if small else "")
+        "hovertemplate": (say("{title}: {part}", title=where, part="%{text}") if small else where)
         + f"<br>{say('token')} %{{customdata}}<extra></extra>",
     }
 

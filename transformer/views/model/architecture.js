@@ -46,7 +46,7 @@ const parameters = ({ each, times, shared_with: owner }, blocks) => {
 const Explanation = ({ block, blocks, leads }) => {
   if (!block) return say("Point at a block to read what it does; press it to open its view.");
   const tab = leads[block.kind]?.title;
-  return html`<b>${block.title}</b>${` ${block.shape}, ${parameters(block, blocks)}. ${block.does}`}${
+  return html`<b>${block.title}</b>${` ${say("{sentence}.", { sentence: sayList([block.shape, parameters(block, blocks)]) })} ${block.does}`}${
     tab && ` ${say("Press to open {tab}.", { tab })}`
   }`;
 };

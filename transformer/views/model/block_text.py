@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from transformer.messages import capital, numeral, say, say_n
+from transformer.messages import capital, numeral, say, say_list, say_n
 from transformer.model.config import ModelConfig
 from transformer.model.positions import POSITIONS
 from transformer.model.primitives import ACTIVATIONS, NORMS, PLACEMENTS
@@ -237,7 +237,7 @@ def _feed_forward(config: ModelConfig, block: Block, numbers: Numbers) -> BlockT
             **numbers,
         )
     short = "{size} → {wide} → {size}".format(**numbers)
-    return BlockText(f"{title}, {numbers['activation']}", short, does)
+    return BlockText(say_list([title, numbers["activation"]]), short, does)
 
 
 def _norm(config: ModelConfig, block: Block, numbers: Numbers) -> BlockText:

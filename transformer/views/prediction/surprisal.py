@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer.messages import numeral, say, say_n
+from transformer.messages import numeral, say, say_list, say_n
 from transformer.model.summary import last_stack
 from transformer.runs.run import Run
 from transformer.views.drawing import style
@@ -140,5 +140,6 @@ def _hover(label: str, bits: float | None, given: bool) -> str:
         return f"{name}<br>{say('nothing predicted it')}"
     how = say("given") if given else say("generated")
     return (
-        f"{name}, {how}<br>{numeral(bits, '.3f')} {say('bits')}<br>p = {numeral(2.0**-bits, '.4g')}"
+        f"{say_list([name, how])}<br>{numeral(bits, '.3f')} {say('bits')}<br>"
+        f"p = {numeral(2.0**-bits, '.4g')}"
     )

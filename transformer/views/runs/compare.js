@@ -49,7 +49,7 @@ const Side = ({ text: { name, a, b, pairs }, side, label }) => {
   };
   return html`<div class=${LOOKS[side]}>
     <h5>${side}</h5>
-    <ul class="pairs" aria-label=${`${label}, ${side}`}>${pairs.filter((pair) => pair[at] !== null).map(token)}</ul>
+    <ul class="pairs" aria-label=${sayList([label, side])}>${pairs.filter((pair) => pair[at] !== null).map(token)}</ul>
   </div>`;
 };
 
@@ -206,7 +206,10 @@ const Choice = ({ others, gone, b, choose }) => {
     const { run } = entry.facts;
     const lost = gone.includes(run);
     const name = lost
-      ? `${runName(entry)}: ${say("no longer kept by the server")}`
+      ? say("{title}: {part}", {
+          title: runName(entry),
+          part: say("no longer kept by the server"),
+        })
       : runName(entry);
     return html`<option key=${run} value=${run} disabled=${lost} selected=${run === b}>${name}</option>`;
   };
