@@ -82,6 +82,8 @@ def held_back(page: Page, name: str) -> Callable[[], None]:
         held.append((route, route.fetch(url=here, headers=headers)))
 
     def let_through() -> None:
+        while not held:
+            page.wait_for_timeout(10)
         ((route, response),) = held
         with page.expect_event("requestfinished"):
             route.fulfill(response=response)

@@ -117,8 +117,9 @@ const openState = async (wanted) => {
   const parts = partsOf(state);
   /** @type {any} */
   let example = null;
-  const typed = isChosen ? { text: controls.text, lines: controls.lines } : {};
-  const which = { model: parts.request.model ?? null, typed };
+  /** @type {Record<string, any>} */
+  const boxes = { text: controls.text, lines: controls.lines };
+  const which = { model: parts.request.model ?? null, typed: isChosen ? boxes : {} };
   const take = (/** @type {any} */ line) => (example = line.example ?? example);
   if (!(await press("examples", which, take)) || !isWanted()) return null;
   const problems = [...parts.problems, ...example.problems];
@@ -126,7 +127,11 @@ const openState = async (wanted) => {
   const { lines = parts.lines, text = parts.request.text ?? example.first.text } = example.own;
   const asked = { ...parts.request, model, text };
   const request = requestFor(asked, example, isChosen, problems);
-  furnish(example, { ...request, lines: lines ?? example.first.lines, ...kept });
+  const typed = Object.entries(controls).filter(
+    ([name, now]) => name in boxes && now !== boxes[name],
+  );
+  const shown = { ...request, lines: lines ?? example.first.lines, ...kept };
+  furnish(example, { ...shown, ...Object.fromEntries(typed) }); // what was typed meanwhile stays
 
   let isRefused = false;
   // Whether it was tried: what the server refuses is reported, and the stored one shown instead.

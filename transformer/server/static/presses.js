@@ -1,9 +1,10 @@
 // What the page asks the server to do: write a text, read a batch, show a model's example. Of texts and examples one is
-// under way at a time, and one of batches: a new press ends the one before. The answer is lines of JSON, see
+// under way at a time, and one of batches: a new press ends the one before, and an example both. The answer is lines of JSON, see
 // server/presses.py.
 
 import { pause, post, refusal } from "../../web/ask.js";
 import { resetFields } from "../../web/fields.js";
+import { effect } from "../../web/preact.js";
 import { declared } from "../../web/declared.js";
 import { say, sayN } from "../../web/messages.js";
 import { interventions } from "../../web/runs.js";
@@ -138,7 +139,10 @@ const read = async (answer, take) => {
 /** @type {(name: string, data: object, take?: (line: Line) => void) => Promise<boolean>} */
 export const press = async (name, data, take = () => {}) => {
   const kind = name === "batches" ? "batch" : "text";
-  underway[kind]?.abort();
+  for (const ended of name === "examples" ? ["text", "batch"] : [kind]) {
+    underway[ended]?.abort();
+    underway[ended] = null;
+  }
   const mine = new AbortController();
   underway[kind] = mine;
   const answer = await heard(post(name, data, { signal: mine.signal })).catch(() => null);
@@ -162,11 +166,26 @@ export const settings = () =>
 // What is altered in the network stays for the next text; the tokens of a branch belong to one run.
 const altered = () => ({ alter: interventions() });
 
-// Write on; `given`: what is altered. text: another than the box has.
-/** @type {(given?: Record<string, any>, text?: string) => void} */
-export const generate = (given = altered(), text = controls.text) => {
-  if (text !== controls.text) setControls({ text });
-  press("runs", { model: controls.model, text, ...settings(), ...given });
+// Whether the state that is being opened is shown, once it is; not if another is asked for meanwhile.
+/** @type {() => Promise<boolean>} */
+const isShown = () =>
+  new Promise((done) => {
+    const { opening } = page;
+    const stop = effect(() => {
+      if (opening !== null && page.opening === opening) return;
+      done(page.opening === null);
+      queueMicrotask(() => stop());
+    });
+  });
+
+// Write on; `given`: what is altered in the shown run. text: another than the box has.
+/** @type {(given?: Record<string, any>, text?: string) => Promise<void>} */
+export const generate = async (given, text) => {
+  if (given) page.opening = null;
+  else if (!(await isShown())) return;
+  if (text !== undefined && text !== controls.text) setControls({ text });
+  const request = { model: controls.model, text: controls.text, ...settings() };
+  press("runs", { ...request, ...(given ?? altered()) });
 };
 shell.generate = generate;
 

@@ -1,0 +1,68 @@
+"""A slow network: responses come late, and in another order than they were asked for."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from kit.browser import Visit, held_back
+from playwright.sync_api import Page, expect
+
+SOON_MS = 500  # what a wrong press would need to be seen
+
+
+@pytest.fixture
+def bundled(visit, address: str) -> Visit:
+    """A page with the bundled models."""
+    return visit(address, tab="Journey")
+
+
+def model_late(page: Page) -> Callable[[], None]:
+    """Choose fill-in; its example comes when the returned function is called."""
+    example = held_back(page, "/examples")
+    with page.expect_request(re.compile("/examples")):
+        page.locator("[data-model=fill-in]").click()
+    return example
+
+
+def test_the_text_typed_while_a_model_loads_is_read_by_it(bundled):
+    page, box, typed = bundled.page, bundled.text_box(), "The [MASK] is late."
+    example = model_late(page)
+    box.fill(typed)
+    example()
+    bundled.wait_for_link()
+    expect(box).to_have_value(typed)
+    assert page.evaluate("viz.run.text") != typed
+
+    page.locator("[data-model=stories]").click()
+    page.wait_for_function("viz.run.model === 'stories' && !viz.isOpening()")
+    example = model_late(page)
+    bundled.enter("A [MASK] ran.")
+    page.wait_for_timeout(SOON_MS)
+    example()
+    page.wait_for_function("viz.run.text === 'A [MASK] ran.'")
+    assert page.evaluate("viz.run.model") == "fill-in"
+
+
+def test_a_link_that_is_still_opening_ends_no_later_press(bundled):
+    page = bundled.page
+    lines = held_back(page, "/batches")
+    with page.expect_request(re.compile("/batches")):
+        page.evaluate("location.hash = 'model=stories&lines=a%0Ab&text=One+day'")
+    page.locator(".switch-off").click()
+    page.wait_for_function("viz.run.interventions.length === 1")
+    lines()
+    page.wait_for_timeout(SOON_MS)
+    assert page.evaluate("viz.run.interventions.length") == 1
+    bundled.wait_for_address("alter=")
+
+
+def test_a_link_ends_the_batch_that_was_asked_for_before(bundled):
+    page = bundled.page
+    bundled.tab("Attention")
+    bundled.tab("Masks")
+    page.locator("#lines textarea").fill("a\nb b")
+    held_back(page, "/batches")
+    with page.expect_request(re.compile("/batches")):
+        page.locator("#show-masks").click()
+    with page.expect_event("requestfailed", lambda one: "/batches" in one.url, timeout=9000):
+        page.evaluate("location.hash = 'model=fill-in'")
