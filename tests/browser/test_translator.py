@@ -77,6 +77,12 @@ def test_each_kind_of_attention_has_its_own_axes_numbers_pictures_and_row(page, 
     page.point_at(3, 2)
     assert "is-query" in str(page.tokens.nth(3).get_attribute("class"))
     assert "is-key" in str(page.sources.nth(2).get_attribute("class"))
+    # altered, it goes on greedily: nothing is searched any more
+    says = page.page.locator(".drawn-says")
+    expect(says).to_contain_text("Beam search weighs whole texts")
+    page.page.locator("#attention .switch-off").click()
+    page.page.wait_for_function("viz.run.interventions.length === 1")
+    expect(says).not_to_contain_text("Beam search")
 
 
 def test_a_batch_shows_padding_where_it_acts_and_is_read_without_it(page, server):

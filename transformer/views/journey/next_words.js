@@ -154,8 +154,12 @@ const Bar = ({ token, place, own, drawn, without, step }) => {
   </button></li>`;
 };
 
+// What the settings say of a token of the shown run: an altered network, and a branch, go on greedily where they
+// search; see `settings_of` in server/fields.py.
 export const settingsNow = () => {
-  const { method } = controls;
+  const { interventions: altered = [], forced_tokens: forced = [] } = page.run ?? {};
+  const isSearched = altered.length + forced.length === 0;
+  const method = controls.method === "beam" && !isSearched ? "greedy" : controls.method;
   const [temperature, topK, topP] = ["temperature", "top_k", "top_p"].map((name) =>
     Number(controls[name]),
   );
