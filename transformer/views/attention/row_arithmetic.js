@@ -95,7 +95,8 @@ export const stepsOf = (row, sums, key) => {
   /** @type {[string, string][]} */
   const changes = [];
   if (row.bias !== null) {
-    const says = `${capital(say("what positions add to the scores"))}:`;
+    const title = capital(say("what positions add to the scores"));
+    const says = say("{title}: {part}", { title, part: "" }).trimEnd();
     changes.push([says, `${part} + ${factorText(added)} = ${whole}`]);
   }
   if (row.cap !== null) {
