@@ -66,3 +66,19 @@ def test_a_link_ends_the_batch_that_was_asked_for_before(bundled):
         page.locator("#show-masks").click()
     with page.expect_event("requestfailed", lambda one: "/batches" in one.url, timeout=9000):
         page.evaluate("location.hash = 'model=fill-in'")
+
+
+def test_the_lesson_that_was_chosen_last_opens(bundled):
+    page, lessons = bundled.page, bundled.page.locator(".lesson")
+    page.locator(".lessons-button").click()
+    lessons.first.wait_for()
+    titles = lessons.all_inner_texts()
+    first = held_back(page, "/lesson?")
+    with page.expect_request(re.compile(r"/lesson\?")):
+        lessons.nth(0).click()
+    lessons.nth(1).click()
+    over = page.locator(".card-over")
+    expect(over).to_contain_text(titles[1])
+    first()
+    bundled.wait_for_link()
+    expect(over).to_contain_text(titles[1])

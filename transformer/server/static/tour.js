@@ -34,8 +34,10 @@ const lessons = new Map();
 export const cardShown = () =>
   cardState.place === null ? null : cardState.deck.cards[cardState.place];
 
+let lessonChosen = {}; // the latest press on a lesson, which may still be on its way
 /** @type {(to: number | null, among?: Deck) => void} */
 const show = (to, among = cardState.deck) => {
+  lessonChosen = {};
   together(() => {
     Object.assign(cardState, { deck: among, place: to });
     if (to !== null) cardState.isChoosing = false;
@@ -54,7 +56,11 @@ const fetchLesson = async (name) => {
 // A lesson by its name, fetched once.
 /** @type {(name: string) => Promise<Deck>} */
 const lessonOf = (name) => {
-  if (!lessons.has(name)) lessons.set(name, fetchLesson(name));
+  if (!lessons.has(name)) {
+    const deck = fetchLesson(name);
+    deck.catch(() => lessons.delete(name)); // the next press asks again
+    lessons.set(name, deck);
+  }
   return /** @type {Promise<Deck>} */ (lessons.get(name));
 };
 
@@ -89,10 +95,7 @@ const keptAsCard = (field) => {
   bindField(field, get, (text) => {
     wanted[field] = ended ? "" : text;
     if (wanted[field]) {
-      showLinked(field, text).catch((error) => {
-        lessons.delete(text.split(".")[0]);
-        showProblem(error.message);
-      });
+      showLinked(field, text).catch((error) => void showProblem(error.message));
     } else if (isOf(field)) show(null);
   });
 };
@@ -113,7 +116,12 @@ export const goToCard = (to, among = cardState.deck, isHere = false) => {
 /** @type {(to: number) => void} */
 export const goToTour = (to) => goToCard(to, tour);
 /** @type {(name: string, to?: number) => Promise<void>} */
-export const goToLesson = async (name, to = 0) => goToCard(to, await lessonOf(name));
+export const goToLesson = async (name, to = 0) => {
+  const { isChoosing } = cardState;
+  const mine = (lessonChosen = {});
+  const deck = await lessonOf(name);
+  if (lessonChosen === mine && cardState.isChoosing === isChoosing) goToCard(to, deck);
+};
 // Bring the page to what answers the shown card.
 /** @type {(state: Record<string, any>) => void} */
 export const goToAnswer = (state) =>
