@@ -82,3 +82,42 @@ def test_the_lesson_that_was_chosen_last_opens(bundled):
     first()
     bundled.wait_for_link()
     expect(over).to_contain_text(titles[1])
+
+
+def test_what_the_last_text_shows_changes_nothing_in_the_next(bundled):
+    page = bundled.page
+    bundled.tab("Attention")
+    bundled.generate("Lily saw the little dog and the little dog saw the little cat")
+    bundled.tab("Prediction")
+    bundled.wait_drawn(".surprisal-box")
+    for late in ("/surprisal?", "/journey?"):
+        held_back(page, late)
+    with page.expect_request(re.compile(r"/surprisal\?")):
+        bundled.enter("Tom ran")
+    picture = page.locator("[data-picture=surprisal]")
+    width, height = picture.evaluate("one => [one.clientWidth, one.clientHeight]")
+    picture.click(position={"x": width - 40, "y": height / 3})
+    run = bundled.shown_run()
+    page.locator(".next-word:enabled").first.click()
+    page.wait_for_timeout(SOON_MS)
+    assert page.evaluate("viz.query") is None
+    assert bundled.shown_run() == run
+
+
+def test_a_map_of_the_last_text_is_not_shown_for_the_next(bundled):
+    page, title = bundled.page, bundled.page.locator(".patch-title")
+    bundled.tab("What if?")
+    bundled.section("patching")
+    page.locator(".patch-text").fill("Tom saw a dog.")
+    page.locator(".show-map").click()
+    title.wait_for()
+    bundled.enter("Tom saw a red ball")
+    expect(title).to_have_count(0)
+    page.locator(".patch-text").fill("Tom saw a blue ball")
+    shown = held_back(page, "/patching")
+    with page.expect_request(re.compile("/patching")):
+        page.locator(".show-map").click()
+    page.wait_for_timeout(SOON_MS)
+    expect(title).to_have_count(0)
+    shown()
+    title.wait_for()

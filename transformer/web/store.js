@@ -183,10 +183,12 @@ export const isOpeningLink = () => page.opening !== null && !("tab" in page.open
 
 /** @type {(a: Query | null | undefined, b: Query | null | undefined) => boolean} */
 export const sameToken = (a, b) => a?.stack === b?.stack && a?.index === b?.index;
-// Choose a token, {stack, index}: its position in the whole text that a stack reads; null for none.
+// Choose a token, {stack, index}: its position in the whole text that a stack reads; null for none. One that the
+// shown run does not have, pressed in a picture of the run before, is not chosen.
 /** @param {Query | null} query */
 export const setQuery = (query) => {
   if (sameToken(page.query, query)) return;
+  if (query && query.index >= labelsOf(query.stack).length) return;
   page.query = /** @type {Query} */ (query);
   page.key = null;
   emit("query", query);

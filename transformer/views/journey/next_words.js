@@ -34,7 +34,7 @@ const FILL_MS = 500;
 // the chosen head is also shown large.
 export const shared = reactive({ preview: /** @type {Head | null} */ (null), isLarge: false });
 const letGo = () => (shared.preview = null);
-on("escape", letGo);
+for (const event of ["escape", "run"]) on(event, letGo);
 effect(() => {
   if (cardState.place !== null) letGo();
 });
@@ -131,7 +131,7 @@ export const tokenInWords = (token, probability, { isNext, canBranch }) => {
 
 // place: of the token before it. own, drawn: its probability by the network and with the settings; without:
 // by the network without the head.
-const Bar = ({ token, place, own, drawn, without, step }) => {
+const Bar = ({ token, place, own, drawn, without, step, isCurrent }) => {
   const { id, isNext } = token;
   const word = beginning(token, place);
   const inWords = (network, sampled) => {
@@ -145,7 +145,7 @@ const Bar = ({ token, place, own, drawn, without, step }) => {
   const told = tokenInWords(word, probability, { isNext, canBranch });
   const wide = (share) => ({ width: `${(100 * share).toFixed(2)}%` });
   return html`<li><button type="button" class="next-word" aria-label=${told} title=${told} data-id=${id}
-    disabled=${!canBranch} onClick=${() => branchAt(step, id)}>
+    disabled=${!canBranch} onClick=${() => isCurrent && branchAt(step, id)}>
     <${Token} label=${word} /><span class="bars">
       <i class="drawn" style=${wide(drawn)} />
       ${without && html`<i class="without" style=${wide(without.drawn)} />`}
@@ -179,7 +179,7 @@ export const countInWords = (settings, count, { logits }) => {
 };
 
 // The bars and their text, the only parts drawn again as a control moves.
-const Drawn = ({ answer, preview }) => {
+const Drawn = ({ answer, preview, isCurrent }) => {
   const settings = settingsNow();
   const all = Object.values(settings);
   const drawn = useMemo(
@@ -196,7 +196,9 @@ const Drawn = ({ answer, preview }) => {
     [preview, ...all],
   );
   const step = answer.position + 1 - page.run.n_prompt;
-  const bar = (token) => html`<${Bar} key=${token.id} ...${{ token, step }} place=${answer.position}
+  const bar = (
+    token,
+  ) => html`<${Bar} key=${token.id} ...${{ token, step, isCurrent }} place=${answer.position}
     own=${own[token.id]} drawn=${drawn.probabilities[token.id]}
     without=${without && { own: without.own[token.id], drawn: without.drawn[token.id] }} />`;
   return html`<ul ref=${useFilling(answer.position, 500)}>
@@ -232,7 +234,7 @@ const NextWords = ({ props }) => {
       }
       <button type="button" class="to-tab" onClick=${() => shell.openTab("prediction")}>${say("Prediction")}</button>
     </div>
-    ${answer ? html`<${Drawn} ...${{ answer, preview }} />` : html`<ul />`}
+    ${answer ? html`<${Drawn} ...${{ answer, preview, isCurrent }} />` : html`<ul />`}
   </section>`;
 };
 export const mount = mounted(NextWords);

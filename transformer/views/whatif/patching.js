@@ -1,5 +1,6 @@
 // Patching: another text's activations at each layer and position, and their effect on one token.
 
+import { ask } from "../../web/ask.js";
 import { alter, experiment, generates, interventions } from "../../web/runs.js";
 import { cellBox, useCells } from "../../web/cells.js";
 import { Switch } from "../../web/controls.js";
@@ -152,18 +153,14 @@ const Patching = () => {
   const { answer: other } = useAnswer(part, "other_text", reads);
   const { text, type } = useText(other?.variant);
 
-  const { of, ...question } = asked ?? {};
-  const fits = asked && of === `${run.model} ${run.text}`;
-  const map = useAnswer(part, "patching", fits && question);
+  const fits = asked?.of === `${run?.model} ${run?.text}`;
+  const map = useAnswer(part, ({ question }) => ask("patching", question), fits && asked);
   const showMap = trying((choices) => {
     if (!text.trim()) throw new Error(say("A patch needs another text: type one first."));
     const what = wanted(choices, translates);
     return setAsked({
-      run: run.run,
-      other: text,
-      position,
-      ...what,
       of: `${run.model} ${run.text}`,
+      question: { run: run.run, other: text, position, ...what },
     });
   });
   const choose = (choices) => {
@@ -194,7 +191,7 @@ const Patching = () => {
       <button type="button" class="try-pair" hidden=${!other || other.teaching === run?.text}
         onClick=${tryPair}>${other && say("Try it with “{text}”", { text: other.teaching })}</button>
     </div>
-    ${fits && map.answer && html`<${Found} part=${part} answer=${map.answer} asked=${map.asked} />`}
+    ${fits && map.asked?.of === asked.of && html`<${Found} part=${part} answer=${map.answer} asked=${map.asked.question} />`}
   </section>`;
 };
 export const mount = mounted(...experiment(Patching));
