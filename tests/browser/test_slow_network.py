@@ -121,3 +121,37 @@ def test_a_map_of_the_last_text_is_not_shown_for_the_next(bundled):
     expect(title).to_have_count(0)
     shown()
     title.wait_for()
+
+
+def test_a_late_answer_of_learn_takes_nothing_back(bundled):
+    page, box = bundled.page, bundled.page.locator(".learn-question")
+    bundled.tab("Learn")
+    bundled.wait_drawn(".learn")
+    old = box.input_value()
+    said = held_back(page, "/learned")
+    with page.expect_request(re.compile("/learned")):
+        box.fill(old[1:] + old[0])
+        box.press("Enter")
+    box.press("End")
+    box.press_sequentially("b")
+    said()
+    page.wait_for_timeout(SOON_MS)
+    expect(box).to_have_value(old[1:] + old[0] + "b")
+
+    page.locator(".learn-own summary").click()
+    begun = held_back(page, "/train?")
+    with page.expect_request(re.compile(r"/train\?")):
+        page.locator(".train").click()
+    page.locator(".learn-controls select").first.select_option(label="Reverse")
+    page.wait_for_selector(".learn[data-id=recorded-reverse]")
+    begun()
+    page.wait_for_timeout(SOON_MS)
+    assert page.locator(".learn").get_attribute("data-id") == "recorded-reverse"
+
+    adopted = held_back(page, "/adopt")
+    with page.expect_request(re.compile("/adopt")):
+        page.locator(".open-network").click()
+    bundled.tab("Masks")
+    adopted()
+    page.wait_for_timeout(SOON_MS)
+    assert page.evaluate("viz.run.model") == "stories"

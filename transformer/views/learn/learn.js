@@ -3,10 +3,10 @@
 
 import { HeadGrid, atlasOf } from "../../web/head_grid.js";
 import { say, numeral, sayN, sayWith } from "../../web/messages.js";
-import { html, useMemo, useLayoutEffect, useState } from "../../web/preact.js";
+import { html, useMemo, useLayoutEffect, useRef, useState } from "../../web/preact.js";
 import { attentionOf, siteName } from "../../web/sites.js";
 import { ablationOf } from "../../web/runs.js";
-import { shell } from "../../web/store.js";
+import { page, shell } from "../../web/store.js";
 import { saveFile } from "../../web/plots.js";
 import { fields, staying } from "../../web/fields.js";
 import { ask, decodeBytes } from "../../web/ask.js";
@@ -85,8 +85,9 @@ const Buttons = ({ training, facts, status, again }) => {
       again();
     });
   const train = trying(async () => {
+    const { id: before, question } = shown;
     const { id } = await ask("train", { plan: plan() });
-    show(id, { question: shown.question });
+    if (shown.id === before) show(id, { question });
   });
   const still = !["running", "paused"].includes(how);
   return html`<div class="whatif-buttons">
@@ -128,7 +129,10 @@ const Afterwards = ({ shown, facts, picked }) => {
   };
   const { best } = facts ?? {};
   const open = async (more) => {
+    const seen = () => [page.run, page.opening, fields.tab];
+    const before = seen();
     const { model, length } = await adopt();
+    if (seen().some((now, place) => now !== before[place])) return; // the visitor is elsewhere
     const [stack, kind] = picked?.name.split(".") ?? [];
     const head = picked ? { site: siteName({ ...picked, stack, kind }), head: picked.head } : best;
     /** @type {Record<string, string>} */
@@ -186,10 +190,13 @@ const Learn = () => {
   useLayoutEffect(() => type(null), [id]);
 
   const text = typed ?? answer?.question ?? "";
+  const latest = useRef("");
   const commit = trying(async () => {
+    latest.current = text;
     await ask("learned", { id, at, question: text.trim() }); // shows what is wrong with it
+    if (shown.id !== id || latest.current !== text) return;
     shown.question = text.trim();
-    type(null);
+    type((now) => (now === text ? null : now));
   });
   const best = answer?.best && {
     ...answer.best,
