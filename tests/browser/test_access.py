@@ -58,8 +58,12 @@ UNSAID = """() => {
 # Of each kind of control: what it is, where one that disappears leaves the focus to the whole page.
 LOST = """async () => {
   const found = [], kinds = new Set();
-  const frames = () => new Promise((done) =>
-    requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))));
+  const isLost = () => document.activeElement === document.body;
+  const frame = () => new Promise(requestAnimationFrame);
+  const settled = async () => {
+    await frame().then(frame);
+    for (let frames = 0; frames < 60 && isLost(); frames += 1) await frame();
+  };
   for (const one of document.querySelectorAll("button, summary, select, input, [role=treeitem]")) {
     const kind = `${one.localName} ${one.className}`;
     const isSeen = one.isConnected && one.checkVisibility({ visibilityProperty: true });
@@ -68,10 +72,10 @@ LOST = """async () => {
     if (document.activeElement !== one) continue;
     kinds.add(kind);
     one.style.setProperty("display", "none", "important");
-    await frames();
-    if (document.activeElement === document.body) found.push(kind);
+    await settled();
+    if (isLost()) found.push(kind);
     one.style.removeProperty("display");
-    await frames();
+    await frame().then(frame);
   }
   return found;
 }"""

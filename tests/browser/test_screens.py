@@ -19,8 +19,9 @@ def test_questions_and_all_tools_lead_to_the_tabs(visit):
     tabs = page.locator("#right [role=tab]:visible")
     expect(tabs).to_have_count(0)
     for question, tab in ANSWERS.items():
-        page.get_by_role("button", name=question).click()
+        page.get_by_role("button", name=question).press("Enter")
         expect(page.get_by_role("tab", name=tab, exact=True, selected=True)).to_be_visible()
+        expect(page.locator(":focus")).to_be_visible()
         page.get_by_role("tab", name="Journey", exact=True).click()
     page.get_by_role("button", name="All tools…").click()
     expect(tabs).to_have_count(8)

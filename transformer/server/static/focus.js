@@ -3,6 +3,7 @@
 // whole page, and Tab would begin at its top.
 
 import { useDocument } from "../../web/part.js";
+import { nextPaint } from "../../web/store.js";
 import { useLayoutEffect, useMemo, useRef } from "../../web/preact.js";
 
 const CONTROLS = "a[href], button, input, select, summary, textarea, [tabindex]";
@@ -52,7 +53,9 @@ const nearest = (places) => {
 // Follows the focus on the whole page.
 export const useFocus = () => {
   const held = useRef(/** @type {any} */ ({ control: null, places: [] }));
-  const follow = () => {
+  const follow = async () => {
+    if (isVisible(held.current.control)) return;
+    await nextPaint(); // Gradio lays out its tabs unseen
     const { control, places } = held.current;
     const { activeElement: active, body } = document;
     if (!control || isVisible(control) || (active !== body && active !== control)) return;
