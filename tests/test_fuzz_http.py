@@ -95,8 +95,8 @@ def test_values_of_another_kind_get_a_sentence_and_stay_out_of_the_log(client):
     answer = called(client, "patching", "none", ["secret"], 1, "decoder", "residual", "self", None)
     assert "the server no longer keeps this run" in answer
     config = client.get("config").json()
-    idle = next(fn["id"] for fn in config["dependencies"] if not fn["backend_fn"])
-    body = {"fn_index": idle, "data": ["secret"], "session_hash": "idle"}
+    unknown = max(fn["id"] for fn in config["dependencies"]) + 1
+    body = {"fn_index": unknown, "data": ["secret"], "session_hash": "none"}
     assert client.post(f"{API}/queue/join", json=body).json() == public_error(NO_EVENT)
     asked = {"model": "stories", "text": "a", "method": "sample", "temperature": "secret"}
     answer = client.post("resources/runs", json=asked).text

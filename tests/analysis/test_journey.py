@@ -300,7 +300,7 @@ def test_a_small_network_waits_for_no_turn_and_a_large_one_is_refused(
 ):
     run = run_of(tiny_model)
     head = {"site": "decoder.0.self", "head": 0}
-    monkeypatch.setattr(experiments.queries, "_in_turn", None)  # would be a TypeError
+    monkeypatch.setattr(module, "taken", None)  # would be a TypeError
     ask(experiments, "journey", run)
     ask(experiments, "without_head", run, **head)
     monkeypatch.setattr(module, "QUICK_OPERATIONS", 2 * tiny_model.n_parameters)
