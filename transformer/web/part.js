@@ -245,8 +245,8 @@ export const useDocument = (names, listener, first = false) => {
 // The answer to a request of this part, {answer, asked}: the previous one while the next is loading, null
 // before the first; asked: its data. question: the endpoint's name, or a function that returns the answer.
 // data: null requests nothing. It is requested only while the part is visible, and a refusal is shown in the
-// page's status until something else is asked; it is requested again after the part was out of sight. take(answer, data): called in the same draw,
-// with null after a refusal.
+// page's status until something else is asked; it is requested again after the part was out of sight.
+// take(answer, data): called in the same draw, with null after a refusal.
 /** @type {(part: Part, question: string | ((data: any) => Promise<any>), data: any, take?: (answer: any, data: any) => void) => {answer: any, asked: any}} */
 export const useAnswer = (part, question, data, take = () => {}) => {
   const [found, setFound] = useState({ answer: null, asked: null, key: "null", isRefused: false });

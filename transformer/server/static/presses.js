@@ -1,6 +1,6 @@
 // What the page asks the server to do: write a text, read a batch, show a model's example. Of texts and examples one is
-// under way at a time, and one of batches: a new press ends the one before, and an example both. The answer is lines of JSON, see
-// server/presses.py.
+// under way at a time, and one of batches: a new press ends the one before, and an example both. The answer is lines of
+// JSON, see server/presses.py.
 
 import { pause, post, refusal } from "../../web/ask.js";
 import { resetFields } from "../../web/fields.js";
