@@ -31,7 +31,7 @@ PEERS = ("torch", "transformers", "transformer-lens", "x-transformers")
 
 
 def main() -> None:
-    """Measure each shape with each number of threads; print the tables; add them to the JSON."""
+    """Measure each shape with each number of threads; print the tables; keep the figures."""
     options = _options()
     if options.held_to_avx2:
         os.environ.update(results.held_to_avx2())
@@ -46,19 +46,8 @@ def main() -> None:
                 missing = "; ".join(figures["missing"]) or "nothing"
                 print(f"\nattention differs by at most {worst:.0e}; not installed: {missing}\n")
     found["versions"] = results.versions(*PEERS, python=options.peers_python)
-    found["runs"] = with_earlier(found["runs"], options.json)
-    if not options.quick or options.json != results.RESULTS:
+    if not options.quick or options.json != results.MEASURED:
         results.add("generation", found, options.json)
-
-
-def with_earlier(runs: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
-    """These, and those of this CPU with other shapes or threads that were measured before."""
-    place = results.place_of(results.machine())
-    before = results.load(path).get("generation", {}).get(place, {}).get("runs", [])
-    new = {(run["shape"], run["threads"]) for run in runs}
-    kept = [run for run in before if (run["shape"], run["threads"]) not in new]
-    order = list(SHAPES | QUICK_SHAPES)
-    return sorted(kept + runs, key=lambda run: (order.index(run["shape"]), run["threads"]))
 
 
 def _options() -> argparse.Namespace:
@@ -69,7 +58,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--peers-python", default=sys.executable, help="default: this Python")
     parser.add_argument("--held-to-avx2", action="store_true", help="without AVX-512")
     parser.add_argument("--quick", action="store_true", help="a tiny network, for a trial")
-    parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
+    results.add_json_option(parser)
     return parser.parse_args()
 
 

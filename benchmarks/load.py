@@ -7,7 +7,7 @@ Every visitor opens the page, presses Generate with its own text, then chooses C
 one to three seconds apart, with the requests that the page's scripts send. Tokens and scores
 are compared with those of the same request made alone in this process. A failure, a mixed-up
 result, slow clicks, slow phones or growing memory end with status 1; else `--save` adds the
-figures to the JSON of all benchmarks under that name (load, soak).
+figures to those of all benchmarks, under that name (load, soak).
 
 With phones, the visitors are a class: they look at each picture for 20 to 30 seconds, and begin
 at different moments. The phones do what their page does: each holds a request until the question
@@ -385,7 +385,7 @@ def main() -> None:
     parser.add_argument(
         "--save",
         choices=("load", "soak", "load_learning"),
-        help="add figures that are as promised to the JSON under this name",
+        help="add figures that are as promised to those of all benchmarks, under this name",
     )
     options = parser.parse_args()
     tasks = tasks_for(writers(), options.visitors)
@@ -399,7 +399,7 @@ def main() -> None:
     if failures := report.failures():
         sys.exit("\n".join(failures))
     if options.save:
-        results.add(options.save, figures)
+        results.add(options.save, figures, results.MEASURED)
 
 
 if __name__ == "__main__":

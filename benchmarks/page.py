@@ -20,7 +20,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -60,11 +59,11 @@ page.launch(server_port=int(sys.argv[1]), quiet=True)"""
 
 
 def main() -> None:
-    """Print the figures as a table and add them to the JSON."""
+    """Print the figures as a table and keep them."""
     parser = command_line(__spec__, __doc__)
     parser.add_argument("--rounds", type=int, default=3, help="default 3")
     parser.add_argument("--port", type=int, default=7899, help="default 7899")
-    parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
+    results.add_json_option(parser)
     options = parser.parse_args()
     imports, starts = [], []
     for _ in range(options.rounds):

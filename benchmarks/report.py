@@ -1,8 +1,9 @@
-"""Write docs/figures.md from the JSON that the benchmarks wrote.
+"""Print what the benchmarks measured here, or publish it in docs/figures.md.
 
-python -m benchmarks.report
+    python -m benchmarks.report [--save]
 
-Each part's figures are a Markdown table, which its own command prints too.
+Each part's figures are a Markdown table, which its own command prints too. --save moves them into
+benchmarks/results.json beside those of other CPUs and writes docs/figures.md from it.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from benchmarks import command_line
-from benchmarks.results import ROOT, load
+from benchmarks import command_line, results
+from benchmarks.results import ROOT
 
 FIGURES = ROOT / "docs" / "figures.md"
 INTRODUCTION = """\
 # Figures
 
-`make bench` measures these figures on the CPU at hand, and writes them here and into
-[results.json](../benchmarks/results.json) beside those of other CPUs. Weights are random where only
-their shape matters."""
+`make bench` measures these figures on the CPU at hand and prints them. After that,
+`python -m benchmarks.report --save` adds them to this document and to
+[results.json](../benchmarks/results.json). Weights are random where only their shape matters."""
 NOISY = 0.1  # share of the cores, busy with other work, above which the report says so
 BY_HAND = "by hand, bf16"  # a GPT in a few lines, trained without this project
 
@@ -265,27 +266,38 @@ PARTS = {
 
 
 def main() -> None:
-    """Write the figures anew."""
-    command_line(__spec__, __doc__).parse_args()
-    FIGURES.write_text(report(load()), encoding="utf-8")
+    """Print the figures that were measured here, or publish them."""
+    parser = command_line(__spec__, __doc__)
+    parser.add_argument("--save", action="store_true", help="publish them")
+    options = parser.parse_args()
+    if options.save:
+        figures = results.merged(*map(results.load, (results.PUBLISHED, results.MEASURED)))
+        FIGURES.write_text(report(figures), encoding="utf-8")
+        results.save(figures, results.PUBLISHED)
+        results.MEASURED.unlink(missing_ok=True)
+    else:
+        print("\n\n".join(_sections(results.load(results.MEASURED))))
 
 
-def report(results: dict[str, Any]) -> str:
+def report(figures: dict[str, Any]) -> str:
     """The whole document: what is measured, then a section for each CPU, by its name."""
-    places = sorted({place for by_cpu in results.values() for place in by_cpu})
     measured = "\n".join(f"- **{part.title}.** {part.about}" for part in PARTS.values())
-    cpus = [_of_cpu(place, results) for place in places]
-    return "\n\n".join([INTRODUCTION, measured, *cpus]).rstrip("\n") + "\n"
+    return "\n\n".join([INTRODUCTION, measured, *_sections(figures)]).rstrip("\n") + "\n"
 
 
-def _of_cpu(place: str, results: dict[str, Any]) -> str:
-    found = {name: results[name][place] for name in PARTS if place in results.get(name, {})}
+def _sections(figures: dict[str, Any]) -> list[str]:
+    places = sorted({place for by_cpu in figures.values() for place in by_cpu})
+    return [_of_cpu(place, figures) for place in places]
+
+
+def _of_cpu(place: str, figures: dict[str, Any]) -> str:
+    found = {name: figures[name][place] for name in PARTS if place in figures.get(name, {})}
     cores, _, cpu = place.partition(" cores of ")
     name, _, instructions = cpu.rstrip(")").rpartition(" (")
     parts = [
-        f"### {PARTS[part].title}\n\n{_measured(PARTS[part], figures)}\n\n"
-        f"{PARTS[part].table(figures)}"
-        for part, figures in found.items()
+        f"### {PARTS[part].title}\n\n{_measured(PARTS[part], measured)}\n\n"
+        f"{PARTS[part].table(measured)}"
+        for part, measured in found.items()
     ]
     return "\n\n".join([f"## {name}", f"{cores} cores with {instructions}.", *parts])
 

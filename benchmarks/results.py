@@ -1,7 +1,12 @@
-"""The file that all benchmarks write their figures into: by part, then by the CPU they are of."""
+"""The figures of all benchmarks: by part, then by the CPU they are of.
+
+A benchmark adds its figures to MEASURED, which is not in the repository. `python -m
+benchmarks.report --save` moves them into PUBLISHED, which is.
+"""
 
 from __future__ import annotations
 
+import argparse
 import ast
 import json
 import os
@@ -18,22 +23,50 @@ import psutil
 from benchmarks import ROOT
 
 SAMPLE_S = 2.0  # of rest after a benchmark, to see what else the machine does
-RESULTS = ROOT / "benchmarks" / "results.json"
+MEASURED = ROOT / "build" / "benchmarks.json"
+PUBLISHED = ROOT / "benchmarks" / "results.json"
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "neon", "asimd")
 _HELD = "ATEN_CPU_CAPABILITY"  # PyTorch's own name for what its kernels may use
 LIBRARIES = ("torch", "numpy", "gradio", "plotly", "tokenizers")
 
 
-def add(part: str, figures: dict[str, Any], path: Path = RESULTS) -> None:
-    """Put a part's figures into the file and replace this CPU's old figures."""
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """Let a benchmark's command line choose the file for its figures."""
+    default = MEASURED.relative_to(ROOT)
+    parser.add_argument(
+        "--json", type=Path, default=MEASURED, help=f"where figures go; default {default}"
+    )
+
+
+def add(part: str, figures: dict[str, Any], path: Path) -> None:
+    """Put a part's figures into a file, see `merged`."""
     about: dict[str, Any] = {
         "date": time.strftime("%Y-%m-%d"),
         "machine": machine(),
         "others_share": psutil.cpu_percent(SAMPLE_S) / 100,
     }
-    found = load(path)
-    found.setdefault(part, {})[place_of(about["machine"])] = _rounded(about | figures)
-    path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    added = {part: {place_of(about["machine"]): _rounded(about | figures)}}
+    save(merged(load(path), added), path)
+
+
+def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Both; of a part measured twice on one CPU the new figures, and old runs of a shape or with a
+    number of threads that the new ones lack.
+    """
+    both = {part: dict(by_cpu) for part, by_cpu in old.items()}
+    for part, by_cpu in new.items():
+        places = both.setdefault(part, {})
+        for place, figures in by_cpu.items():
+            runs = [*places.get(place, {}).get("runs", []), *figures.get("runs", [])]
+            latest = {(run["shape"], run["threads"]): run for run in runs}
+            places[place] = figures | ({"runs": [*latest.values()]} if latest else {})
+    return both
+
+
+def save(figures: dict[str, Any], path: Path) -> None:
+    """Write them to a file; its folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _rounded(value: Any) -> Any:
@@ -45,7 +78,7 @@ def _rounded(value: Any) -> Any:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-def load(path: Path = RESULTS) -> dict[str, Any]:
+def load(path: Path) -> dict[str, Any]:
     """All parts, by name, the figures of each CPU by its name; none where there is no file."""
     if not path.is_file():
         return {}

@@ -34,12 +34,12 @@ TEXT = "The quick brown fox jumps over the lazy dog, and the cat sleeps. "
 
 
 def main() -> None:
-    """Print the figures as a table, one row a shape, and add them to the JSON."""
+    """Print the figures as a table, one row a shape, and keep them."""
     parser = command_line(__spec__, __doc__)
     parser.add_argument("--clicks", type=int, default=10, help="default 10")
     parser.add_argument("--port", type=int, default=7898, help="default 7898")
     parser.add_argument("--shapes", nargs="+", default=SHAPES, help=f"default {' '.join(SHAPES)}")
-    parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
+    results.add_json_option(parser)
     options = parser.parse_args()
     found = [_shape(shape, options.clicks, options.port) for shape in options.shapes]
     part = {"clicks": options.clicks, "shapes": found}

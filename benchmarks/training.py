@@ -120,12 +120,12 @@ class Drawn(LanguageModel):
 
 
 def main() -> None:
-    """Print the table and add it to the JSON."""
+    """Print the table and keep its figures."""
     parser = command_line(__spec__, __doc__)
     parser.add_argument("--threads", type=int, default=2, help="default 2")
     parser.add_argument("--steps", type=int, default=7, help="timed ones of each; default 7")
     parser.add_argument("--quick", action="store_true", help="tiny networks, for a trial")
-    parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
+    results.add_json_option(parser)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     keep_freed_memory()  # as `python -m transformer.training` does; here the plain loops gain too
@@ -133,7 +133,7 @@ def main() -> None:
     part = {"threads": options.threads, "steps": options.steps}
     part |= {"shapes": [measure(shape, options.steps) for shape in shapes]}
     print(training_table(part))
-    if not options.quick or options.json != results.RESULTS:
+    if not options.quick or options.json != results.MEASURED:
         results.add("training", part, options.json)
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier
 from typing import Any
 
@@ -32,12 +31,12 @@ Answered = tuple[float, int]  # seconds until the answer, tokens that it holds
 
 
 def main() -> None:
-    """Print the table and add it to the JSON."""
+    """Print the table and keep its figures."""
     parser = command_line(__spec__, __doc__)
     parser.add_argument("--visitors", nargs="+", type=int, default=[1, 4, 16])
     parser.add_argument("--rounds", type=int, default=7, help="default 7")
     parser.add_argument("--port", type=int, default=7896, help="default 7896")
-    parser.add_argument("--json", type=Path, default=results.RESULTS, help="where figures go")
+    results.add_json_option(parser)
     options = parser.parse_args()
     url = f"http://127.0.0.1:{options.port}/"
     with served(options.port) as (pid, _):

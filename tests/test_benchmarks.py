@@ -1,5 +1,8 @@
 """The benchmarks: they compare what is equal, and docs/figures.md says what they measured."""
 
+import subprocess
+import sys
+
 import psutil
 import pytest
 import torch
@@ -14,13 +17,43 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_figures_show_the_measurements():
-    assert report.FIGURES.read_text(encoding="utf-8") == report.report(results.load())
+    assert report.FIGURES.read_text(encoding="utf-8") == report.report(
+        results.load(results.PUBLISHED)
+    )
+
+
+def test_a_measurement_changes_no_file_of_the_repository():
+    if not (results.ROOT / ".git").exists():
+        pytest.skip("not a clone")
+    ignored = ["git", "check-ignore", "-q", str(results.MEASURED)]
+    assert subprocess.run(ignored, cwd=results.ROOT, check=False).returncode == 0
+
+
+def test_published_figures_keep_other_cpus_and_earlier_shapes(tmp_path, monkeypatch):
+    figures, *_ = results.load(results.PUBLISHED)["generation"].values()
+    other, here = "2 cores of another (avx2)", results.place_of(results.machine())
+    for name in ("MEASURED", "PUBLISHED"):
+        monkeypatch.setattr(results, name, tmp_path / "folder" / name)
+    monkeypatch.setattr(report, "FIGURES", tmp_path / "figures.md")
+    monkeypatch.setattr(results, "SAMPLE_S", None)
+    first, second, *_ = figures["runs"]
+    earlier = {other: figures, here: figures | {"runs": [first, second]}}
+    results.save({"generation": earlier}, results.PUBLISHED)
+    again = first | {"rounds": 99}
+    results.add("generation", figures | {"runs": [again]}, results.MEASURED)
+    monkeypatch.setattr(sys, "argv", ["report", "--save"])
+    report.main()
+    published = results.load(results.PUBLISHED)
+    assert published["generation"][other] == figures
+    assert published["generation"][here]["runs"] == [again, second]
+    assert report.FIGURES.read_text(encoding="utf-8") == report.report(published)
+    assert results.load(results.MEASURED) == {}
 
 
 def test_every_document_sums_up_the_figures_of_one_cpu():
     found = {
         name: part
-        for name, cpus in results.load().items()
+        for name, cpus in results.load(results.PUBLISHED).items()
         for place, part in cpus.items()
         if " cores of AMD EPYC, family 26, model 2 (" in place
     }
