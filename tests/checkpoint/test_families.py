@@ -74,7 +74,7 @@ def test_greedy_texts_of_a_padded_batch_are_those_of_transformers(family, tmp_pa
         if sources:
             start = theirs.config.decoder_start_token_id
             read = dict(prompts=[[start]] * 2, sources=rows)
-        steps = generate(ours, **read, max_new_tokens=24, end_id=-1)
+        steps = generate(ours, **read, max_new_tokens=24, end_ids={-1})
         found = torch.tensor([[step.token for step in row] for row in steps]).T
         assert found.equal(wanted[:, -found.shape[1] :]), size
 
@@ -305,7 +305,7 @@ def test_beam_search_ranks_as_transformers_does(seed, tmp_path):
             row = row[: row.index(0) + 1] if 0 in row else row
             wanted.append(tuple(index for index in row if index != V - 1))
         (found,) = beam_search(
-            ours, source.tolist(), start=[V - 1], end_id=0, beams=beams, max_new_tokens=n_new,
+            ours, source.tolist(), start=[V - 1], end_ids={0}, beams=beams, max_new_tokens=n_new,
             length_penalty=penalty,
         )  # fmt: skip
         assert [one.ids for one in found.hypotheses] == wanted, (n_new, beams, penalty)

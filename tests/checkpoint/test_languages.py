@@ -70,12 +70,13 @@ def test_languages_of_the_settings_file_are_used_and_saved(tmp_path):
 
 
 def test_a_forced_first_token_is_part_of_every_target(tmp_path):
-    theirs = write(tmp_path, "bart", 0, forced_bos_token_id=7)
+    theirs = write(tmp_path, "bart", 0, forced_bos_token_id=9)  # generation_config.json counts
+    change(tmp_path / "generation_config.json", forced_bos_token_id=7)
     model = transformer.load(tmp_path)
     run = model.generate(TEXT, max_new_tokens=6)
     assert (run.ids[:2], run.n_prompt) == ((2, 7), 2)
     source = [list(run.source_ids)]
-    greedy = generate(model.network, [[2, 7]], sources=source, max_new_tokens=6, end_id=2)
+    greedy = generate(model.network, [[2, 7]], sources=source, max_new_tokens=6, end_ids={2})
     assert [step[0].token for step in greedy] == list(run.ids[2:])
     assert model.generate(TEXT, max_new_tokens=6, beams=2).ids[:2] == (2, 7)
     assert theirs.config.decoder_start_token_id == 2

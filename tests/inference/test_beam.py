@@ -37,7 +37,7 @@ def ending_network():
 
 
 def search(network, sources, **changes):
-    settings = {"start": [START], "end_id": END, "beams": 3, "max_new_tokens": 8, **changes}
+    settings = {"start": [START], "end_ids": {END}, "beams": 3, "max_new_tokens": 8, **changes}
     return beam_search(network, sources, **settings)
 
 
@@ -132,7 +132,7 @@ def test_the_best_hypothesis_is_the_run(tiny_encoder_decoder, run):
     assert run.text == run.search.texts[0]
     assert len(run.search.hypotheses) == len(run.search.texts) == 3
     network, tokenizer = tiny_encoder_decoder.network, tiny_encoder_decoder.tokenizer
-    ends = dict(start=tokenizer.target_start, end_id=tokenizer.end_id)
+    ends = dict(start=tokenizer.target_start, end_ids=tokenizer.end_ids)
     source = [*tokenizer.encode(TEXT), tokenizer.end_id]
     (found,) = beam_search(network, [source], **ends, beams=3, max_new_tokens=9)
     assert list(run.search.hypotheses) == found.hypotheses

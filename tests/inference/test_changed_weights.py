@@ -110,7 +110,7 @@ def network():
 def check(network, engine):
     """Assert that the engine generates and records what the network computes now."""
     session = DecodeSession(engine)
-    steps = list(generate(network, [PROMPT], max_new_tokens=6, end_id=-1, session=session))
+    steps = list(generate(network, [PROMPT], max_new_tokens=6, end_ids={-1}, session=session))
     ids = torch.tensor([[*PROMPT, *(step.token for (step,) in steps)]])
     trace = Trace()
     with torch.no_grad():
@@ -148,7 +148,7 @@ def test_threads_get_whole_texts_while_the_weights_are_read_again(network):
 
     def text(_):
         session = DecodeSession(engine)
-        steps = generate(network, [PROMPT], max_new_tokens=9, end_id=-1, session=session)
+        steps = generate(network, [PROMPT], max_new_tokens=9, end_ids={-1}, session=session)
         return [step.token for (step,) in steps]
 
     with ThreadPoolExecutor(4) as threads:

@@ -24,11 +24,11 @@ def network(preset, **changes):
     return spread(build_transformer(preset, **sizes | EIGHT.get(preset, {}) | changes)).eval()
 
 
-def tokens(model, *, engine, n_new=8, prompt=(5,), **settings):
+def tokens(model, *, engine, n_new=8, prompt=(5,), end_ids=(1,), **settings):
     sources = [SOURCE] if model.config.family == "encoder-decoder" else None
     session = DecodeSession(engine) if engine else None
     steps = generate(
-        model, [prompt], sources=sources, max_new_tokens=n_new, end_id=1, session=session,
+        model, [prompt], sources=sources, max_new_tokens=n_new, end_ids=end_ids, session=session,
         **settings,
     )  # fmt: skip
     return [step for (step,) in steps]
@@ -64,7 +64,7 @@ def test_greedy_tokens_read_several_at_once_are_the_networks(preset, monkeypatch
     early = wanted[10].token
     n_until = 1 + next(n for n, step in enumerate(wanted) if step.token == early)
     calls.clear()
-    assert len(tokens(model, engine=engine, n_new=30, more_ends=[early])) == n_until
+    assert len(tokens(model, engine=engine, n_new=30, end_ids=[1, early])) == n_until
     assert early not in [*itertools.chain(*calls)]
     calls.clear()
     drawn = tokens(model, engine=engine, n_new=9, sampling=Sampling(temperature=1.0))
@@ -148,7 +148,7 @@ def test_another_precision_or_device_has_no_engine(to):
 
 def test_several_rows_are_left_to_the_network():
     model = network("gpt")
-    session, options = DecodeSession(CompiledDecoder(model)), dict(max_new_tokens=5, end_id=-1)
+    session, options = DecodeSession(CompiledDecoder(model)), dict(max_new_tokens=5, end_ids={-1})
     assert len(list(generate(model, [[5, 7], [6, 3, 2]], session=session, **options))) == 5
     assert session.ids == []
 

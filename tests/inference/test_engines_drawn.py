@@ -99,7 +99,7 @@ def test_the_engine_reads_as_the_network_does(config, stored, n_threads, pieces)
 def test_the_engine_generates_the_networks_tokens_past_the_window(config, prompt, sampling):
     network, both = spread(build_transformer(config)).eval(), config.family == "encoder-decoder"
     options = dict(
-        sources=[SOURCE] if both else None, max_new_tokens=config.output_max_len + 4, end_id=-1,
+        sources=[SOURCE] if both else None, max_new_tokens=config.output_max_len + 4, end_ids={-1},
         sampling=sampling, seeds=[4],
     )  # fmt: skip
     wanted = [step for (step,) in generate(network, [prompt], **options)]

@@ -95,7 +95,7 @@ def test_each_row_of_a_batch_takes_what_a_plain_loop_takes(
     prompts, sources = ([[1]] * len(texts), texts) if both else (texts, None)
     seeds = [seed + row for row in range(len(texts))]
     settings = dict(
-        max_new_tokens=n_new, end_id=end, sampling=sampling, seeds=seeds,
+        max_new_tokens=n_new, end_ids={end}, sampling=sampling, seeds=seeds,
         repetition_penalty=penalty,
     )  # fmt: skip
     found = list(generate(network, prompts, sources=sources, **settings))
@@ -135,11 +135,11 @@ def test_the_global_generator_is_neither_read_nor_moved():
 
 def test_nothing_is_computed_after_all_rows_end_or_the_caller_stops():
     model, passes = network(), []
-    (whole,) = tokens(continued(model, [PROMPTS[0]], end_id=V))
+    (whole,) = tokens(continued(model, [PROMPTS[0]], end_ids={V}))
     model.register_forward_hook(lambda *_: passes.append(1))
-    (steps,) = continued(model, [PROMPTS[0]], end_id=whole[0], max_new_tokens=9)
+    (steps,) = continued(model, [PROMPTS[0]], end_ids={whole[0]}, max_new_tokens=9)
     assert len(steps) == len(passes) == 1
-    stream = generate(model, [PROMPTS[0]], max_new_tokens=9, end_id=V)
+    stream = generate(model, [PROMPTS[0]], max_new_tokens=9, end_ids={V})
     assert [next(stream)[0].token for _ in range(3)] == whole[:3]
     stream.close()
     assert len(passes) == 1 + 3
@@ -148,7 +148,7 @@ def test_nothing_is_computed_after_all_rows_end_or_the_caller_stops():
 def test_a_generation_ends_at_its_deadline_or_when_cancelled(monkeypatch):
     now, cancelled = [100.0], Event()
     monkeypatch.setattr(deadline.time, "monotonic", lambda: now[0])
-    stream = generate(network(), [PROMPTS[0]], max_new_tokens=9, end_id=V)
+    stream = generate(network(), [PROMPTS[0]], max_new_tokens=9, end_ids={V})
     with deadline.until(deadline.Deadline(10, yield_slot=lambda wanted: 5.0)) as one:
         assert deadline.current().why is None
         assert len(list(zip(range(2), stream, strict=False))) == 2  # 10 s, and 5 s for each
@@ -176,7 +176,7 @@ def test_a_generation_ends_at_its_deadline_or_when_cancelled(monkeypatch):
 
 
 def test_inference_mode_does_not_leak_out_of_a_stream():
-    stream = generate(network(), [PROMPTS[0]], max_new_tokens=3, end_id=V)
+    stream = generate(network(), [PROMPTS[0]], max_new_tokens=3, end_ids={V})
     next(stream)
     assert not torch.is_inference_mode_enabled()
     with ThreadPoolExecutor(1) as thread:
@@ -184,7 +184,7 @@ def test_inference_mode_does_not_leak_out_of_a_stream():
 
 
 def test_what_cannot_generate_says_so():
-    options = dict(max_new_tokens=1, end_id=END)
+    options = dict(max_new_tokens=1, end_ids={END})
     for prompts in ([], [[]], [[2, 3], []]):
         with pytest.raises(ValueError, match="each prompt needs at least one token"):
             next(generate(network(), prompts, **options))
@@ -201,7 +201,7 @@ def test_a_step_looked_at_late_is_described_as_one_looked_at_at_once(sampling):
     (late,) = continued(network(), [PROMPTS[0]], **settings)
     assert all(step.candidates.pending is not None for step in late)
     now = []
-    for (step,) in generate(network(), [PROMPTS[0]], max_new_tokens=8, end_id=END, **settings):
+    for (step,) in generate(network(), [PROMPTS[0]], max_new_tokens=8, end_ids={END}, **settings):
         now.append(tuple(step.candidates))
     assert [tuple(step.candidates) for step in late] == now
     assert all(step.candidates.pending is None for step in late)

@@ -72,7 +72,7 @@ def spread(network: M, seed: int = 0) -> M:
 def continued(network: Any, prompts: Sequence[Sequence[int]], **settings: Any) -> list[list[Any]]:
     """Generate from token ids: the steps of each row."""
     rows: list[list[Any]] = [[] for _ in prompts]
-    for steps in generate(network, prompts, **{"max_new_tokens": 8, "end_id": 2, **settings}):
+    for steps in generate(network, prompts, **{"max_new_tokens": 8, "end_ids": {2}, **settings}):
         for row, step in zip(rows, steps, strict=True):
             if step is not None:
                 row.append(step)

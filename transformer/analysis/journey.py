@@ -140,8 +140,7 @@ def continuation(
         [ids],
         sources=[source] if source else None,
         max_new_tokens=N_WRITTEN,
-        end_id=model.tokenizer.end_id,
-        more_ends=model.tokenizer.end_ids,
+        end_ids=model.tokenizer.end_ids,
         session=DecodeSession(model.engine) if model.engine and not hooks else None,
         hooks=hooks,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -37,9 +37,13 @@ class _Live:
 
 @dataclass(slots=True, eq=False)
 class _Row:
-    """One source's search of at most n_steps: its live hypotheses, finished ones, and the tree."""
+    """One source's search of at most n_steps: its live hypotheses, finished ones, and the tree.
+
+    forced_end: taken in the last step, or None.
+    """
 
     n_steps: int
+    forced_end: int | None = None
     result: BeamResult = field(default_factory=BeamResult)
     alive: list[_Live] = field(default_factory=lambda: [_Live()])
     done: bool = False
@@ -51,22 +55,24 @@ def beam_search(
     sources: Sequence[Sequence[int]],
     *,
     start: Sequence[int],
-    end_id: int,
+    end_ids: Collection[int],
     beams: int,
     max_new_tokens: int | Sequence[int],
     length_penalty: float = 1.0,
+    forced_end: int | None = None,
 ) -> list[BeamResult]:
     """Search for each source, all in one batch; a row's result does not depend on the others.
 
     start: the ids that every target begins with. max_new_tokens: for all sources, or one for each,
-    then at least 1.
+    then at least 1. forced_end: taken in a row's last step.
 
     At each step every live hypothesis is extended by every token and the `beams` best continue. A
-    hypothesis that takes the end token is finished. A row stops when `beams` hypotheses are
+    hypothesis that takes one of end_ids is finished. A row stops when `beams` hypotheses are
     finished, so that one beam is greedy decoding. After its last step, or past the request's
     deadline, its unfinished hypotheses are ranked with the finished ones.
     Raises ValueError for settings out of range.
-    Source: Graves 2012; the length penalty as in Wu et al. 2016, with plain length.
+    Source: Graves 2012; the length penalty as in Wu et al. 2016, with plain length;
+    the tokens of `start` after its first count, as in transformers.
     """
     check_whole("beams", beams, 1, MAX_BEAMS)
     check_number("length_penalty", length_penalty, 0.0, MAX_LENGTH_PENALTY)
@@ -75,7 +81,9 @@ def beam_search(
     limits = [max_new_tokens] * len(sources) if isinstance(max_new_tokens, int) else max_new_tokens
     room = model.config.output_max_len - len(start) + 1
     n_steps = [min(limit, room) for limit in limits]
-    search = _Search(model, sources, n_steps, start, end_id, beams, length_penalty)
+    forced = [forced_end if limit <= room else None for limit in limits]
+    rows = [_Row(*row) for row in zip(n_steps, forced, strict=True)]
+    search = _Search(model, sources, rows, start, end_ids, beams, length_penalty)
     for step in range(max(n_steps)):
         if not search.active or (step and deadline.is_over()):
             break
@@ -90,20 +98,19 @@ class _Search:
         self,
         model: EncoderDecoder,
         sources: Sequence[Sequence[int]],
-        n_steps: Sequence[int],
+        rows: list[_Row],
         start: Sequence[int],
-        end_id: int,
+        end_ids: Collection[int],
         beams: int,
         length_penalty: float,
     ) -> None:
-        self.model, self.beams, self.end_id = model, beams, end_id
-        self.length_penalty = length_penalty
+        self.model, self.beams, self.end_ids = model, beams, end_ids
+        self.length_penalty, self.n_forced = length_penalty, len(start) - 1
         self.source = pad(sources, 0).to(model.device)  # (N, Ts)
         self.is_text = text_in(sources, model.device)
         self.memory = model.encode(self.source, src_is_text=self.is_text)
         self.cache = KeyValueCache()
-        self.rows = [_Row(n) for n in n_steps]
-        self.active = self.rows  # those that are not done
+        self.rows = self.active = rows  # those that are not done
         self.last = torch.tensor([list(start)] * len(sources), device=model.device)
 
     def step(self) -> None:
@@ -138,6 +145,9 @@ class _Search:
 
     def _advance(self, row: _Row, extensions: list[list[tuple[float, int]]]) -> list[int]:
         """Sort a row's best extensions into ended, live and cut; returns the live ones' parents."""
+        is_last = len(row.result.steps) + 1 == row.n_steps
+        if is_last and row.forced_end is not None:
+            extensions = [[(0.0, row.forced_end)]] * len(row.alive)
         choices = [
             (live.score + gain, parent, token)
             for parent, (live, likeliest) in enumerate(zip(row.alive, extensions, strict=True))
@@ -150,7 +160,7 @@ class _Search:
         nodes: list[BeamNode] = []
         for rank, (score, parent, token) in enumerate(choices[: 2 * self.beams]):
             before, state = row.alive[parent], "cut"
-            if token == self.end_id:
+            if token in self.end_ids:
                 if rank < self.beams:
                     state = "ended"
                     self._finish(row, (*before.ids, token), score, ended=True)
@@ -160,7 +170,6 @@ class _Search:
                 parents.append(parent)
             nodes.append(BeamNode(token=token, parent=before.node, score=score, state=state))
         row.result.steps.append(nodes)
-        is_last = len(row.result.steps) == row.n_steps
         row.alive = alive if is_last or len(row.result.hypotheses) < self.beams else []
         row.done = is_last or not row.alive
         return parents
@@ -182,7 +191,8 @@ class _Search:
         self.cache.select(parents, crossing=not same_sources)
 
     def _finish(self, row: _Row, ids: tuple[int, ...], score: float, *, ended: bool) -> None:
-        normalised = score / max(1, len(ids)) ** self.length_penalty
+        length = max(1, self.n_forced + len(ids))
+        normalised = score / length**self.length_penalty
         row.result.hypotheses.append(
             Hypothesis(ids=ids, score=score, normalised=normalised, ended=ended)
         )

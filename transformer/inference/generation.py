@@ -35,14 +35,14 @@ def generate(
     *,
     sources: Sequence[Sequence[int]] | None = None,
     max_new_tokens: int,
-    end_id: int,
+    end_ids: Collection[int],
     sampling: Sampling | None = None,
     seeds: Sequence[int] | None = None,
     session: DecodeSession | None = None,
     forced_tokens: Sequence[int] = (),
     hooks: Sequence[Hook] = (),
     text_of: TextOf = no_text,
-    more_ends: Collection[int] = (),
+    forced_end: int | None = None,
     repetition_penalty: float = 1.0,
     is_stopped: Callable[[Sequence[int]], bool] = lambda tokens: False,
 ) -> Iterator[list[GenerationStep | None]]:
@@ -53,17 +53,19 @@ def generate(
     seeds: one per row; a row's result does not depend on the rest of the batch.
     session: decodes a single row faster, and keeps the decoder's activations. forced_tokens: taken
     in the first steps, whatever the network predicts. hooks: alter the network, for a single row.
-    text_of: the text of a token's id, for the candidates. more_ends: other tokens that end a row.
+    text_of: the text of a token's id, for the candidates. forced_end: taken in the last step.
     repetition_penalty: see `penalised`. is_stopped: whether a row ends with these new tokens.
-    A row ends when it takes end_id; padding is never taken. To cancel, stop iterating.
+    A row ends when it takes one of end_ids; padding is never taken. To cancel, stop iterating.
     """
     rows = [list(prompt) for prompt in prompts]
     if not rows or not all(rows):
         raise ValueError("each prompt needs at least one token; got none")
-    ends = {end_id, *more_ends}
-    is_greedy = sampling is None and not forced_tokens and repetition_penalty == 1
+    forced = dict(enumerate(forced_tokens))
+    if forced_end is not None:
+        forced.setdefault(max_new_tokens - 1, forced_end)
+    is_greedy = sampling is None and not forced and repetition_penalty == 1
     never = model.config.output_padding_id
-    greedy = Greedy(max_new_tokens, ends, never) if is_greedy else None
+    greedy = Greedy(max_new_tokens, end_ids, never) if is_greedy else None
     logit_source = logit_source_of(model, rows, sources, session, greedy, hooks)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds or [0] * len(rows)]
     ended, candidates = [False] * len(rows), CandidateBatch(text_of)
@@ -72,15 +74,16 @@ def generate(
         if all(ended) or logit_source.full or deadline.is_over():
             return
         starts = logit_source.starts()
-        forced = forced_tokens[index] if index < len(forced_tokens) else None
         logits = logit_source.logits().float()
         left = logits if repetition_penalty == 1 else penalised(logits, rows, repetition_penalty)
-        taking = _take(left, sampling, generators, model.config.output_padding_id, forced)
+        taking = _take(
+            left, sampling, generators, model.config.output_padding_id, forced.get(index)
+        )
         chosen: list[_Choice] = [
             (token, candidates.add(row, drawn, token), n_kept)
             for row, (token, drawn, n_kept) in zip(logits, taking, strict=True)
         ]
-        yield _append(rows, ended, starts, chosen, index, ends)
+        yield _append(rows, ended, starts, chosen, index, end_ids)
         for number, row in enumerate(rows):
             ended[number] = ended[number] or is_stopped(row[n_prompt[number] :])
 
@@ -181,7 +184,7 @@ def _append(
     starts: list[int],
     chosen: list[_Choice],
     index: int,
-    ends: Collection[int],
+    end_ids: Collection[int],
 ) -> list[GenerationStep | None]:
     """Append the chosen tokens to their rows; each row's step, None where it had ended."""
     steps: list[GenerationStep | None] = []
@@ -193,7 +196,7 @@ def _append(
             index=index, token=token, window=window, candidates=candidates, n_kept=n_kept
         )
         steps.append(None if ended[number] else step)
-        ended[number] = ended[number] or token in ends
+        ended[number] = ended[number] or token in end_ids
     return steps
 
 

@@ -220,6 +220,11 @@ class Tokenizer:
         """The ids that end a text."""
         return frozenset({self.end_id})
 
+    @property
+    def forced_end(self) -> int | None:
+        """The id that a text of the most new tokens ends with, whatever the network predicts."""
+        return None
+
     def whole(self, ids: Iterable[int]) -> bytes:
         """The bytes of a whole text."""
         return self.to_bytes(ids)

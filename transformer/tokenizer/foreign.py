@@ -28,7 +28,8 @@ class SpecialIds:
 
     padding: fills up the rows of a batch, or None. mask: hides a token; None if no file names it.
     then: they follow the start of a target: its language, or what the network was trained with.
-    source_language: replaces the language that the tokenizer adds to a source.
+    source_language: replaces the language that the tokenizer adds to a source. forced_end: the last
+    of the most new tokens, in a network that was trained so.
     """
 
     start: int
@@ -37,6 +38,7 @@ class SpecialIds:
     mask: int | None = None
     then: tuple[int, ...] = ()
     source_language: int | None = None
+    forced_end: int | None = None
 
 
 class TheirTokenizer(Tokenizer):
@@ -115,6 +117,11 @@ class TheirTokenizer(Tokenizer):
     def end_ids(self) -> frozenset[int]:
         """The ids that end a text."""
         return self.ids.ends
+
+    @property
+    def forced_end(self) -> int | None:
+        """The id that a text of the most new tokens ends with, whatever the network predicts."""
+        return self.ids.forced_end
 
     def label(self, index: int) -> str:
         """A token for display; ‹no token 7› for an unused id."""

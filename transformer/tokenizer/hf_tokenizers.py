@@ -174,6 +174,7 @@ def settings_of(tokenizer: TheirTokenizer) -> dict[str, Any]:
     return {
         "start": ids.start, "ends": sorted(ids.ends), "padding": ids.padding, "mask": ids.mask,
         "then": list(ids.then), "source_language": ids.source_language,
+        "forced_end": ids.forced_end,
     }  # fmt: skip
 
 
@@ -191,6 +192,7 @@ def from_settings(folder: Path, settings: Any, vocab_size: int) -> TheirTokenize
             mask=optional("mask"),
             then=tuple(map(int, settings["then"])),
             source_language=optional("source_language"),
+            forced_end=optional("forced_end") if "forced_end" in settings else None,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(

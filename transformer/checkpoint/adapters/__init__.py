@@ -157,7 +157,7 @@ def from_memory(theirs: Any, tokenizer: Any, max_len: int = MAX_LEN) -> Checkpoi
     """
     theirs = getattr(theirs, "_orig_mod", theirs)  # of a compiled network
     name = type(theirs).__name__
-    special = theirs.generation_config.to_dict() if theirs.can_generate() else {}
+    special = theirs.generation_config.to_dict() if theirs.can_generate() else None
     values = theirs.config.to_dict() | {"architectures": [name]}
     values = _with_ids(values, special)
     stored = {plain_name(key): x.detach().cpu().clone() for key, x in theirs.state_dict().items()}
@@ -211,13 +211,16 @@ def values_of(folder: Path) -> Values:
     """The values of config.json and the ids of generation_config.json. Raises ValueError."""
     values = _with_usual_names(_object(folder / "config.json"))
     given = folder / "generation_config.json"
-    special = _object(given) if given.is_file() else {}
-    return _with_ids(values, special)
+    return _with_ids(values, _object(given) if given.is_file() else None)
 
 
-def _with_ids(values: dict[str, Any], special: Values) -> dict[str, Any]:
-    """Add the ids of generation_config.json. config.json's padding stays: positions may count from
-    it."""
+def _with_ids(values: dict[str, Any], special: Values | None) -> dict[str, Any]:
+    """Add the ids of generation_config.json, if there is one: those that are forced are then read
+    from it alone. config.json's padding stays: positions may count from it."""
+    if special is None:
+        special = {}
+    else:
+        values = {key: x for key, x in values.items() if not key.startswith("forced_")}
     ids = {key: special[key] for key in _IDS if special.get(key) is not None}
     if values.get("pad_token_id") is not None:
         ids.pop("pad_token_id", None)
@@ -297,7 +300,7 @@ def _call(kind: str, name: str, *given: Any) -> Any:
 
 _IDS = (
     "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id",
-    "forced_bos_token_id",
+    "forced_bos_token_id", "forced_eos_token_id",
 )  # fmt: skip
 
 
@@ -313,6 +316,7 @@ def _special_ids(values: Values, config: ModelConfig) -> SpecialIds:
         start=[*starts, *ends, 0][0],
         then=tuple(then),
         ends=frozenset(ends),
+        forced_end=min(_ids_in(values.get("forced_eos_token_id"), config), default=None),
         padding=padding_of(values, config.vocab_size),
     )
 
