@@ -16,7 +16,7 @@ GROUP = $$($(BIN)/python -c 'import tomllib; \
 PRETTIER := $(NODE) $(TOOLS)/prettier/bin/prettier.cjs --log-level warn '**/*.js' \
 	'$(JS)/{package,tsconfig}.json' '!**/vendor/**' '!.venv*/**'
 
-.PHONY: run test mutants lint format lock bench load soak space space-files clean
+.PHONY: run test mutants lint format docs lock bench load soak space space-files clean
 
 run: $(VENV)/.run
 	$(BIN)/python app.py --port $(PORT)
@@ -37,6 +37,9 @@ format: $(VENV)/.dev $(TOOLS)/.done
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(PRETTIER) --write
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs . build/docs
 
 mutants: $(VENV)/.dev
 	$(PIP) $(call GROUP,mutants)

@@ -1,0 +1,41 @@
+"""The site of the documents: it builds without a warning, and needs nothing from elsewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import transformer
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parent.parent
+LOADED = re.compile(r"""<(?:script|img|iframe|link rel="(?:stylesheet|preload)")[^>]+?//[^>]+>""")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """Built as `make docs` does."""
+    folder = tmp_path_factory.mktemp("site")
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (arguments,) = re.findall(r"python (-m sphinx .+) build/docs$", recipe, flags=re.MULTILINE)
+    command = [sys.executable, *arguments.split(), str(folder), "-d", str(folder / ".doctrees")]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+def test_each_public_name_is_in_the_reference(site):
+    pages = site.glob("docs/reference/*.html")
+    anchors = {name for page in pages for name in re.findall(r'id="([\w.]+)"', page.read_text())}
+    missing = {name for name in transformer.__all__ if f"transformer.{name}" not in anchors}
+    assert missing == set()
+
+
+def test_the_site_loads_nothing_from_other_hosts(site):
+    pages = {page.name: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    assert len(pages) > 25
+    foreign = {name: LOADED.findall(text) for name, text in pages.items()}
+    assert {name: tags for name, tags in foreign.items() if tags} == {}
