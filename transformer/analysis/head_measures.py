@@ -139,7 +139,7 @@ def repeats_of(tokens: Sequence[str], allowed: Tensor) -> Tensor:
         if before + 1 < query and bool(allowed[query, before : before + 2].all()):
             found.append((query, before))
         last[token] = query
-    return torch.tensor(found, dtype=torch.int64).view(-1, 2)
+    return torch.tensor(found, dtype=torch.int64, device="cpu").view(-1, 2)
 
 
 def cells_of(name: str, allowed: Tensor, repeats: Tensor) -> tuple[Tensor, Tensor]:
@@ -182,7 +182,7 @@ def measure(
     """
     at = choosing(allowed)
     rows = weights.index_select(1, at).float()
-    keys = torch.arange(weights.shape[-1])
+    keys = torch.arange(weights.shape[-1], device="cpu")
 
     def of_place(name: str) -> Tensor:
         queries, read = cells[name]
@@ -215,7 +215,7 @@ class ShuffledKeys:
     ) -> None:
         self._of = allowed, names, cells
         self._orders, self._at = orders, choosing(allowed)
-        keys, at = torch.arange(allowed.shape[1]), self._at[:, None]
+        keys, at = torch.arange(allowed.shape[1], device="cpu"), self._at[:, None]
         of_keys = {"sum": torch.ones_like(keys), "distance": (at - keys).abs(), "order": keys}
         may, places = allowed[self._at], orders.argsort(dim=1).T.flatten()
         self._factors = {  # the factor of each key at its position in a copy: (N, Tk, P)

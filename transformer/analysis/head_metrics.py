@@ -149,9 +149,9 @@ def _permutations(n_heads: int, allowed: Tensor) -> Tensor:
 
 def _moved(n_keys: int, generator: torch.Generator) -> Tensor:
     """A permutation without fixed points (a single key has none)."""
-    positions = torch.arange(n_keys)
+    positions = torch.arange(n_keys, device="cpu")
     while True:  # one in three permutations has no fixed point
-        order = torch.randperm(n_keys, generator=generator)
+        order = torch.randperm(n_keys, generator=generator, device="cpu")
         if n_keys < 2 or not (order == positions).any():
             return order
 

@@ -235,17 +235,19 @@ def _sorted(
     """Group the numbers by kind of part."""
     layers, n_heads = range(config.n_layers), config.n_heads
     kinds = [kind for kind in ("self", "cross") if (kind, 0, 0) in added]
+
+    def numbers(values: list[Any]) -> Tensor:
+        return torch.tensor(values, dtype=torch.float32, device="cpu")
+
     return LogitContribution(
         position=position,
         target=target,
         logit=logit,
         heads={
-            kind: torch.tensor(
-                [[added[kind, at, head] for head in range(n_heads)] for at in layers]
-            )
+            kind: numbers([[added[kind, at, head] for head in range(n_heads)] for at in layers])
             for kind in kinds
         },
-        feed_forward=torch.tensor([added["feed_forward", layer] for layer in layers]),
-        biases=torch.tensor([added.get(("biases", layer), 0.0) for layer in layers]),
+        feed_forward=numbers([added["feed_forward", layer] for layer in layers]),
+        biases=numbers([added.get(("biases", layer), 0.0) for layer in layers]),
         others={key[0]: value for key, value in added.items() if len(key) == 1},
     )

@@ -123,7 +123,9 @@ def _one_at_a_time(
         values = theirs.activations[at]
         n = min(len(read), values.shape[-2])
         for part in in_parts(range(n_heads * n), text.largest_batch):
-            where = torch.zeros(len(part), n_heads, values.shape[-2], 1, dtype=torch.bool)
+            where = torch.zeros(
+                len(part), n_heads, values.shape[-2], 1, dtype=torch.bool, device="cpu"
+            )
             for row, each in enumerate(part):
                 where[row, each // n, each % n] = True
             where = where if at.name == "z" else where[:, 0]

@@ -88,7 +88,7 @@ class _Entry:
                 f"{self.path.parent} has {self._kind} numbers in {self.name}; allowed: "
                 f"{', '.join(READ)}"
             )
-        tensor = torch.empty(self._shape, dtype=READ[self._kind])
+        tensor = torch.empty(self._shape, dtype=READ[self._kind], device="cpu")
         with self.path.open("rb") as file:
             file.seek(self._start)
             n_read = file.readinto(tensor.view(-1).view(torch.uint8).numpy().data)

@@ -180,11 +180,13 @@ class _Search:
         same_sources: row n still reads the same source; then cross-attention's cache, which is most
         of it, needs no copy.
         """
-        last = torch.tensor([[live.ids[-1]] for row in self.active for live in row.alive])
+        last = torch.tensor(
+            [[live.ids[-1]] for row in self.active for live in row.alive], device="cpu"
+        )
         self.last = on_device(last, self.model.device)
         if origins == list(range(len(self.source))):
             return
-        parents = on_device(torch.tensor(origins), self.model.device)
+        parents = on_device(torch.tensor(origins, device="cpu"), self.model.device)
         if not same_sources:
             self.source, self.memory = self.source[parents], self.memory[parents]
             self.is_text = None if self.is_text is None else self.is_text[parents]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer.inference.engines.compiled import CompiledDecoder, Greedy
+from transformer.inference.engines.memory import new_floats
 from transformer.model.config import ModelConfig
 from transformer.model.functional import causal_mask
 from transformer.model.hooks import ForwardContext
@@ -50,10 +51,10 @@ class Buffers:
         n_layers, max_len, d_head = config.n_layers, config.output_max_len, config.d_head
         n_heads, keys = config.n_heads, config.key_heads
         return cls(
-            heads=torch.empty(n_layers, max_len, n_heads + 2 * keys, d_head),
-            crossing=torch.empty(n_layers, max_len * (n_memory > 0), n_heads, d_head),
-            memory=torch.empty(n_layers, n_memory, 2, keys, d_head),
-            stream=torch.empty(n_layers + 1, max_len, config.d_model),
+            heads=new_floats(n_layers, max_len, n_heads + 2 * keys, d_head),
+            crossing=new_floats(n_layers, max_len * (n_memory > 0), n_heads, d_head),
+            memory=new_floats(n_layers, n_memory, 2, keys, d_head),
+            stream=new_floats(n_layers + 1, max_len, config.d_model),
         )
 
     @classmethod
@@ -88,7 +89,7 @@ class DecodeSession:
     def __init__(self, engine: CompiledDecoder) -> None:
         self.engine = engine
         self.ids: list[int] = []
-        self.logits = torch.empty(0)
+        self.logits = new_floats(0)
         self._ahead: list[tuple[int, Tensor]] = []  # read beyond ids, the last first
 
     @torch.inference_mode(False)  # recorded tensors may be used in training
@@ -99,9 +100,9 @@ class DecodeSession:
         network, config = self.engine.network, self.engine.network.config
         trace = Trace(records=CompactedRecords(config.heads_per_key, exact=True))
         if isinstance(network, EncoderDecoder):
-            read = torch.tensor([self.ids])
-            source_ids = torch.tensor([list(source)])
-            last = torch.arange(len(ids))[None] == len(ids) - 1
+            read = torch.tensor([self.ids], device="cpu")
+            source_ids = torch.tensor([list(source)], device="cpu")
+            last = torch.arange(len(ids), device="cpu")[None] == len(ids) - 1
             memory = network.encode(source_ids, hooks=[trace])
             self.logits = network.decode(read, memory, source_ids, where=last, hooks=[trace])[0]
             self.buffers = Buffers.of(trace, config)

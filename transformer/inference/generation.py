@@ -112,7 +112,7 @@ def penalised(logits: Tensor, rows: Sequence[Sequence[int]], penalty: float) -> 
     """Logits (B, V) where those of each row's own tokens are divided by a penalty, or multiplied
     where they are negative: above 1, repetition becomes less likely. Source: Keskar et al. 2019.
     """
-    present = torch.zeros(logits.shape, dtype=torch.bool)
+    present = torch.zeros(logits.shape, dtype=torch.bool, device="cpu")
     for number, row in enumerate(rows):
         present[number, list(row)] = True
     less = torch.where(logits < 0, logits * penalty, logits / penalty)
@@ -170,7 +170,9 @@ def draw(probabilities: Tensor, generators: list[torch.Generator]) -> Tensor:
     probabilities: (B, V), rows sum to 1; one CPU generator per row, so that a row draws the same
     token in any batch. Returns (B,) int64; never a token of probability 0.
     """
-    uniform = torch.stack([torch.rand((), generator=g, dtype=torch.float64) for g in generators])
+    uniform = torch.stack(
+        [torch.rand((), generator=g, dtype=torch.float64, device="cpu") for g in generators]
+    )
     cumulative = probabilities.cpu().double().cumsum(dim=-1)
     total = cumulative[:, -1:].contiguous()
     chosen = torch.searchsorted(cumulative, uniform[:, None] * total, right=True)
@@ -232,5 +234,5 @@ def _without(logits: Tensor, padding_id: int | None) -> Tensor:
     """Logits with -inf for padding."""
     if padding_id is None:
         return logits
-    padding = on_device(torch.tensor(padding_id), logits.device)
+    padding = on_device(torch.tensor(padding_id, device="cpu"), logits.device)
     return logits.index_fill(-1, padding, -math.inf)

@@ -44,7 +44,7 @@ class LogitSource(ABC):
 def pad(rows: Sequence[Sequence[int]], padding_id: int) -> Tensor:
     """Rows of ids as one (B, T) int64, padded on the right."""
     width = max(map(len, rows))
-    return torch.tensor([[*row, *[padding_id] * (width - len(row))] for row in rows])
+    return torch.tensor([[*row, *[padding_id] * (width - len(row))] for row in rows], device="cpu")
 
 
 def text_in(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor | None:
@@ -52,7 +52,10 @@ def text_in(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor | Non
     lengths = [len(row) for row in rows]
     if len(set(lengths)) == 1:
         return None
-    return on_device(torch.arange(max(lengths)) < torch.tensor(lengths)[:, None], device)
+    return on_device(
+        torch.arange(max(lengths), device="cpu") < torch.tensor(lengths, device="cpu")[:, None],
+        device,
+    )
 
 
 def logit_source_of(
@@ -149,7 +152,7 @@ class _EncoderDecoderSource(LogitSource):
         """(B, V), for the token after each row; rows are all of one length."""
         if self.memory is None:
             self.memory = self.model.encode(self.source, src_is_text=self.is_text, hooks=self.hooks)
-        target = torch.tensor([row[self.cache.length :] for row in self.rows])
+        target = torch.tensor([row[self.cache.length :] for row in self.rows], device="cpu")
         target = on_device(target, self.model.device)
         decoded = self.model.decode(
             target, self.memory, self.source, src_is_text=self.is_text, cache=self.cache,
@@ -214,7 +217,7 @@ class _RereadingSource(LogitSource):
     def logits(self) -> Tensor:
         """(1, V), for the token after the row."""
         (start,) = self.starts()
-        ids = on_device(torch.tensor([self.row[start:]]), self.network.device)
+        ids = on_device(torch.tensor([self.row[start:]], device="cpu"), self.network.device)
         if isinstance(self.network, EncoderDecoder):
             logits = self.network.decode(ids, self.memory, self.source, hooks=self.hooks)
         else:

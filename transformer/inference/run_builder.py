@@ -163,8 +163,12 @@ def _padded(model: LoadedModel, rows: Sequence[Sequence[int]]) -> dict[str, Any]
     labels = tuple(
         (*model.tokenizer.labels(row), *[filler] * (ids.shape[1] - len(row))) for row in rows
     )
-    lengths = torch.tensor([len(row) for row in rows])
-    return {"ids": ids, "labels": labels, "padding": torch.arange(ids.shape[1]) < lengths[:, None]}
+    lengths = torch.tensor([len(row) for row in rows], device="cpu")
+    return {
+        "ids": ids,
+        "labels": labels,
+        "padding": torch.arange(ids.shape[1], device="cpu") < lengths[:, None],
+    }
 
 
 def text_of(model: LoadedModel, request: Request, tokens: Sequence[int]) -> str:

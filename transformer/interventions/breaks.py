@@ -57,7 +57,7 @@ class SwitchedOff:
 
 def _shuffled(config: ModelConfig, point: Point, positions: Tensor) -> Tensor:
     n_positions = config.max_len_of(point.stack)
-    order = torch.randperm(n_positions, generator=torch.Generator().manual_seed(0))
+    order = torch.randperm(n_positions, generator=torch.Generator().manual_seed(0), device="cpu")
     return order.to(positions.device)[positions]
 
 

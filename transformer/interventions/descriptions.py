@@ -297,9 +297,9 @@ def _of(values: Any) -> Intervention:
 def _numbers(name: str, got: Any) -> tuple[Any, ...]:
     """Finite numbers, in tuples within tuples; else raise ValueError."""
     try:
-        tensor = torch.as_tensor(got, dtype=torch.float32).detach()
+        tensor = torch.as_tensor(got, dtype=torch.float32, device="cpu").detach()
     except (TypeError, ValueError, RuntimeError):
-        tensor = torch.tensor(math.nan)
+        tensor = torch.tensor(math.nan, device="cpu")
     if not tensor.dim() or not tensor.numel() or not bool(tensor.isfinite().all()):
         raise ValueError(f"{name} must be finite numbers, a tensor or a list; got {shortened(got)}")
     return _tuples(tensor.tolist())

@@ -70,7 +70,7 @@ class Changed:
         changed = self.change(value, context.get("padding_mask"))
         if self.positions is None:
             return changed
-        here = torch.zeros(value.shape[-2], 1, dtype=torch.bool)
+        here = torch.zeros(value.shape[-2], 1, dtype=torch.bool, device="cpu")
         here[[position for position in self.positions if position < len(here)]] = True
         return torch.where(on_device(here, value.device), changed, value)
 
@@ -189,7 +189,7 @@ def ablated_one_by_one(
     """A hook for a batch with one row per head, in which only this head is ablated."""
     intact: dict[Site, Tensor] = {}
     for row, (site, head) in enumerate(heads):
-        rows = torch.ones(len(heads), config.n_heads, 1, 1, dtype=torch.bool)
+        rows = torch.ones(len(heads), config.n_heads, 1, 1, dtype=torch.bool, device="cpu")
         intact.setdefault(site, rows)[row, head] = False
     return AblatedHeads(intact, by == "mean")
 
@@ -211,10 +211,10 @@ def patched(patch: Patch, config: ModelConfig, cache: ActivationCache) -> Patche
     """The hook of a patch; None for a patch without positions or heads."""
     point = Point(patch.part, patch.stack, patch.layer, patch.kind * (patch.part == "z"))
     values = _given(patch) if patch.values is not None else cache.activations[point]
-    where = torch.zeros(values.shape[-2], dtype=torch.bool)
+    where = torch.zeros(values.shape[-2], dtype=torch.bool, device="cpu")
     where[list(patch.positions)] = True
     if patch.part == "z":
-        chosen = torch.zeros(config.n_heads, dtype=torch.bool)
+        chosen = torch.zeros(config.n_heads, dtype=torch.bool, device="cpu")
         chosen[list(range(config.n_heads) if patch.heads is None else patch.heads)] = True
         full = chosen[None, :, None, None] & where[None, None, :, None]
     else:
@@ -226,7 +226,7 @@ def patched(patch: Patch, config: ModelConfig, cache: ActivationCache) -> Patche
 
 def _given(patch: Patch) -> Tensor:
     """The values of a patch at their positions: (1, T, C), or (1, 1 or H, T, D) for part "z"."""
-    rows = torch.tensor(patch.values)
+    rows = torch.tensor(patch.values, dtype=torch.float32, device="cpu")
     rows = rows.movedim(0, -2)  # (P, C), or (H, P, D)
     values = rows.new_zeros(*rows.shape[:-2], max(patch.positions, default=-1) + 1, rows.shape[-1])
     values[..., list(patch.positions), :] = rows
@@ -243,7 +243,7 @@ def _ablated(ablation: Ablate, config: ModelConfig) -> Hook:
         for name in names
         for kind in (kinds if name in ("z", "attn_out") else [""])
     ]
-    intact = torch.ones(config.n_heads, 1, 1, dtype=torch.bool)
+    intact = torch.ones(config.n_heads, 1, 1, dtype=torch.bool, device="cpu")
     intact[list(range(config.n_heads) if ablation.heads is None else ablation.heads)] = False
 
     def change(value: Tensor, padding: Tensor | None) -> Tensor:
@@ -259,7 +259,7 @@ def _ablated(ablation: Ablate, config: ModelConfig) -> Hook:
 
 
 def _added(steering: Add) -> Hook:
-    vector = torch.tensor(steering.vector)
+    vector = torch.tensor(steering.vector, dtype=torch.float32, device="cpu")
     point = Point(steering.part, steering.stack, steering.layer)
     return Changed(
         [point],

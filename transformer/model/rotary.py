@@ -81,7 +81,8 @@ def _by_pair(frequencies: Tensor, settings: RotarySettings) -> Tensor:
 
 def _by_own_factor(frequencies: Tensor, settings: RotarySettings) -> Tensor:
     """Slow down each pair by a separate factor (Ding et al. 2024, LongRoPE)."""
-    return 1.0 / (torch.tensor(settings.pair_factors) * settings.base ** _exponents(settings))
+    factors = torch.tensor(settings.pair_factors, dtype=torch.float32)
+    return 1.0 / (factors * settings.base ** _exponents(settings))
 
 
 def _slow_pairs_slower(function: Callable[[Tensor, RotarySettings], Tensor]) -> Scaling:

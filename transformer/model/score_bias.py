@@ -57,7 +57,9 @@ class LinearBias(nn.Module):
         power = 2 ** math.floor(math.log2(n_heads))
         slopes = [2 ** (-8 * n / power) for n in range(1, power + 1)]
         between = [2 ** (-4 * n / power) for n in range(1, 2 * (n_heads - power), 2)]
-        self.register_buffer("slopes", torch.tensor(slopes + between), persistent=False)
+        self.register_buffer(
+            "slopes", torch.tensor(slopes + between, dtype=torch.float32), persistent=False
+        )
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Positions (T,) or (B, T) int64 of both -> (H, Tq, Tk) or (B, H, Tq, Tk)."""

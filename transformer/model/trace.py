@@ -53,7 +53,7 @@ class AttentionRecord:
 def mask_in_full(mask: Tensor | None, batch: int, n_queries: int, n_keys: int) -> Tensor:
     """Expand a mask broadcastable to (B, 1, Tq, Tk) to (B, Tq, Tk) bool; None = all allowed."""
     if mask is None:
-        return torch.ones(batch, n_queries, n_keys, dtype=torch.bool)
+        return torch.ones(batch, n_queries, n_keys, dtype=torch.bool, device="cpu")
     mask = mask if mask.dim() == 4 else mask[None, None]
     return mask.expand(batch, 1, n_queries, n_keys)[:, 0]
 

@@ -23,6 +23,7 @@ from transformer.model.transformer import (
 
 # A configuration may describe MANY_TIMES the numbers that its weights hold, plus ROOM.
 MANY_TIMES, ROOM = 4, 10_000_000
+_MADE = ("empty", "zeros", "ones", "tensor", "arange")
 _DRAWS = ("normal_", "uniform_", "kaiming_uniform_", "xavier_uniform_")
 
 
@@ -114,12 +115,17 @@ def _check_fit(wanted: dict[str, Tensor], weights: dict[str, Tensor]) -> None:
 
 
 class _Unfilled(TorchFunctionMode):
-    """Skips the initial weights of networks: drawing them takes longer than reading a file."""
+    """Skips the initial weights of networks, since drawing them takes longer than reading a file,
+    and makes networks of float32 on the CPU, whatever PyTorch's defaults are."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        options = kwargs or {}
-        if getattr(func, "__name__", "") in _DRAWS:
+        options, name = dict(kwargs or {}), getattr(func, "__name__", "")
+        if name in _MADE:
+            options["device"] = options.get("device") or "cpu"
+            if name in ("empty", "zeros", "ones"):
+                options["dtype"] = options.get("dtype") or torch.float32
+        if name in _DRAWS:
             return options["tensor"] if "tensor" in options else args[0]
         return func(*args, **options)

@@ -111,9 +111,9 @@ class _Kind:
     def _mask(self, weights: Tensor) -> Tensor:
         """(B, 1, Tq, Tk), True = may attend."""
         n_queries, n_keys = weights.shape[3:]
-        lengths = torch.tensor([len(row) for row in self.keys])
-        real = torch.arange(n_keys) < lengths[:, None]
-        order = torch.ones(n_queries, n_keys, dtype=torch.bool)
+        lengths = torch.tensor([len(row) for row in self.keys], device="cpu")
+        real = torch.arange(n_keys, device="cpu") < lengths[:, None]
+        order = torch.ones(n_queries, n_keys, dtype=torch.bool, device="cpu")
         return (order.tril() if self.causal else order) & real[:, None, None]
 
 
@@ -263,9 +263,9 @@ def _made(
 
 def _padded(rows: Sentences) -> dict[str, Any]:
     width = _longest(rows)
-    lengths = torch.tensor([len(row) for row in rows])
+    lengths = torch.tensor([len(row) for row in rows], device="cpu")
     return {
-        "ids": torch.arange(width).expand(len(rows), -1),
+        "ids": torch.arange(width, device="cpu").expand(len(rows), -1),
         "labels": tuple((*row, *[PADDING] * (width - len(row))) for row in rows),
-        "padding": torch.arange(width) < lengths[:, None],
+        "padding": torch.arange(width, device="cpu") < lengths[:, None],
     }

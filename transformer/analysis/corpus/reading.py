@@ -135,7 +135,9 @@ def _costs(model: Model, run: Run, index: int) -> dict[tuple[str, str], Any]:
     source = torch.tensor([run.source_ids], device=model.device)
     first = 1 + index % HIDDEN_EVERY
     is_text = [not model.tokenizer.is_special(one) for one in run.ids]
-    places = torch.tensor([n for n in range(first, ids.shape[1], HIDDEN_EVERY) if is_text[n]])
+    places = torch.tensor(
+        [n for n in range(first, ids.shape[1], HIDDEN_EVERY) if is_text[n]], device="cpu"
+    )
     network, mask = model.network, model.tokenizer.mask_id
     nothing_hidden = isinstance(network, EncoderOnly) and (mask is None or len(places) == 0)
     if ids.shape[1] < 2 or nothing_hidden:

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import torch
 
 from transformer.inference.engines.library_cache import COMPILE_S, Noted, kept
+from transformer.inference.engines.memory import address_of, new_floats
 
 SOURCE = Path(__file__).parent / "step.c"  # which includes the headers
 FLAGS = (
@@ -211,9 +212,10 @@ def multiplied(
 ) -> None:
     """weights (n, size) of one of TYPES times x (size,) into out (n,), with one of the kernels; or
     times x (tokens, size) into out (tokens, n) for two tokens or more."""
-    pointer: Any = ctypes.c_void_p
-    at = [pointer(tensor.data_ptr()) for tensor in (weights, x, out)]
     (rows, size), tokens = weights.shape, x.numel() // weights.shape[1]
+    pointer: Any = ctypes.c_void_p
+    addresses = address_of(weights, types=TYPES), address_of(x), address_of(out, tokens * rows)
+    at = [*map(pointer, addresses)]
     kind = TYPES.index(weights.dtype)
     library.multiply_rows(kernel, kind, at[0], rows, at[1], tokens, size, at[2])
 
@@ -223,12 +225,12 @@ def quickest(library: ctypes.CDLL) -> tuple[int, ...]:
 
     Timed is the CPU time of one thread, which other processes do not influence.
     """
-    sample = torch.ones(SAMPLE_BYTES // 4)
+    sample = new_floats(SAMPLE_BYTES // 4).fill_(1)
     return tuple(_quickest_for(library, sample.view(kind).view(-1, WIDTH)) for kind in TYPES)
 
 
 def _quickest_for(library: ctypes.CDLL, weights: torch.Tensor) -> int:
-    x, out = torch.ones(WIDTH), torch.empty(len(weights))
+    x, out = new_floats(WIDTH).fill_(1), new_floats(len(weights))
     least = [float("inf")] * library.kernel_facts(-1, None)
     for _ in range(ROUNDS):
         for kernel in range(len(least)):

@@ -24,6 +24,7 @@ from transformer.inference.engines import c_compiler
 from transformer.inference.engines.c_compiler import TYPES, Step
 from transformer.inference.engines.changes import Fingerprint, is_as_configured
 from transformer.inference.engines.description import Description, Text, use_huge_pages
+from transformer.inference.engines.memory import address_of, new_floats
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 
@@ -158,7 +159,9 @@ class CompiledText:
         self._network = description.network
         self._work = self._scratch(1, 0, 1)  # for one token, whatever the number of threads
         self._held = (*buffers, self._work)
-        self._text = Text(*(x.data_ptr() for x in self._held), buffers[-1].shape[1])
+        n_memory = buffers[-1].shape[1]
+        sizes = (*description.text_sizes(n_memory), 0)
+        self._text = Text(*map(address_of, self._held, sizes), n_memory)
 
     def read(self, tokens: Sequence[int], position: int) -> Tensor:
         """Read tokens, the first at this position: logits (V,) for the token after the last.
@@ -170,10 +173,10 @@ class CompiledText:
         count, threads, work = len(tokens), torch.get_num_threads(), self._work
         if count > 1:
             work = self._scratch(count, position + count, threads)
-        self._text.work = work.data_ptr()
-        logits, ids = torch.empty(self._network.vocabulary), (c_int * count)(*tokens)
+        self._text.work = address_of(work)
+        logits, ids = new_floats(self._network.vocabulary), (c_int * count)(*tokens)
         self._step.read(
-            byref(self._network), byref(self._text), logits.data_ptr(), byref(ids), count,
+            byref(self._network), byref(self._text), address_of(logits), byref(ids), count,
             position, threads,
         )  # fmt: skip
         return logits
@@ -182,20 +185,20 @@ class CompiledText:
         """Read a token, and tokens after it by greedy choice, each with the logits (V,) after it;
         at most as many as one call may take."""
         self._check(token, position)
-        self._text.work = self._work.data_ptr()
+        self._text.work = address_of(self._work)
         room, network = self._network.max_len - position, self._network
         count = max(1, min(AHEAD, AHEAD_BYTES // self._description.n_bytes, greedy.most, room))
-        logits, tokens = torch.empty(count, network.vocabulary), (c_int * count)(token)
+        logits, tokens = new_floats(count, network.vocabulary), (c_int * count)(token)
         ends, never = list(greedy.ends), -1 if greedy.never is None else greedy.never
         n_read = self._step.ahead(
-            byref(network), byref(self._text), logits.data_ptr(), byref(tokens), count, position,
+            byref(network), byref(self._text), address_of(logits), byref(tokens), count, position,
             (c_int * len(ends))(*ends), len(ends), never, torch.get_num_threads(),
         )  # fmt: skip
         return list(zip(tokens[:n_read], logits.unbind(), strict=False))
 
     def _scratch(self, n_tokens: int, longest: int, threads: int) -> Tensor:
         """Scratch memory for n tokens with contexts up to `longest`."""
-        return torch.empty(self._step.work_size(byref(self._network), n_tokens, longest, threads))
+        return new_floats(self._step.work_size(byref(self._network), n_tokens, longest, threads))
 
     def _check(self, token: int, position: int) -> None:
         size, length = self._network.vocabulary, self._network.max_len

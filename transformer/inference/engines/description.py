@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.inference.engines.c_compiler import TYPES
+from transformer.inference.engines.memory import FLOATS, address_of
 from transformer.model import blocks
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.primitives import PLACEMENTS, RMSNorm
@@ -142,6 +143,16 @@ class Description:
         """The types of the matrices."""
         return {copy.dtype for copy in self._copies.values()}
 
+    def text_sizes(self, n_memory: int) -> tuple[int, int, int, int]:
+        """How many numbers step.c writes and reads in the buffers of a text, in the order of Text.
+        n_memory: tokens of the encoder's memory."""
+        n = self.network
+        rows, keys = n.n_layers * n.max_len, n.n_key_heads * n.head_size
+        queries = n.n_heads * n.head_size
+        crossing = rows * queries * bool(n.crosses)
+        stream = (n.n_layers + 1) * n.max_len * n.width
+        return rows * (queries + 2 * keys), crossing, stream, n.n_layers * n_memory * 2 * keys
+
     def _layer(self, layer: blocks.Layer, stack: blocks.Stack) -> Layer:
         forward, own = layer.feed_forward, layer.self_attention
         kind, rotation = own.layer_type, stack.rotation
@@ -168,7 +179,7 @@ class Description:
         """What each head adds to the score of a key so many tokens before: (H, max_len)."""
         assert stack.relative is not None
         self.copied += stack.relative.parameters()
-        distances = torch.arange(stack.max_len)
+        distances = torch.arange(stack.max_len, device="cpu")
         bias: Tensor = stack.relative(distances, distances[:1])  # (H, max_len, 1)
         return bias[..., 0].contiguous()
 
@@ -209,19 +220,12 @@ class Description:
             if self._copies[address].data_ptr() != address:
                 self.copied.append(weight)
         copy = self._copies[address]
-        return Linear(copy.data_ptr(), None, TYPES.index(copy.dtype))
+        return Linear(address_of(copy, types=TYPES), None, TYPES.index(copy.dtype))
 
-    def _at(self, tensor: Tensor, allowed: Sequence[torch.dtype] = TYPES[:1]) -> int:
-        """The address of a tensor of an allowed type."""
-        if tensor.dtype not in allowed or tensor.device.type != "cpu":
-            raise ValueError(
-                f"the compiled step needs float32 weights on a CPU; got {tensor.dtype} on "
-                f"{tensor.device.type}"
-            )
-        if not tensor.is_contiguous():
-            raise ValueError("the compiled step needs weights that lie in one piece; got a view")
+    def _at(self, tensor: Tensor, types: Sequence[torch.dtype] = FLOATS) -> int:
+        """The address of a tensor of one of these types, which is kept alive."""
         self._held.append(tensor.detach())
-        return tensor.data_ptr()
+        return address_of(tensor, types=types)
 
 
 def smallest(weight: Tensor) -> Tensor:
