@@ -130,11 +130,15 @@ async def application(
             Middleware(guard.around),
         ],
     )
-    app.include_router(status_routes(service))
+    classes = Classes(service.budget)
+
+    def opened() -> dict[str, int]:
+        return {"requests": guard.n_open(), **programs.counts(), "phones": classes.n_waiting}
+
+    app.include_router(status_routes(service, opened))
     app.add_api_route("/", pages.answer, methods=["GET", "HEAD"])
     app.mount(f"/{MODULES_PREFIX.rstrip('/')}", MODULES)
     host, port = bound.getsockname()[:2] if bound else (None, None)
-    classes = Classes(service.budget)
     app.include_router(class_routes(classes), prefix=f"{RESOURCES}/class")
     questions = {"code": code_maker(host, port, root), "show_step": step_shower(service, classes)}
     app.mount(RESOURCES, resource_app(service, **questions))
@@ -167,8 +171,8 @@ async def sweep(service: Service) -> None:
             print(f"a mistake: {place_of(error)}", file=sys.stderr, flush=True)
 
 
-def status_routes(service: Service) -> APIRouter:
-    """What /health and /ready answer, and the end of a visit."""
+def status_routes(service: Service, opened: Callable[[], dict[str, int]]) -> APIRouter:
+    """What /health and /ready answer, and the end of a visit. opened: what is open, by kind."""
     router, began = APIRouter(), time.monotonic()
 
     @router.api_route("/health", methods=["GET", "HEAD"])
@@ -182,6 +186,7 @@ def status_routes(service: Service) -> APIRouter:
             },
             "uptime_s": round(time.monotonic() - began, 1),
             "running": service.requests.under_way(),
+            "open": opened(),
             "resources": {name: slots.counts() for name, slots in service.shares.items()},
             "kept": kept,
             "kept_bytes": sum(kind["bytes"] for kind in kept.values()),

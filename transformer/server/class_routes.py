@@ -158,7 +158,6 @@ def class_routes(classes: Classes) -> APIRouter:
     """The requests of classes: open, tally and end for the teacher, who holds the key; asked and
     answer for a phone, which names itself by a secret."""
     router = APIRouter()
-    waiting = 0
 
     def taught(data: Mapping[str, Any]) -> Class:
         check_names("a class", data, ("code", "key"))
@@ -181,21 +180,20 @@ def class_routes(classes: Classes) -> APIRouter:
     @router.post("/asked")
     async def asked(data: Data, response: Response) -> dict[str, Any]:
         """{"code", "phone", "seen"}: what is asked now, once it is another than what was seen."""
-        nonlocal waiting
         deadline = current()
         check_names("asked", data, ("code", "phone", "seen"))
         one = classes.find(data.get("code"))
         phone = one.join(data.get("phone"))
-        has_room = waiting < MAX_PHONES_WAITING
+        has_room = classes.n_waiting < MAX_PHONES_WAITING
         give_up = time.monotonic() + (WAIT_S if has_room else 0)
-        waiting += 1
+        classes.n_waiting += 1
         try:
             while one.rev == data.get("seen") and not one.is_over and time.monotonic() < give_up:
                 if not deadline.is_wanted():  # it has left
                     break
                 await asyncio.sleep(random.uniform(*LOOK_S))
         finally:
-            waiting -= 1
+            classes.n_waiting -= 1
         if not has_room:  # for another phone
             response.headers["connection"] = "close"
         return _to_phone(classes.find(one.code), phone)

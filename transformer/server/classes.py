@@ -130,10 +130,11 @@ class Class:
 
 class Classes:
     """All classes of a server, in its memory budget, which lets each go two hours after its start:
-    looking it up must not make it stay."""
+    looking it up must not make it stay. n_waiting: phones that wait for their next question."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
+        self.n_waiting = 0
 
     def open(self) -> Class:
         """A new class. Raises InvalidRequest where there are too many."""

@@ -94,9 +94,9 @@ class Guard:
             return await self.app(scope, receive, send)
         if scope["type"] != "http":
             return await send({"type": "websocket.close", "code": 1008})
-        exchange = Exchange(receive, send, self.policy)
-        self._open.add(exchange)
         with speaking(language_of(scope)):
+            exchange = Exchange(receive, send, self.policy)
+            self._open.add(exchange)
             try:
                 await self._pass_on(scope, exchange)
             except Refused as refused:
@@ -107,6 +107,10 @@ class Guard:
                 await exchange.answer(_ending())
             finally:
                 self._open.discard(exchange)
+
+    def n_open(self) -> int:
+        """The number of requests that are being read or answered."""
+        return len(self._open)
 
     def end(self) -> None:
         """Answer every request whose answer has not begun, or is lines, that the server ends."""
@@ -204,7 +208,8 @@ class Exchange:
     async def _wait_for_leave(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass  # a body that is of no use
-        self.gone.set()
+        if not self.finished:  # which a server says of a whole answer too
+            self.gone.set()
 
     async def receive(self) -> Message:
         """What the app receives: the body, and in the end that the client has left."""
@@ -219,8 +224,8 @@ class Exchange:
             message = {**message, "headers": safe_headers(message.get("headers", []), self._policy)}
             self.has_lines = (b"content-type", LINES.encode()) in message["headers"]
         self.started = True
-        self.finished = message["type"] == "http.response.body" and not message.get("more_body")
         await self._send(message)
+        self.finished = message["type"] == "http.response.body" and not message.get("more_body")
 
     async def answer(self, refused: Refused) -> None:
         """Answer in place of the app: as a last line where lines have been sent; an answer that has

@@ -137,12 +137,9 @@ class Descriptions:
         async def keep(message: Message) -> None:
             messages.append(message)
 
-        place = await self._slots.placed(caller())
-        try:
+        async with self._slots.placed(caller()):
             await self._gradio({**scope, "query_string": urlencode(query).encode()}, receive, keep)
-        finally:
-            place.leave()  # before it is sent, since some clients read slowly
-        for message in messages:
+        for message in messages:  # in no place, since some clients read slowly
             await send(message)
 
 

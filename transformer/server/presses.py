@@ -15,17 +15,16 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Response
-from fastapi.responses import StreamingResponse
 
 from transformer.checks import check_names
-from transformer.inference.deadline import Deadline, current, until
+from transformer.inference.deadline import Deadline, until
 from transformer.messages import say, say_n
 from transformer.runs.run import Run
-from transformer.server.errors import BUSY, CAUSED, public_error, reported
+from transformer.server.errors import CAUSED, public_error, reported
 from transformer.server.fields import NUMBERS, WORDS, settings_of
 from transformer.server.guard import LINES, Data
 from transformer.server.page_models import controls_of, example_of, first_controls, is_offered
@@ -37,9 +36,9 @@ from transformer.server.page_runs import (
     run_facts,
     running_facts,
 )
-from transformer.server.requests import begin_in_thread, caller
+from transformer.server.requests import Job, Streamed, caller
 from transformer.server.service import Service
-from transformer.server.slots import Place, Slots
+from transformer.server.slots import Slots
 
 ALIVE_S = 10.0  # without a line, after which an empty one is sent
 PLACE_S = 0.5  # between two lines that say a waiting request's place
@@ -97,13 +96,12 @@ def _press(slots: Slots, work: Work) -> Any:
     """A route that does this work for its JSON object once it may compute."""
 
     async def press(data: Data) -> Response:
-        place = slots.join(caller())
-        return StreamingResponse(_lines(place, lambda: work(data)), media_type=LINES)
+        return Streamed(_lines(slots, lambda: work(data)), LINES)
 
     return press
 
 
-async def _lines(place: Place, work: Callable[[], Iterator[Update]]) -> AsyncIterator[str]:
+async def _lines(slots: Slots, work: Callable[[], Iterator[Update]]) -> AsyncGenerator[str, None]:
     """The answer, line by line. The work is done in a thread with the request's context."""
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[Mapping[str, Any] | None]()
 
@@ -112,40 +110,30 @@ async def _lines(place: Place, work: Callable[[], Iterator[Update]]) -> AsyncIte
             loop.call_soon_threadsafe(lines.put_nowait, update)
 
     def do() -> None:
-        try:
-            for update in work():
-                if not update.get("running") or lines.qsize() < AHEAD:
-                    put(update)
-        except Exception as error:
-            put(reported(error))
-        finally:
-            put(None)
+        for update in work():
+            if not update.get("running") or lines.qsize() < AHEAD:
+                put(update)
 
-    told, deadline, ready = 0, current(), asyncio.wrap_future(place.ready)
     try:
-        while not ready.done():
-            if not deadline.is_wanted():
-                return
-            if (before := place.slots.before(place)) != told:
-                yield written({"before": before})
-                told = before
-            await asyncio.wait([ready], timeout=PLACE_S)
-        if ready.exception() is not None:
-            yield written(public_error(BUSY))
-            return
-        begin_in_thread(place, do)
-        while True:
-            try:
-                update = await asyncio.wait_for(lines.get(), ALIVE_S)
-            except TimeoutError:
-                yield "\n"
-                continue
-            if update is None:
-                return
-            yield written(update)
-    finally:
-        if not place.has:
-            place.leave()
+        with Job(slots, do) as job:
+            job.result.add_done_callback(lambda _: put(None))
+            told = 0
+            while True:
+                if (before := slots.before(job.place)) not in (0, told):
+                    yield written({"before": before})
+                    told = before
+                try:
+                    update = await asyncio.wait_for(lines.get(), PLACE_S if before else ALIVE_S)
+                except TimeoutError:
+                    if not before:
+                        yield "\n"
+                    continue
+                if update is None:
+                    break
+                yield written(update)
+            job.result.result()
+    except Exception as error:
+        yield written(reported(error))
 
 
 def written(update: Mapping[str, Any]) -> str:

@@ -14,13 +14,13 @@ import inspect
 import math
 import secrets
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from fastapi import APIRouter, Request
-from fastapi.responses import StreamingResponse
+from fastapi import APIRouter, Request, Response
 
 from transformer.checks import check_names, shortened
 from transformer.inference.deadline import renewed
@@ -38,10 +38,11 @@ from transformer.server.errors import (
 )
 from transformer.server.guard import Data
 from transformer.server.limits import MAX_CALLS, MAX_HASH
-from transformer.server.requests import set_caller
+from transformer.server.requests import Streamed, set_caller
 from transformer.server.service import Service
 from transformer.server.store import CALLS
 
+EVENTS = "text/event-stream"
 ALIVE_S = 10.0  # a heartbeat is sent after so long without another message
 Message = dict[str, Any]
 
@@ -83,6 +84,10 @@ class Programs:
         for arrived in self._open.values():
             arrived.set()
 
+    def counts(self) -> dict[str, int]:
+        """The number of open streams, and of calls that are computed or not yet sent."""
+        return {"streams": len(self._open), "calls": len(self._running)}
+
     def call_of(self, name: str, inputs: Any, session: Any, n_bytes: int) -> Call:
         """A call of these inputs, to be posted. Raises Refused or ValueError for a wrong one."""
         endpoint = self.endpoints.get(name)
@@ -118,7 +123,7 @@ class Programs:
         """Whether calls wait to be answered on this stream."""
         return bool(self._service.budget.get(CALLS, stream))
 
-    async def messages(self, stream: str) -> AsyncIterator[Message | None]:
+    async def messages(self, stream: str) -> AsyncGenerator[Message | None, None]:
         """The answers of a stream's calls as they come; None where nothing came for a while."""
         budget = self._service.budget
         arrived = self._open.setdefault(stream, asyncio.Event())
@@ -224,29 +229,31 @@ def program_routes(programs: Programs) -> APIRouter:
 
     @routes.get("/call/v2/{name}/{event}")
     @routes.get("/call/{name}/{event}")
-    async def answer(event: str) -> StreamingResponse:
+    async def answer(event: str) -> Response:
         if not programs.has(event):
             raise Refused(404, NO_EVENT)
 
-        async def events() -> AsyncIterator[bytes]:
-            async for message in programs.messages(event):
-                if message is None:
-                    yield _event("heartbeat", None)
-                elif message["success"]:
-                    yield _event("complete", message["output"].get("data"))
-                else:
-                    yield _event("error", message["output"])
+        async def events() -> AsyncGenerator[bytes, None]:
+            async with aclosing(programs.messages(event)) as messages:
+                async for message in messages:
+                    if message is None:
+                        yield _event("heartbeat", None)
+                    elif message["success"]:
+                        yield _event("complete", message["output"].get("data"))
+                    else:
+                        yield _event("error", message["output"])
 
-        return StreamingResponse(events(), media_type="text/event-stream")
+        return Streamed(events(), EVENTS)
 
     @routes.get("/queue/data")
-    async def answers(session_hash: str = "") -> StreamingResponse:
-        async def events() -> AsyncIterator[bytes]:
-            async for message in programs.messages(session_hash):
-                yield _data(message or {"msg": "heartbeat"})
+    async def answers(session_hash: str = "") -> Response:
+        async def events() -> AsyncGenerator[bytes, None]:
+            async with aclosing(programs.messages(session_hash)) as messages:
+                async for message in messages:
+                    yield _data(message or {"msg": "heartbeat"})
             yield _data({"msg": "close_stream"})
 
-        return StreamingResponse(events(), media_type="text/event-stream")
+        return Streamed(events(), EVENTS)
 
     @routes.post("/cancel")
     async def cancel(sent: Data) -> Message:

@@ -10,11 +10,14 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import aclosing, contextmanager
 from contextvars import copy_context
-from typing import Any, TypeVar
+from typing import Any, Generic, Self, TypeVar
+
+from starlette.responses import StreamingResponse
+from starlette.types import Send
 
 from transformer.inference.deadline import Deadline, check, current, enter, renewed
 from transformer.server import limits
@@ -113,6 +116,75 @@ _LOW = ThreadPoolExecutor(
 )
 
 
+class Job(Generic[T]):
+    """Work for a thread, in a place of `slots`: `with Job(slots, work) as job`.
+
+    The work begins as soon as the place runs, whether or not the task that asked for it is awake
+    or its client reads. The place is given back once: by the thread, when the work ends, or at the
+    end of the block where no thread has begun. result: of work(), or its exception; Busy where the
+    place was given to another request.
+    """
+
+    place: Place
+
+    def __init__(self, slots: Slots, work: Callable[[], T], *, low_priority: bool = False) -> None:
+        self.result: Future[T] = Future()
+        self._begun: Future[None] = Future()
+        self._slots, self._work = slots, work
+        self._pool = _LOW if low_priority else _NORMAL
+        self._owner = threading.Lock()  # whoever gets it gives the place back
+
+    def __enter__(self) -> Self:
+        """Wait in line. Raises Busy."""
+        self._context = copy_context()  # language, session and deadline of the request
+        self.place = self._slots.join(caller())
+        self.place.ready.add_done_callback(self._begin)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._owner.acquire(blocking=False):
+            self.place.leave()
+
+    async def outcome(self) -> T:
+        """Wait for the result. Raises Busy also where the place has waited for `patience_s`."""
+        await asyncio.wait([asyncio.wrap_future(self._begun)], timeout=self._slots.patience_s)
+        if not self._begun.done():
+            raise Busy()
+        return await asyncio.wrap_future(self.result)
+
+    def _begin(self, ready: Future[None]) -> None:
+        """The place runs, or is refused."""
+        error = ready.exception()
+        if error is None:
+            try:
+                self._pool.submit(self._context.run, self._do)
+            except RuntimeError as no_thread:
+                error = no_thread
+        if error is not None and self._owner.acquire(blocking=False):
+            self.place.leave()
+            self._settle(error=error)
+        self._begun.set_result(None)
+
+    def _do(self) -> None:
+        if not self._owner.acquire(blocking=False):
+            return
+        try:
+            with using(self.place):
+                value = self._work()
+        except BaseException as error:
+            self._settle(error=error)
+        else:
+            self._settle(value)
+
+    def _settle(self, value: Any = None, error: BaseException | None = None) -> None:
+        if not self.result.set_running_or_notify_cancel():
+            return  # nobody waits for it
+        if error is not None:
+            self.result.set_exception(error)
+        else:
+            self.result.set_result(value)
+
+
 async def in_thread(shares: Mapping[str, Slots], name: str, work: Callable[[], T]) -> T:
     """The result of work(), run in a thread once a slot is free.
 
@@ -123,23 +195,25 @@ async def in_thread(shares: Mapping[str, Slots], name: str, work: Callable[[], T
         check()
         return work()
 
-    place = await shares[name].placed(caller())
-    return await begin_in_thread(place, wanted, low_priority=name in ("files", "idle"))
+    with Job(shares[name], wanted, low_priority=name in ("files", "idle")) as job:
+        return await job.outcome()
 
 
-def begin_in_thread(
-    place: Place, work: Callable[[], T], low_priority: bool = False
-) -> asyncio.Future[T]:
-    """Do the work in a thread with this task's context; the place is given up when it ends."""
-    context = copy_context()  # language, session and deadline of the request
+class Streamed(StreamingResponse):
+    """An answer in parts: what its generator holds is given back with the request, read or not.
 
-    def in_place() -> T:
-        with using(place):
-            return work()
+    The generator begins once the answer has begun, so one that takes something only inside leaks
+    nothing where the client has left before.
+    """
 
-    done = (_LOW if low_priority else _NORMAL).submit(context.run, in_place)
-    done.add_done_callback(lambda _: place.leave())  # also where it is cancelled before it begins
-    return asyncio.wrap_future(done)
+    def __init__(self, parts: AsyncGenerator[str | bytes, None], media_type: str) -> None:
+        super().__init__(parts, media_type=media_type)
+        self._parts = parts
+
+    async def stream_response(self, send: Send) -> None:
+        """Send the parts, and close the generator in this task."""
+        async with aclosing(self._parts):
+            await super().stream_response(send)
 
 
 def shares(trainings: int = limits.MAX_TRAININGS) -> dict[str, Slots]:

@@ -13,8 +13,9 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from concurrent.futures import Future, wait
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from transformer.server.errors import YOURS_WAIT, Busy
@@ -97,22 +98,19 @@ class Slots:
         self._turn, self._turns = 0, dict[Hashable, tuple[int, bool]]()
         self._lock = threading.Lock()
 
-    async def placed(self, caller: Caller) -> Place:
-        """Wait in a task, which holds no thread meanwhile, until the request runs.
+    @asynccontextmanager
+    async def placed(self, caller: Caller) -> AsyncIterator[None]:
+        """Wait in a task, which holds no thread meanwhile, and run the block in a place.
 
-        Raises Busy also where it has waited for `patience_s`.
+        Raises Busy.
         """
         place = self.join(caller)
         try:
-            ready = asyncio.wrap_future(place.ready)
-            done, _ = await asyncio.wait([ready], timeout=self.patience_s)
-            if not done:
-                raise Busy()
+            await asyncio.wait([ready := asyncio.wrap_future(place.ready)])
             ready.result()
-        except BaseException:
+            yield
+        finally:
             place.leave()
-            raise
-        return place
 
     def join(self, caller: Caller, holds_thread: bool = False) -> Place:
         """A new place. holds_thread: whether a thread waits for it.

@@ -1,0 +1,168 @@
+"""Clients that leave at any moment of any route, and what is left of them: nothing."""
+
+import asyncio
+import json
+import random
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from kit import aio
+from starlette.routing import Mount
+
+from transformer import Model
+from transformer.server import application
+from transformer.server.guard import RESOURCES
+from transformer.server.http_server import Server, listen, url_of
+from transformer.server.modules import MODULES
+from transformer.server.pages import PLOTLY_JS
+from transformer.server.service import Service
+
+pytestmark = pytest.mark.slow
+
+DEPARTURES, AT_ONCE = 2_000, 40
+TEXT = {"model": "tiny", "text": "The fox", "method": "greedy", "length": 12}
+BODIES: dict[str, Any] = {
+    "runs": TEXT,
+    "batches": {"model": "tiny", "lines": "The fox\nThe bird sang"},
+    "examples": {"model": "tiny", "typed": {}},
+    "train": {"plan": {"task": "copy"}},
+    "generate": {"data": ["The fox", "tiny", 12]},
+    "join": {"data": ["The fox", "tiny", 12], "fn_index": 3, "session_hash": "SESSION"},
+    "asked": {"code": "CODE", "phone": "SESSION", "seen": 1},
+    "kept": {"runs": ["RUN"] * 9},
+    "export": {"run": "RUN", "form": "html"},
+    "breaks": {"model": "tiny"},
+    "": {"run": "RUN", "made": {"A" * 22: {"model": "tiny", "text": "The bird"}}},
+}
+
+
+@contextmanager
+def served(service: Service) -> Iterator[tuple[FastAPI, str]]:
+    """The site in this process, by real sockets: its app and its address."""
+    bound = listen("127.0.0.1", 0)
+    site = aio.run(application(service, bound))
+    server = Server(site.app, site.end)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+    thread.start()
+    try:
+        aio.wait_until(lambda: server.started)
+        yield site.app, url_of(bound)
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def requests_of(app: FastAPI, known: dict[str, str]) -> list[bytes]:
+    """One request of every route and method, as it is sent."""
+    found = list[bytes]()
+    routes = [("", each) for each in app.routes]
+    routes += [
+        (mount.path, each)
+        for mount in app.routes
+        if isinstance(mount, Mount) and mount.path == RESOURCES
+        for each in mount.app.routes
+    ]
+    for prefix, route in routes:
+        if not isinstance(route, APIRoute) or "{name:path}" in route.path:
+            continue
+        for method in route.methods - {"HEAD"}:
+            path = prefix + route.path.format_map(
+                {"name": "generate", "event": "0" * 32, "code": known["CODE"]}
+            )
+            body = b""
+            if method == "POST":
+                name = path.rsplit("/", 1)[-1]
+                body = filled(json.dumps(BODIES.get(name, BODIES[""])), known).encode()
+            elif prefix:
+                path += filled("?run=RUN&batch=BATCH&model=tiny&site=decoder.0.self", known)
+            found.append(request(method, path, body))
+    found += [request("GET", path) for path in ("/config", "/gradio_api/info", "/theme.css")]
+    return found
+
+
+def filled(text: str, known: dict[str, str]) -> str:
+    for name, value in known.items():
+        text = text.replace(name, value)
+    return text
+
+
+def request(method: str, path: str, body: bytes = b"") -> bytes:
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nX-Session: SESSION\r\n"
+    head += "Content-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def leave(url: str, sent: bytes, after_s: float, buffer: int | None = None) -> None:
+    """Ask, read nothing, and leave without a word."""
+    with socket.socket() as caller, suppress(ConnectionError):
+        if buffer:
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        caller.setblocking(False)
+        loop, address = asyncio.get_running_loop(), httpx.URL(url)
+        await loop.sock_connect(caller, (address.host, address.port))
+        await loop.sock_sendall(caller, sent)
+        await asyncio.sleep(after_s)
+
+
+async def depart(url: str, requests: list[bytes]) -> None:
+    """Every third one leaves an earlier answer unread, of more than fits in the buffers."""
+    chance, numbers = random.Random(1), iter(range(DEPARTURES))
+    earlier = request("GET", f"/{MODULES.address(PLOTLY_JS)}")
+
+    async def some() -> None:
+        async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+            for number in numbers:
+                sent = requests[number % len(requests)]
+                sent = sent.replace(b"SESSION", f"{number:07}".encode())
+                after_s = chance.choice((0.005, 0.02, 0.1)) * chance.random()
+                if number % 3:
+                    await leave(url, sent, after_s)
+                else:
+                    await leave(url, earlier * 2 + sent, after_s, buffer=2048)
+                if number % 4 == 0:  # else the server falls behind, and refuses them
+                    await client.get("ready")
+
+    await asyncio.gather(*(some() for _ in range(AT_ONCE)))
+
+
+def left_over(client: httpx.Client) -> dict[str, Any]:
+    """What /health counts besides its own request."""
+    health = client.get("health").json()
+    lines = {
+        f"{line} {kind}": n for line, of in health["resources"].items() for kind, n in of.items()
+    }
+    counts = {**lines, **health["open"], "running": health["running"]}
+    counts["requests"] -= 1
+    return {name: n for name, n in counts.items() if n}
+
+
+def test_two_thousand_departures_leave_nothing_behind(tiny_model: Model) -> None:
+    service = Service([tiny_model])
+    with served(service) as (app, url), httpx.Client(base_url=url, timeout=60) as client:
+        run, batch = service.example("tiny")
+        code = client.post("resources/class/open", json={}).json()["code"]
+        requests = requests_of(app, {"RUN": run, "BATCH": batch, "CODE": code})
+        assert len(requests) > 80
+        files = psutil.Process().num_fds()
+        aio.run(depart(url, requests))
+        end = time.monotonic() + 120
+        while (found := left_over(client)) and time.monotonic() < end:
+            service.sweep()
+            time.sleep(0.1)
+        assert found == {}
+        assert psutil.Process().num_fds() <= files + 5
+        client.post("resources/class/open", json={}).raise_for_status()
+        *_, last = client.post("resources/runs", json=TEXT).text.splitlines()
+        assert json.loads(last)["status"]["kind"] == "done", last
